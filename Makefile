@@ -1,0 +1,62 @@
+# Every target makes its own environment in .venv; nothing else is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench soak fuzz clean
+
+help:
+	@echo "make demo   learn a real stream, print its certificate, draw demo.png"
+	@echo "make test   linters, types, import contracts and the test suite"
+	@echo "make lint   the first three of these"
+	@echo "make bench  the benchmarks"
+	@echo "make soak   tests that take minutes"
+	@echo "make fuzz   thousands of random inputs"
+	@echo "make clean  remove what the other targets made"
+
+# One stamp a set of extras: a changed pyproject.toml reinstalls, an unchanged one costs nothing.
+$(VENV)/installed-%: pyproject.toml | $(BIN)/python
+	@echo "== installing noregret[$*] into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+$(BIN)/python:
+	@echo "== making the environment $(VENV) with $(PYTHON)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "noregret needs Python 3.11 or later, $(PYTHON) is " + sys.version.split()[0])'
+	@$(PYTHON) -m venv $(VENV)
+
+demo: $(VENV)/installed-plot,sklearn
+	@echo "== learning a real stream with a certificate"
+	@$(BIN)/noregret demo --picture demo.png
+
+test: lint
+	@echo "== tests and doctests"
+	@$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/installed-test
+	@echo "== ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "== mypy"
+	@$(BIN)/mypy
+	@echo "== import contracts"
+	@$(BIN)/lint-imports
+
+bench: $(VENV)/installed-bench
+	@echo "== benchmarks"
+	@$(BIN)/python -m bench
+
+soak: $(VENV)/installed-test
+	@echo "== long runs"
+	@$(BIN)/python -m pytest -m soak
+
+fuzz: $(VENV)/installed-test
+	@echo "== random inputs"
+	@$(BIN)/python -m pytest -m fuzz -n 2
+
+clean:
+	@echo "== removing $(VENV), caches and built files"
+	@rm -rf $(VENV) build dist site demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,64 @@
+"""The program `noregret`: its commands and what happens when one fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from noregret.cli.demo import demo
+from noregret.cli.learn import learn
+
+app = typer.Typer(
+    name="noregret",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(learn)
+app.command()(demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"noregret {version('noregret')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Online learning that proves how well it is doing."""
+
+
+def main() -> None:
+    """Run the program; what the user can mend is one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a symbol shows a question mark in its place.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        app()
+    except BrokenPipeError:
+        # The reader of a pipe left (`| head`); Python must not try to flush into it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (ValueError, OSError, ImportError) as error:
+        print(f"noregret: {_one_line(error)}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())

@@ -1,0 +1,109 @@
+"""What every loss, mirror map, domain and rate is: a frozen record of numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar
+
+_KINDS: dict[str, type[float] | type[int] | type[bool]] = {
+    "float": float,
+    "int": int,
+    "bool": bool,
+}
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class CompiledType:
+    """Descriptor that asks `noregret.jit`, once a class, for the class's compiled type.
+
+    Every class carries its own, or a subclass would pass for its parent. Classes of
+    mathematical objects thereby need not know the compiler, nor pay for its import.
+    """
+
+    #: Set by `noregret.jit` when that is imported.
+    make: ClassVar[Callable[[type[Component]], Any] | None] = None
+
+    def __get__(self, instance: object, owner: type[Component]) -> Any:
+        """Return the compiled type of the class, which takes this descriptor's place."""
+        if CompiledType.make is None:
+            raise AttributeError(f"{owner.__name__} has no compiled type before noregret.jit")
+        return CompiledType.make(owner)
+
+
+class Component:
+    """Base of the mathematical objects that compiled passes take as arguments.
+
+    A subclass is a frozen dataclass whose fields are numbers and whose methods are plain
+    Python on scalars. The same methods run interpreted (for tests) and compiled (in the
+    passes), so a formula is written once. Subclass it indirectly, through
+    `noregret.losses.Loss` or `noregret.mirrors.Mirror`.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Shifted(Component):
+    ...     offset: float = 1
+    >>> Shifted(2).offset
+    2.0
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._numba_type_ = CompiledType()  # type: ignore[attr-defined]
+
+    def __post_init__(self) -> None:
+        """Coerce every field to its annotated type, so that 1 and 1.0 compile once."""
+        for name, (kind, optional) in field_kinds(type(self)).items():
+            value = getattr(self, name)
+            if value is None and optional:
+                continue
+            try:
+                object.__setattr__(self, name, kind(value))
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{type(self).__name__}({name}=...) must be a number, got {value!r}"
+                ) from error
+
+    def fields(self) -> dict[str, float | int | bool | None]:
+        """Return the fields by name, as a model file stores them."""
+        return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def field_kinds(
+    cls: type[Component],
+) -> dict[str, tuple[type[float] | type[int] | type[bool], bool]]:
+    """Return for each field of a component class its number type and whether None is allowed."""
+    kinds: dict[str, tuple[type[float] | type[int] | type[bool], bool]] = {}
+    fields: tuple[Any, ...] = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    for field in fields:
+        given = field.type
+        name = given.__name__ if isinstance(given, type) else str(given)
+        kind = _KINDS.get(name.removesuffix("| None").strip())
+        if kind is None:
+            raise TypeError(
+                f"{cls.__name__}.{field.name} is annotated {name}; "
+                "a component's fields are float, int or bool"
+            )
+        kinds[field.name] = (kind, name.endswith("| None"))
+    return kinds
+
+
+def reassociable(method: _Method) -> _Method:
+    """Let the compiler regroup this method's sums when it is one step of a reduction.
+
+    Methods are compiled in strict arithmetic; one that folds a feature into a running total
+    would then keep the whole loop over a row from being vectorised.
+    """
+    method.__dict__["reassociable"] = True
+    return method
+
+
+def require_positive(name: str, value: float) -> None:
+    """Refuse a parameter that is not a finite number above zero."""
+    if not 0.0 < value < float("inf"):
+        raise ValueError(f"{name} must be a finite number above 0, got {value}")

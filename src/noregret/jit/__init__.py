@@ -1,0 +1,11 @@
+"""Compiled kernels that take mathematical objects as arguments, kept on disk by content.
+
+Importing this package imports numba; no other module of noregret does. A `Component` passed
+to a kernel becomes a struct of its fields, its methods compiled functions. `kernel` compiles
+a function on its first call and keeps the machine code in `cache_directory()`.
+"""
+
+from noregret.jit.directory import cache_directory, cache_events
+from noregret.jit.kernels import Kernel, axpy2, kernel
+
+__all__ = ["Kernel", "axpy2", "cache_directory", "cache_events", "kernel"]

@@ -1,0 +1,141 @@
+"""Component classes as numba types: a struct of the fields, methods compiled when called."""
+
+# Numba types its public face only, and differently in each version.
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any
+# mypy: disable-error-code="attr-defined,override,union-attr,arg-type"
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import types
+from typing import Any
+
+import numba
+from numba.core import cgutils
+from numba.core import types as nb
+from numba.core.dispatcher import Dispatcher
+from numba.core.imputils import lower_builtin, lower_getattr_generic
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
+from numba.extending import NativeValue, models, register_model, unbox
+
+from noregret.component import CompiledType, Component, field_kinds
+from noregret.jit.fingerprint import Fingerprint
+from noregret.jit.functions import FAST, STRICT, content_named, describe, teach
+
+_NUMBERS = {float: nb.float64, int: nb.int64, bool: nb.boolean}
+
+
+class ComponentType(nb.Type):
+    """The numba type of a component class, equal only to itself."""
+
+    def __init__(self, cls: type[Component]) -> None:
+        self.cls = cls
+        self.members = {name: _NUMBERS[kind] for name, (kind, _) in field_kinds(cls).items()}
+        self.methods: dict[str, Dispatcher] = {}
+        self.walk = Fingerprint(describe)
+        # Types and symbols of equal content bear one name in every process.
+        super().__init__(f"{cls.__qualname__}.{self.walk.of(cls)[:16]}")
+
+    @property
+    def key(self) -> type[Component]:
+        """Return the class, so that two classes of one name never meet."""
+        return self.cls
+
+    def method(self, name: str) -> Dispatcher | None:
+        """Return the compiled form of a method, None if the class has no such method."""
+        function = inspect.getattr_static(self.cls, name, None)
+        if not isinstance(function, types.FunctionType):
+            return None
+        if name not in self.methods:
+            walk = Fingerprint(describe)
+            digest = walk.of(function)
+            teach([reached for reached in walk.functions if reached is not function])
+            options = FAST if function.__dict__.get("reassociable") else STRICT
+            self.methods[name] = numba.njit(**options)(content_named(function, digest))
+            _lower_method(name)
+        return self.methods[name]
+
+
+def _component_type(cls: type[Component]) -> ComponentType:
+    made = ComponentType(cls)
+    # From here on the attribute is found without a call: numba's C code looks it up.
+    cls._numba_type_ = made  # type: ignore[attr-defined]
+    return made
+
+
+CompiledType.make = staticmethod(_component_type)
+
+
+@register_model(ComponentType)
+class _ComponentModel(models.StructModel):
+    def __init__(self, manager: Any, component: ComponentType) -> None:
+        super().__init__(manager, component, list(component.members.items()))
+
+
+@unbox(ComponentType)
+def _unbox_component(component: ComponentType, instance: Any, c: Any) -> NativeValue:
+    struct = cgutils.create_struct_proxy(component)(c.context, c.builder)
+    failed = cgutils.alloca_once_value(c.builder, cgutils.true_bit)
+    with contextlib.ExitStack() as stack:
+        for name, kind in component.members.items():
+            value = c.pyapi.object_getattr_string(instance, name)
+            with cgutils.early_exit_if_null(c.builder, stack, value):
+                pass
+            missing = c.builder.icmp_unsigned("==", value, c.pyapi.borrow_none())
+            with cgutils.early_exit_if(c.builder, stack, missing):
+                c.pyapi.decref(value)
+                c.pyapi.err_set_string(
+                    "PyExc_TypeError",
+                    f"{component.cls.__name__}.{name} is None, but a compiled pass needs a number",
+                )
+            native = c.unbox(kind, value)
+            c.pyapi.decref(value)
+            with cgutils.early_exit_if(c.builder, stack, native.is_error):
+                pass
+            setattr(struct, name, native.value)
+        c.builder.store(cgutils.false_bit, failed)
+    return NativeValue(struct._getvalue(), is_error=c.builder.load(failed))
+
+
+@infer_getattr
+class _ComponentAttribute(AttributeTemplate):
+    key = ComponentType
+
+    def generic_resolve(self, component: ComponentType, name: str) -> Any:
+        if name in component.members:
+            return component.members[name]
+        method = component.method(name)
+        if method is not None:
+            return nb.BoundFunction(_method_template(name, nb.Dispatcher(method)), component)
+        constant = inspect.getattr_static(component.cls, name, None)
+        return _NUMBERS.get(type(constant))
+
+
+def _method_template(name: str, method: nb.Dispatcher) -> Any:
+    class MethodTemplate(AbstractTemplate):
+        key = (ComponentType, name)
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            return method.get_call_type(self.context, (self.this, *args), kws).as_method()
+
+    return MethodTemplate
+
+
+@lower_getattr_generic(ComponentType)
+def _lower_attribute(context: Any, builder: Any, component: Any, value: Any, name: str) -> Any:
+    if name in component.members:
+        struct = cgutils.create_struct_proxy(component)(context, builder, value=value)
+        return getattr(struct, name)
+    constant = inspect.getattr_static(component.cls, name)
+    return context.get_constant(_NUMBERS[type(constant)], constant)
+
+
+@functools.cache
+def _lower_method(name: str) -> None:
+    @lower_builtin((ComponentType, name), ComponentType, nb.VarArg(nb.Any))
+    def call_method(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        method = nb.Dispatcher(signature.args[0].methods[name])
+        call = context.get_function(method, signature)
+        context.add_linking_libs(getattr(call, "libs", ()))
+        return call(builder, args)

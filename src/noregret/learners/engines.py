@@ -1,0 +1,316 @@
+"""The four ways a mirror-descent learner keeps and moves its state.
+
+An engine owns the arrays of one pass: `state`, a record of float64 columns a feature, and
+`slots`, the pass's scalars. It runs the pass over rows, does what the pass asks for between
+rows (sums afresh, a lower rate, settled averages) and reads out weights, Z and averages.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.domains import Domain
+from noregret.examples import Rows
+from noregret.ledger import Entry
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes import agile, coordinate, lazy, sync
+from noregret.passes.slots import Slot, Stop, new_slots
+from noregret.rates import UNBOUNDED, PerCoordinate, Rate
+
+Vector = npt.NDArray[np.float64]
+
+#: A rate inside phi falls in steps of this ratio, so that S is rebuilt rarely.
+STEPS_PER_OCTAVE = 8
+
+
+class Engine:
+    """What all engines share: storage, growth and the loop around a pass."""
+
+    columns: int
+    #: Column of the stored values v_i, and of the average's accumulator.
+    value_column: int
+    accumulator_column: int
+
+    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate, conservative: bool) -> None:
+        self.loss = loss
+        self.mirror = mirror
+        self.rate = rate
+        self.conservative = conservative
+        self.state: npt.NDArray[np.float64] = np.zeros((0, self.columns))
+        self.slots = new_slots()
+
+    def begin(self, dimension: int) -> None:
+        """Take the state of a learner that has seen nothing."""
+        self.state = np.zeros((dimension, self.columns))
+        self.slots = new_slots()
+
+    def grow(self, dimension: int) -> None:
+        """Make room for more features; their weights are those of a feature never seen."""
+        grown = np.zeros((dimension, self.columns))
+        grown[: len(self.state)] = self.state
+        self.state = grown
+
+    def run(
+        self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
+    ) -> int:
+        """Play the rows; return how many were played (fewer only if a prediction overflowed)."""
+        row = 0
+        while row < len(y):
+            row, stop = self.play(rows, y, weight, row, ledger, predictions)
+            if stop == Stop.OVERFLOW:
+                return row
+            if stop != Stop.DONE:
+                self.answer(Stop(stop))
+        return row
+
+    def play(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> tuple[int, int]:
+        """Call the pass from `row` on."""
+        raise NotImplementedError
+
+    def answer(self, stop: Stop) -> None:
+        """Do what the pass asked for between rows."""
+        if stop == Stop.SETTLE:
+            self.settle()
+        elif stop == Stop.RESUM:
+            self.resum()
+        else:
+            raise AssertionError(f"{type(self).__name__} cannot answer {stop!r}")
+
+    def settle(self) -> None:
+        """Fold PREFIX * v into the accumulators, so that v may change everywhere."""
+        prefix = self.slots[Slot.PREFIX]
+        self.state[:, self.accumulator_column] -= prefix * self.state[:, self.value_column]
+        self.slots[Slot.PREFIX] = 0.0
+        self.slots[Slot.BASE] = 0.0
+
+    def resum(self) -> None:
+        """Sum S afresh."""
+        raise NotImplementedError
+
+    def _keep(self, total: float) -> None:
+        self.slots[Slot.SUM] = self.slots[Slot.PEAK] = total
+        self.slots[Slot.UPDATES] = 0.0
+
+    def kappa(self, ledger: Vector) -> float:
+        """Return the common factor of the weights for the coming round."""
+        raise NotImplementedError
+
+    def weights(self, ledger: Vector) -> Vector:
+        """Return the weights for the coming round."""
+        weights = np.empty(len(self.state))
+        threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
+        sync.read_out(
+            self.mirror, self.state, self.value_column, self.kappa(ledger), threshold, weights
+        )
+        return weights
+
+    def gradient(self) -> Vector:
+        """Return Z, the sum of the gradients counted since `begin`."""
+        return -self.state[:, 0]
+
+    def sum_of_iterates(self) -> Vector:
+        """Return the sum of the weights played since `begin`."""
+        values = self.state[:, self.value_column]
+        total: Vector = self.slots[Slot.PREFIX] * values - self.state[:, self.accumulator_column]
+        return total
+
+    def arrays(self) -> dict[str, Vector]:
+        """Return the arrays that a model file keeps."""
+        return {"state": self.state, "slots": self.slots}
+
+    def _rate(self, ledger: Vector) -> float:
+        rounds, squares = ledger[Entry.ROUNDS], ledger[Entry.SQUARES]
+        eta = self.rate.at(float(rounds), float(squares), float(ledger[Entry.LARGEST_SQUARE]))
+        return eta if eta < UNBOUNDED else 0.0
+
+
+class LinearEngine(Engine):
+    """Lazy descent for the maps whose stored value is theta itself."""
+
+    columns = 2
+    value_column = 0
+    accumulator_column = 1
+
+    def play(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> tuple[int, int]:
+        """Call the linear pass."""
+        return lazy.linear_pass(  # type: ignore[no-any-return]
+            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values, y, weight,
+            row, self.state, self.slots, ledger, predictions, self.conservative,
+        )  # fmt: skip
+
+    def resum(self) -> None:
+        """Sum ||theta||^2 / 2 afresh."""
+        self._keep(float(sync.half_square(self.state)))
+
+    def kappa(self, ledger: Vector) -> float:
+        """Return the map's factor at the rate of the coming round."""
+        return self.mirror.kappa(float(self.slots[Slot.SUM]), 0.0, self._rate(ledger))
+
+
+class MappedEngine(Engine):
+    """Lazy descent for every other map, with v = phi'(a) kept beside theta."""
+
+    columns = 4
+    value_column = 1
+    accumulator_column = 2
+
+    def begin(self, dimension: int) -> None:
+        """Start at theta = 0 with the rate as high as it will ever be."""
+        super().begin(dimension)
+        if not self.mirror.homogeneous():
+            start = self.rate.at(0.0, 0.0, 0.0) if self.rate.constant() else UNBOUNDED
+            self.slots[Slot.INNER] = start
+        self.resum()
+
+    def grow(self, dimension: int) -> None:
+        """Make room, with phi'(0) as the value of a feature never seen."""
+        super().grow(dimension)
+        self.resum()
+
+    def play(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> tuple[int, int]:
+        """Call the mapped pass."""
+        return lazy.mapped_pass(  # type: ignore[no-any-return]
+            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values, y, weight,
+            row, self.state, self.slots, ledger, predictions, self.conservative,
+        )  # fmt: skip
+
+    def answer(self, stop: Stop) -> None:
+        """Lower the rate inside phi on a grid, or do what every engine does."""
+        if stop == Stop.RATE:
+            octaves = math.floor(STEPS_PER_OCTAVE * math.log2(self.slots[Slot.WANTED]))
+            self.settle()
+            self.slots[Slot.INNER] = 2.0 ** (octaves / STEPS_PER_OCTAVE)
+            self.resum()
+        else:
+            super().answer(stop)
+
+    def resum(self) -> None:
+        """Choose the reference afresh and recompute v and S."""
+        self.settle()
+        inner = float(self.slots[Slot.INNER])
+        reference = self.mirror.reference(*map(float, sync.extremes(self.state, inner)))
+        self.slots[Slot.REFERENCE] = reference
+        self._keep(float(sync.rebuild(self.mirror, self.state, inner, reference)))
+
+    def kappa(self, ledger: Vector) -> float:
+        """Return the map's factor; the rate of an entropy is inside S already."""
+        inner = self._rate(ledger) if self.mirror.homogeneous() else self.slots[Slot.INNER]
+        s, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
+        return self.mirror.kappa(s, reference, float(inner))
+
+
+class CoordinateEngine(Engine):
+    """Lazy descent with one adaptive rate a feature."""
+
+    columns = coordinate.COLUMNS
+    value_column = 0
+    accumulator_column = 2
+
+    def play(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> tuple[int, int]:
+        """Call the per-coordinate pass."""
+        return coordinate.coordinate_pass(  # type: ignore[no-any-return]
+            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values, y, weight,
+            row, self.state, self.slots, ledger, predictions, self.conservative,
+        )  # fmt: skip
+
+    def weights(self, ledger: Vector) -> Vector:
+        """Return theta_i factor_i, theta_i softly thresholded if the map asks for it."""
+        weights = np.empty(len(self.state))
+        threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
+        sync.read_out(self.mirror, self.state, 0, 1.0, threshold, weights)
+        weights *= self.state[:, 1]
+        return weights
+
+    def sum_of_iterates(self) -> Vector:
+        """Return PREFIX * w - accumulator; a weight moves only when its feature is touched."""
+        weights = self.state[:, 0] * self.state[:, 1]
+        total: Vector = self.slots[Slot.PREFIX] * weights - self.state[:, 2]
+        return total
+
+    def factors(self) -> Vector:
+        """Return w_i / theta_i."""
+        return self.state[:, 1].copy()
+
+
+class AgileEngine(Engine):
+    """Descent that projects on a domain after every step, with Z kept beside theta."""
+
+    columns = agile.COLUMNS
+    value_column = 1
+    accumulator_column = 2
+
+    def __init__(
+        self, loss: Loss, mirror: Mirror, rate: Rate, conservative: bool, domain: Domain
+    ) -> None:
+        super().__init__(loss, mirror, rate, conservative)
+        self.domain = domain
+
+    def begin(self, dimension: int) -> None:
+        """Start at the projection of link(0)."""
+        super().begin(dimension)
+        start = np.full(dimension, self.mirror.phi_prime(0.0, self._first_reference()))
+        if self.domain.is_simplex():
+            self.state[:, 0] = self.domain.project(start) if dimension else start
+        elif self.domain.separable():
+            clamped = [self.domain.clamp(float(v)) for v in start[:1]]
+            if clamped and clamped[0] != start[0]:
+                self.state[:, 0] = self.mirror.inverse(clamped[0])
+        self.resum()
+
+    def _first_reference(self) -> float:
+        return self.mirror.reference(0.0, 0.0)
+
+    def play(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> tuple[int, int]:
+        """Call the agile pass."""
+        return agile.agile_pass(  # type: ignore[no-any-return]
+            self.loss, self.mirror, self.rate, self.domain, rows.indptr, rows.indices, rows.values,
+            y, weight, row, self.state, self.slots, ledger, predictions, self.conservative,
+        )  # fmt: skip
+
+    def resum(self) -> None:
+        """Fold the global factor into theta, then recompute v and S."""
+        self.settle()
+        self.state[:, 0] *= self.slots[Slot.FACTOR]
+        self.slots[Slot.FACTOR] = 1.0
+        reference = self.mirror.reference(*map(float, sync.extremes(self.state, 1.0)))
+        self.slots[Slot.REFERENCE] = reference
+        self._keep(float(sync.rebuild(self.mirror, self.state, 1.0, reference)))
+
+    def kappa(self, ledger: Vector) -> float:
+        """Return the global factor times the map's own."""
+        s, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
+        return float(self.slots[Slot.FACTOR]) * self.mirror.kappa(s, reference, 1.0)
+
+    def gradient(self) -> Vector:
+        """Return the Z that the pass kept."""
+        return self.state[:, 3].copy()
+
+
+def choose_engine(
+    loss: Loss, mirror: Mirror, rate: Rate, domain: Domain, is_lazy: bool, conservative: bool
+) -> Engine:
+    """Return the engine of a combination that `compatible` has let through."""
+    if not is_lazy:
+        return AgileEngine(loss, mirror, rate, conservative, domain)
+    kind: Any = MappedEngine
+    if isinstance(rate, PerCoordinate):
+        kind = CoordinateEngine
+    elif mirror.linear():
+        kind = LinearEngine
+    engine: Engine = kind(loss, mirror, rate, conservative)
+    return engine

@@ -1,0 +1,322 @@
+"""Mirror descent on streams of linear predictors: the learner that most users hold."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import store
+from noregret.certificate import Certificate
+from noregret.component import Component
+from noregret.domains import Domain, Everywhere
+from noregret.examples import Rows, as_labels, as_rows, as_weights, canonical
+from noregret.learners.combination import Combination
+from noregret.learners.engines import CoordinateEngine, Engine, choose_engine
+from noregret.ledger import SIZE, Entry, new_ledger
+from noregret.losses import Loss
+from noregret.mirrors import Mirror, SoftThreshold
+from noregret.passes.rows import INDEX_OUT_OF_RANGE, LARGEST_FEATURE, NOT_CANONICAL, check_rows
+from noregret.passes.sync import predict_rows
+from noregret.rates import Rate
+
+Vector = npt.NDArray[np.float64]
+
+
+class MirrorDescent:
+    """Online mirror descent for linear predictors, with a certificate at every moment.
+
+    Each round: predict p = <w, x>, suffer loss(y, p), step by its subgradient z = slope * x.
+    Lazy: theta <- theta - z, w = link(eta theta). Agile: step from w, then project on
+    `domain`. Conservative: update on mistakes only, as the Perceptron and Winnow do.
+
+    >>> import numpy as np, noregret as nr
+    >>> learner = nr.MirrorDescent(nr.losses.Hinge(), nr.mirrors.Euclidean(), nr.rates.Constant(1))
+    >>> learner.learn(np.array([[1.0, 0.0], [0.0, 1.0]]), [1, -1])
+    array([0., 0.])
+    >>> learner.weights
+    array([ 1., -1.])
+
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.6.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        mirror: Mirror,
+        rate: Rate,
+        domain: Domain | None = None,
+        lazy: bool = True,
+        conservative: bool = False,
+        dimension: int | None = None,
+        row_limit: float | None = None,
+    ) -> None:
+        """Make a learner.
+
+        `dimension` fixes the number of features; without it the learner grows with the
+        data, or takes the width of the first input where the map needs to know it.
+        `row_limit` promises ||x||_* <= row_limit; bounds that use it say when it was broken.
+        """
+        self._parts = Combination(loss, mirror, rate, domain, bool(lazy), bool(conservative))
+        self._fixed = dimension is not None
+        self._growable = self._parts.growable()
+        self._ledger = new_ledger()
+        self._engine: Engine | None = None
+        self._past_gradient: Vector | None = None
+        self._past_iterates: Vector | None = None
+        self._name: str | None = None
+        if row_limit is not None:
+            if not row_limit > 0.0:
+                raise ValueError(f"row_limit must be a number above 0, got {row_limit}")
+            self._ledger[Entry.ROW_LIMIT] = row_limit
+        if dimension is not None:
+            if int(dimension) != dimension or dimension < 1:
+                raise ValueError(f"dimension must be a whole number >= 1, got {dimension}")
+            self._open(int(dimension))
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+        return self._parts.loss
+
+    @property
+    def mirror(self) -> Mirror:
+        """The mirror map."""
+        return self._parts.mirror
+
+    @property
+    def rate(self) -> Rate:
+        """The rate."""
+        return self._parts.rate
+
+    @property
+    def rounds(self) -> int:
+        """How many examples were learnt."""
+        return int(self._ledger[Entry.ROUNDS])
+
+    @property
+    def dimension(self) -> int:
+        """How many features are known."""
+        return 0 if self._engine is None else len(self._engine.state)
+
+    def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
+        """Learn the rows of X one after the other; return the predictions made before each.
+
+        X: a dense array, a scipy sparse matrix or a `noregret.streams.Block`. Input that
+        cannot be learnt raises ValueError and leaves the learner as it was.
+        """
+        rows = as_rows(X)
+        labels = as_labels(y, len(rows), self.loss)
+        weights = as_weights(weight, len(rows))
+        self._check_width(rows)
+        predictions = np.empty(len(rows))
+        chunks = list(rows.chunks())
+        # One chunk is checked whole before anything moves; several are checked one by one
+        # while they are in the cache, with a copy of the learner to return to.
+        backup = self._arrays() if len(chunks) > 1 else None
+        try:
+            for start, stop in chunks:
+                part = _sound(rows.part(start, stop), start)
+                self._open(max(rows.width, self.dimension))
+                self._play(part, labels[start:stop], weights[start:stop], predictions[start:stop])
+        except ValueError:
+            if backup is not None:
+                self._restore(backup)
+            raise
+        return predictions
+
+    def _play(self, rows: Rows, y: Vector, weight: Vector, predictions: Vector) -> None:
+        engine = self._engine
+        assert engine is not None
+        start = 0
+        while start < len(y):
+            stop = len(y)
+            if engine.rate.restarts():
+                # Epochs begin at rounds 1, 2, 4, ...: never play across a boundary.
+                coming = self.rounds + 1
+                if coming & (coming - 1) == 0 and coming > 1:
+                    self._restart(engine)
+                stop = min(stop, start + (1 << coming.bit_length()) - coming)
+            part = slice(start, stop)
+            played = engine.run(
+                rows.part(start, stop), y[part], weight[part], self._ledger, predictions[part]
+            )
+            if played < stop - start:
+                raise OverflowError(
+                    f"the prediction of round {self.rounds + 1} overflowed: the learner diverges; "
+                    "use a smaller rate, a map with a radius, or scale the features"
+                )
+            start = stop
+
+    def _restart(self, engine: Engine) -> None:
+        gradient, iterates = engine.gradient(), engine.sum_of_iterates()
+        self._past_gradient = _added(self._past_gradient, gradient)
+        self._past_iterates = _added(self._past_iterates, iterates)
+        engine.begin(len(engine.state))
+
+    def predict(self, X: Any) -> Vector:
+        """Return <w, x> for each row with the weights of the coming round."""
+        rows = as_rows(X)
+        if self._engine is None:
+            return np.zeros(len(rows))
+        if rows.width != self.dimension and (self._fixed or not self._growable or rows.dense):
+            raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
+        _sound(rows, 0)
+        predictions = np.empty(len(rows))
+        predict_rows(self.weights, rows.indptr, rows.indices, rows.values, predictions)
+        return predictions
+
+    @property
+    def weights(self) -> Vector:
+        """The weights for the coming round."""
+        return np.zeros(0) if self._engine is None else self._engine.weights(self._ledger)
+
+    @property
+    def average(self) -> Vector:
+        """The average of the weights played so far; the first weights before any round."""
+        if isinstance(self.mirror, SoftThreshold) and self.mirror.l1 > 0.0:
+            raise ValueError("SoftThreshold keeps no average: its weights move without being read")
+        if self._engine is None or self.rounds == 0:
+            return self.weights
+        total = _added(self._past_iterates, self._engine.sum_of_iterates())
+        return total / self.rounds
+
+    def certificate(self) -> Certificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        mirror, rate = self._parts.resolved(self.dimension)
+        gradient = np.zeros(0)
+        factors = None
+        if self._engine is not None:
+            gradient = _added(self._past_gradient, self._engine.gradient())
+            if isinstance(self._engine, CoordinateEngine):
+                factors = self._engine.factors()
+        return Certificate(
+            loss_function=self.loss,
+            mirror=mirror,
+            rate=rate,
+            ledger=self._ledger.copy(),
+            gradient=gradient,
+            domain=self._parts.domain,
+            lazy=self._parts.lazy,
+            conservative=self._parts.conservative,
+            factors=factors,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
+        parts = self._parts
+        header: dict[str, Any] = {
+            "learner": "MirrorDescent",
+            "lazy": parts.lazy,
+            "conservative": parts.conservative,
+            "fixed": self._fixed,
+        }
+        for name in ("loss", "mirror", "rate", "domain"):
+            component = getattr(parts, name)
+            header[name] = None if component is None else store.component_to_header(component)
+        store.write(path, header, self._arrays())
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
+        def part(name: str, base: type[Component]) -> Any:
+            entry = header[name]
+            return None if entry is None else store.component_from_header(entry, base)
+
+        learner = cls(
+            part("loss", Loss),
+            part("mirror", Mirror),
+            part("rate", Rate),
+            part("domain", Domain),
+            header["lazy"],
+            header["conservative"],
+        )
+        learner._fixed = bool(header["fixed"])
+        learner._restore(arrays)
+        return learner
+
+    def _arrays(self) -> dict[str, Vector]:
+        arrays = {"ledger": self._ledger}
+        if self._engine is not None:
+            arrays.update(self._engine.arrays())
+        if self._past_gradient is not None and self._past_iterates is not None:
+            arrays["past_gradient"] = self._past_gradient
+            arrays["past_iterates"] = self._past_iterates
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def _restore(self, arrays: dict[str, Vector]) -> None:
+        ledger = arrays["ledger"]
+        if ledger.shape != (SIZE,):
+            raise ValueError(f"the ledger has {ledger.shape} entries, expected {SIZE}")
+        self._ledger = ledger.copy()
+        self._engine = None
+        if "state" in arrays:
+            self._open(len(arrays["state"]))
+            assert self._engine is not None
+            for name, kept in self._engine.arrays().items():
+                if arrays[name].shape != kept.shape:
+                    raise ValueError(
+                        f"{name} has shape {arrays[name].shape}, expected {kept.shape}"
+                    )
+                setattr(self._engine, name, arrays[name].copy())
+        self._past_gradient = arrays.get("past_gradient")
+        self._past_iterates = arrays.get("past_iterates")
+
+    def _check_width(self, rows: Rows) -> None:
+        known = self.dimension
+        if known == 0 or rows.width == known:
+            return
+        if self._fixed or not self._growable or rows.dense:
+            raise ValueError(f"X has {rows.width} columns, the learner knows {known}")
+
+    def _open(self, dimension: int) -> None:
+        """Make the engine, or make room in it."""
+        if self._engine is None:
+            parts = self._parts
+            mirror, rate = parts.resolved(dimension)
+            domain = parts.domain if parts.domain is not None else Everywhere()
+            self._engine = choose_engine(
+                parts.loss, mirror, rate, domain, parts.lazy, parts.conservative
+            )
+            self._engine.begin(dimension)
+        elif dimension > self.dimension:
+            self._engine.grow(dimension)
+
+
+def _added(past: Vector | None, now: Vector) -> Vector:
+    """Return past + now, where past may be shorter or absent."""
+    total = now.copy()
+    if past is not None:
+        total[: len(past)] += past
+    return total
+
+
+def _sound(rows: Rows, offset: int) -> Rows:
+    """Return rows that a pass may read, or say in one line which row it may not."""
+    row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
+    if fault == NOT_CANONICAL:
+        rows = canonical(rows)
+        row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
+    if not fault:
+        return rows
+    if fault == INDEX_OUT_OF_RANGE:
+        problem = f"a column index is outside 0 ... {rows.width - 1}"
+    else:
+        problem = f"a value is not finite or beyond {LARGEST_FEATURE:g}; expected finite numbers"
+    raise ValueError(f"X row {offset + row}: {problem}")
+
+
+def load(path: str | os.PathLike[str]) -> MirrorDescent:
+    """Return the learner that `save` wrote.
+
+    >>> import noregret as nr
+    >>> nr.load("missing.nr")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: missing.nr: no such model file
+    """
+    header, arrays = store.read(path)
+    if header.get("learner") != "MirrorDescent":
+        raise ValueError(f"{os.fspath(path)}: holds {header.get('learner')!r}, not a learner")
+    return MirrorDescent._from_file(header, arrays)

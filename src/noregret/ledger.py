@@ -1,0 +1,74 @@
+"""The running sums from which every certificate is read.
+
+For rounds t with prediction p_t, convexity gives sum f_t(u) >= sum a_t + <u, Z> for every u,
+with a_t = f_t(p_t) - g_t p_t, g_t a slope at p_t and Z = sum g_t x_t. The vector Z belongs to
+the learner; everything else is the fixed set of scalars below, in one float64 array so that a
+compiled pass can update it and a model file can hold it. Sums that a certificate subtracts
+from one another are compensated: the next place carries the low-order part that was lost.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Entry(IntEnum):
+    """Places in the ledger array."""
+
+    ROUNDS = 0
+    MISTAKES = 1
+    #: Sum of the losses suffered, over all rounds.
+    LOSS = 2
+    LOSS_LOW = 3
+    #: Sum of the intercepts a_t and of the losses, over the rounds whose line was counted
+    #: (all of them, unless the learner is conservative).
+    INTERCEPT = 4
+    INTERCEPT_LOW = 5
+    COUNTED_LOSS = 6
+    COUNTED_LOSS_LOW = 7
+    COUNTED = 8
+    #: Sum of the absolute sizes that rounding errors are proportional to.
+    MAGNITUDE = 9
+    #: Sum of |g_t| ||x_t||_1: how far Z can have travelled, in any norm.
+    TRAVEL = 10
+    #: Sum of ||z_t||_*^2, of eta_t ||z_t||_*^2, and the largest ||z_t||_*^2.
+    SQUARES = 11
+    RATED_SQUARES = 12
+    LARGEST_SQUARE = 13
+    #: Largest ||x_t||_* over all rounds, and over the counted ones.
+    LARGEST_ROW = 14
+    LARGEST_COUNTED_ROW = 15
+    #: A promised bound on ||x_t||_*, and the first round that broke it (0: none).
+    ROW_LIMIT = 16
+    LIMIT_BROKEN = 17
+    FIRST_ETA = 18
+    LAST_ETA = 19
+    #: Sum of the parts (sigma/2)||w_t||^2 that strongly convex rounds carry.
+    REGULARIZER = 20
+    #: Sum over rounds of sum_i v_i z_i^2 kappa, for the local-norm bounds of the entropies.
+    LOCAL_SQUARES = 21
+    #: Extremes of the features, the largest max x - min x of a row (entropies only), and
+    #: the smallest eta_t z_(t,i), which the local-norm theorems want >= -1.
+    LOWEST_FEATURE = 22
+    HIGHEST_FEATURE = 23
+    WIDEST_ROW = 24
+    LOWEST_STEP = 25
+
+
+SIZE = len(Entry)
+
+
+def new_ledger() -> npt.NDArray[np.float64]:
+    """Return the ledger of an empty run.
+
+    >>> float(new_ledger()[Entry.ROUNDS])
+    0.0
+    """
+    ledger = np.zeros(SIZE)
+    for place in (Entry.ROW_LIMIT, Entry.LOWEST_FEATURE, Entry.LOWEST_STEP):
+        ledger[place] = np.inf
+    ledger[Entry.HIGHEST_FEATURE] = -np.inf
+    return ledger

@@ -1,0 +1,1 @@
+"""The row loops: compiled passes of the learners over blocks of examples."""

@@ -1,0 +1,174 @@
+"""The agile pass: step in the dual by eta_t z_t, then project back on the domain.
+
+theta_(t+1) = theta_t - eta_t z_t, w = link(theta), followed by the Bregman projection of w on
+a domain: a ball by one global factor, a box or the orthant on the touched coordinates, the
+simplex by sorting (O(d log d) a round). Columns of `state`: theta, v = phi'(theta), the
+average's accumulator, and Z, which the certificate needs since theta is not its negative.
+Reference: Cesa-Bianchi, Online Gradient Descent (lecture notes), projected OGD; Herbster and
+Warmuth, Tracking the Best Linear Predictor, Definition 9.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.passes.lazy import extend_prefix, keep_sum, next_rate
+from noregret.passes.rounds import LARGEST_PREDICTION, observe_features, play_round
+from noregret.passes.rows import read_mapped_row
+from noregret.passes.slots import Slot, Stop
+
+COLUMNS = 4
+
+_SUM = int(Slot.SUM)
+_REFERENCE = int(Slot.REFERENCE)
+_PREFIX = int(Slot.PREFIX)
+_FACTOR = int(Slot.FACTOR)
+
+_DONE = int(Stop.DONE)
+_RESUM = int(Stop.RESUM)
+_SETTLE = int(Stop.SETTLE)
+_OVERFLOW = int(Stop.OVERFLOW)
+
+_THETA = np.uint64(0)
+_VALUE = np.uint64(1)
+_ACCUMULATOR = np.uint64(2)
+_GRADIENT = np.uint64(3)
+
+#: The global factor is folded into theta before its inverse loses range.
+SMALLEST_FACTOR = 1e-60
+
+
+@kernel
+def _move(mirror, domain, state, i, x, slope, step, reference, prefix):  # type: ignore[no-untyped-def]
+    theta = state[i, _THETA]
+    v = state[i, _VALUE]
+    moved = theta + step * x
+    v_moved = mirror.phi_prime(moved, reference)
+    if domain.separable():
+        clamped = domain.clamp(v_moved)
+        if clamped != v_moved:
+            moved = mirror.inverse(clamped)
+            v_moved = clamped
+    state[i, _THETA] = moved
+    state[i, _VALUE] = v_moved
+    state[i, _ACCUMULATOR] += prefix * (v_moved - v)
+    state[i, _GRADIENT] += slope * x
+    change = mirror.phi_given(moved, reference, v_moved) - mirror.phi_given(theta, reference, v)
+    return moved, change
+
+
+@kernel
+def _add_row(  # type: ignore[no-untyped-def]
+    mirror, domain, state, slope, step, reference, prefix, indptr, indices, values, t
+):
+    change = 0.0
+    largest = -np.inf
+    size = 0.0
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            x = np.float64(values[t, j])
+            if x != 0.0:
+                a, delta = _move(mirror, domain, state, j, x, slope, step, reference, prefix)
+                change += delta
+                largest = max(largest, a)
+                size = max(size, abs(a))
+    else:
+        for k in range(indptr[t], indptr[t + np.uint64(1)]):
+            x = np.float64(values[k])
+            i = indices[k]
+            a, delta = _move(mirror, domain, state, i, x, slope, step, reference, prefix)
+            change += delta
+            largest = max(largest, a)
+            size = max(size, abs(a))
+    return change, largest, size
+
+
+@kernel
+def simplex_shift(theta, scale):  # type: ignore[no-untyped-def]
+    """Return tau with sum_i max(theta_i - tau, 0) = scale."""
+    order = np.sort(theta)[::-1]
+    total = 0.0
+    tau = 0.0
+    for k in range(order.shape[0]):
+        total += order[k]
+        candidate = (total - scale) / (k + 1.0)
+        if order[k] <= candidate:
+            break
+        tau = candidate
+    return tau
+
+
+@kernel
+def _project_on_simplex(state, scale, prefix):  # type: ignore[no-untyped-def]
+    tau = simplex_shift(state[:, 0], scale)
+    for i in range(np.uint64(state.shape[0])):
+        w = max(state[i, _THETA] - tau, 0.0)
+        state[i, _ACCUMULATOR] += prefix * (w - state[i, _VALUE])
+        state[i, _THETA] = w
+        state[i, _VALUE] = w
+
+
+@kernel
+def agile_pass(  # type: ignore[no-untyped-def]
+    loss,
+    mirror,
+    rate,
+    domain,
+    indptr,
+    indices,
+    values,
+    y,
+    weight,
+    first,
+    state,
+    slots,
+    ledger,
+    predictions,
+    conservative,
+):
+    """Run the agile pass; return (next row, why it stopped)."""
+    for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        raw, total, reach, local, low, high = read_mapped_row(
+            mirror, state, indptr, indices, values, t
+        )
+        norm = mirror.norm(total)
+        eta = next_rate(loss, rate, ledger, norm, weight[t])
+        kappa = slots[_FACTOR] * mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
+        p = kappa * raw
+        if not abs(p) < LARGEST_PREDICTION:
+            return np.int64(t), _OVERFLOW
+        predictions[t] = p
+        slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
+        observe_features(ledger, slope, eta, kappa * local, low, high)
+        settle = extend_prefix(slots, kappa)
+        stop = _DONE
+        if slope != 0.0:
+            change, largest, size = _add_row(
+                mirror,
+                domain,
+                state,
+                slope,
+                -eta * slope / slots[_FACTOR],
+                slots[_REFERENCE],
+                slots[_PREFIX],
+                indptr,
+                indices,
+                values,
+                t,
+            )
+            if domain.is_simplex():
+                _project_on_simplex(state, domain.extent(), slots[_PREFIX])
+            elif domain.is_ball() or not mirror.separable():
+                stale = keep_sum(slots, slots[_SUM] + change)
+                if stale or mirror.out_of_range(slots[_SUM], largest, size, slots[_REFERENCE]):
+                    stop = _RESUM
+                if domain.is_ball():
+                    length = slots[_FACTOR] * np.sqrt(2.0 * max(slots[_SUM], 0.0))
+                    if length > domain.extent():
+                        slots[_FACTOR] *= domain.extent() / length
+                        if slots[_FACTOR] < SMALLEST_FACTOR:
+                            stop = _RESUM
+        if stop != _DONE or settle:
+            return np.int64(t) + 1, stop if stop != _DONE else _SETTLE
+    return y.shape[0], _DONE

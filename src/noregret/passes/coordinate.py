@@ -1,0 +1,122 @@
+"""The lazy pass with one rate a feature: w_i = theta_i * factor_i, factors from squares.
+
+Columns of `state`: theta, factor, the average's accumulator, sum of z_i^2, largest |x_i|,
+and a spare that keeps a record within a cache line. A factor moves only when its feature is
+touched, so that PREFIX, the number of rounds, serves the averages as in the lazy pass.
+Reference: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011, in dual-averaging form.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.ledger import Entry
+from noregret.passes.rounds import LARGEST_PREDICTION, play_round
+from noregret.passes.slots import Slot, Stop
+
+COLUMNS = 6
+
+_ROUNDS = int(Entry.ROUNDS)
+_PREFIX = int(Slot.PREFIX)
+_DONE = int(Stop.DONE)
+_OVERFLOW = int(Stop.OVERFLOW)
+
+_THETA = np.uint64(0)
+_FACTOR = np.uint64(1)
+_ACCUMULATOR = np.uint64(2)
+_SQUARES = np.uint64(3)
+_SIZE = np.uint64(4)
+
+
+@kernel
+def _grow(rate, state, i, x, steepest, prefix):  # type: ignore[no-untyped-def]
+    """Let the largest |x_i| include the coming row, before it is predicted."""
+    if abs(x) > state[i, _SIZE]:
+        factor = rate.weight_factor(state[i, _SQUARES], steepest, abs(x))
+        state[i, _ACCUMULATOR] += prefix * state[i, _THETA] * (factor - state[i, _FACTOR])
+        state[i, _FACTOR] = factor
+        state[i, _SIZE] = abs(x)
+
+
+@kernel(fast=True)
+def _read(rate, mirror, state, steepest, prefix, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    raw = 0.0
+    total = 0.0
+    reach = 0.0
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            x = np.float64(values[t, j])
+            _grow(rate, state, j, x, steepest, prefix)
+            raw += mirror.read(state[j, _THETA], threshold) * state[j, _FACTOR] * x
+            total += x * x
+            reach += abs(x)
+    else:
+        for k in range(indptr[t], indptr[t + np.uint64(1)]):
+            x = np.float64(values[k])
+            i = indices[k]
+            _grow(rate, state, i, x, steepest, prefix)
+            raw += mirror.read(state[i, _THETA], threshold) * state[i, _FACTOR] * x
+            total += x * x
+            reach += abs(x)
+    return raw, total, reach
+
+
+@kernel
+def _move(rate, state, i, x, slope, steepest, prefix):  # type: ignore[no-untyped-def]
+    z = slope * x
+    theta = state[i, _THETA]
+    weight = theta * state[i, _FACTOR]
+    theta -= z
+    squares = state[i, _SQUARES] + z * z
+    factor = rate.weight_factor(squares, steepest, state[i, _SIZE])
+    state[i, _THETA] = theta
+    state[i, _FACTOR] = factor
+    state[i, _ACCUMULATOR] += prefix * (theta * factor - weight)
+    state[i, _SQUARES] = squares
+
+
+@kernel
+def coordinate_pass(  # type: ignore[no-untyped-def]
+    loss,
+    mirror,
+    rate,
+    indptr,
+    indices,
+    values,
+    y,
+    weight,
+    first,
+    state,
+    slots,
+    ledger,
+    predictions,
+    conservative,
+):
+    """Run the per-coordinate pass; return (next row, why it stopped)."""
+    steepest = loss.lipschitz()
+    if not steepest < np.inf:
+        steepest = 1.0
+    for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        threshold = mirror.threshold(ledger[_ROUNDS])
+        raw, total, reach = _read(
+            rate, mirror, state, steepest, slots[_PREFIX], threshold, indptr, indices, values, t
+        )
+        if not abs(raw) < LARGEST_PREDICTION:
+            return np.int64(t), _OVERFLOW
+        predictions[t] = raw
+        slope = play_round(
+            loss, ledger, y[t], weight[t], raw, reach, np.sqrt(total), rate.scale, conservative
+        )
+        slots[_PREFIX] += 1.0
+        if slope != 0.0:
+            if values.ndim == 2:
+                for j in range(np.uint64(values.shape[1])):
+                    x = np.float64(values[t, j])
+                    if x != 0.0:
+                        _move(rate, state, j, x, slope, steepest, slots[_PREFIX])
+            else:
+                for k in range(indptr[t], indptr[t + np.uint64(1)]):
+                    x = np.float64(values[k])
+                    _move(rate, state, indices[k], x, slope, steepest, slots[_PREFIX])
+    return y.shape[0], _DONE

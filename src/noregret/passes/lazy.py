@@ -1,0 +1,181 @@
+"""The lazy pass: w_t = link(theta_t), theta_(t+1) = theta_t - z_t, over the rows of a block.
+
+Input: a loss, a mirror map and a rate; rows, labels, weights; the learner's arrays. Output:
+the predictions made before each update, and how far it came. `linear_pass` serves the maps
+whose stored value is theta itself, `mapped_pass` all others. Columns of `state`: theta and
+the average's accumulator (linear); theta, v = phi'(a), the accumulator and a spare (mapped).
+With w_t = kappa_t v_t, the sum of the iterates is PREFIX * v - accumulator (summation by
+parts), so that a coordinate is touched only when it changes.
+Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.6.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.ledger import Entry
+from noregret.passes.rounds import LARGEST_PREDICTION, observe_features, play_round
+from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_row
+from noregret.passes.slots import KAPPA_DRIFT, SHRUNK, UPDATES_BETWEEN_SUMS, Slot, Stop
+from noregret.rates import UNBOUNDED
+
+_ROUNDS = int(Entry.ROUNDS)
+_SQUARES = int(Entry.SQUARES)
+_LARGEST_SQUARE = int(Entry.LARGEST_SQUARE)
+_REGULARIZER = int(Entry.REGULARIZER)
+
+_SUM = int(Slot.SUM)
+_PEAK = int(Slot.PEAK)
+_UPDATES = int(Slot.UPDATES)
+_REFERENCE = int(Slot.REFERENCE)
+_INNER = int(Slot.INNER)
+_WANTED = int(Slot.WANTED)
+_PREFIX = int(Slot.PREFIX)
+_BASE = int(Slot.BASE)
+
+_DONE = int(Stop.DONE)
+_RESUM = int(Stop.RESUM)
+_RATE = int(Stop.RATE)
+_SETTLE = int(Stop.SETTLE)
+_OVERFLOW = int(Stop.OVERFLOW)
+
+
+@kernel
+def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
+    """Return eta for a row of that dual norm, before its label is known."""
+    steepest = loss.lipschitz()
+    # A loss without a steepest slope gets 1: no theorem then, but a sensible first step.
+    reach = (steepest if steepest < np.inf else 1.0) * weight * norm
+    largest = max(ledger[_LARGEST_SQUARE], reach * reach)
+    return rate.at(ledger[_ROUNDS], ledger[_SQUARES], largest)
+
+
+@kernel
+def keep_sum(slots, total):  # type: ignore[no-untyped-def]
+    """Store S and tell whether it must be summed afresh."""
+    slots[_SUM] = total
+    slots[_PEAK] = max(slots[_PEAK], total)
+    slots[_UPDATES] += 1.0
+    return total < SHRUNK * slots[_PEAK] or slots[_UPDATES] >= UPDATES_BETWEEN_SUMS
+
+
+@kernel
+def extend_prefix(slots, kappa):  # type: ignore[no-untyped-def]
+    """Add kappa_t to the prefix sum and tell whether the averages must be settled."""
+    slots[_PREFIX] += kappa
+    base = slots[_BASE]
+    if base == 0.0:
+        slots[_BASE] = kappa
+        return False
+    return not base < kappa * KAPPA_DRIFT or not kappa < base * KAPPA_DRIFT
+
+
+@kernel
+def linear_pass(  # type: ignore[no-untyped-def]
+    loss,
+    mirror,
+    rate,
+    indptr,
+    indices,
+    values,
+    y,
+    weight,
+    first,
+    state,
+    slots,
+    ledger,
+    predictions,
+    conservative,
+):
+    """Run the lazy pass for a map with phi'(a) = a; return (next row, why it stopped)."""
+    sigma = rate.strong_convexity()
+    needs_sum = sigma > 0.0 or not mirror.separable()
+    for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        threshold = mirror.threshold(ledger[_ROUNDS])
+        raw, total, reach = read_row(mirror, state, threshold, indptr, indices, values, t)
+        norm = mirror.norm(total)
+        eta = next_rate(loss, rate, ledger, norm, weight[t])
+        # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
+        kappa = mirror.kappa(slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
+        p = kappa * raw
+        if not abs(p) < LARGEST_PREDICTION:
+            return np.int64(t), _OVERFLOW
+        predictions[t] = p
+        slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
+        if sigma > 0.0:
+            ledger[_REGULARIZER] += sigma * kappa * kappa * slots[_SUM]
+        settle = extend_prefix(slots, kappa)
+        stop = _DONE
+        if slope != 0.0:
+            add_row(state, -slope, slots[_PREFIX], indptr, indices, values, t)
+            if needs_sum:
+                change = slope * (0.5 * slope * total - raw)
+                if keep_sum(slots, slots[_SUM] + change):
+                    stop = _RESUM
+        if stop != _DONE or settle:
+            return np.int64(t) + 1, stop if stop != _DONE else _SETTLE
+    return y.shape[0], _DONE
+
+
+@kernel
+def mapped_pass(  # type: ignore[no-untyped-def]
+    loss,
+    mirror,
+    rate,
+    indptr,
+    indices,
+    values,
+    y,
+    weight,
+    first,
+    state,
+    slots,
+    ledger,
+    predictions,
+    conservative,
+):
+    """Run the lazy pass for any other map; return (next row, why it stopped)."""
+    homogeneous = mirror.homogeneous()
+    for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        raw, total, reach, local, low, high = read_mapped_row(
+            mirror, state, indptr, indices, values, t
+        )
+        norm = mirror.norm(total)
+        eta = next_rate(loss, rate, ledger, norm, weight[t])
+        if not homogeneous:
+            if eta < slots[_INNER]:
+                slots[_WANTED] = eta
+                return np.int64(t), _RATE
+            eta = slots[_INNER]
+        known = eta < UNBOUNDED or not homogeneous
+        kappa = mirror.kappa(slots[_SUM], slots[_REFERENCE], eta) if known else 0.0
+        p = kappa * raw
+        if not abs(p) < LARGEST_PREDICTION:
+            return np.int64(t), _OVERFLOW
+        predictions[t] = p
+        slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
+        observe_features(ledger, slope, eta, kappa * local, low, high)
+        settle = extend_prefix(slots, kappa)
+        stop = _DONE
+        if slope != 0.0:
+            change, largest, size = add_mapped_row(
+                mirror,
+                state,
+                -slope,
+                slots[_INNER],
+                slots[_REFERENCE],
+                slots[_PREFIX],
+                indptr,
+                indices,
+                values,
+                t,
+            )
+            if not mirror.separable():
+                if keep_sum(slots, slots[_SUM] + change) or mirror.out_of_range(
+                    slots[_SUM], largest, size, slots[_REFERENCE]
+                ):
+                    stop = _RESUM
+        if stop != _DONE or settle:
+            return np.int64(t) + 1, stop if stop != _DONE else _SETTLE
+    return y.shape[0], _DONE

@@ -1,0 +1,180 @@
+"""What a pass does to one row: check it, read it against the weights, add it to theta.
+
+A block is `indptr`, `indices`, `values`. Sparse rows are the usual CSR triple with unsigned
+indices; for dense rows `values` has two dimensions and the other two are not looked at (the
+test on `values.ndim` is decided when the kernel is compiled). Every index is unsigned, so
+that no test for negative ones is compiled in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import axpy2, kernel
+
+#: Features beyond this size could not be squared and summed without overflow.
+LARGEST_FEATURE = 1e100
+
+SOUND, INDEX_OUT_OF_RANGE, NOT_FINITE, NOT_CANONICAL = 0, 1, 2, 3
+
+
+@kernel(fast=True)
+def _row_is_sound(values, begin, end):  # type: ignore[no-untyped-def]
+    total = 0.0
+    largest = 0.0
+    for k in range(begin, end):
+        size = abs(np.float64(values[k]))
+        total += size
+        largest = max(largest, size)
+    # NaN and infinity survive in the sum whatever the order of addition.
+    return total < np.inf and largest <= LARGEST_FEATURE
+
+
+@kernel
+def _row_is_canonical(indices, begin, end):  # type: ignore[no-untyped-def]
+    descents = 0
+    for k in range(begin + np.uint64(1), end):
+        descents += indices[k] <= indices[k - np.uint64(1)]
+    return descents == 0
+
+
+@kernel
+def check_rows(indptr, indices, values, dimension):  # type: ignore[no-untyped-def]
+    """Return (row, fault) of the first row that may not be learnt, or (n, SOUND).
+
+    Indices must be strictly increasing within a row and below `dimension`, features finite.
+    """
+    if values.ndim == 2:
+        for t in range(values.shape[0]):
+            row = values[t]
+            if not _row_is_sound(row, np.uint64(0), np.uint64(row.shape[0])):
+                return t, NOT_FINITE
+        return values.shape[0], SOUND
+    else:
+        count = indptr.shape[0] - 1
+        for t in range(count):
+            begin, end = indptr[t], indptr[t + 1]
+            if not _row_is_canonical(indices, begin, end):
+                return t, NOT_CANONICAL
+            if end > begin and indices[end - np.uint64(1)] >= dimension:
+                return t, INDEX_OUT_OF_RANGE
+            if not _row_is_sound(values, begin, end):
+                return t, NOT_FINITE
+        return count, SOUND
+
+
+@kernel(fast=True)
+def read_row(mirror, state, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return sum v_i x_i, the accumulator of the dual norm and ||x||_1, for linear maps."""
+    raw = 0.0
+    total = 0.0
+    reach = 0.0
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            x = np.float64(values[t, j])
+            raw += mirror.read(state[j, np.uint64(0)], threshold) * x
+            total = mirror.norm_term(total, x)
+            reach += abs(x)
+    else:
+        for k in range(indptr[t], indptr[t + np.uint64(1)]):
+            x = np.float64(values[k])
+            raw += mirror.read(state[indices[k], np.uint64(0)], threshold) * x
+            total = mirror.norm_term(total, x)
+            reach += abs(x)
+    return raw, total, reach
+
+
+@kernel
+def add_row(state, step, prefix, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Add step * x to theta and prefix * step * x to the accumulator of the average."""
+    shifted = prefix * step
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            axpy2(state, j, step, shifted, np.float64(values[t, j]))
+    else:
+        for k in range(indptr[t], indptr[t + np.uint64(1)]):
+            axpy2(state, indices[k], step, shifted, np.float64(values[k]))
+
+
+@kernel(fast=True)
+def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return sum v_i x_i, the norm accumulator, ||x||_1, sum v_i x_i^2, min x and max x.
+
+    A feature that the row leaves out is a zero and takes part in the extremes.
+    """
+    raw = 0.0
+    total = 0.0
+    reach = 0.0
+    local = 0.0
+    low = np.inf
+    high = -np.inf
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            x = np.float64(values[t, j])
+            product = state[j, np.uint64(1)] * x
+            raw += product
+            local += product * x
+            total = mirror.norm_term(total, x)
+            reach += abs(x)
+            low = min(low, x)
+            high = max(high, x)
+    else:
+        begin, end = indptr[t], indptr[t + np.uint64(1)]
+        for k in range(begin, end):
+            x = np.float64(values[k])
+            product = state[indices[k], np.uint64(1)] * x
+            raw += product
+            local += product * x
+            total = mirror.norm_term(total, x)
+            reach += abs(x)
+            low = min(low, x)
+            high = max(high, x)
+        if end - begin < np.uint64(state.shape[0]):
+            low = min(low, 0.0)
+            high = max(high, 0.0)
+    return raw, total, reach, local, low, high
+
+
+@kernel
+def _move(mirror, state, i, x, step, inner, reference, prefix):  # type: ignore[no-untyped-def]
+    theta = state[i, np.uint64(0)]
+    v = state[i, np.uint64(1)]
+    moved = theta + step * x
+    a = inner * moved
+    v_moved = mirror.phi_prime(a, reference)
+    state[i, np.uint64(0)] = moved
+    state[i, np.uint64(1)] = v_moved
+    state[i, np.uint64(2)] += prefix * (v_moved - v)
+    change = mirror.phi_given(a, reference, v_moved) - mirror.phi_given(
+        inner * theta, reference, v
+    )
+    return a, change
+
+
+@kernel
+def add_mapped_row(  # type: ignore[no-untyped-def]
+    mirror, state, step, inner, reference, prefix, indptr, indices, values, t
+):
+    """Add step * x to theta where x is not 0 and bring v and the average along.
+
+    Returns the change of S, the largest a and the largest |a| written.
+    """
+    change = 0.0
+    largest = -np.inf
+    size = 0.0
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            x = np.float64(values[t, j])
+            if x != 0.0:
+                a, delta = _move(mirror, state, j, x, step, inner, reference, prefix)
+                change += delta
+                largest = max(largest, a)
+                size = max(size, abs(a))
+    else:
+        for k in range(indptr[t], indptr[t + np.uint64(1)]):
+            x = np.float64(values[k])
+            a, delta = _move(mirror, state, indices[k], x, step, inner, reference, prefix)
+            change += delta
+            largest = max(largest, a)
+            size = max(size, abs(a))
+    return change, largest, size

@@ -1,0 +1,189 @@
+"""Learning rates: how eta follows from the round and from the gradients seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from noregret.component import Component, require_positive
+
+#: The rate before anything was seen; theta is 0 then, so that their product is 0.
+UNBOUNDED = 1e300
+
+
+class Rate(Component):
+    """A non-increasing learning rate eta_t; base of all."""
+
+    def at(self, rounds: float, squares: float, largest: float) -> float:
+        """Return eta for the coming round.
+
+        `rounds`: completed rounds; `squares`: sum of ||z_s||_*^2 over them; `largest`: the
+        largest ||z||_*^2 that was seen or that the coming row allows.
+        """
+        raise NotImplementedError
+
+    def constant(self) -> bool:
+        """Tell whether eta never changes."""
+        return False
+
+    def restarts(self) -> bool:
+        """Tell whether the learner starts afresh at rounds 1, 2, 4, 8, ..."""
+        return False
+
+    def strong_convexity(self) -> float:
+        """Return the sigma of a (sigma/2)||w||^2 that every round's loss carries, else 0."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Constant(Rate):
+    """The constant rate eta.
+
+    >>> Constant(0.5).at(10.0, 0.0, 0.0)
+    0.5
+    """
+
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("Constant(eta)", self.eta)
+
+    def at(self, rounds: float, squares: float, largest: float) -> float:
+        """Return eta."""
+        return self.eta
+
+    def constant(self) -> bool:
+        """Return True."""
+        return True
+
+
+@dataclass(frozen=True)
+class InverseSqrt(Rate):
+    """The rate eta / sqrt(t) in round t.
+
+    Reference: Cesa-Bianchi, Online Gradient Descent (lecture notes), eq. 8.
+
+    >>> InverseSqrt(1.0).at(3.0, 0.0, 0.0)
+    0.5
+    """
+
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("InverseSqrt(eta)", self.eta)
+
+    def at(self, rounds: float, squares: float, largest: float) -> float:
+        """Return eta / sqrt(t)."""
+        return self.eta / math.sqrt(rounds + 1.0)
+
+
+@dataclass(frozen=True)
+class StronglyConvex(Rate):
+    """The rate 1/(sigma t) for losses that carry the regulariser (sigma/2) ||w||^2.
+
+    With f_t the unregularised loss, the step w - z/(sigma t) on the regularised one is
+    w_(t+1) = -(1/(sigma t)) sum_s z^f_s: dual averaging with eta = 1/(sigma t). The loss
+    reported and the floor are those of the regularised objective.
+    Reference: Cesa-Bianchi, Online Gradient Descent (lecture notes), strongly convex case.
+
+    >>> StronglyConvex(0.5).at(4.0, 0.0, 0.0)
+    0.5
+    """
+
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("StronglyConvex(sigma)", self.sigma)
+
+    def at(self, rounds: float, squares: float, largest: float) -> float:
+        """Return 1 / (sigma * completed rounds); the first weights are 0 at any rate."""
+        return 1.0 / (self.sigma * max(rounds, 1.0))
+
+    def strong_convexity(self) -> float:
+        """Return sigma."""
+        return self.sigma
+
+
+@dataclass(frozen=True)
+class Adaptive(Rate):
+    """One scalar rate from the observed gradients: scale / sqrt(sum ||z_s||_*^2 + largest).
+
+    Needs no horizon and no bound on the data. `scale` defaults to what the map's own set
+    asks for: radius/sqrt(2) for a ball, sqrt(ln d) and the like for the entropies, else 1.
+    `largest` covers the coming round, which the theorem needs.
+    Reference: McMahan, A Survey of Algorithms and Analysis for Adaptive Online Learning, 2017.
+
+    >>> Adaptive(1.0).at(0.0, 3.0, 1.0)
+    0.5
+    """
+
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scale is not None:
+            require_positive("Adaptive(scale)", self.scale)
+
+    def at(self, rounds: float, squares: float, largest: float) -> float:
+        """Return scale / sqrt(squares + largest)."""
+        total = squares + largest
+        return self.scale / math.sqrt(total) if total > 0.0 else UNBOUNDED  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class PerCoordinate(Rate):
+    """One rate a feature: w_i = scale theta_i / sqrt(sum_s z_(s,i)^2 + m_i^2).
+
+    m_i is the largest |z_i| that the rows seen so far allow, the coming one included;
+    without it the regret bound is false. With `invariant` the weight is divided by the
+    largest |x_i| seen as well, so that predictions do not depend on the units of a feature.
+    AdaGrad in its lazy form; Euclidean and soft-threshold maps only.
+    Reference: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011.
+
+    >>> PerCoordinate(2.0).weight_factor(3.0, 1.0, 1.0)
+    1.0
+    """
+
+    scale: float = 1.0
+    invariant: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("PerCoordinate(scale)", self.scale)
+
+    def weight_factor(self, squares: float, slope_bound: float, size: float) -> float:
+        """Return w_i / theta_i from sum z_i^2, the bound on |z_i| / |x_i| and max |x_i|."""
+        reach = slope_bound * size
+        total = squares + reach * reach
+        if total <= 0.0:
+            return 0.0
+        return self.scale / (math.sqrt(total) * (size if self.invariant else 1.0))
+
+
+@dataclass(frozen=True)
+class Doubling(Rate):
+    """The doubling trick: epochs of 1, 2, 4, ... rounds, restarted, eta / sqrt(length) each.
+
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.3.1.
+
+    >>> Doubling(1.0).at(3.0, 0.0, 0.0)
+    0.5
+    """
+
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("Doubling(eta)", self.eta)
+
+    def at(self, rounds: float, squares: float, largest: float) -> float:
+        """Return eta / sqrt(2^m) in the epoch of rounds 2^m ... 2^(m+1) - 1."""
+        _, exponent = math.frexp(rounds + 1.0)
+        return self.eta * 2.0 ** (-0.5 * (exponent - 1))
+
+    def restarts(self) -> bool:
+        """Return True."""
+        return True

@@ -1,0 +1,122 @@
+"""The one data type: a block of sparse rows with their labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of a stream in compressed sparse row form, ready for a compiled pass.
+
+    Row i has the features `indices[indptr[i]:indptr[i + 1]]`, with the `values` at the same
+    places. `indptr` need not begin at 0: a slice of rows shares the arrays of its parent.
+    `width` is the number of columns known so far; a later block of the same stream may know
+    of more.
+
+    >>> import numpy as np
+    >>> block = Block(
+    ...     indptr=np.array([0, 2, 3], np.uint64),
+    ...     indices=np.array([0, 2, 1], np.uint32),
+    ...     values=np.array([0.5, 2.0, 1.0]),
+    ...     y=np.array([-1.0, 1.0]),
+    ...     width=3,
+    ... )
+    >>> len(block), block.nonzeros, block.rows(1, 2).dense().tolist()
+    (2, 3, [[0.0, 1.0, 0.0]])
+    """
+
+    indptr: NDArray[np.uint64]
+    indices: NDArray[np.uint32]
+    values: Floats
+    y: NDArray[np.float64]
+    width: int
+    weight: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that a compiled pass could not read safely."""
+        _require(self.indptr.dtype == np.uint64, f"indptr is {self.indptr.dtype}, not uint64")
+        _require(self.indices.dtype == np.uint32, f"indices are {self.indices.dtype}, not uint32")
+        _require(
+            self.values.dtype in (np.float32, np.float64),
+            f"values are {self.values.dtype}, not float32 or float64",
+        )
+        _require(self.y.dtype == np.float64, f"y is {self.y.dtype}, not float64")
+        _require(
+            self.indptr.shape == (len(self.y) + 1,),
+            f"indptr has shape {self.indptr.shape}, expected ({len(self.y) + 1},) for "
+            f"{len(self.y)} labels",
+        )
+        _require(
+            self.indices.shape == self.values.shape and self.values.ndim == 1,
+            f"indices and values have shapes {self.indices.shape} and {self.values.shape}, "
+            "expected one and the same length",
+        )
+        _require(
+            bool(np.all(self.indptr[1:] >= self.indptr[:-1]))
+            and int(self.indptr[-1]) <= len(self.indices),
+            f"indptr must not fall and must end within the {len(self.indices)} nonzeros",
+        )
+        if self.weight is not None:
+            _require(
+                self.weight.dtype == np.float64 and self.weight.shape == self.y.shape,
+                f"weight is {self.weight.dtype} of shape {self.weight.shape}, expected float64 "
+                f"of shape {self.y.shape}",
+            )
+        used = self.indices[int(self.indptr[0]) : int(self.indptr[-1])]
+        widest = int(used.max()) + 1 if len(used) else 0
+        _require(
+            widest <= self.width,
+            f"width is {self.width} but column {widest - 1} occurs (columns count from 0)",
+        )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns, as of any matrix."""
+        return len(self.y), self.width
+
+    @property
+    def nonzeros(self) -> int:
+        """The number of values stored for these rows."""
+        return int(self.indptr[-1]) - int(self.indptr[0])
+
+    def rows(self, start: int, stop: int) -> Block:
+        """Return rows start to stop (not included) as a block that shares the arrays."""
+        if not 0 <= start <= stop <= len(self):
+            raise IndexError(f"rows({start}, {stop}) of a block of {len(self)} rows")
+        # A part of a sound block is sound: checking it again would cost a pass over its nonzeros.
+        part = object.__new__(Block)
+        values = {
+            "indptr": self.indptr[start : stop + 1],
+            "indices": self.indices,
+            "values": self.values,
+            "y": self.y[start:stop],
+            "width": self.width,
+            "weight": None if self.weight is None else self.weight[start:stop],
+        }
+        for name, value in values.items():
+            object.__setattr__(part, name, value)
+        return part
+
+    def dense(self) -> NDArray[np.float64]:
+        """Return the rows as an ordinary matrix; meant for small blocks and for tests."""
+        matrix = np.zeros(self.shape)
+        first, last = int(self.indptr[0]), int(self.indptr[-1])
+        of_row = np.repeat(np.arange(len(self)), np.diff(self.indptr).astype(np.intp))
+        # add, because a column may occur twice in a row of data that no reader has checked
+        np.add.at(matrix, (of_row, self.indices[first:last]), self.values[first:last])
+        return matrix
+
+
+def _require(condition: bool, complaint: str) -> None:
+    if not condition:
+        raise ValueError(f"Block: {complaint}")

@@ -1,0 +1,82 @@
+"""The project as a whole: style, types, import directions, and a README that runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+SOURCES = [path for folder in ("src", "tests", "bench") for path in (ROOT / folder).rglob("*.py")]
+
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
+
+
+def python(*arguments: str, folder: Path = ROOT) -> str:
+    run = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_ruff_finds_nothing() -> None:
+    python("-m", "ruff", "check", ".")
+    python("-m", "ruff", "format", "--check", ".")
+
+
+def test_types_are_strict() -> None:
+    python("-m", "mypy")
+
+
+def test_imports_point_one_way() -> None:
+    # the command `lint-imports` does no more, but lies wherever the environment put it
+    python("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())")
+
+
+def test_every_module_has_its_place_in_the_import_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    placed = set(re.findall(r"\w+", " ".join(contracts["contracts"][0]["layers"])))
+    package = ROOT / "src" / "noregret"
+    modules = {
+        path.stem
+        for path in package.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert modules - placed - {"__init__", "streams"} == set()
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_stay_readable(source: Path) -> None:
+    assert len(source.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    language, first = BLOCKS[0]
+    assert language == "sh"
+    assert [line.split("#")[0].strip() for line in first.splitlines()] == ["make demo", "make test"]
+    makefile = (ROOT / "Makefile").read_text()
+    assert "\ndemo:" in makefile and "\ntest:" in makefile
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    """All blocks in one process, from a file: the compiler reads the source of a user's loss."""
+    blocks = [text for language, text in BLOCKS if language == "python"]
+    assert len(blocks) >= 2
+    script = tmp_path / "readme.py"
+    script.write_text("\n".join(blocks), encoding="utf-8")
+    printed = python(str(script), folder=tmp_path)
+    for claim in re.findall(r"^print\(.*?\)\s+# (.+)$", "\n".join(blocks), re.MULTILINE):
+        assert claim in printed, f"the README says {claim!r}, the run printed:\n{printed}"
+
+
+def test_importing_the_package_does_not_load_numba() -> None:
+    python("-c", "import noregret, sys; sys.exit('numba' in sys.modules)")
