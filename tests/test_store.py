@@ -124,6 +124,23 @@ def test_layouts_are_made_dense(path: Path) -> None:
     assert arrays["cast"].tolist() == [1.0, 1.0]
 
 
+def test_arrays_are_writeable_whatever_the_reader_gives(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = safetensors.numpy.load
+
+    def frozen(data: bytes) -> dict[str, np.ndarray]:
+        arrays = load(data)
+        for array in arrays.values():
+            array.setflags(write=False)
+        return arrays
+
+    monkeypatch.setattr(safetensors.numpy, "load", frozen)
+    _, arrays = store.read(small)
+    arrays["weights"] += 1.0
+    assert arrays["weights"].tolist() == [1.5, 1.0]
+
+
 def test_numbers_of_numpy_in_a_header(path: Path) -> None:
     header = {"a": np.int64(3), "b": np.float32(0.1), "c": np.bool_(True), "d": (1, math.nan)}
     store.write(path, header, {})

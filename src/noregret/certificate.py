@@ -1,2 +1,268 @@
+"""What a run proves: floors under every competitor and bounds on the regret.
+
+Convexity gives sum f_t(u) >= a + <u, Z> for every u, with a the sum of the intercepts of the
+supporting lines and Z the sum of the gradients, for any predictions whatever. Minimising the
+right side over a class of predictors gives a floor under the loss of all of them. Rounding is
+accounted for: a slack proportional to the sizes that were summed is taken off every floor and
+added to every bound, so that the statements hold for the data as they are stored.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import geometry
+from noregret.bounds import Bound, theorem_bounds
+from noregret.domains import Domain
+from noregret.geometry import EPSILON
+from noregret.ledger import Entry
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.rates import Rate
+
+Vector = npt.NDArray[np.float64]
+
+#: What `value` and `slope` of a loss promise, in units of EPSILON, with room for the ledger's
+#: own products and sums of a round.
+ROUND_ERRORS = 32.0
+#: Further roundings of Z beside the one or two of each round.
+GRADIENT_ERRORS = 256.0
+
+
+@dataclass(frozen=True, eq=False)
 class Certificate:
-    def __init__(self, **k): self.__dict__.update(k)
+    """A statement about the rounds seen so far, true whatever the data were.
+
+    >>> import noregret as nr
+    >>> learner = nr.MirrorDescent(nr.losses.Hinge(), nr.mirrors.Ball(1), nr.rates.Constant(1))
+    >>> _ = learner.learn([[0.6, 0.8], [0.8, 0.6]], [1, -1])
+    >>> certificate = learner.certificate()
+    >>> certificate.rounds, certificate.mistakes, certificate.floor(1) <= certificate.loss
+    (2, 2, True)
+
+    Warning: a loss of one's own is taken at its word to be convex, and its value and slope to
+    be right to about 16 units in the last place.
+    """
+
+    loss_function: Loss
+    mirror: Mirror
+    rate: Rate
+    ledger: Vector
+    gradient: Vector
+    domain: Domain | None = None
+    lazy: bool = True
+    conservative: bool = False
+    factors: Vector | None = None
+    squares: Vector | None = None
+    #: False for predictions that were made elsewhere: no theorem speaks about them.
+    played: bool = True
+
+    def _sum(self, place: Entry) -> float:
+        return float(self.ledger[place] + self.ledger[place + 1])
+
+    @property
+    def rounds(self) -> int:
+        """How many examples were learnt."""
+        return int(self.ledger[Entry.ROUNDS])
+
+    @property
+    def mistakes(self) -> int:
+        """How many labels were predicted wrongly; a prediction of zero margin counts."""
+        return int(self.ledger[Entry.MISTAKES])
+
+    @property
+    def loss(self) -> float:
+        """The learner's own loss, summed over the rounds."""
+        return self._sum(Entry.LOSS) + float(self.ledger[Entry.REGULARIZER])
+
+    @property
+    def average_loss(self) -> float:
+        """The learner's own loss a round."""
+        return self.loss / self.rounds if self.rounds else 0.0
+
+    @property
+    def intercept(self) -> float:
+        """The height at u = 0 of the sum of the supporting lines."""
+        return self._sum(Entry.INTERCEPT)
+
+    @property
+    def curvature(self) -> float:
+        """The sum of the sigmas that strongly convex rounds carry."""
+        return self.rate.strong_convexity() * self.rounds
+
+    @cached_property
+    def slack(self) -> float:
+        """How far rounding can have moved the loss and the intercept, at most."""
+        ledger = self.ledger
+        growth = 1.0 + 2.0 * self.rounds * EPSILON
+        return (
+            ROUND_ERRORS * EPSILON * float(ledger[Entry.MAGNITUDE]) * growth
+            + float(ledger[Entry.REGULARIZER_SLACK]) * growth
+            + self.rounds * 1e-320
+        )
+
+    @cached_property
+    def delta(self) -> float:
+        """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
+        travel = float(self.ledger[Entry.TRAVEL]) * (1.0 + 2.0 * self.rounds * EPSILON)
+        roundings = self.rounds + GRADIENT_ERRORS
+        return roundings * EPSILON * travel + self.rounds * len(self.gradient) * 1e-320
+
+    @property
+    def radius(self) -> float | None:
+        """The radius of the learner's own set of predictors, if it has one."""
+        if self.domain is not None and not math.isnan(self.domain.extent()):
+            return self.domain.extent()
+        return geometry.own_radius(self.mirror)
+
+    def floor(self, radius: float | None = None, norm: float | None = None) -> float:
+        """Return a number that no fixed predictor of the class can have beaten on these rounds.
+
+        sum f_t(u) >= floor for every u of the class: the ball of `radius` in the norm that
+        belongs to the map (2-norm, q-norm, 1-norm, the simplex of that scale, or the
+        non-negative vectors of at most that sum); `norm` chooses another ball. Without a
+        radius it is the learner's own set.
+        """
+        if radius is None and norm is None and self.domain is not None:
+            return self._lowered(self._domain_support(self.domain))
+        radius = self._radius(radius)
+        length = geometry.support_upper(self.mirror, self.gradient, radius, self.delta, norm)
+        if self.curvature > 0.0 and norm is None:
+            # The lines are bent upwards by (curvature/2)||u||^2: the worst u may lie inside.
+            reach = length / radius if radius > 0.0 else 0.0
+            best = min(radius, reach / self.curvature)
+            length = best * (reach - 0.5 * self.curvature * best) * (1.0 + 16.0 * EPSILON)
+        return self._lowered(length)
+
+    def _domain_support(self, domain: Domain) -> float:
+        """Return the maximum of <u, -z> over the domain, rounded up."""
+        corners = np.eye(len(self.gradient), 1).ravel()
+        reach = max(domain.support(corners), domain.support(-corners))
+        value = domain.support(-self.gradient)
+        size = reach * geometry.norm_upper(self.gradient, 1.0)
+        return value + reach * self.delta + (len(self.gradient) + 16.0) * EPSILON * size
+
+    def regularized_floor(self, eta: float | None = None) -> float:
+        """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
+
+        R is the map's own regulariser with minimum 0; eta the current rate unless told.
+        For strongly convex rounds it is the floor of the regularised objective itself.
+        """
+        if self.curvature > 0.0 and eta is None:
+            length = geometry.norm_upper(self.gradient, 2.0) + self.delta
+            return self._lowered(length * length / (2.0 * self.curvature) * (1.0 + 8.0 * EPSILON))
+        if eta is None:
+            eta = float(self.ledger[Entry.LAST_ETA])
+        if self.rounds == 0:
+            return 0.0
+        if not 0.0 < eta < math.inf:
+            raise ValueError(f"eta must be a finite number above 0, got {eta}")
+        conjugate = geometry.conjugate_upper(
+            self.mirror, -self.gradient, eta, self.delta, self.rounds, self.factors
+        )
+        return self._lowered(conjugate)
+
+    def _lowered(self, length: float) -> float:
+        rough = self.intercept - length
+        slack = self.slack + 8.0 * EPSILON * (abs(self.intercept) + abs(length))
+        floor = rough - slack
+        # Losses that cannot be negative cannot sum to less than zero either.
+        return max(floor, 0.0) if self.loss_function.nonnegative else floor
+
+    def _radius(self, radius: float | None) -> float:
+        if radius is None:
+            radius = self.radius
+            if radius is None:
+                raise ValueError(
+                    f"{type(self.mirror).__name__} has no radius of its own: say floor(radius)"
+                )
+        if not 0.0 <= radius < math.inf:
+            raise ValueError(f"radius must be a finite number >= 0, got {radius}")
+        return float(radius)
+
+    def regret(self, u: Any) -> float:
+        """Return an upper bound on the learner's loss minus the loss of the fixed predictor u."""
+        vector = np.asarray(u, np.float64)
+        if vector.ndim != 1 or len(vector) < len(self.gradient):
+            raise ValueError(
+                f"u has shape {vector.shape}, expected ({len(self.gradient)},): one weight a feature"
+            )
+        if not np.all(np.isfinite(vector)):
+            raise ValueError("u must hold finite numbers")
+        used = vector[: len(self.gradient)]
+        line = float(used @ self.gradient)
+        size = float(np.abs(used) @ np.abs(self.gradient))
+        square = 0.5 * self.curvature * float(vector @ vector)
+        error = float(np.abs(used).max(initial=0.0)) * self.delta
+        error += (len(used) + 8.0) * EPSILON * (size + square)
+        error += 8.0 * EPSILON * (abs(self.loss) + abs(self.intercept)) + 2.0 * self.slack
+        return self.loss - self.intercept - line - square + error
+
+    def regret_bound(self, radius: float | None = None) -> float:
+        """Return a proved upper bound on the regret against the whole class of that radius."""
+        gap = self.loss - self.floor(radius)
+        return gap + self.slack + 8.0 * EPSILON * abs(self.loss)
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """The theorems that speak about this run, for the learner's own radius, or 1."""
+        return self.bounds_for(self.radius if self.radius is not None else 1.0)
+
+    def bounds_for(self, radius: float) -> list[Bound]:
+        """Return each theorem's bound for comparators of that radius beside what is proved."""
+        return theorem_bounds(self, self._radius(radius))
+
+    def as_dict(self, radius: float | None = None) -> dict[str, Any]:
+        """Return the certificate as plain numbers, ready for JSON."""
+        chosen = radius if radius is not None else self.radius
+        result: dict[str, Any] = {
+            "rounds": self.rounds,
+            "mistakes": self.mistakes,
+            "loss": self.loss,
+            "average_loss": self.average_loss,
+            "radius": chosen,
+            "rounding_slack": self.slack,
+            "assumption": self.assumption,
+        }
+        if chosen is not None:
+            result["class"] = geometry.describe(self.mirror, chosen)
+            result["floor"] = self.floor(chosen)
+            result["regret_bound"] = self.regret_bound(chosen)
+        result["bounds"] = [
+            bound.as_dict() for bound in self.bounds_for(chosen if chosen is not None else 1.0)
+        ]
+        return result
+
+    @property
+    def assumption(self) -> str | None:
+        """What is taken on trust: the convexity of a loss that is not one of ours."""
+        if type(self.loss_function).__module__ == "noregret.losses":
+            return None
+        return f"{type(self.loss_function).__name__} is taken at its word to be convex"
+
+    def __str__(self) -> str:
+        chosen = self.radius if self.radius is not None else 1.0
+        per_round = max(self.rounds, 1)
+        floor, regret = self.floor(chosen), self.regret_bound(chosen)
+        lines = [f"Certificate after {self.rounds:,} rounds, {type(self.loss_function).__name__}"]
+
+        def line(name: str, value: str, note: str = "") -> None:
+            lines.append(f"  {name:<26}{value:>14}  {note}".rstrip())
+
+        line("learner's loss", f"{self.loss:.6g}", f"{self.average_loss:.6g} a round")
+        if self.loss_function.labels == "sign":
+            line("mistakes", f"{self.mistakes:,}", f"{self.mistakes / per_round:.2%}")
+        line("certified floor", f"{floor:.6g}", f"{floor / per_round:.6g} a round")
+        lines.append(f"{'':4}{geometry.describe(self.mirror, chosen)} lost at least that much")
+        line("proved regret", f"{regret:.6g}", f"{regret / per_round:.6g} a round, at most")
+        for bound in self.bounds_for(chosen):
+            lines.append(f"  {bound}")
+        if self.assumption:
+            lines.append(f"  assumption: {self.assumption}")
+        return "\n".join(lines)

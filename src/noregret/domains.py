@@ -39,7 +39,10 @@ class Domain(Component):
 
     def project_entropic(self, w: ArrayLike) -> Vector:
         """Return argmin over u in the set of sum_i u_i ln(u_i / w_i) + w_i - u_i, for w >= 0."""
-        raise NotImplementedError
+        raise ValueError(
+            f"{type(self).__name__} has no entropic projection: use the Euclidean geometry with "
+            "it, or Box, Simplex, ClippedSimplex or Orthant with the entropy"
+        )
 
     def support(self, theta: ArrayLike) -> float:
         """Return the support function: the maximum over u in the set of <u, theta>."""
@@ -77,7 +80,8 @@ class Everywhere(Domain):
 class Ball(Domain):
     """The Euclidean ball {w : ||w|| <= radius}.
 
-    Projection: w if ||w|| <= radius, else radius w / ||w||. Support: radius ||theta||.
+    Projection: w if ||w|| <= radius, else radius w / ||w||; under the entropy there is none in
+    closed form. Support: radius ||theta||.
     Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorem 5.
 
     >>> Ball(2).project([3, 4])
@@ -87,7 +91,6 @@ class Ball(Domain):
     radius: float
 
     def __post_init__(self) -> None:
-        """Refuse a radius that is not a finite number above 0."""
         super().__post_init__()
         require_positive("Ball: radius", self.radius)
 
@@ -105,13 +108,6 @@ class Ball(Domain):
         unit = vector / largest
         length = _norm(unit)
         return vector if largest * length <= self.radius else unit * (self.radius / length)
-
-    def project_entropic(self, w: ArrayLike) -> Vector:
-        """Refuse: the Bregman projection of the entropy on a Euclidean ball has no closed form."""
-        raise ValueError(
-            "Ball has no entropic projection: use Box, Simplex, ClippedSimplex or Orthant "
-            "with the entropy, or the Euclidean geometry with the ball"
-        )
 
     def support(self, theta: ArrayLike) -> float:
         """Return radius ||theta||."""
@@ -142,7 +138,6 @@ class Box(Domain):
     high: float
 
     def __post_init__(self) -> None:
-        """Refuse an empty interval, a single point and NaN."""
         super().__post_init__()
         if not self.low < self.high:
             raise ValueError(f"Box: low must be below high, got low={self.low}, high={self.high}")
@@ -161,9 +156,7 @@ class Box(Domain):
     def project_entropic(self, w: ArrayLike) -> Vector:
         """Return min(max(w_i, low), high) in every coordinate, for 0 < low."""
         if not self.low > 0.0:
-            raise ValueError(
-                f"Box: low must be above 0 for the entropic projection, got {self.low}"
-            )
+            raise ValueError(f"Box.project_entropic: low must be above 0, got {self.low}")
         return np.clip(_weights("Box.project_entropic: w", w), self.low, self.high)
 
     def support(self, theta: ArrayLike) -> float:
@@ -238,7 +231,6 @@ class Simplex(Domain):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a scale that is not a finite number above 0."""
         super().__post_init__()
         require_positive("Simplex: scale", self.scale)
 
@@ -254,8 +246,7 @@ class Simplex(Domain):
     def project_entropic(self, w: ArrayLike) -> Vector:
         """Return scale w / sum(w)."""
         weights = _positive_unit("Simplex.project_entropic: w", w)
-        projection: Vector = self.scale * (weights / weights.sum())
-        return projection
+        return self.scale * (weights / float(weights.sum()))
 
     def support(self, theta: ArrayLike) -> float:
         """Return scale max_i theta_i."""
@@ -288,7 +279,6 @@ class ClippedSimplex(Domain):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse an alpha outside (0, 1] and a scale that is not a finite number above 0."""
         super().__post_init__()
         if not 0.0 < self.alpha <= 1.0:
             raise ValueError(f"ClippedSimplex: alpha must be in (0, 1], got {self.alpha}")
@@ -321,11 +311,10 @@ class ClippedSimplex(Domain):
         # 1 - k alpha / n for k = 0 .. n-1 clipped components, without cancellation.
         mass = (1.0 - self.alpha) + self.alpha * (np.arange(n, 0, -1) / n)
         keep = mass / suffix * ordered >= self.alpha / n
-        keep[-1] = True  # the largest component can always be kept; rounding may deny it
+        keep[-1] = True  # the largest component can always be kept, whatever rounding says
         k = int(np.argmax(keep))
-        multiplier = mass[k] / ordered[k:].sum()
-        projection: Vector = np.maximum(self.floor(n), self.scale * (multiplier * weights))
-        return projection
+        multiplier = float(mass[k] / ordered[k:].sum())
+        return np.clip(self.scale * (multiplier * weights), self.floor(n), None)
 
     def support(self, theta: ArrayLike) -> float:
         """Return scale (alpha mean(theta) + (1 - alpha) max_i theta_i)."""
@@ -362,8 +351,7 @@ def _positive_unit(name: str, values: ArrayLike) -> Vector:
     vector = _weights(name, values)
     if not vector.any():
         raise ValueError(f"{name} must have a positive component, got zeros only")
-    vector /= vector.max()
-    return vector
+    return vector / float(vector.max())
 
 
 def _finite(vector: Vector) -> bool:
@@ -402,11 +390,10 @@ def _nearest_on_simplex(vector: Vector, scale: float) -> Vector:
     # The projection ignores a common shift, and what is lower than the top by scale becomes 0:
     # nothing can overflow after both are used.
     with np.errstate(over="ignore"):
-        low = np.maximum((vector - vector.max()) / scale, -1.0)
+        low: Vector = np.maximum((vector - vector.max()) / scale, -1.0)
     ordered = np.sort(low)[::-1]
     counts = np.arange(1, low.size + 1)
     k = int(np.flatnonzero(ordered * counts > np.cumsum(ordered) - 1.0)[-1]) + 1
     # Summed anew, pairwise: the running sum loses digits in long vectors.
     tau = (float(ordered[:k].sum()) - 1.0) / k
-    projection: Vector = scale * np.maximum(low - tau, 0.0)
-    return projection
+    return scale * np.clip(low - tau, 0.0, None)

@@ -144,9 +144,7 @@ def as_weights(weight: Any, count: int) -> npt.NDArray[np.float64]:
     weights = _as_vector("weight", weight, count)
     bad = np.flatnonzero(~((weights >= 0.0) & (weights <= 1e100)))
     if bad.size:
-        raise ValueError(
-            f"weight row {bad[0]}: {weights[bad[0]]:g}; expected a finite number >= 0"
-        )
+        raise ValueError(f"weight row {bad[0]}: {weights[bad[0]]:g}; expected a finite number >= 0")
     return weights
 
 
@@ -155,9 +153,7 @@ def as_predictions(predictions: Any, count: int) -> npt.NDArray[np.float64]:
     vector = _as_vector("predictions", predictions, count)
     bad = np.flatnonzero(~(np.abs(vector) < 1e150))
     if bad.size:
-        raise ValueError(
-            f"predictions row {bad[0]}: {vector[bad[0]]:g}; expected a finite number"
-        )
+        raise ValueError(f"predictions row {bad[0]}: {vector[bad[0]]:g}; expected a finite number")
     return vector
 
 

@@ -56,6 +56,13 @@ class Entry(IntEnum):
     HIGHEST_FEATURE = 23
     WIDEST_ROW = 24
     LOWEST_STEP = 25
+    #: How far rounding can have moved REGULARIZER, at most.
+    REGULARIZER_SLACK = 26
+    #: Strongly convex rounds: sum of ||z_t + sigma w_t||^2 / t, and the largest such square.
+    CURVED_SQUARES = 27
+    LARGEST_CURVED_SQUARE = 28
+    #: The largest ||z_t||_* that the rows seen so far allow, for rates that must not rise.
+    LARGEST_REACH = 29
 
 
 SIZE = len(Entry)

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def draw(
             f"draw needs at least two rounds with a loss and a floor each, got {len(rounds)} "
             f"rounds, {len(losses)} losses, {len(floors)} floors"
         )
-    style = {
+    style: Any = {
         "font.family": "sans-serif",
         "font.size": 10,
         "axes.spines.top": False,

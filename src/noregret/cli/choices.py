@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from noregret.losses import Loss
     from noregret.mirrors import Mirror
     from noregret.rates import Rate
 
 # name: (class, its parameter that may follow a colon or None)
-_LOSSES = {
+_Names: TypeAlias = Mapping[str, tuple[str, str | None]]
+_LOSSES: _Names = {
     "logistic": ("Logistic", None),
     "hinge": ("Hinge", "margin"),
     "squared-hinge": ("SquaredHinge", "margin"),
@@ -24,7 +22,7 @@ _LOSSES = {
     "quantile": ("Quantile", "level"),
     "epsilon-insensitive": ("EpsilonInsensitive", "epsilon"),
 }
-_MIRRORS = {
+_MIRRORS: _Names = {
     "euclidean": ("Euclidean", None),
     "ball": ("Ball", None),
     "p-norm": ("PNorm", "p"),
@@ -54,7 +52,7 @@ def names(table: str) -> str:
     )
 
 
-_TABLES = {"loss": _LOSSES, "mirror": _MIRRORS, "rate": _RATES}
+_TABLES: Mapping[str, _Names] = {"loss": _LOSSES, "mirror": _MIRRORS, "rate": _RATES}
 
 
 def _lookup(table: str, text: str) -> tuple[str, str, dict[str, float]]:
@@ -109,7 +107,7 @@ def make_rate(text: str, size: float | None) -> Rate:
     from noregret import rates
 
     name, class_name, _ = _lookup("rate", text)
-    parameter = _RATES[name][1]
+    _, parameter = _RATES[name]
     rate: Rate = getattr(rates, class_name)(**({} if size is None else {parameter: size}))
     return rate
 
@@ -117,34 +115,3 @@ def make_rate(text: str, size: float | None) -> Rate:
 def needs_width(mirror: Mirror) -> bool:
     """Tell whether the map gives weight to features before they occur."""
     return type(mirror).__name__ in ("Entropy", "UnnormalizedEntropy", "SignedEntropy")
-
-
-def own_radius(mirror: Mirror) -> float | None:
-    """Return the size of the set the map keeps its weights in, None if it has none."""
-    size = getattr(mirror, "radius", getattr(mirror, "scale", None))
-    return None if size is None else float(size)
-
-
-def comparators(mirror: Mirror, radius: str) -> str:
-    """Describe the set of predictors that the floor speaks of."""
-    return {
-        "2": f"‖u‖₂ ≤ {radius}",
-        "1": f"‖u‖₁ ≤ {radius}",
-        "q": f"‖u‖_{_exponent(mirror):.4g} ≤ {radius}",
-        "simplex": f"u ≥ 0, Σu = {radius}",
-        "subsimplex": f"u ≥ 0, Σu ≤ {radius}",
-    }[mirror.geometry]
-
-
-def size_of(mirror: Mirror, weights: NDArray[np.float64]) -> float:
-    """Return the norm of weights that the map's floor is stated in."""
-    import numpy as np
-
-    return float(np.linalg.norm(weights, _exponent(mirror)))
-
-
-def _exponent(mirror: Mirror) -> float:
-    if mirror.geometry == "q":
-        p = float(getattr(mirror, "p", math.nan))
-        return p / (p - 1.0)
-    return 2.0 if mirror.geometry == "2" else 1.0

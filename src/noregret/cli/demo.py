@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from noregret.cli.progress import Point
     from noregret.streams import Block
 
 _RADIUS = 10.0
@@ -26,7 +27,7 @@ def demo(
         import matplotlib  # noqa: F401
         import sklearn  # noqa: F401
     except ImportError as error:
-        raise ImportError(
+        raise ValueError(
             f"the demo needs {error.name}: pip install 'noregret[plot,sklearn]'"
         ) from error
     from rich.console import Console
@@ -43,9 +44,9 @@ def demo(
         "Is a handwritten digit even or odd?",
         "1,797 images of 8 x 8 pixels in their original order, scaled to unit length",
         "each is predicted before its label is seen, and seen once",
-        f"logistic loss; floor over every fixed linear predictor with ‖u‖₂ ≤ {_RADIUS:g}",
+        f"logistic loss; floor over every fixed linear predictor with ||u||_2 <= {_RADIUS:g}",
     )
-    points = []
+    points: list[Point] = []
     for point in follow(learner, digits(), lambda: _RADIUS, marks(per_doubling=8)):
         points.append(point)
         if point.rounds & (point.rounds - 1) == 0:

@@ -12,6 +12,7 @@ import typer
 from noregret.cli import choices
 
 if TYPE_CHECKING:
+    from noregret.cli.progress import Point
     from noregret.cli.screen import Clock
     from noregret.mirrors import Mirror
     from noregret.streams import Block, Labels, Stream
@@ -63,9 +64,12 @@ def learn(
         raise ValueError(f"--save {save}: there is no folder {save.absolute().parent}")
 
     # Only now that the arguments make sense is it worth loading the compiler.
+    from rich.console import Console
+
     import noregret as nr
     from noregret.cli.progress import follow
     from noregret.cli.screen import Clock, Table
+    from noregret.geometry import own_radius, predictor_norm
 
     classification = chosen_loss.labels == "sign"
     stream = nr.read(
@@ -75,14 +79,14 @@ def learn(
         width=features,
     )
     learner = nr.MirrorDescent(chosen_loss, chosen_mirror, chosen_rate)
-    fixed = floor_radius if floor_radius is not None else choices.own_radius(chosen_mirror)
+    fixed = floor_radius if floor_radius is not None else own_radius(chosen_mirror)
     clock = Clock()
-    table = None if as_json or quiet else Table(_console(), classification)
-    points = []
+    table = None if as_json or quiet else Table(Console(), classification)
+    points: list[Point] = []
     for point in follow(
         learner,
         _watched(stream, clock),
-        lambda: choices.size_of(chosen_mirror, learner.weights) if fixed is None else fixed,
+        lambda: predictor_norm(chosen_mirror, learner.weights) if fixed is None else fixed,
     ):
         clock.clear()
         if table is not None:
@@ -91,7 +95,7 @@ def learn(
                     f"noregret learn {file.name}",
                     f"{chosen_loss}, {chosen_mirror}, {chosen_rate}",
                     *_label_remark(stream),
-                    _floor_remark(chosen_mirror, fixed, floor_radius),
+                    _floor_remark(chosen_mirror, fixed, floor_radius is not None),
                 )
             table.row(point)
         points.append(point)
@@ -109,19 +113,13 @@ def learn(
             "rate": str(chosen_rate),
             "labels": {f"{written:g}": y for written, y in stream.label_map.items()},
             "progress": [point.as_dict() for point in points],
-            "certificate": certificate.as_dict(),
+            "certificate": certificate.as_dict(points[-1].radius),
         }
         typer.echo(json.dumps(summary))
     elif table is None:
         typer.echo(str(certificate))
     else:
         table.foot(certificate)
-
-
-def _console() -> object:
-    from rich.console import Console
-
-    return Console()
 
 
 def _watched(stream: Stream, clock: Clock) -> Iterator[Block]:
@@ -151,8 +149,9 @@ def _label_remark(stream: Stream) -> list[str]:
     return ["labels " + ", ".join(f"{a:g} → {b:+g}" for a, b in sorted(stream.label_map.items()))]
 
 
-def _floor_remark(mirror: Mirror, fixed: float | None, floor_radius: float | None) -> str:
+def _floor_remark(mirror: Mirror, fixed: float | None, chosen: bool) -> str:
+    from noregret.geometry import describe
+
     if fixed is None:
-        return f"floor over {choices.comparators(mirror, '‖w‖')}, the current weights' own size"
-    own = "" if floor_radius is not None else ", the map's own set"
-    return f"floor over {choices.comparators(mirror, f'{fixed:g}')}{own}"
+        return "floor over every u no larger than the weights at that line, in the map's norm"
+    return f"floor over {describe(mirror, fixed)}" + ("" if chosen else ", the map's own set")

@@ -53,7 +53,7 @@ def main() -> None:
         sys.exit(141)
     except KeyboardInterrupt:
         sys.exit(130)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError) as error:
         print(f"noregret: {_one_line(error)}", file=sys.stderr)
         sys.exit(2)
 

@@ -16,12 +16,27 @@ if TYPE_CHECKING:
 class Certified(Protocol):
     """What is needed of a certificate here."""
 
-    rounds: int
-    loss: float
-    mistakes: int
+    @property
+    def rounds(self) -> int:
+        """The number of examples learned."""
+        ...
+
+    @property
+    def loss(self) -> float:
+        """The sum of their losses."""
+        ...
+
+    @property
+    def mistakes(self) -> int:
+        """How many were predicted with the wrong sign."""
+        ...
 
     def floor(self, radius: float) -> float:
         """Return what no predictor of this size could have beaten."""
+        ...
+
+    def regret_bound(self, radius: float) -> float:
+        """Return an upper bound on the regret against every predictor of this size."""
         ...
 
 
@@ -39,13 +54,14 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Point:
-    """The state of affairs after some rounds; loss and floor are sums over them."""
+    """The state of affairs after some rounds; loss, floor and regret are sums over them."""
 
     rounds: int
     loss: float
     mistakes: int
     radius: float
     floor: float
+    regret: float
 
     @property
     def average_loss(self) -> float:
@@ -58,13 +74,13 @@ class Point:
         return self.floor / self.rounds
 
     @property
-    def regret(self) -> float:
+    def average_regret(self) -> float:
         """The proved regret a round: no predictor of the class did better by more."""
-        return self.average_loss - self.average_floor
+        return self.regret / self.rounds
 
     def as_dict(self) -> dict[str, float]:
         """Return the numbers, averages included."""
-        averages = ("average_loss", "average_floor", "regret")
+        averages = ("average_loss", "average_floor", "average_regret")
         return asdict(self) | {name: getattr(self, name) for name in averages}
 
 
@@ -122,4 +138,5 @@ def _look(learner: Learner, radius: float) -> Point:
         mistakes=int(certificate.mistakes),
         radius=radius,
         floor=float(certificate.floor(radius)),
+        regret=float(certificate.regret_bound(radius)),
     )

@@ -48,7 +48,7 @@ class Table:
             f"{point.rounds:>12,}{_number(point.average_loss)}{_number(since)}{mistakes}"
             # Rounded so that what is printed is still true: the floor down, the regret up.
             f"[cyan]{_number(point.average_floor, ROUND_FLOOR)}[/cyan]"
-            f"[green]{_number(point.regret, ROUND_CEILING)}[/green]",
+            f"[green]{_number(point.average_regret, ROUND_CEILING)}[/green]",
             highlight=False,
         )
         self._last = point

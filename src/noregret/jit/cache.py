@@ -119,17 +119,12 @@ class KernelCache(NullCache):
     def _key(self, args: Any, result: Any) -> tuple[str, bool, list[types.FunctionType]]:
         """Return the key, whether it may be used, and the plain functions to be compiled."""
         walk = Fingerprint(describe)
-        parts = [walk.of(self._dispatcher), str(result)]
-        functions = [reached for reached in walk.functions if reached is not self._function]
-        cachable = True
-        for component in _components(args):
-            walk.of(component.cls)
-            cachable &= component.walk.cachable
-        for arg in args:
-            parts.append(walk.of(arg.dispatcher) if isinstance(arg, nb.Dispatcher) else str(arg))
-            # An address in a type's name means that it lives and dies with this process.
-            cachable &= isinstance(arg, nb.Dispatcher) or " at 0x" not in str(arg)
-        return combine(_surroundings(), *parts), cachable and walk.cachable, functions
+        parts = [walk.of(self._dispatcher), str(result), *map(str, args)]
+        functions = list(walk.functions)
+        parts += [walk.of(component.cls) for component in _components(args)]
+        # An address in a type's name means that it lives and dies with this process.
+        cachable = walk.cachable and not any(" at 0x" in str(arg) for arg in args)
+        return combine(_surroundings(), *parts), cachable, functions
 
     def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
         """Return the compiled kernel from disk, or None and everything ready to compile it."""

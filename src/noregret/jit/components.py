@@ -33,9 +33,8 @@ class ComponentType(nb.Type):
         self.cls = cls
         self.members = {name: _NUMBERS[kind] for name, (kind, _) in field_kinds(cls).items()}
         self.methods: dict[str, Dispatcher] = {}
-        self.walk = Fingerprint(describe)
         # Types and symbols of equal content bear one name in every process.
-        super().__init__(f"{cls.__qualname__}.{self.walk.of(cls)[:16]}")
+        super().__init__(f"{cls.__qualname__}.{Fingerprint(describe).of(cls)[:16]}")
 
     @property
     def key(self) -> type[Component]:
@@ -60,7 +59,7 @@ class ComponentType(nb.Type):
 def _component_type(cls: type[Component]) -> ComponentType:
     made = ComponentType(cls)
     # From here on the attribute is found without a call: numba's C code looks it up.
-    cls._numba_type_ = made  # type: ignore[attr-defined]
+    cls._numba_type_ = made
     return made
 
 

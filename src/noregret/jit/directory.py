@@ -38,7 +38,9 @@ def cache_directory() -> Path:
     chosen = os.environ.get("NOREGRET_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "noregret"
+    base = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    # A user without a home gets a place that cannot be written, and the warning that says so.
+    return Path(os.devnull if base.startswith("~") else base) / "noregret"
 
 
 def load(key: str) -> bytes | None:

@@ -49,6 +49,13 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
+def _asked(module: types.ModuleType, names: frozenset[str]) -> list[tuple[str, object]]:
+    """Return the members of a module that a function may ask for, unless versions tell them."""
+    if _versioned(module.__name__):
+        return []
+    return [(name, vars(module)[name]) for name in sorted(names & vars(module).keys())]
+
+
 class Fingerprint:
     """One walk over all that a kernel depends on.
 
@@ -59,8 +66,8 @@ class Fingerprint:
 
     def __init__(self, describe: Callable[[object], object]) -> None:
         self.cachable = True
-        #: The plain functions met on the way, in order.
-        self.functions: list[types.FunctionType] = []
+        #: The plain functions met on the way, in order, as the keys.
+        self.functions: dict[types.FunctionType, None] = {}
         self._describe = describe
         self._done: dict[int, str] = {}
 
@@ -70,6 +77,8 @@ class Fingerprint:
             return combine("array", repr(value.dtype), repr(value.shape), value.tobytes().hex())
         if isinstance(value, enum.Enum):
             return combine("enum", type(value).__qualname__, value.name, self.of(value.value))
+        if isinstance(value, enum.EnumMeta):
+            return combine("enumeration", value.__qualname__, *map(self.of, value))
         if isinstance(value, _SCALARS):
             return combine(type(value).__name__, repr(value))
         if isinstance(value, tuple | list):
@@ -77,6 +86,10 @@ class Fingerprint:
             return combine(type(value).__qualname__, fields, *map(self.of, value))
         if isinstance(value, set | frozenset):
             return combine("set", *sorted(map(self.of, value)))
+        if isinstance(value, np.ufunc):
+            title = str(value.__name__)
+            if vars(np).get(title) is value:
+                return combine("ufunc", title)
         if isinstance(value, types.CodeType):
             return self._code(value)
         if isinstance(value, types.ModuleType):
@@ -98,13 +111,18 @@ class Fingerprint:
     def _of_object(self, value: object, name: str) -> str:
         module = getattr(value, "__module__", None)
         if isinstance(value, type) and issubclass(value, Component):
-            return self._remember(value, self._component(value))
+            return self._component(value)
         if isinstance(value, types.FunctionType) and not _versioned(module):
-            self.functions.append(value)
-            return self._remember(value, self._function(value))
+            self.functions[value] = None
+            return self._function(value)
         described = self._describe(value)
         if isinstance(described, tuple):
-            return combine("described", *map(self.of, described))
+            digest = combine("described", *map(self.of, described))
+            # What the compiler already holds in a form of its own is not plain.
+            for part in described:
+                if isinstance(part, types.FunctionType):
+                    self.functions.pop(part, None)
+            return digest
         package = sys.modules.get((module or "").partition(".")[0])
         version = repr(getattr(package, "__version__", None))
         named = (type(value).__qualname__, str(module), name, version)
@@ -112,10 +130,24 @@ class Fingerprint:
             self.cachable = False
         return combine("named", *named)
 
-    def _remember(self, value: object, digest: str) -> str:
+    def _remember(self, value: object, own: list[str]) -> None:
+        """Note what an object is in itself, and that caching is off if it was another before."""
+        digest = combine(*own)
         if _first_seen.setdefault(value, digest) != digest:
             self.cachable = False
-        return digest
+
+    def _own(self, value: object, names: frozenset[str]) -> str:
+        """Return the digest of a value without what it refers to, so without recursion."""
+        for wrapper in ("py_func", "__func__", "fget"):
+            value = getattr(value, wrapper, value)
+        if isinstance(value, types.FunctionType):
+            return self._code(value.__code__)
+        if isinstance(value, type) and not isinstance(value, enum.EnumMeta):
+            return value.__qualname__
+        if isinstance(value, types.ModuleType):
+            asked = _asked(value, names)
+            return combine(*(name + self._own(found, names - {name}) for name, found in asked))
+        return self.of(value)
 
     def _code(self, code: types.CodeType) -> str:
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
@@ -139,35 +171,40 @@ class Fingerprint:
                 if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                     loads.add(instruction.argval)
         attributes = frozenset(names)
-        parts = [self._code(function.__code__)]
-        # Arguments' defaults are constants of the compiled code as well.
-        parts.append(self.of(function.__defaults__))
-        parts.append(self.of(tuple(sorted((function.__kwdefaults__ or {}).items()))))
-        parts.append(repr(function.__dict__.get("reassociable", False)))
+        reached: list[tuple[str, object]] = [
+            # Arguments' defaults are constants of the compiled code as well.
+            ("defaults", function.__defaults__),
+            ("keyword defaults", tuple(sorted((function.__kwdefaults__ or {}).items()))),
+            ("reassociable", function.__dict__.get("reassociable", False)),
+        ]
         for cell in function.__closure__ or ():
             try:
-                parts.append(self.of(cell.cell_contents, attributes))
+                reached.append(("cell", cell.cell_contents))
             except ValueError:
-                parts.append("empty cell")
-        for name in sorted(loads & function.__globals__.keys()):
-            parts += [name, self.of(function.__globals__[name], attributes)]
-        return combine("function", *parts)
+                reached.append(("empty cell", None))
+        known = function.__globals__
+        reached += [(name, known[name]) for name in sorted(loads & known.keys())]
+        body = self._code(function.__code__)
+        self._remember(function, [body, *(n + self._own(v, attributes) for n, v in reached)])
+        return combine("function", body, *(n + self.of(v, attributes) for n, v in reached))
 
     def _module(self, module: types.ModuleType, names: frozenset[str]) -> str:
         parts = [module.__name__, repr(getattr(module, "__version__", None))]
-        if not _versioned(module.__name__):
-            for name in sorted(names & vars(module).keys()):
-                parts += [name, self.of(vars(module)[name], names - {name})]
+        for name, found in _asked(module, names):
+            parts += [name, self.of(found, names - {name})]
         return combine("module", *parts)
 
     def _component(self, cls: type[Component]) -> str:
-        parts = [cls.__qualname__, repr(field_kinds(cls))]
         members: dict[str, object] = {}
         for base in reversed(cls.__mro__):
             if base is not object and base is not Component:
                 members.update(vars(base))
-        for name in sorted(members):
-            # Special methods are never called from compiled code.
-            if not name.startswith("__") and name != "_numba_type_":
-                parts += [name, self.of(members[name])]
-        return combine("component", *parts)
+        # Special methods are never called from compiled code.
+        reached = [
+            (name, value)
+            for name, value in sorted(members.items())
+            if not name.startswith("__") and name != "_numba_type_"
+        ]
+        fields = repr(field_kinds(cls))
+        self._remember(cls, [fields, *(n + self._own(v, frozenset()) for n, v in reached)])
+        return combine("component", cls.__qualname__, fields, *(n + self.of(v) for n, v in reached))

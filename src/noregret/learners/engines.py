@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from noregret.domains import Domain
 from noregret.examples import Rows
+from noregret.geometry import EPSILON
 from noregret.ledger import Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -97,6 +98,7 @@ class Engine:
     def _keep(self, total: float) -> None:
         self.slots[Slot.SUM] = self.slots[Slot.PEAK] = total
         self.slots[Slot.UPDATES] = 0.0
+        self.slots[Slot.SUM_ERROR] = 16.0 * EPSILON * abs(total)
 
     def kappa(self, ledger: Vector) -> float:
         """Return the common factor of the weights for the coming round."""
@@ -126,8 +128,9 @@ class Engine:
         return {"state": self.state, "slots": self.slots}
 
     def _rate(self, ledger: Vector) -> float:
-        rounds, squares = ledger[Entry.ROUNDS], ledger[Entry.SQUARES]
-        eta = self.rate.at(float(rounds), float(squares), float(ledger[Entry.LARGEST_SQUARE]))
+        rounds, squares = float(ledger[Entry.ROUNDS]), float(ledger[Entry.SQUARES])
+        largest = max(float(ledger[Entry.LARGEST_SQUARE]), float(ledger[Entry.LARGEST_REACH]) ** 2)
+        eta = self.rate.at(rounds, squares, largest)
         return eta if eta < UNBOUNDED else 0.0
 
 
@@ -243,6 +246,10 @@ class CoordinateEngine(Engine):
     def factors(self) -> Vector:
         """Return w_i / theta_i."""
         return self.state[:, 1].copy()
+
+    def squares(self) -> Vector:
+        """Return the sum of z_i^2 a feature."""
+        return self.state[:, 3].copy()
 
 
 class AgileEngine(Engine):

@@ -12,13 +12,13 @@ from noregret import store
 from noregret.certificate import Certificate
 from noregret.component import Component
 from noregret.domains import Domain, Everywhere
-from noregret.examples import Rows, as_labels, as_rows, as_weights, canonical
+from noregret.examples import Rows, as_labels, as_rows, as_weights
 from noregret.learners.combination import Combination
 from noregret.learners.engines import CoordinateEngine, Engine, choose_engine
 from noregret.ledger import SIZE, Entry, new_ledger
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
-from noregret.passes.rows import INDEX_OUT_OF_RANGE, LARGEST_FEATURE, NOT_CANONICAL, check_rows
+from noregret.passes.checks import sound_rows
 from noregret.passes.sync import predict_rows
 from noregret.rates import Rate
 
@@ -66,7 +66,6 @@ class MirrorDescent:
         self._engine: Engine | None = None
         self._past_gradient: Vector | None = None
         self._past_iterates: Vector | None = None
-        self._name: str | None = None
         if row_limit is not None:
             if not row_limit > 0.0:
                 raise ValueError(f"row_limit must be a number above 0, got {row_limit}")
@@ -118,7 +117,7 @@ class MirrorDescent:
         backup = self._arrays() if len(chunks) > 1 else None
         try:
             for start, stop in chunks:
-                part = _sound(rows.part(start, stop), start)
+                part = sound_rows(rows.part(start, stop), start)
                 self._open(max(rows.width, self.dimension))
                 self._play(part, labels[start:stop], weights[start:stop], predictions[start:stop])
         except ValueError:
@@ -163,7 +162,7 @@ class MirrorDescent:
             return np.zeros(len(rows))
         if rows.width != self.dimension and (self._fixed or not self._growable or rows.dense):
             raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
-        _sound(rows, 0)
+        rows = sound_rows(rows, 0)
         predictions = np.empty(len(rows))
         predict_rows(self.weights, rows.indptr, rows.indices, rows.values, predictions)
         return predictions
@@ -187,11 +186,11 @@ class MirrorDescent:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         mirror, rate = self._parts.resolved(self.dimension)
         gradient = np.zeros(0)
-        factors = None
+        factors = squares = None
         if self._engine is not None:
             gradient = _added(self._past_gradient, self._engine.gradient())
             if isinstance(self._engine, CoordinateEngine):
-                factors = self._engine.factors()
+                factors, squares = self._engine.factors(), self._engine.squares()
         return Certificate(
             loss_function=self.loss,
             mirror=mirror,
@@ -202,6 +201,7 @@ class MirrorDescent:
             lazy=self._parts.lazy,
             conservative=self._parts.conservative,
             factors=factors,
+            squares=squares,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -290,21 +290,6 @@ def _added(past: Vector | None, now: Vector) -> Vector:
     if past is not None:
         total[: len(past)] += past
     return total
-
-
-def _sound(rows: Rows, offset: int) -> Rows:
-    """Return rows that a pass may read, or say in one line which row it may not."""
-    row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
-    if fault == NOT_CANONICAL:
-        rows = canonical(rows)
-        row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
-    if not fault:
-        return rows
-    if fault == INDEX_OUT_OF_RANGE:
-        problem = f"a column index is outside 0 ... {rows.width - 1}"
-    else:
-        problem = f"a value is not finite or beyond {LARGEST_FEATURE:g}; expected finite numbers"
-    raise ValueError(f"X row {offset + row}: {problem}")
 
 
 def load(path: str | os.PathLike[str]) -> MirrorDescent:

@@ -20,10 +20,16 @@ from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_
 from noregret.passes.slots import KAPPA_DRIFT, SHRUNK, UPDATES_BETWEEN_SUMS, Slot, Stop
 from noregret.rates import UNBOUNDED
 
+EPSILON = float(np.finfo(np.float64).eps)
+
 _ROUNDS = int(Entry.ROUNDS)
 _SQUARES = int(Entry.SQUARES)
 _LARGEST_SQUARE = int(Entry.LARGEST_SQUARE)
 _REGULARIZER = int(Entry.REGULARIZER)
+_REGULARIZER_SLACK = int(Entry.REGULARIZER_SLACK)
+_CURVED_SQUARES = int(Entry.CURVED_SQUARES)
+_LARGEST_CURVED_SQUARE = int(Entry.LARGEST_CURVED_SQUARE)
+_LARGEST_REACH = int(Entry.LARGEST_REACH)
 
 _SUM = int(Slot.SUM)
 _PEAK = int(Slot.PEAK)
@@ -33,6 +39,7 @@ _INNER = int(Slot.INNER)
 _WANTED = int(Slot.WANTED)
 _PREFIX = int(Slot.PREFIX)
 _BASE = int(Slot.BASE)
+_SUM_ERROR = int(Slot.SUM_ERROR)
 
 _DONE = int(Stop.DONE)
 _RESUM = int(Stop.RESUM)
@@ -47,6 +54,8 @@ def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
     steepest = loss.lipschitz()
     # A loss without a steepest slope gets 1: no theorem then, but a sensible first step.
     reach = (steepest if steepest < np.inf else 1.0) * weight * norm
+    reach = max(ledger[_LARGEST_REACH], reach)
+    ledger[_LARGEST_REACH] = reach
     largest = max(ledger[_LARGEST_SQUARE], reach * reach)
     return rate.at(ledger[_ROUNDS], ledger[_SQUARES], largest)
 
@@ -69,6 +78,18 @@ def extend_prefix(slots, kappa):  # type: ignore[no-untyped-def]
         slots[_BASE] = kappa
         return False
     return not base < kappa * KAPPA_DRIFT or not kappa < base * KAPPA_DRIFT
+
+
+@kernel
+def _add_regularizer(slots, ledger, sigma, kappa, slope, p, total):  # type: ignore[no-untyped-def]
+    """Enter the part (sigma/2)||w||^2 of a round, and the gradient it adds to z."""
+    half_square = kappa * kappa * slots[_SUM]
+    ledger[_REGULARIZER] += sigma * half_square
+    own = (ledger[_ROUNDS] + 16.0) * EPSILON * slots[_SUM]
+    ledger[_REGULARIZER_SLACK] += sigma * kappa * kappa * (slots[_SUM_ERROR] + own)
+    square = slope * slope * total + sigma * (2.0 * slope * p + 2.0 * sigma * half_square)
+    ledger[_CURVED_SQUARES] += square / ledger[_ROUNDS]
+    ledger[_LARGEST_CURVED_SQUARE] = max(ledger[_LARGEST_CURVED_SQUARE], square)
 
 
 @kernel
@@ -104,7 +125,7 @@ def linear_pass(  # type: ignore[no-untyped-def]
         predictions[t] = p
         slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
         if sigma > 0.0:
-            ledger[_REGULARIZER] += sigma * kappa * kappa * slots[_SUM]
+            _add_regularizer(slots, ledger, sigma, kappa, slope, p, total)
         settle = extend_prefix(slots, kappa)
         stop = _DONE
         if slope != 0.0:
@@ -113,6 +134,12 @@ def linear_pass(  # type: ignore[no-untyped-def]
                 change = slope * (0.5 * slope * total - raw)
                 if keep_sum(slots, slots[_SUM] + change):
                     stop = _RESUM
+                # The two terms of the change are at most 4 and 4 peaks, their dot products
+                # wrong by one rounding a feature.
+                features = values.shape[1] if values.ndim == 2 else state.shape[0]
+                if values.ndim == 1:
+                    features = min(features, np.int64(indptr[t + np.uint64(1)] - indptr[t]))
+                slots[_SUM_ERROR] += (features + 16.0) * 8.0 * EPSILON * slots[_PEAK]
         if stop != _DONE or settle:
             return np.int64(t) + 1, stop if stop != _DONE else _SETTLE
     return y.shape[0], _DONE

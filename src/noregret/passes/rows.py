@@ -145,9 +145,7 @@ def _move(mirror, state, i, x, step, inner, reference, prefix):  # type: ignore[
     state[i, np.uint64(0)] = moved
     state[i, np.uint64(1)] = v_moved
     state[i, np.uint64(2)] += prefix * (v_moved - v)
-    change = mirror.phi_given(a, reference, v_moved) - mirror.phi_given(
-        inner * theta, reference, v
-    )
+    change = mirror.phi_given(a, reference, v_moved) - mirror.phi_given(inner * theta, reference, v)
     return a, change
 
 

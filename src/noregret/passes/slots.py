@@ -26,6 +26,8 @@ class Slot(IntEnum):
     BASE = 7
     #: Global factor of the weights, for projections on a ball.
     FACTOR = 8
+    #: How far rounding can have moved S since it was last summed (strongly convex rounds).
+    SUM_ERROR = 9
 
 
 class Stop(IntEnum):

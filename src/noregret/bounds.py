@@ -1,0 +1,322 @@
+"""The theorems: what each promises about a run, and whether its preconditions held.
+
+Every bound has the form  measure <= factor * (comparator's loss) + value  for all comparators of
+a class, where the measure is the learner's loss or its number of mistakes. With factor 1 the
+value bounds the regret. A value is never printed below what the ledger itself proves, so that
+rounding cannot make a theorem say more than the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from noregret import domains, geometry, mirrors, rates
+from noregret.ledger import Entry
+from noregret.losses import Hinge, WinnowHinge
+
+if TYPE_CHECKING:
+    from noregret.certificate import Certificate
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One theorem at work: measure <= factor * comparator's loss + value."""
+
+    name: str
+    reference: str
+    value: float
+    factor: float = 1.0
+    measure: str = "loss"
+    applies: bool = True
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return dict(vars(self))
+
+    def __str__(self) -> str:
+        if not self.applies:
+            return f"{self.name:<41}not applicable: {self.reason}"
+        excess = f"{self.measure} - L(u)"
+        if self.factor != 1.0:
+            excess = f"{self.measure} - {self.factor:.4g} L(u)"
+        return f"{self.name:<41}{excess} <= {self.value:.6g}"
+
+
+def theorem_bounds(certificate: Certificate, radius: float) -> list[Bound]:
+    """Return the bounds that speak about this kind of learner, for comparators of that radius."""
+    if certificate.rounds == 0 or not certificate.played:
+        return []
+    facts = _Facts(certificate, radius)
+    bounds: list[Bound] = []
+    if certificate.rate.strong_convexity() > 0.0:
+        bounds += _strongly_convex(facts)
+    elif certificate.factors is not None:
+        bounds += _per_coordinate(facts)
+    elif certificate.lazy:
+        bounds += _lazy(facts)
+        bounds += _local_norms(facts)
+    else:
+        bounds += _agile(facts)
+    if certificate.conservative:
+        bounds += _mistakes(facts)
+    return bounds
+
+
+class _Facts:
+    """The numbers that the theorems are made of."""
+
+    def __init__(self, certificate: Certificate, radius: float) -> None:
+        ledger = certificate.ledger
+        self.certificate = certificate
+        self.mirror = certificate.mirror
+        self.rate = certificate.rate
+        self.radius = radius
+        self.dimension = len(certificate.gradient)
+        self.rounds = certificate.rounds
+        self.mistakes = float(ledger[Entry.COUNTED])
+        self.first_eta = float(ledger[Entry.FIRST_ETA])
+        self.eta = float(ledger[Entry.LAST_ETA])
+        self.rated_squares = float(ledger[Entry.RATED_SQUARES])
+        self.smoothness = certificate.mirror.smoothness()
+        self.largest_row = float(ledger[Entry.LARGEST_ROW])
+        self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
+        self.limit = float(ledger[Entry.ROW_LIMIT])
+        self.broken = int(ledger[Entry.LIMIT_BROKEN])
+        self.complexity = geometry.largest_regularizer(
+            certificate.mirror, radius, self.eta, self.dimension
+        )
+        counted_loss = certificate._sum(Entry.COUNTED_LOSS)
+        #: Sum of <w_t, z_t> over the counted rounds.
+        self.played = counted_loss - certificate.intercept
+
+    def proved(self) -> float:
+        """Return what the ledger proves about the linear regret over the class."""
+        certificate = self.certificate
+        length = geometry.support_upper(
+            self.mirror, certificate.gradient, self.radius, certificate.delta
+        )
+        return self.played + length + 2.0 * certificate.slack
+
+    def regret(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
+        """Return a bound with factor 1, not below what is proved anyway."""
+        return Bound(name, reference, max(value, self.proved()), applies=not reason, reason=reason)
+
+    def outside(self) -> str:
+        """Say why the class is not the theorem's, if it is not."""
+        if math.isinf(self.complexity):
+            return f"radius {self.radius:g} is not that of the map"
+        return ""
+
+
+def _lazy(facts: _Facts) -> Iterator[Bound]:
+    if not facts.smoothness > 0.0 or facts.mirror.threshold(1.0) > 0.0:
+        return
+    outside = facts.outside()
+    stability = 0.5 * facts.smoothness * facts.rated_squares
+    if facts.rate.restarts():
+        epochs = range(facts.rounds.bit_length())
+        complexity = sum(
+            geometry.largest_regularizer(
+                facts.mirror, facts.radius, facts.rate.at(2.0**m - 1.0, 0.0, 0.0), facts.dimension
+            )
+            for m in epochs
+        )
+        yield facts.regret(
+            "doubling trick, observed gradients",
+            "Shalev-Shwartz 2012, section 2.3.1 with Theorem 2.21",
+            complexity + stability,
+            outside,
+        )
+        return
+    yield facts.regret(
+        "mirror descent, observed gradients",
+        "Shalev-Shwartz 2012, Theorem 2.21; falling rates: McMahan 2017, Theorem 1",
+        facts.complexity + stability,
+        outside,
+    )
+    if facts.rate.constant():
+        conjugate = math.inf
+        if not outside:
+            conjugate = geometry.conjugate_upper(
+                facts.mirror,
+                -facts.certificate.gradient,
+                facts.eta,
+                facts.certificate.delta,
+                facts.rounds,
+            )
+        yield facts.regret(
+            "mirror descent, after the fact",
+            "Shalev-Shwartz 2012, Lemma 2.20",
+            facts.complexity + conjugate + facts.played,
+            outside,
+        )
+        if math.isfinite(facts.limit):
+            steepest = facts.certificate.loss_function.lipschitz() * facts.limit
+            worst = 0.5 * facts.smoothness * facts.eta * facts.rounds * steepest**2
+            reason = outside
+            if facts.broken:
+                reason = f"||x|| <= {facts.limit:g} does not hold since round {facts.broken}"
+            elif not math.isfinite(steepest):
+                reason = "the loss has no Lipschitz constant"
+            yield facts.regret(
+                "mirror descent, in advance",
+                "Shalev-Shwartz 2012, Theorem 2.21, with the promised row limit",
+                facts.complexity + worst if not reason else math.inf,
+                reason,
+            )
+
+
+def _local_norms(facts: _Facts) -> Iterator[Bound]:
+    entropies = (mirrors.Entropy, mirrors.UnnormalizedEntropy)
+    if not isinstance(facts.mirror, entropies) or not facts.rate.constant():
+        return
+    ledger = facts.certificate.ledger
+    reason = facts.outside()
+    if ledger[Entry.LOWEST_STEP] < -1.0:
+        reason = f"eta z >= -1 was broken: {ledger[Entry.LOWEST_STEP]:.4g}"
+    theorem = "2.22" if isinstance(facts.mirror, mirrors.Entropy) else "2.23"
+    yield facts.regret(
+        "exponentiated gradient, local norms",
+        f"Shalev-Shwartz 2012, Theorem {theorem}",
+        facts.complexity + facts.eta * float(ledger[Entry.LOCAL_SQUARES]),
+        reason,
+    )
+
+
+def _strongly_convex(facts: _Facts) -> Iterator[Bound]:
+    ledger = facts.certificate.ledger
+    sigma = facts.rate.strong_convexity()
+    largest = float(ledger[Entry.LARGEST_CURVED_SQUARE])
+    proved = facts.certificate.loss - facts.certificate.regularized_floor()
+    for name, reference, value in (
+        (
+            "strongly convex OGD, observed gradients",
+            "Cesa-Bianchi 2024, strongly convex case, before bounding the gradients",
+            float(ledger[Entry.CURVED_SQUARES]) / (2.0 * sigma),
+        ),
+        (
+            "strongly convex OGD",
+            "Cesa-Bianchi 2024, strongly convex case",
+            largest / (2.0 * sigma) * (1.0 + math.log(facts.rounds)),
+        ),
+    ):
+        yield Bound(name, reference, max(value, proved))
+
+
+def _per_coordinate(facts: _Facts) -> Iterator[Bound]:
+    certificate = facts.certificate
+    rate = facts.rate
+    assert isinstance(rate, rates.PerCoordinate) and certificate.factors is not None
+    if certificate.squares is None or rate.invariant:
+        return
+    used = certificate.factors[certificate.factors > 0.0]
+    steepest = float((1.0 / used).max(initial=0.0))
+    reason = ""
+    if not math.isfinite(certificate.loss_function.lipschitz()):
+        reason = "the loss has no Lipschitz constant"
+    elif not isinstance(facts.mirror, mirrors.Euclidean) or facts.mirror.threshold(1.0) > 0.0:
+        reason = "the soft threshold adds its own regulariser"
+    roots = float((certificate.squares**0.5).sum())
+    yield facts.regret(
+        "per-coordinate rates",
+        "Duchi, Hazan, Singer 2011, Theorem 5 in dual-averaging form",
+        0.5 * facts.radius**2 * steepest + rate.scale * roots,
+        reason,
+    )
+
+
+def _agile(facts: _Facts) -> Iterator[Bound]:
+    domain = facts.certificate.domain
+    if type(facts.mirror) is not mirrors.Euclidean or facts.rate.restarts():
+        return
+    stability = 0.5 * facts.rated_squares
+    if isinstance(domain, domains.Ball):
+        reason = "" if facts.radius <= domain.radius else "the class is larger than the domain"
+        size = domain.radius
+        value = (
+            facts.radius**2 / (2.0 * facts.first_eta)
+            + 2.0 * size**2 * (1.0 / facts.eta - 1.0 / facts.first_eta)
+            + stability
+        )
+        yield facts.regret(
+            "projected OGD, observed gradients", "Cesa-Bianchi 2024, eq. 5-6", value, reason
+        )
+        if isinstance(facts.rate, rates.InverseSqrt):
+            root = math.sqrt(facts.rounds)
+            largest = float(facts.certificate.ledger[Entry.LARGEST_SQUARE])
+            value = 2.0 * size**2 * root / facts.rate.eta + largest * facts.rate.eta * root
+            yield facts.regret("projected OGD", "Cesa-Bianchi 2024, eq. 7", value, reason)
+    elif domain is None and facts.rate.constant():
+        yield facts.regret(
+            "OGD, observed gradients",
+            "Shalev-Shwartz 2012, Theorem 2.21",
+            facts.complexity + stability,
+        )
+
+
+def _mistakes(facts: _Facts) -> Iterator[Bound]:
+    loss, mirror = facts.certificate.loss_function, facts.mirror
+    length = geometry.norm_upper(facts.certificate.gradient, geometry.dual_exponent(mirror))
+    count = facts.mistakes
+    constant = facts.rate.constant()
+    if isinstance(loss, Hinge) and isinstance(mirror, (mirrors.PNorm, mirrors.Euclidean)):
+        if not mirror.homogeneous() or isinstance(mirror, mirrors.SoftThreshold):
+            return
+        scale = 1.0 / loss.margin
+        # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
+        yield Bound(
+            "Perceptron, after the fact",
+            "Shalev-Shwartz, Singer 2006, eq. 19 with the best C",
+            scale * facts.radius * (length + facts.certificate.delta),
+            scale,
+            "mistakes",
+        )
+        reach = facts.largest_counted_row * math.sqrt(facts.smoothness * count)
+        yield Bound(
+            "Perceptron",
+            "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9",
+            scale * facts.radius * reach * (1.0 + 1e-12),
+            scale,
+            "mistakes",
+        )
+    elif isinstance(loss, Hinge) and isinstance(mirror, (mirrors.Entropy, mirrors.SignedEntropy)):
+        if not constant:
+            return
+        square = facts.smoothness * facts.largest_counted_row**2
+        progress = loss.margin * facts.eta - 0.5 * square * facts.eta**2
+        reason = facts.outside()
+        if progress <= 0.0:
+            reason = "eta is too large for the rows seen: the theorem is empty"
+        yield Bound(
+            "Winnow on the simplex or the 1-ball",
+            "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
+            facts.eta * facts.complexity / progress if not reason else math.inf,
+            facts.eta / progress if not reason else 1.0,
+            "mistakes",
+            not reason,
+            reason,
+        )
+    elif isinstance(loss, WinnowHinge) and isinstance(mirror, mirrors.UnnormalizedEntropy):
+        ledger = facts.certificate.ledger
+        reason = ""
+        if not constant or facts.eta >= 0.5:
+            reason = "eta must be constant and below 1/2"
+        elif ledger[Entry.LOWEST_FEATURE] < 0.0 or ledger[Entry.HIGHEST_FEATURE] > 1.0:
+            reason = "a feature lies outside [0, 1]"
+        elif facts.mirror != mirrors.UnnormalizedEntropy(1.0 / facts.dimension):
+            reason = "the weights must start at 1/d"
+        shrink = 1.0 - 2.0 * facts.eta
+        ones = 1.0 + facts.radius * (math.log(facts.dimension) - 1.0)
+        yield Bound(
+            "Winnow, u with `radius` ones",
+            "Shalev-Shwartz 2012, Theorem 3.10",
+            ones / (facts.eta * shrink) if not reason else math.inf,
+            1.0 / shrink if not reason else 1.0,
+            "mistakes",
+            not reason,
+            reason,
+        )

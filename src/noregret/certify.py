@@ -1,0 +1,53 @@
+"""A certificate for anyone's predictions, against the class of linear predictors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from noregret import mirrors, rates
+from noregret.certificate import Certificate
+from noregret.examples import as_labels, as_predictions, as_rows, as_weights
+from noregret.ledger import new_ledger
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.certify import certify_pass
+from noregret.passes.checks import sound_rows
+
+
+def certify(
+    X: Any,
+    y: Any,
+    predictions: Any,
+    loss: Loss,
+    weight: Any = None,
+    mirror: Mirror | None = None,
+) -> Certificate:
+    """Return what the predictions of any model prove about every fixed linear predictor.
+
+    Convexity of the loss in the prediction is all that is used: with slopes g_t at the given
+    p_t, sum f_t(u) >= sum (f_t(p_t) - g_t p_t) + <u, sum g_t x_t> for every u. The model that
+    made the predictions may be anything. `mirror` chooses the geometry of `floor(radius)`.
+
+    >>> from noregret import losses
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    >>> proof = certify(X, [1.0, 2.0, 3.0], [1.1, 1.9, 3.0], losses.Squared())
+    >>> round(proof.loss, 6), proof.floor(1.0) > 1.0
+    (0.02, True)
+    """
+    rows = as_rows(X)
+    labels = as_labels(y, len(rows), loss)
+    weights = as_weights(weight, len(rows))
+    given = as_predictions(predictions, len(rows))
+    mirror = mirrors.Euclidean() if mirror is None else mirror
+    if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
+        mirror = mirror.replace(start=1.0 / max(rows.width, 1))
+    ledger, gradient = new_ledger(), np.zeros(rows.width)
+    for start, stop in rows.chunks():
+        part = sound_rows(rows.part(start, stop), start)
+        certify_pass(
+            loss, mirror, part.indptr, part.indices, part.values, labels[start:stop],
+            weights[start:stop], given[start:stop], ledger, gradient,
+        )  # fmt: skip
+    return Certificate(loss, mirror, rates.Constant(1.0), ledger, gradient, played=False)

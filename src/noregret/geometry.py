@@ -1,0 +1,233 @@
+"""The classes of predictors that floors speak about: norms, regularisers and conjugates.
+
+Everything here is dense numpy, used when a certificate is read and never in a pass. A function
+whose name ends in `_upper` returns a number that is not below the true one: its own rounding is
+added, and so is an error `delta` with which theta is known (in the 1-norm, hence in any norm).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import mirrors
+from noregret.mirrors import Mirror
+
+Vector = npt.NDArray[np.float64]
+
+#: Twice the unit roundoff of double precision.
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+def dual_exponent(mirror: Mirror, norm: float | None = None) -> float:
+    """Return the p of the dual norm; `norm` is the q of a predictor's norm and overrides the map's.
+
+    >>> dual_exponent(mirrors.Euclidean(), norm=1)
+    inf
+    """
+    if norm is None:
+        if isinstance(mirror, mirrors.PNorm):
+            return mirror.p
+        return 2.0 if mirror.geometry == "2" else math.inf
+    if not norm >= 1.0:
+        raise ValueError(f"norm must be 1, 2, inf or a number >= 1, got {norm}")
+    if norm == 1.0:
+        return math.inf
+    return 1.0 if norm == math.inf else norm / (norm - 1.0)
+
+
+def norm_upper(z: Vector, p: float) -> float:
+    """Return ||z||_p, rounded up.
+
+    >>> 5.0 <= norm_upper(np.array([3.0, 4.0]), 2.0) < 5.0 + 1e-13
+    True
+    """
+    size = np.abs(z)
+    largest = float(size.max(initial=0.0))
+    if largest == 0.0 or p == math.inf:
+        return largest
+    ratio = size / largest
+    total = float(np.sum(ratio * ratio if p == 2.0 else ratio**p))
+    value = largest * (math.sqrt(total) if p == 2.0 else total ** (1.0 / p))
+    # Every term carries a few roundings (p of them through the power), the sum one a term;
+    # ratios that underflow lose less than one smallest number each.
+    return value * (1.0 + (len(z) + 8.0 + 4.0 * p) * EPSILON) + len(z) * 5e-324
+
+
+def predictor_norm(mirror: Mirror, u: Vector) -> float:
+    """Return the norm of a predictor in the map's own geometry."""
+    p = dual_exponent(mirror)
+    q = 1.0 if p == math.inf else p / (p - 1.0)
+    return norm_upper(u, q)
+
+
+def support_upper(
+    mirror: Mirror, z: Vector, radius: float, delta: float, norm: float | None = None
+) -> float:
+    """Return the maximum of <u, -z> over the map's class of that radius, rounded up.
+
+    The class is a norm ball, the simplex of that scale for `Entropy`, and the non-negative
+    vectors of sum at most `radius` for `UnnormalizedEntropy`.
+    """
+    if norm is None and mirror.geometry in ("simplex", "subsimplex"):
+        best = float(np.max(-z, initial=-math.inf if mirror.geometry == "simplex" else 0.0))
+        value = radius * best
+    else:
+        value = radius * norm_upper(z, dual_exponent(mirror, norm))
+    return value + radius * delta + 4.0 * EPSILON * abs(value)
+
+
+def describe(mirror: Mirror, radius: float, norm: float | None = None) -> str:
+    """Return the class of predictors in words.
+
+    >>> describe(mirrors.Euclidean(), 5.0)
+    'every u with ||u||_2 <= 5'
+    """
+    if norm is None and mirror.geometry == "simplex":
+        return f"every u >= 0 with sum {radius:g}"
+    if norm is None and mirror.geometry == "subsimplex":
+        return f"every u >= 0 with sum <= {radius:g}"
+    p = dual_exponent(mirror, norm)
+    q = 1.0 if p == math.inf else (math.inf if p == 1.0 else p / (p - 1.0))
+    return f"every u with ||u||_{q:.4g} <= {radius:g}"
+
+
+def own_radius(mirror: Mirror) -> float | None:
+    """Return the radius or scale that the map itself carries, if it has one."""
+    if isinstance(mirror, (mirrors.Ball, mirrors.SignedEntropy)):
+        return mirror.radius
+    return mirror.scale if isinstance(mirror, mirrors.Entropy) else None
+
+
+def regularizer(mirror: Mirror, u: Vector, eta: float) -> float:
+    """Return R(u) / eta with min R = 0, infinity outside the map's set.
+
+    >>> regularizer(mirrors.Euclidean(), np.array([3.0, 4.0]), 0.5)
+    25.0
+    """
+    if isinstance(mirror, mirrors.Entropy):
+        if np.any(u < 0.0) or abs(float(u.sum()) - mirror.scale) > 1e-9 * mirror.scale:
+            return math.inf
+        return float(_xlogx(u, mirror.scale / len(u)).sum()) / eta
+    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+        start = float(mirror.start or 1.0 / max(len(u), 1))
+        if np.any(u < 0.0):
+            return math.inf
+        return float((_xlogx(u, start) - u + start).sum()) / eta
+    if isinstance(mirror, mirrors.SignedEntropy):
+        return _signed_complexity(u / mirror.radius) / eta
+    if isinstance(mirror, mirrors.PNorm):
+        q = mirror.p / (mirror.p - 1.0)
+        return float(np.sum(np.abs(u) ** q)) ** (2.0 / q) / (2.0 * eta)
+    if isinstance(mirror, mirrors.Box):
+        first = mirror.phi_prime(0.0, 0.0)
+        inside = bool(np.all((u >= mirror.low) & (u <= mirror.high)))
+        return float(np.sum(0.5 * u * u - 0.5 * first * first)) / eta if inside else math.inf
+    square = float(u @ u)
+    if isinstance(mirror, mirrors.Ball) and square > mirror.radius**2 * (1.0 + 1e-12):
+        return math.inf
+    return square / (2.0 * eta)
+
+
+def _xlogx(u: Vector, base: float) -> Vector:
+    """Return u ln(u / base), 0 where u is 0."""
+    terms = np.zeros_like(u)
+    some = u > 0.0
+    terms[some] = u[some] * np.log(u[some] / base)
+    return terms
+
+
+def _signed_complexity(a: Vector) -> float:
+    """Return the two-sided entropy of a, ||a||_1 <= 1, by its monotone equation.
+
+    With Z >= n the root of Z = sum sqrt(1 + Z^2 a_i^2), the value is
+    sum a_i asinh(Z a_i) - ln(Z / n); on the sphere it is sum |a_i| ln|a_i| + ln(2 n).
+    """
+    size = np.abs(a)
+    total = float(size.sum())
+    if total > 1.0 + 1e-12:
+        return math.inf
+    n = len(a)
+    if total >= 1.0 - 1e-12:
+        return float(_xlogx(size, 1.0).sum()) + math.log(2.0 * n)
+    low, high = float(n), n / (1.0 - total)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if float(np.hypot(1.0, middle * size).sum()) > middle:
+            low = middle
+        else:
+            high = middle
+    return float(np.sum(a * np.arcsinh(high * a))) - math.log(high / n)
+
+
+def largest_regularizer(mirror: Mirror, radius: float, eta: float, dimension: int) -> float:
+    """Return the maximum of R(u) / eta over the map's class of that radius."""
+    d = max(dimension, 1)
+    if isinstance(mirror, mirrors.Entropy):
+        return mirror.scale * math.log(d) / eta if radius == mirror.scale else math.inf
+    if isinstance(mirror, mirrors.SignedEntropy):
+        return math.log(2.0 * d) / eta if radius <= mirror.radius else math.inf
+    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+        start = float(mirror.start or 1.0 / d)
+        corner = d * start + (radius * math.log(radius / (math.e * start)) if radius > 0.0 else 0.0)
+        return max(d * start, corner) / eta
+    if isinstance(mirror, mirrors.Ball) and radius > mirror.radius:
+        return math.inf
+    if isinstance(mirror, mirrors.Box) and radius > min(-mirror.low, mirror.high):
+        return math.inf
+    return radius * radius / (2.0 * eta)
+
+
+def conjugate_upper(
+    mirror: Mirror,
+    theta: Vector,
+    eta: float,
+    delta: float,
+    rounds: float,
+    factors: Vector | None = None,
+) -> float:
+    """Return R*(theta) for R / eta with min R = 0, rounded up.
+
+    For per-coordinate rates, R(u) = sum u_i^2 / (2 factor_i).
+    """
+    d = len(theta)
+    growth = 1.0 + (d + 64.0) * EPSILON
+    if factors is not None or isinstance(mirror, mirrors.SoftThreshold):
+        reach = np.maximum(np.abs(theta) + delta - mirror.threshold(rounds), 0.0)
+        scales = factors if factors is not None else np.full(d, eta)
+        return 0.5 * float(np.sum(scales * reach * reach)) * growth
+    if isinstance(mirror, mirrors.Ball):
+        length = eta * (norm_upper(theta, 2.0) + delta) * growth
+        return mirror.psi(0.5 * length * length, 0.0) / eta * growth
+    if type(mirror) is mirrors.Euclidean or isinstance(mirror, mirrors.PNorm):
+        length = norm_upper(theta, dual_exponent(mirror)) + delta
+        return 0.5 * eta * length * length * growth
+    if isinstance(mirror, mirrors.Box):
+        first = mirror.phi_prime(0.0, 0.0)
+        best = np.full(d, -math.inf)
+        for a in (eta * (theta - delta), eta * (theta + delta)):
+            w = np.clip(a, mirror.low, mirror.high)
+            best = np.maximum(best, w * (a - 0.5 * w) + 0.5 * first * first)
+        return float(best.sum() + (growth - 1.0) * np.abs(best).sum()) / eta
+    if isinstance(mirror, mirrors.Entropy):
+        a = eta * theta
+        top = float(a.max(initial=-math.inf))
+        mean = math.log(float(np.exp(a - top).mean())) + top
+        return mirror.scale * (mean / eta + delta) + 8.0 * growth * EPSILON * (
+            mirror.scale / eta
+        ) * (abs(top) + math.log(d) + d)
+    if isinstance(mirror, mirrors.SignedEntropy):
+        t = mirror.radius * eta * np.abs(theta)
+        top = float(t.max(initial=0.0))
+        mean = math.log(float((0.5 * (np.exp(t - top) + np.exp(-t - top))).mean())) + top
+        return mean / eta + mirror.radius * delta + 8.0 * EPSILON * (top + math.log(d) + d) / eta
+    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+        a = np.minimum(eta * (theta + delta), 709.0)
+        start = float(mirror.start or 1.0 / d)
+        terms = start * np.expm1(a)
+        return float(terms.sum() + growth * (d + 64.0) * EPSILON * np.abs(terms).sum()) / eta
+    raise ValueError(
+        f"{type(mirror).__name__} has no conjugate rounded upwards; floor(radius) is available"
+    )

@@ -1,0 +1,37 @@
+"""The pass that learns nothing: it enters given predictions in a ledger and sums gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.passes.rounds import play_round
+
+
+@kernel
+def certify_pass(  # type: ignore[no-untyped-def]
+    loss, mirror, indptr, indices, values, y, weight, predictions, ledger, gradient
+):
+    """Enter one round for each prediction and add its gradient to `gradient`."""
+    for t in range(np.uint64(y.shape[0])):
+        total = 0.0
+        reach = 0.0
+        if values.ndim == 2:
+            for j in range(np.uint64(values.shape[1])):
+                x = np.float64(values[t, j])
+                total = mirror.norm_term(total, x)
+                reach += abs(x)
+        else:
+            for k in range(indptr[t], indptr[t + np.uint64(1)]):
+                x = np.float64(values[k])
+                total = mirror.norm_term(total, x)
+                reach += abs(x)
+        slope = play_round(
+            loss, ledger, y[t], weight[t], predictions[t], reach, mirror.norm(total), 1.0, False
+        )
+        if values.ndim == 2:
+            for j in range(np.uint64(values.shape[1])):
+                gradient[j] += slope * np.float64(values[t, j])
+        else:
+            for k in range(indptr[t], indptr[t + np.uint64(1)]):
+                gradient[indices[k]] += slope * np.float64(values[k])
