@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -116,6 +117,11 @@ def test_files_that_cannot_be_read_are_one_line_and_leave_no_model(
         assert run.stderr.startswith(f"noregret: {path}")
         assert complaint in run.stderr and run.stderr.count("\n") == 1
         assert not model.exists()
+
+
+def test_version_is_that_of_the_project(call: Callable[..., Result]) -> None:
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    assert call("--version").stdout == f"noregret {project['project']['version']}\n"
 
 
 def test_help_is_quick_complete_and_narrow() -> None:

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 from noregret import domains, losses, mirrors, rates
 
 if TYPE_CHECKING:
+    from noregret import catalogue, oco
+    from noregret.certificate import Certificate
+    from noregret.foreign import certify
     from noregret.learners import MirrorDescent, load
+    from noregret.streams import read
 
 __version__ = "0.1.0.dev0"
 
@@ -17,13 +21,25 @@ _LAZY = {
     "Certificate": "noregret.certificate",
     "MirrorDescent": "noregret.learners",
     "catalogue": "noregret.catalogue",
-    "certify": "noregret.certify",
+    "certify": "noregret.foreign",
     "load": "noregret.learners",
     "oco": "noregret.oco",
     "read": "noregret.streams",
 }
 
-__all__ = ["MirrorDescent", "domains", "load", "losses", "mirrors", "rates"]
+__all__ = [
+    "Certificate",
+    "MirrorDescent",
+    "catalogue",
+    "certify",
+    "domains",
+    "load",
+    "losses",
+    "mirrors",
+    "oco",
+    "rates",
+    "read",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -191,7 +191,7 @@ class Certificate:
         vector = np.asarray(u, np.float64)
         if vector.ndim != 1 or len(vector) < len(self.gradient):
             raise ValueError(
-                f"u has shape {vector.shape}, expected ({len(self.gradient)},): one weight a feature"
+                f"u has shape {vector.shape}, expected ({len(self.gradient)},), a weight a feature"
             )
         if not np.all(np.isfinite(vector)):
             raise ValueError("u must hold finite numbers")

@@ -50,7 +50,7 @@ def norm_upper(z: Vector, p: float) -> float:
         return largest
     ratio = size / largest
     total = float(np.sum(ratio * ratio if p == 2.0 else ratio**p))
-    value = largest * (math.sqrt(total) if p == 2.0 else total ** (1.0 / p))
+    value = largest * (math.sqrt(total) if p == 2.0 else math.pow(total, 1.0 / p))
     # Every term carries a few roundings (p of them through the power), the sum one a term;
     # ratios that underflow lose less than one smallest number each.
     return value * (1.0 + (len(z) + 8.0 + 4.0 * p) * EPSILON) + len(z) * 5e-324
@@ -120,7 +120,7 @@ def regularizer(mirror: Mirror, u: Vector, eta: float) -> float:
         return _signed_complexity(u / mirror.radius) / eta
     if isinstance(mirror, mirrors.PNorm):
         q = mirror.p / (mirror.p - 1.0)
-        return float(np.sum(np.abs(u) ** q)) ** (2.0 / q) / (2.0 * eta)
+        return math.pow(float(np.sum(np.abs(u) ** q)), 2.0 / q) / (2.0 * eta)
     if isinstance(mirror, mirrors.Box):
         first = mirror.phi_prime(0.0, 0.0)
         inside = bool(np.all((u >= mirror.low) & (u <= mirror.high)))

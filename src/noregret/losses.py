@@ -227,7 +227,7 @@ class Absolute(Regression):
 
     def slope(self, y: float, p: float) -> float:
         """Return sign(p - y)."""
-        return float(p > y) - float(p < y)
+        return (1.0 if p > y else 0.0) - (1.0 if p < y else 0.0)
 
     def intercept(self, y: float, p: float, value: float, slope: float) -> float:
         """Return -sign(p - y) y."""
@@ -267,7 +267,7 @@ class EpsilonInsensitive(Regression):
 
     def slope(self, y: float, p: float) -> float:
         """Return sign(p - y) outside the tube, else 0."""
-        return float(p - y > self.epsilon) - float(y - p > self.epsilon)
+        return (1.0 if p - y > self.epsilon else 0.0) - (1.0 if y - p > self.epsilon else 0.0)
 
     def intercept(self, y: float, p: float, value: float, slope: float) -> float:
         """Return -s y - epsilon |s|."""
@@ -347,7 +347,8 @@ class Quantile(Regression):
 
     def slope(self, y: float, p: float) -> float:
         """Return -level below the target, 1 - level above it, 0 on it."""
-        return (1.0 - self.level) * float(p > y) - self.level * float(p < y)
+        above = 1.0 - self.level if p > y else 0.0
+        return -self.level if p < y else above
 
     def intercept(self, y: float, p: float, value: float, slope: float) -> float:
         """Return -s y."""

@@ -182,7 +182,7 @@ class Doubling(Rate):
     def at(self, rounds: float, squares: float, largest: float) -> float:
         """Return eta / sqrt(2^m) in the epoch of rounds 2^m ... 2^(m+1) - 1."""
         _, exponent = math.frexp(rounds + 1.0)
-        return self.eta * 2.0 ** (-0.5 * (exponent - 1))
+        return self.eta * math.pow(2.0, -0.5 * (exponent - 1))
 
     def restarts(self) -> bool:
         """Return True."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from noregret import __version__
 from noregret.cli.demo import demo
 from noregret.cli.learn import learn
 
@@ -25,9 +26,7 @@ app.command()(demo)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"noregret {version('noregret')}")
+        typer.echo(f"noregret {__version__}")
         raise typer.Exit()
 
 

@@ -295,11 +295,13 @@ def _added(past: Vector | None, now: Vector) -> Vector:
 def load(path: str | os.PathLike[str]) -> MirrorDescent:
     """Return the learner that `save` wrote.
 
-    >>> import noregret as nr
-    >>> nr.load("missing.nr")
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: missing.nr: no such model file
+    >>> import tempfile, noregret as nr
+    >>> learner = nr.catalogue.perceptron()
+    >>> _ = learner.learn([[1.0, 2.0]], [1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     learner.save(f"{folder}/model.nr")
+    ...     nr.load(f"{folder}/model.nr").weights
+    array([1., 2.])
     """
     header, arrays = store.read(path)
     if header.get("learner") != "MirrorDescent":

@@ -10,10 +10,9 @@ entropies see exp(a - r), the p-norms |a / r|; a map that cannot overflow ignore
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
-from noregret.component import Component
+from noregret.component import Component, reassociable
 
 
 class Mirror(Component):
@@ -23,6 +22,7 @@ class Mirror(Component):
     measures rows in the 2-norm and knows no strong convexity, so that a map of one's own
     learns and is certified, without a theorem's bound.
 
+    >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
     ... class Cosh(Mirror):
     ...     def phi(self, a, reference):
@@ -96,6 +96,7 @@ class Mirror(Component):
         """Return the reference to use, from max a_i and max |a_i|."""
         return 0.0
 
+    @reassociable
     def norm_term(self, total: float, x: float) -> float:
         """Fold one feature into the accumulator of the row's dual norm."""
         return total + x * x

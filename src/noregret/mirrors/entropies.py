@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from noregret.component import require_positive
+from noregret.component import reassociable, require_positive
 from noregret.mirrors.base import Mirror
 
 #: exp of anything above this is infinite in double precision; weights are capped there.
@@ -16,6 +16,7 @@ LARGEST_EXPONENT = 700.0
 class Exponential(Mirror):
     """What the entropies share: rows measured in the max norm."""
 
+    @reassociable
     def norm_term(self, total: float, x: float) -> float:
         """Fold in |x|."""
         return max(total, abs(x))

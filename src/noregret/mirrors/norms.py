@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from noregret.component import require_positive
+from noregret.component import reassociable, require_positive
 from noregret.mirrors.base import Mirror
 
 
@@ -171,7 +171,7 @@ class PNorm(Mirror):
             return size * size * size
         if self.p == 3.0:
             return size * size
-        return size ** (self.p - 1.0)
+        return math.pow(size, self.p - 1.0)
 
     def phi(self, a: float, reference: float) -> float:
         """Return |a/r|^p."""
@@ -187,7 +187,7 @@ class PNorm(Mirror):
 
     def psi(self, s: float, reference: float) -> float:
         """Return r^2 s^(2/p) / 2."""
-        return 0.5 * reference * reference * s ** (2.0 / self.p)
+        return 0.5 * reference * reference * math.pow(s, 2.0 / self.p)
 
     def psi_prime(self, s: float, reference: float) -> float:
         """Return r s^(2/p - 1) / p, and 0 at s = 0 where every run starts."""
@@ -195,7 +195,7 @@ class PNorm(Mirror):
             return 0.0
         if self.p == 4.0:
             return reference / (4.0 * math.sqrt(s))
-        return reference * s ** (2.0 / self.p - 1.0) / self.p
+        return reference * math.pow(s, 2.0 / self.p - 1.0) / self.p
 
     def kappa(self, s: float, reference: float, eta: float) -> float:
         """Return eta Psi'(s)."""
@@ -213,13 +213,14 @@ class PNorm(Mirror):
         """Return the largest |theta_i|, so that every ratio is at most 1."""
         return largest_size if largest_size > 0.0 else 1.0
 
+    @reassociable
     def norm_term(self, total: float, x: float) -> float:
         """Add |x|^p."""
         return total + abs(x) * self.power(x)
 
     def norm(self, total: float) -> float:
         """Return the p-norm."""
-        return total ** (1.0 / self.p)
+        return math.pow(total, 1.0 / self.p)
 
     def smoothness(self) -> float:
         """Return p - 1."""
