@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from noregret import domains, geometry, mirrors, rates
 from noregret.ledger import Entry
 from noregret.losses import Hinge, WinnowHinge
+from noregret.rounding import up
 
 if TYPE_CHECKING:
     from noregret.certificate import Certificate
@@ -42,8 +43,8 @@ class Bound:
             return f"{self.name:<41}not applicable: {self.reason}"
         excess = f"{self.measure} - L(u)"
         if self.factor != 1.0:
-            excess = f"{self.measure} - {self.factor:.4g} L(u)"
-        return f"{self.name:<41}{excess} <= {self.value:.6g}"
+            excess = f"{self.measure} - {up(self.factor)} L(u)"
+        return f"{self.name:<41}{excess} <= {up(self.value)}"
 
 
 def theorem_bounds(certificate: Certificate, radius: float) -> list[Bound]:
@@ -162,6 +163,8 @@ def _lazy(facts: _Facts) -> Iterator[Bound]:
                 reason = f"||x|| <= {facts.limit:g} does not hold since round {facts.broken}"
             elif not math.isfinite(steepest):
                 reason = "the loss has no Lipschitz constant"
+            elif facts.certificate.ledger[Entry.LARGEST_REACH] > steepest:
+                reason = "an example weighs more than 1"
             yield facts.regret(
                 "mirror descent, in advance",
                 "Shalev-Shwartz 2012, Theorem 2.21, with the promised row limit",

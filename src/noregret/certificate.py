@@ -25,6 +25,7 @@ from noregret.ledger import Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
+from noregret.rounding import down, up
 
 Vector = npt.NDArray[np.float64]
 
@@ -33,6 +34,8 @@ Vector = npt.NDArray[np.float64]
 ROUND_ERRORS = 32.0
 #: Further roundings of Z beside the one or two of each round.
 GRADIENT_ERRORS = 256.0
+#: What one underflow can cost, in a slope or a product, times the largest feature or weight.
+UNDERFLOW = 1e-220
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,8 @@ class Certificate:
     squares: Vector | None = None
     #: False for predictions that were made elsewhere: no theorem speaks about them.
     played: bool = True
+    #: The norm of the learner's weights, the radius of those maps that have none.
+    reach: float | None = None
 
     def _sum(self, place: Entry) -> float:
         return float(self.ledger[place] + self.ledger[place + 1])
@@ -104,7 +109,7 @@ class Certificate:
         return (
             ROUND_ERRORS * EPSILON * float(ledger[Entry.MAGNITUDE]) * growth
             + float(ledger[Entry.REGULARIZER_SLACK]) * growth
-            + self.rounds * 1e-320
+            + self.rounds * UNDERFLOW
         )
 
     @cached_property
@@ -112,14 +117,15 @@ class Certificate:
         """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
         travel = float(self.ledger[Entry.TRAVEL]) * (1.0 + 2.0 * self.rounds * EPSILON)
         roundings = self.rounds + GRADIENT_ERRORS
-        return roundings * EPSILON * travel + self.rounds * len(self.gradient) * 1e-320
+        return roundings * EPSILON * travel + self.rounds * len(self.gradient) * UNDERFLOW
 
     @property
     def radius(self) -> float | None:
-        """The radius of the learner's own set of predictors, if it has one."""
+        """The radius of the learner's own set, or the norm of its weights if there is none."""
         if self.domain is not None and not math.isnan(self.domain.extent()):
             return self.domain.extent()
-        return geometry.own_radius(self.mirror)
+        own = geometry.own_radius(self.mirror)
+        return self.reach if own is None else own
 
     def floor(self, radius: float | None = None, norm: float | None = None) -> float:
         """Return a number that no fixed predictor of the class can have beaten on these rounds.
@@ -144,6 +150,8 @@ class Certificate:
         """Return the maximum of <u, -z> over the domain, rounded up."""
         corners = np.eye(len(self.gradient), 1).ravel()
         reach = max(domain.support(corners), domain.support(-corners))
+        if math.isinf(reach):
+            return math.inf
         value = domain.support(-self.gradient)
         size = reach * geometry.norm_upper(self.gradient, 1.0)
         return value + reach * self.delta + (len(self.gradient) + 16.0) * EPSILON * size
@@ -179,9 +187,7 @@ class Certificate:
         if radius is None:
             radius = self.radius
             if radius is None:
-                raise ValueError(
-                    f"{type(self.mirror).__name__} has no radius of its own: say floor(radius)"
-                )
+                raise ValueError("there is no learner whose radius could be taken: give radius")
         if not 0.0 <= radius < math.inf:
             raise ValueError(f"radius must be a finite number >= 0, got {radius}")
         return float(radius)
@@ -211,7 +217,7 @@ class Certificate:
 
     @property
     def bounds(self) -> list[Bound]:
-        """The theorems that speak about this run, for the learner's own radius, or 1."""
+        """The theorems that speak about this run, for the learner's own radius."""
         return self.bounds_for(self.radius if self.radius is not None else 1.0)
 
     def bounds_for(self, radius: float) -> list[Bound]:
@@ -247,9 +253,12 @@ class Certificate:
         return f"{type(self.loss_function).__name__} is taken at its word to be convex"
 
     def __str__(self) -> str:
-        chosen = self.radius if self.radius is not None else 1.0
+        return self.text()
+
+    def text(self, radius: float | None = None) -> str:
+        """Return the certificate for a person, for comparators of that radius."""
+        chosen = radius if radius is not None else self.radius
         per_round = max(self.rounds, 1)
-        floor, regret = self.floor(chosen), self.regret_bound(chosen)
         lines = [f"Certificate after {self.rounds:,} rounds, {type(self.loss_function).__name__}"]
 
         def line(name: str, value: str, note: str = "") -> None:
@@ -258,11 +267,12 @@ class Certificate:
         line("learner's loss", f"{self.loss:.6g}", f"{self.average_loss:.6g} a round")
         if self.loss_function.labels == "sign":
             line("mistakes", f"{self.mistakes:,}", f"{self.mistakes / per_round:.2%}")
-        line("certified floor", f"{floor:.6g}", f"{floor / per_round:.6g} a round")
-        lines.append(f"{'':4}{geometry.describe(self.mirror, chosen)} lost at least that much")
-        line("proved regret", f"{regret:.6g}", f"{regret / per_round:.6g} a round, at most")
-        for bound in self.bounds_for(chosen):
-            lines.append(f"  {bound}")
+        if chosen is not None:
+            floor, regret = self.floor(chosen), self.regret_bound(chosen)
+            line("certified floor", down(floor), f"{down(floor / per_round)} a round")
+            lines.append(f"    {geometry.describe(self.mirror, chosen)} lost at least that much")
+            line("proved regret", up(regret), f"{up(regret / per_round)} a round, at most")
+            lines.extend(f"  {bound}" for bound in self.bounds_for(chosen))
         if self.assumption:
             lines.append(f"  assumption: {self.assumption}")
         return "\n".join(lines)

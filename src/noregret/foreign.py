@@ -8,6 +8,7 @@ import numpy as np
 
 from noregret import mirrors, rates
 from noregret.certificate import Certificate
+from noregret.convexity import require_convex
 from noregret.examples import as_labels, as_predictions, as_rows, as_weights
 from noregret.ledger import new_ledger
 from noregret.losses import Loss
@@ -36,6 +37,7 @@ def certify(
     >>> round(proof.loss, 6), round(proof.floor(0.3), 4)
     (0.02, 0.0951)
     """
+    require_convex(loss)
     rows = as_rows(X)
     labels = as_labels(y, len(rows), loss)
     weights = as_weights(weight, len(rows))
@@ -46,8 +48,11 @@ def certify(
     ledger, gradient = new_ledger(), np.zeros(rows.width)
     for start, stop in rows.chunks():
         part = sound_rows(rows.part(start, stop), start)
-        certify_pass(
+        entered = certify_pass(
             loss, mirror, part.indptr, part.indices, part.values, labels[start:stop],
             weights[start:stop], given[start:stop], ledger, gradient,
         )  # fmt: skip
+        if entered < stop - start:
+            row = start + entered
+            raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
     return Certificate(loss, mirror, rates.Constant(1.0), ledger, gradient, played=False)

@@ -154,9 +154,8 @@ class PerCoordinate(Rate):
         super().__post_init__()
         require_positive("PerCoordinate(scale)", self.scale)
 
-    def weight_factor(self, squares: float, slope_bound: float, size: float) -> float:
-        """Return w_i / theta_i from sum z_i^2, the bound on |z_i| / |x_i| and max |x_i|."""
-        reach = slope_bound * size
+    def weight_factor(self, squares: float, reach: float, size: float) -> float:
+        """Return w_i / theta_i from sum z_i^2, the bound m_i on |z_i| and max |x_i|."""
         total = squares + reach * reach
         if total <= 0.0:
             return 0.0

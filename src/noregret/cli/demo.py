@@ -52,7 +52,7 @@ def demo(
         if point.rounds & (point.rounds - 1) == 0:
             table.row(point)
     table.row(points[-1])
-    table.foot(learner.certificate())
+    table.foot(learner.certificate().text())
     # The first rounds are all noise; the story begins where there is something to learn from.
     drawn = [point for point in points if point.rounds >= 10]
     floor = rounded_down(points[-1].average_floor, 3)

@@ -117,9 +117,9 @@ def learn(
         }
         typer.echo(json.dumps(summary))
     elif table is None:
-        typer.echo(str(certificate))
+        typer.echo(certificate.text(points[-1].radius))
     else:
-        table.foot(certificate)
+        table.foot(certificate.text(points[-1].radius))
 
 
 def _watched(stream: Stream, clock: Clock) -> Iterator[Block]:

@@ -53,10 +53,10 @@ class Table:
         )
         self._last = point
 
-    def foot(self, certificate: object) -> None:
+    def foot(self, certificate: str) -> None:
         """Print the certificate under the table."""
         self._console.print()
-        self._console.print(str(certificate), highlight=False, markup=False, soft_wrap=True)
+        self._console.print(certificate, highlight=False, markup=False, soft_wrap=True)
 
 
 def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:

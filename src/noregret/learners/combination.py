@@ -8,6 +8,7 @@ from typing import Any
 
 from noregret import domains, mirrors, rates
 from noregret.component import Component
+from noregret.convexity import require_convex
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -27,6 +28,7 @@ class Combination:
 
     def __post_init__(self) -> None:
         _require_kind("loss", self.loss, Loss, "noregret.losses")
+        require_convex(self.loss)
         _require_kind("mirror", self.mirror, Mirror, "noregret.mirrors")
         _require_kind("rate", self.rate, Rate, "noregret.rates")
         if self.domain is not None:

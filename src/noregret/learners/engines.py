@@ -51,10 +51,16 @@ class Engine:
         self.slots = new_slots()
 
     def grow(self, dimension: int) -> None:
-        """Make room for more features; their weights are those of a feature never seen."""
-        grown = np.zeros((dimension, self.columns))
-        grown[: len(self.state)] = self.state
-        self.state = grown
+        """Make room for more features, with capacity to spare.
+
+        Only learners grow whose features have weight 0 and phi(0) = 0 before they are seen,
+        so that a record of zeros is right and no sum changes.
+        """
+        storage = self.state.base
+        if storage is None or storage.ndim != 2 or len(storage) < dimension:
+            storage = np.zeros((max(dimension, 3 * len(self.state) // 2), self.columns))
+            storage[: len(self.state)] = self.state
+        self.state = storage[:dimension]
 
     def run(
         self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
@@ -172,11 +178,6 @@ class MappedEngine(Engine):
         if not self.mirror.homogeneous():
             start = self.rate.at(0.0, 0.0, 0.0) if self.rate.constant() else UNBOUNDED
             self.slots[Slot.INNER] = start
-        self.resum()
-
-    def grow(self, dimension: int) -> None:
-        """Make room, with phi'(0) as the value of a feature never seen."""
-        super().grow(dimension)
         self.resum()
 
     def play(

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
+from noregret import geometry, store
 from noregret.certificate import Certificate
 from noregret.component import Component
 from noregret.domains import Domain, Everywhere
@@ -66,6 +66,7 @@ class MirrorDescent:
         self._engine: Engine | None = None
         self._past_gradient: Vector | None = None
         self._past_iterates: Vector | None = None
+        self._weights: Vector | None = None
         if row_limit is not None:
             if not row_limit > 0.0:
                 raise ValueError(f"row_limit must be a number above 0, got {row_limit}")
@@ -129,6 +130,7 @@ class MirrorDescent:
     def _play(self, rows: Rows, y: Vector, weight: Vector, predictions: Vector) -> None:
         engine = self._engine
         assert engine is not None
+        self._weights = None
         start = 0
         while start < len(y):
             stop = len(y)
@@ -144,7 +146,7 @@ class MirrorDescent:
             )
             if played < stop - start:
                 raise OverflowError(
-                    f"the prediction of round {self.rounds + 1} overflowed: the learner diverges; "
+                    f"the loss of round {self.rounds + 1} overflows: the learner diverges; "
                     "use a smaller rate, a map with a radius, or scale the features"
                 )
             start = stop
@@ -164,13 +166,21 @@ class MirrorDescent:
             raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
         rows = sound_rows(rows, 0)
         predictions = np.empty(len(rows))
-        predict_rows(self.weights, rows.indptr, rows.indices, rows.values, predictions)
+        predict_rows(self._current_weights(), rows.indptr, rows.indices, rows.values, predictions)
         return predictions
 
     @property
     def weights(self) -> Vector:
         """The weights for the coming round."""
-        return np.zeros(0) if self._engine is None else self._engine.weights(self._ledger)
+        return self._current_weights().copy()
+
+    def _current_weights(self) -> Vector:
+        """Return the weights, computed once between two calls of `learn`."""
+        if self._weights is None:
+            if self._engine is None:
+                return np.zeros(0)
+            self._weights = self._engine.weights(self._ledger)
+        return self._weights
 
     @property
     def average(self) -> Vector:
@@ -202,6 +212,7 @@ class MirrorDescent:
             conservative=self._parts.conservative,
             factors=factors,
             squares=squares,
+            reach=geometry.predictor_norm(mirror, self.weights),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -250,7 +261,7 @@ class MirrorDescent:
         if ledger.shape != (SIZE,):
             raise ValueError(f"the ledger has {ledger.shape} entries, expected {SIZE}")
         self._ledger = ledger.copy()
-        self._engine = None
+        self._engine = self._weights = None
         if "state" in arrays:
             self._open(len(arrays["state"]))
             assert self._engine is not None
@@ -281,6 +292,7 @@ class MirrorDescent:
             )
             self._engine.begin(dimension)
         elif dimension > self.dimension:
+            self._weights = None
             self._engine.grow(dimension)
 
 

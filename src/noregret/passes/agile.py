@@ -14,7 +14,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.lazy import extend_prefix, keep_sum, next_rate
-from noregret.passes.rounds import LARGEST_PREDICTION, observe_features, play_round
+from noregret.passes.rounds import observe_features, play_round, playable
 from noregret.passes.rows import read_mapped_row
 from noregret.passes.slots import Slot, Stop
 
@@ -136,7 +136,7 @@ def agile_pass(  # type: ignore[no-untyped-def]
         eta = next_rate(loss, rate, ledger, norm, weight[t])
         kappa = slots[_FACTOR] * mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
         p = kappa * raw
-        if not abs(p) < LARGEST_PREDICTION:
+        if not playable(loss, y[t], weight[t], p):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
         slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)

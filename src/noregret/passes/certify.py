@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rounds import play_round
+from noregret.passes.rounds import play_round, playable
 
 
 @kernel
 def certify_pass(  # type: ignore[no-untyped-def]
     loss, mirror, indptr, indices, values, y, weight, predictions, ledger, gradient
 ):
-    """Enter one round for each prediction and add its gradient to `gradient`."""
+    """Enter one round for each prediction and add its gradient; return the rows entered."""
     for t in range(np.uint64(y.shape[0])):
+        if not playable(loss, y[t], weight[t], predictions[t]):
+            return np.int64(t)
         total = 0.0
         reach = 0.0
         if values.ndim == 2:
@@ -35,3 +37,4 @@ def certify_pass(  # type: ignore[no-untyped-def]
         else:
             for k in range(indptr[t], indptr[t + np.uint64(1)]):
                 gradient[indices[k]] += slope * np.float64(values[k])
+    return y.shape[0]

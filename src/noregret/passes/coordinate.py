@@ -1,7 +1,7 @@
 """The lazy pass with one rate a feature: w_i = theta_i * factor_i, factors from squares.
 
-Columns of `state`: theta, factor, the average's accumulator, sum of z_i^2, largest |x_i|,
-and a spare that keeps a record within a cache line. A factor moves only when its feature is
+Columns of `state`: theta, factor, the average's accumulator, sum of z_i^2, largest weighted
+|x_i| and largest |x_i| of the rows read so far. A factor moves only when its feature is
 touched, so that PREFIX, the number of rounds, serves the averages as in the lazy pass.
 Reference: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011, in dual-averaging form.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
-from noregret.passes.rounds import LARGEST_PREDICTION, play_round
+from noregret.passes.rounds import play_round, playable
 from noregret.passes.slots import Slot, Stop
 
 COLUMNS = 6
@@ -26,28 +26,32 @@ _THETA = np.uint64(0)
 _FACTOR = np.uint64(1)
 _ACCUMULATOR = np.uint64(2)
 _SQUARES = np.uint64(3)
-_SIZE = np.uint64(4)
+_REACH = np.uint64(4)
+_SIZE = np.uint64(5)
 
 
 @kernel
-def _grow(rate, state, i, x, steepest, prefix):  # type: ignore[no-untyped-def]
+def _grow(rate, state, i, x, weight, steepest, prefix):  # type: ignore[no-untyped-def]
     """Let the largest |x_i| include the coming row, before it is predicted."""
-    if abs(x) > state[i, _SIZE]:
-        factor = rate.weight_factor(state[i, _SQUARES], steepest, abs(x))
+    if weight * abs(x) > state[i, _REACH] or abs(x) > state[i, _SIZE]:
+        reach = max(weight * abs(x), state[i, _REACH])
+        size = max(abs(x), state[i, _SIZE])
+        factor = rate.weight_factor(state[i, _SQUARES], steepest * reach, size)
         state[i, _ACCUMULATOR] += prefix * state[i, _THETA] * (factor - state[i, _FACTOR])
         state[i, _FACTOR] = factor
-        state[i, _SIZE] = abs(x)
+        state[i, _REACH] = reach
+        state[i, _SIZE] = size
 
 
 @kernel(fast=True)
-def _read(rate, mirror, state, steepest, prefix, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def _read(rate, mirror, state, weight, steepest, prefix, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
     raw = 0.0
     total = 0.0
     reach = 0.0
     if values.ndim == 2:
         for j in range(np.uint64(values.shape[1])):
             x = np.float64(values[t, j])
-            _grow(rate, state, j, x, steepest, prefix)
+            _grow(rate, state, j, x, weight, steepest, prefix)
             raw += mirror.read(state[j, _THETA], threshold) * state[j, _FACTOR] * x
             total += x * x
             reach += abs(x)
@@ -55,7 +59,7 @@ def _read(rate, mirror, state, steepest, prefix, threshold, indptr, indices, val
         for k in range(indptr[t], indptr[t + np.uint64(1)]):
             x = np.float64(values[k])
             i = indices[k]
-            _grow(rate, state, i, x, steepest, prefix)
+            _grow(rate, state, i, x, weight, steepest, prefix)
             raw += mirror.read(state[i, _THETA], threshold) * state[i, _FACTOR] * x
             total += x * x
             reach += abs(x)
@@ -69,7 +73,7 @@ def _move(rate, state, i, x, slope, steepest, prefix):  # type: ignore[no-untype
     weight = theta * state[i, _FACTOR]
     theta -= z
     squares = state[i, _SQUARES] + z * z
-    factor = rate.weight_factor(squares, steepest, state[i, _SIZE])
+    factor = rate.weight_factor(squares, steepest * state[i, _REACH], state[i, _SIZE])
     state[i, _THETA] = theta
     state[i, _FACTOR] = factor
     state[i, _ACCUMULATOR] += prefix * (theta * factor - weight)
@@ -100,9 +104,19 @@ def coordinate_pass(  # type: ignore[no-untyped-def]
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
         threshold = mirror.threshold(ledger[_ROUNDS])
         raw, total, reach = _read(
-            rate, mirror, state, steepest, slots[_PREFIX], threshold, indptr, indices, values, t
+            rate,
+            mirror,
+            state,
+            weight[t],
+            steepest,
+            slots[_PREFIX],
+            threshold,
+            indptr,
+            indices,
+            values,
+            t,
         )
-        if not abs(raw) < LARGEST_PREDICTION:
+        if not playable(loss, y[t], weight[t], raw):
             return np.int64(t), _OVERFLOW
         predictions[t] = raw
         slope = play_round(

@@ -15,7 +15,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
-from noregret.passes.rounds import LARGEST_PREDICTION, observe_features, play_round
+from noregret.passes.rounds import observe_features, play_round, playable
 from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_row
 from noregret.passes.slots import KAPPA_DRIFT, SHRUNK, UPDATES_BETWEEN_SUMS, Slot, Stop
 from noregret.rates import UNBOUNDED
@@ -120,7 +120,7 @@ def linear_pass(  # type: ignore[no-untyped-def]
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = mirror.kappa(slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
         p = kappa * raw
-        if not abs(p) < LARGEST_PREDICTION:
+        if not playable(loss, y[t], weight[t], p):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
         slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
@@ -178,7 +178,7 @@ def mapped_pass(  # type: ignore[no-untyped-def]
         known = eta < UNBOUNDED or not homogeneous
         kappa = mirror.kappa(slots[_SUM], slots[_REFERENCE], eta) if known else 0.0
         p = kappa * raw
-        if not abs(p) < LARGEST_PREDICTION:
+        if not playable(loss, y[t], weight[t], p):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
         slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)

@@ -28,8 +28,9 @@ _LAST_ETA = int(Entry.LAST_ETA)
 _ROW_LIMIT = int(Entry.ROW_LIMIT)
 _LIMIT_BROKEN = int(Entry.LIMIT_BROKEN)
 
-#: Predictions beyond this size mean that the learner has diverged; their squares must be finite.
+#: Predictions and losses beyond this mean that the learner has diverged; sums must stay finite.
 LARGEST_PREDICTION = 1e150
+LARGEST_LOSS = 1e290
 
 
 @kernel
@@ -40,6 +41,12 @@ def add_compensated(ledger, place, term):  # type: ignore[no-untyped-def]
     shadow = new - total
     ledger[place + 1] += (total - (new - shadow)) + (term - shadow)
     ledger[place] = new
+
+
+@kernel
+def playable(loss, y, weight, p):  # type: ignore[no-untyped-def]
+    """Tell whether a prediction and its loss can be entered without overflow."""
+    return abs(p) < LARGEST_PREDICTION and weight * loss.value(y, p) < LARGEST_LOSS
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m bench` measures ratios against scikit-learn, numba and C loops."""
