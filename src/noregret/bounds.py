@@ -104,7 +104,28 @@ class _Facts:
 
     def regret(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
         """Return a bound with factor 1, not below what is proved anyway."""
-        return Bound(name, reference, max(value, self.proved()), applies=not reason, reason=reason)
+        # The other rounds of a conservative learner have a loss that no theorem speaks about.
+        measure = "loss on mistakes" if self.certificate.conservative else "loss"
+        value = max(value, self.proved())
+        return Bound(name, reference, value, 1.0, measure, not reason, reason)
+
+    def weighted(self) -> str:
+        """Say why mistakes cannot be counted one by one, if they cannot."""
+        ledger = self.certificate.ledger
+        if ledger[Entry.COUNTED] and not ledger[Entry.LIGHTEST] == 1.0 == ledger[Entry.HEAVIEST]:
+            return "the examples do not all weigh 1"
+        return ""
+
+    def crooked(self) -> str:
+        """Say why the weights are not along the link of theta = -Z, if they are not."""
+        certificate = self.certificate
+        if certificate.factors is not None:
+            return "every feature has a rate of its own"
+        if self.rate.restarts():
+            return "the learner restarts"
+        if not certificate.lazy and not (certificate.domain is None and self.rate.constant()):
+            return "agile steps follow the link only at a constant rate, without a domain"
+        return ""
 
     def outside(self) -> str:
         """Say why the class is not the theorem's, if it is not."""
@@ -126,6 +147,9 @@ def _lazy(facts: _Facts) -> Iterator[Bound]:
             )
             for m in epochs
         )
+        if not facts.mirror.homogeneous():
+            # The rate inside an entropy falls on a grid of eighths of an octave.
+            complexity *= 2.0**0.125
         yield facts.regret(
             "doubling trick, observed gradients",
             "Shalev-Shwartz 2012, section 2.3.1 with Theorem 2.21",
@@ -194,7 +218,9 @@ def _strongly_convex(facts: _Facts) -> Iterator[Bound]:
     ledger = facts.certificate.ledger
     sigma = facts.rate.strong_convexity()
     largest = float(ledger[Entry.LARGEST_CURVED_SQUARE])
-    proved = facts.certificate.loss - facts.certificate.regularized_floor()
+    certificate = facts.certificate
+    proved = certificate.loss - certificate.regularized_floor()
+    proved += certificate.slack + 8.0 * geometry.EPSILON * abs(certificate.loss)
     for name, reference, value in (
         (
             "strongly convex OGD, observed gradients",
@@ -266,46 +292,54 @@ def _mistakes(facts: _Facts) -> Iterator[Bound]:
     length = geometry.norm_upper(facts.certificate.gradient, geometry.dual_exponent(mirror))
     count = facts.mistakes
     constant = facts.rate.constant()
+    weighted = facts.weighted()
     if isinstance(loss, Hinge) and isinstance(mirror, (mirrors.PNorm, mirrors.Euclidean)):
         if not mirror.homogeneous() or isinstance(mirror, mirrors.SoftThreshold):
             return
+        # Rounded up, unless the division is exact.
         scale = 1.0 / loss.margin
-        # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
+        scale = scale if math.frexp(scale)[0] == 0.5 else math.nextafter(scale, math.inf)
         yield Bound(
             "Perceptron, after the fact",
             "Shalev-Shwartz, Singer 2006, eq. 19 with the best C",
             scale * facts.radius * (length + facts.certificate.delta),
             scale,
             "mistakes",
+            not weighted,
+            weighted,
         )
         reach = facts.largest_counted_row * math.sqrt(facts.smoothness * count)
+        # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
+        reason = weighted or facts.crooked()
         yield Bound(
             "Perceptron",
             "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9",
             scale * facts.radius * reach * (1.0 + 1e-12),
             scale,
             "mistakes",
+            not reason,
+            reason,
         )
     elif isinstance(loss, Hinge) and isinstance(mirror, (mirrors.Entropy, mirrors.SignedEntropy)):
         if not constant:
             return
         square = facts.smoothness * facts.largest_counted_row**2
         progress = loss.margin * facts.eta - 0.5 * square * facts.eta**2
-        reason = facts.outside()
+        reason = facts.outside() or weighted
         if progress <= 0.0:
             reason = "eta is too large for the rows seen: the theorem is empty"
         yield Bound(
             "Winnow on the simplex or the 1-ball",
             "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
-            facts.eta * facts.complexity / progress if not reason else math.inf,
-            facts.eta / progress if not reason else 1.0,
+            facts.eta * facts.complexity / progress * (1.0 + 1e-12) if not reason else math.inf,
+            facts.eta / progress * (1.0 + 1e-12) if not reason else 1.0,
             "mistakes",
             not reason,
             reason,
         )
     elif isinstance(loss, WinnowHinge) and isinstance(mirror, mirrors.UnnormalizedEntropy):
         ledger = facts.certificate.ledger
-        reason = ""
+        reason = weighted
         if not constant or facts.eta >= 0.5:
             reason = "eta must be constant and below 1/2"
         elif ledger[Entry.LOWEST_FEATURE] < 0.0 or ledger[Entry.HIGHEST_FEATURE] > 1.0:
@@ -317,8 +351,8 @@ def _mistakes(facts: _Facts) -> Iterator[Bound]:
         yield Bound(
             "Winnow, u with `radius` ones",
             "Shalev-Shwartz 2012, Theorem 3.10",
-            ones / (facts.eta * shrink) if not reason else math.inf,
-            1.0 / shrink if not reason else 1.0,
+            ones / (facts.eta * shrink) * (1.0 + 1e-12) if not reason else math.inf,
+            (1.0 + 1e-12) / shrink if not reason else 1.0,
             "mistakes",
             not reason,
             reason,

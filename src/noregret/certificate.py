@@ -135,6 +135,8 @@ class Certificate:
         non-negative vectors of at most that sum); `norm` chooses another ball. Without a
         radius it is the learner's own set.
         """
+        if self.rounds == 0:
+            return 0.0
         if radius is None and norm is None and self.domain is not None:
             return self._lowered(self._domain_support(self.domain))
         radius = self._radius(radius)
@@ -180,6 +182,9 @@ class Certificate:
         rough = self.intercept - length
         slack = self.slack + 8.0 * EPSILON * (abs(self.intercept) + abs(length))
         floor = rough - slack
+        if math.isnan(floor):
+            # Something overflowed, and nothing is known.
+            floor = -math.inf
         # Losses that cannot be negative cannot sum to less than zero either.
         return max(floor, 0.0) if self.loss_function.nonnegative else floor
 
@@ -202,13 +207,17 @@ class Certificate:
         if not np.all(np.isfinite(vector)):
             raise ValueError("u must hold finite numbers")
         used = vector[: len(self.gradient)]
-        line = float(used @ self.gradient)
-        size = float(np.abs(used) @ np.abs(self.gradient))
-        square = 0.5 * self.curvature * float(vector @ vector)
+        with np.errstate(over="ignore", invalid="ignore"):
+            line = float(used @ self.gradient)
+            size = float(np.abs(used) @ np.abs(self.gradient))
+            square = float(vector @ vector) if self.curvature > 0.0 else 0.0
+        square *= 0.5 * self.curvature
         error = float(np.abs(used).max(initial=0.0)) * self.delta
         error += (len(used) + 8.0) * EPSILON * (size + square)
         error += 8.0 * EPSILON * (abs(self.loss) + abs(self.intercept)) + 2.0 * self.slack
-        return self.loss - self.intercept - line - square + error
+        bound = self.loss - self.intercept - line - square + error
+        # Where numbers overflow nothing is known.
+        return math.inf if math.isnan(bound) else bound
 
     def regret_bound(self, radius: float | None = None) -> float:
         """Return a proved upper bound on the regret against the whole class of that radius."""

@@ -50,6 +50,8 @@ class Rows:
         else:
             goals = np.arange(int(self.indptr[0]), int(self.indptr[-1]), CHUNK, dtype=np.uint64)
             cuts = np.unique(np.searchsorted(self.indptr, goals)).tolist()
+        # Rows without any features are a part too.
+        cuts = cuts or [0]
         for start, stop in zip(cuts, [*cuts[1:], len(self)], strict=True):
             if stop > start:
                 yield start, stop
@@ -108,7 +110,8 @@ def canonical(rows: Rows) -> Rows:
     begin, end = int(rows.indptr[0]), int(rows.indptr[-1])
     matrix = csr_array(
         (
-            rows.values[begin:end].copy(),
+            # Duplicates are added in double precision, whatever the values are stored in.
+            rows.values[begin:end].astype(np.float64),
             rows.indices[begin:end].astype(np.int64),
             (rows.indptr - rows.indptr[0]).astype(np.int64),
         ),

@@ -101,8 +101,10 @@ def own_radius(mirror: Mirror) -> float | None:
     return mirror.scale if isinstance(mirror, mirrors.Entropy) else None
 
 
-def regularizer(mirror: Mirror, u: Vector, eta: float) -> float:
+def regularizer(mirror: Mirror, u: Vector, eta: float, rounds: float = 0.0) -> float:
     """Return R(u) / eta with min R = 0, infinity outside the map's set.
+
+    `SoftThreshold` adds l1 ||u||_1 for each of the rounds, which no rate divides.
 
     >>> regularizer(mirrors.Euclidean(), np.array([3.0, 4.0]), 0.5)
     25.0
@@ -128,7 +130,7 @@ def regularizer(mirror: Mirror, u: Vector, eta: float) -> float:
     square = float(u @ u)
     if isinstance(mirror, mirrors.Ball) and square > mirror.radius**2 * (1.0 + 1e-12):
         return math.inf
-    return square / (2.0 * eta)
+    return square / (2.0 * eta) + mirror.threshold(rounds) * float(np.abs(u).sum())
 
 
 def _xlogx(u: Vector, base: float) -> Vector:
@@ -200,17 +202,21 @@ def conjugate_upper(
         return 0.5 * float(np.sum(scales * reach * reach)) * growth
     if isinstance(mirror, mirrors.Ball):
         length = eta * (norm_upper(theta, 2.0) + delta) * growth
-        return mirror.psi(0.5 * length * length, 0.0) / eta * growth
+        inside = min(length, mirror.radius)
+        # Divided before it is multiplied: squares of short lengths underflow.
+        return inside / eta * (length - 0.5 * inside) * growth
     if type(mirror) is mirrors.Euclidean or isinstance(mirror, mirrors.PNorm):
         length = norm_upper(theta, dual_exponent(mirror)) + delta
         return 0.5 * eta * length * length * growth
     if isinstance(mirror, mirrors.Box):
         first = mirror.phi_prime(0.0, 0.0)
-        best = np.full(d, -math.inf)
+        best, size = np.full(d, -math.inf), 0.0
         for a in (eta * (theta - delta), eta * (theta + delta)):
             w = np.clip(a, mirror.low, mirror.high)
             best = np.maximum(best, w * (a - 0.5 * w) + 0.5 * first * first)
-        return float(best.sum() + (growth - 1.0) * np.abs(best).sum()) / eta
+            # The terms may cancel: rounding is proportional to each of them.
+            size += float(np.sum(np.abs(w) * (np.abs(a) + np.abs(w)))) + d * first * first
+        return (float(best.sum()) + (growth - 1.0) * size) / eta
     if isinstance(mirror, mirrors.Entropy):
         a = eta * theta
         top = float(a.max(initial=-math.inf))
@@ -224,10 +230,15 @@ def conjugate_upper(
         mean = math.log(float((0.5 * (np.exp(t - top) + np.exp(-t - top))).mean())) + top
         return mean / eta + mirror.radius * delta + 8.0 * EPSILON * (top + math.log(d) + d) / eta
     if isinstance(mirror, mirrors.UnnormalizedEntropy):
-        a = np.minimum(eta * (theta + delta), 709.0)
+        a = eta * (theta + delta)
         start = float(mirror.start or 1.0 / d)
-        terms = start * np.expm1(a)
-        return float(terms.sum() + growth * (d + 64.0) * EPSILON * np.abs(terms).sum()) / eta
+        with np.errstate(over="ignore"):
+            terms = start * np.expm1(a)
+        if not np.all(np.isfinite(terms)):
+            return math.inf
+        # A rounding of the exponent a moves the exponential by |a| roundings.
+        size = float(np.sum((np.abs(a) + d + 64.0) * (np.abs(terms) + start * np.abs(a))))
+        return (float(terms.sum()) + 2.0 * growth * EPSILON * size) / eta
     raise ValueError(
         f"{type(mirror).__name__} has no conjugate rounded upwards; floor(radius) is available"
     )

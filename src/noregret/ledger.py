@@ -63,6 +63,9 @@ class Entry(IntEnum):
     LARGEST_CURVED_SQUARE = 28
     #: The largest ||z_t||_* that the rows seen so far allow, for rates that must not rise.
     LARGEST_REACH = 29
+    #: Smallest and largest example weight of the counted rounds.
+    LIGHTEST = 30
+    HEAVIEST = 31
 
 
 SIZE = len(Entry)
@@ -75,7 +78,7 @@ def new_ledger() -> npt.NDArray[np.float64]:
     0.0
     """
     ledger = np.zeros(SIZE)
-    for place in (Entry.ROW_LIMIT, Entry.LOWEST_FEATURE, Entry.LOWEST_STEP):
+    for place in (Entry.ROW_LIMIT, Entry.LOWEST_FEATURE, Entry.LOWEST_STEP, Entry.LIGHTEST):
         ledger[place] = np.inf
     ledger[Entry.HIGHEST_FEATURE] = -np.inf
     return ledger

@@ -376,11 +376,12 @@ class WinnowHinge(Loss):
 
     def value(self, y: float, p: float) -> float:
         """Return [1 - y (2 p - 1)]+."""
-        return max(1.0 - y * (2.0 * p - 1.0), 0.0)
+        # 1 + y is 0 or 2: only the one subtraction is rounded.
+        return max((1.0 + y) - 2.0 * y * p, 0.0)
 
     def slope(self, y: float, p: float) -> float:
         """Return -2 y where the loss is positive, else 0."""
-        return -2.0 * y if y * (2.0 * p - 1.0) < 1.0 else 0.0
+        return -2.0 * y if 2.0 * y * p < 1.0 + y else 0.0
 
     def intercept(self, y: float, p: float, value: float, slope: float) -> float:
         """Return 2 on an active positive round, else 0."""

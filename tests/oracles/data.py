@@ -100,12 +100,13 @@ def near(expected: Any) -> Any:
 
 def played(learner: MirrorDescent, X: Any, y: Any) -> np.ndarray:
     """Learn row by row and return the weights before each round and after the last."""
-    learner.learn(X[:1], y[:1])
-    rows = [np.zeros(X.shape[1]) if learner.rounds == 0 else learner.average, learner.weights]
-    for t in range(1, len(y)):
+    weights = []
+    for t in range(len(y)):
         learner.learn(X[t : t + 1], y[t : t + 1])
-        rows.append(learner.weights)
-    return np.array(rows)
+        if t == 0:
+            weights.append(learner.average)
+        weights.append(learner.weights)
+    return np.array(weights)
 
 
 def total(loss: Loss, X: np.ndarray, y: np.ndarray, u: Any) -> float:

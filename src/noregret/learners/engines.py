@@ -192,9 +192,15 @@ class MappedEngine(Engine):
     def answer(self, stop: Stop) -> None:
         """Lower the rate inside phi on a grid, or do what every engine does."""
         if stop == Stop.RATE:
-            octaves = math.floor(STEPS_PER_OCTAVE * math.log2(self.slots[Slot.WANTED]))
+            wanted = float(self.slots[Slot.WANTED])
+            if not wanted > 0.0:
+                raise OverflowError(
+                    "the squared gradients overflow: scale the features or the example weights"
+                )
+            octaves = math.floor(STEPS_PER_OCTAVE * math.log2(wanted))
             self.settle()
-            self.slots[Slot.INNER] = 2.0 ** (octaves / STEPS_PER_OCTAVE)
+            # The logarithm may have been rounded up to the next step of the grid.
+            self.slots[Slot.INNER] = min(2.0 ** (octaves / STEPS_PER_OCTAVE), wanted)
             self.resum()
         else:
             super().answer(stop)

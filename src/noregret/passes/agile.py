@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.lazy import extend_prefix, keep_sum, next_rate
-from noregret.passes.rounds import observe_features, play_round, playable
-from noregret.passes.rows import read_mapped_row
+from noregret.passes.lazy import extend_prefix, keep_sum, leap_limit, next_rate
+from noregret.passes.rounds import observe_features, play_round, playable, row_norm
+from noregret.passes.rows import read_mapped_row, settled_leap
 from noregret.passes.slots import Slot, Stop
 
 COLUMNS = 4
@@ -40,7 +40,7 @@ SMALLEST_FACTOR = 1e-60
 
 
 @kernel
-def _move(mirror, domain, state, i, x, slope, step, reference, prefix):  # type: ignore[no-untyped-def]
+def _move(mirror, domain, state, i, x, slope, step, reference, prefix, limit):  # type: ignore[no-untyped-def]
     theta = state[i, _THETA]
     v = state[i, _VALUE]
     moved = theta + step * x
@@ -50,17 +50,19 @@ def _move(mirror, domain, state, i, x, slope, step, reference, prefix):  # type:
         if clamped != v_moved:
             moved = mirror.inverse(clamped)
             v_moved = clamped
+    phi = mirror.phi_given(moved, reference, v_moved)
+    v_moved, leap = settled_leap(phi, v_moved, limit)
     state[i, _THETA] = moved
     state[i, _VALUE] = v_moved
     state[i, _ACCUMULATOR] += prefix * (v_moved - v)
     state[i, _GRADIENT] += slope * x
-    change = mirror.phi_given(moved, reference, v_moved) - mirror.phi_given(theta, reference, v)
-    return moved, change
+    change = phi - mirror.phi_given(theta, reference, v)
+    return moved, leap if leap > 0.0 else change
 
 
 @kernel
 def _add_row(  # type: ignore[no-untyped-def]
-    mirror, domain, state, slope, step, reference, prefix, indptr, indices, values, t
+    mirror, domain, state, slope, step, reference, prefix, limit, indptr, indices, values, t
 ):
     change = 0.0
     largest = -np.inf
@@ -69,7 +71,7 @@ def _add_row(  # type: ignore[no-untyped-def]
         for j in range(np.uint64(values.shape[1])):
             x = np.float64(values[t, j])
             if x != 0.0:
-                a, delta = _move(mirror, domain, state, j, x, slope, step, reference, prefix)
+                a, delta = _move(mirror, domain, state, j, x, slope, step, reference, prefix, limit)
                 change += delta
                 largest = max(largest, a)
                 size = max(size, abs(a))
@@ -77,7 +79,7 @@ def _add_row(  # type: ignore[no-untyped-def]
         for k in range(indptr[t], indptr[t + np.uint64(1)]):
             x = np.float64(values[k])
             i = indices[k]
-            a, delta = _move(mirror, domain, state, i, x, slope, step, reference, prefix)
+            a, delta = _move(mirror, domain, state, i, x, slope, step, reference, prefix, limit)
             change += delta
             largest = max(largest, a)
             size = max(size, abs(a))
@@ -132,7 +134,7 @@ def agile_pass(  # type: ignore[no-untyped-def]
         raw, total, reach, local, low, high = read_mapped_row(
             mirror, state, indptr, indices, values, t
         )
-        norm = mirror.norm(total)
+        norm = row_norm(mirror, total, reach)
         eta = next_rate(loss, rate, ledger, norm, weight[t])
         kappa = slots[_FACTOR] * mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
         p = kappa * raw
@@ -152,6 +154,8 @@ def agile_pass(  # type: ignore[no-untyped-def]
                 -eta * slope / slots[_FACTOR],
                 slots[_REFERENCE],
                 slots[_PREFIX],
+                # The projection on a ball needs S at once.
+                np.inf if domain.is_ball() else leap_limit(mirror, slots),
                 indptr,
                 indices,
                 values,

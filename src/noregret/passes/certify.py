@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rounds import play_round, playable
+from noregret.passes.rounds import play_round, playable, row_norm
 
 
 @kernel
@@ -28,9 +28,8 @@ def certify_pass(  # type: ignore[no-untyped-def]
                 x = np.float64(values[k])
                 total = mirror.norm_term(total, x)
                 reach += abs(x)
-        slope = play_round(
-            loss, ledger, y[t], weight[t], predictions[t], reach, mirror.norm(total), 1.0, False
-        )
+        norm = row_norm(mirror, total, reach)
+        slope = play_round(loss, ledger, y[t], weight[t], predictions[t], reach, norm, 1.0, False)
         if values.ndim == 2:
             for j in range(np.uint64(values.shape[1])):
                 gradient[j] += slope * np.float64(values[t, j])

@@ -15,9 +15,9 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
-from noregret.passes.rounds import observe_features, play_round, playable
+from noregret.passes.rounds import observe_features, play_round, playable, row_norm
 from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_row
-from noregret.passes.slots import KAPPA_DRIFT, SHRUNK, UPDATES_BETWEEN_SUMS, Slot, Stop
+from noregret.passes.slots import KAPPA_DRIFT, LEAP, SHRUNK, UPDATES_BETWEEN_SUMS, Slot, Stop
 from noregret.rates import UNBOUNDED
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -66,7 +66,15 @@ def keep_sum(slots, total):  # type: ignore[no-untyped-def]
     slots[_SUM] = total
     slots[_PEAK] = max(slots[_PEAK], total)
     slots[_UPDATES] += 1.0
+    if not total < np.inf:
+        return True
     return total < SHRUNK * slots[_PEAK] or slots[_UPDATES] >= UPDATES_BETWEEN_SUMS
+
+
+@kernel
+def leap_limit(mirror, slots):  # type: ignore[no-untyped-def]
+    """Return the phi beyond which one coordinate leaps too far for the averages."""
+    return LEAP * slots[_SUM] if slots[_SUM] > 0.0 and not mirror.separable() else np.inf
 
 
 @kernel
@@ -87,6 +95,8 @@ def _add_regularizer(slots, ledger, sigma, kappa, slope, p, total):  # type: ign
     ledger[_REGULARIZER] += sigma * half_square
     own = (ledger[_ROUNDS] + 16.0) * EPSILON * slots[_SUM]
     ledger[_REGULARIZER_SLACK] += sigma * kappa * kappa * (slots[_SUM_ERROR] + own)
+    # The sum itself is rounded once a round.
+    ledger[_REGULARIZER_SLACK] += EPSILON * ledger[_REGULARIZER]
     square = slope * slope * total + sigma * (2.0 * slope * p + 2.0 * sigma * half_square)
     ledger[_CURVED_SQUARES] += square / ledger[_ROUNDS]
     ledger[_LARGEST_CURVED_SQUARE] = max(ledger[_LARGEST_CURVED_SQUARE], square)
@@ -115,7 +125,7 @@ def linear_pass(  # type: ignore[no-untyped-def]
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
         threshold = mirror.threshold(ledger[_ROUNDS])
         raw, total, reach = read_row(mirror, state, threshold, indptr, indices, values, t)
-        norm = mirror.norm(total)
+        norm = row_norm(mirror, total, reach)
         eta = next_rate(loss, rate, ledger, norm, weight[t])
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = mirror.kappa(slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
@@ -168,7 +178,7 @@ def mapped_pass(  # type: ignore[no-untyped-def]
         raw, total, reach, local, low, high = read_mapped_row(
             mirror, state, indptr, indices, values, t
         )
-        norm = mirror.norm(total)
+        norm = row_norm(mirror, total, reach)
         eta = next_rate(loss, rate, ledger, norm, weight[t])
         if not homogeneous:
             if eta < slots[_INNER]:
@@ -193,6 +203,7 @@ def mapped_pass(  # type: ignore[no-untyped-def]
                 slots[_INNER],
                 slots[_REFERENCE],
                 slots[_PREFIX],
+                leap_limit(mirror, slots),
                 indptr,
                 indices,
                 values,

@@ -27,10 +27,16 @@ _FIRST_ETA = int(Entry.FIRST_ETA)
 _LAST_ETA = int(Entry.LAST_ETA)
 _ROW_LIMIT = int(Entry.ROW_LIMIT)
 _LIMIT_BROKEN = int(Entry.LIMIT_BROKEN)
+_LIGHTEST = int(Entry.LIGHTEST)
+_HEAVIEST = int(Entry.HEAVIEST)
 
 #: Predictions and losses beyond this mean that the learner has diverged; sums must stay finite.
 LARGEST_PREDICTION = 1e150
 LARGEST_LOSS = 1e290
+
+#: Outside these the powers that make up a row's norm may have over- or underflowed.
+SMALLEST_POWERS = 1e-250
+LARGEST_POWERS = 1e300
 
 
 @kernel
@@ -41,6 +47,12 @@ def add_compensated(ledger, place, term):  # type: ignore[no-untyped-def]
     shadow = new - total
     ledger[place + 1] += (total - (new - shadow)) + (term - shadow)
     ledger[place] = new
+
+
+@kernel
+def row_norm(mirror, total, reach):  # type: ignore[no-untyped-def]
+    """Return the dual norm of a row, or ||x||_1, never smaller, where that is out of range."""
+    return mirror.norm(total) if SMALLEST_POWERS < total < LARGEST_POWERS else reach
 
 
 @kernel
@@ -68,7 +80,7 @@ def play_round(loss, ledger, y, weight, p, reach, norm, eta, conservative):  # t
     if ledger[_ROUNDS] == 1.0:
         ledger[_FIRST_ETA] = eta
     ledger[_LAST_ETA] = eta
-    ledger[_MAGNITUDE] += value
+    ledger[_MAGNITUDE] += abs(value)
     if conservative and not mistake:
         return 0.0
     intercept = weight * loss.intercept(y, p, loss.value(y, p), loss.slope(y, p))
@@ -82,6 +94,8 @@ def play_round(loss, ledger, y, weight, p, reach, norm, eta, conservative):  # t
     ledger[_LARGEST_SQUARE] = max(ledger[_LARGEST_SQUARE], square)
     ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], norm)
     ledger[_COUNTED] += 1.0
+    ledger[_LIGHTEST] = min(ledger[_LIGHTEST], weight)
+    ledger[_HEAVIEST] = max(ledger[_HEAVIEST], weight)
     add_compensated(ledger, _COUNTED_LOSS, value)
     return slope
 

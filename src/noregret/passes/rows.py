@@ -136,22 +136,34 @@ def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[
 
 
 @kernel
-def _move(mirror, state, i, x, step, inner, reference, prefix):  # type: ignore[no-untyped-def]
+def settled_leap(phi, v, limit):  # type: ignore[no-untyped-def]
+    """Return v and 0, or 0 and infinity where phi leaps beyond the limit.
+
+    The accumulator of the average would drown in PREFIX * v. A value of 0 leaves it intact
+    until S, infinite by then, is summed afresh and v recomputed.
+    """
+    return (v, 0.0) if phi < limit else (0.0, np.inf)
+
+
+@kernel
+def _move(mirror, state, i, x, step, inner, reference, prefix, limit):  # type: ignore[no-untyped-def]
     theta = state[i, np.uint64(0)]
     v = state[i, np.uint64(1)]
     moved = theta + step * x
     a = inner * moved
     v_moved = mirror.phi_prime(a, reference)
+    phi = mirror.phi_given(a, reference, v_moved)
+    v_moved, leap = settled_leap(phi, v_moved, limit)
     state[i, np.uint64(0)] = moved
     state[i, np.uint64(1)] = v_moved
     state[i, np.uint64(2)] += prefix * (v_moved - v)
-    change = mirror.phi_given(a, reference, v_moved) - mirror.phi_given(inner * theta, reference, v)
-    return a, change
+    change = phi - mirror.phi_given(inner * theta, reference, v)
+    return a, leap if leap > 0.0 else change
 
 
 @kernel
 def add_mapped_row(  # type: ignore[no-untyped-def]
-    mirror, state, step, inner, reference, prefix, indptr, indices, values, t
+    mirror, state, step, inner, reference, prefix, limit, indptr, indices, values, t
 ):
     """Add step * x to theta where x is not 0 and bring v and the average along.
 
@@ -164,14 +176,14 @@ def add_mapped_row(  # type: ignore[no-untyped-def]
         for j in range(np.uint64(values.shape[1])):
             x = np.float64(values[t, j])
             if x != 0.0:
-                a, delta = _move(mirror, state, j, x, step, inner, reference, prefix)
+                a, delta = _move(mirror, state, j, x, step, inner, reference, prefix, limit)
                 change += delta
                 largest = max(largest, a)
                 size = max(size, abs(a))
     else:
         for k in range(indptr[t], indptr[t + np.uint64(1)]):
             x = np.float64(values[k])
-            a, delta = _move(mirror, state, indices[k], x, step, inner, reference, prefix)
+            a, delta = _move(mirror, state, indices[k], x, step, inner, reference, prefix, limit)
             change += delta
             largest = max(largest, a)
             size = max(size, abs(a))

@@ -49,6 +49,8 @@ UPDATES_BETWEEN_SUMS = 1e6
 SHRUNK = 1e-6
 #: Averages are settled when kappa moved by this factor, or digits would be lost.
 KAPPA_DRIFT = 1024.0
+#: One step may multiply S by so much before it asks for a settlement of the averages.
+LEAP = 64.0
 
 
 def new_slots() -> npt.NDArray[np.float64]:

@@ -1,0 +1,39 @@
+"""The general online convex game on dense vectors, with the certificates of the streams.
+
+>>> import noregret as nr
+>>> from noregret import oco
+>>> game = oco.Game(3, nr.mirrors.Entropy(), nr.rates.Constant(0.5))
+>>> proof = oco.run(game, [oco.Linear([0.5, 0.0, 1.0]), oco.Linear([1.0, 0.25, 0.0])])
+>>> proof.floor() <= 0.25 <= proof.loss
+True
+"""
+
+from noregret.oco.certificate import GameCertificate
+from noregret.oco.doubling import DoublingTrick, doubling
+from noregret.oco.game import Game, Player, run
+from noregret.oco.leaders import FollowTheLeader, FollowTheRegularizedLeader
+from noregret.oco.losses import ConvexFunction, FromFunctions, Linear, Quadratic
+from noregret.oco.maps import divergence
+from noregret.oco.steps import implicit_step, step
+from noregret.oco.tuning import Tuned, doubling_bound, tuned
+
+__all__ = [
+    "ConvexFunction",
+    "DoublingTrick",
+    "FollowTheLeader",
+    "FollowTheRegularizedLeader",
+    "FromFunctions",
+    "Game",
+    "GameCertificate",
+    "Linear",
+    "Player",
+    "Quadratic",
+    "Tuned",
+    "divergence",
+    "doubling",
+    "doubling_bound",
+    "implicit_step",
+    "run",
+    "step",
+    "tuned",
+]

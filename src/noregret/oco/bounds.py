@@ -1,0 +1,177 @@
+"""The theorems about games: each in the form of the books kept, with its preconditions.
+
+For lazy games with non-increasing rates, regret(u) <= (R(u) - R(w_1)) / eta_T + sum_t D_t, with
+D_t the divergence of the conjugate at the rate of round t (Lemma 2.20, and McMahan 2017 for
+falling rates). D_t <= (eta_t/2) c ||z_t||_*^2 gives the form with observed gradients, and a
+promised limit on ||z_t||_* the form in advance: after the fact <= observed <= in advance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from noregret import mirrors, rates
+from noregret.bounds import Bound
+from noregret.ledger import Entry
+from noregret.oco import maps
+from noregret.oco.certificate import Comparators
+
+SURVEY = "Shalev-Shwartz 2012"
+
+
+def game_bounds(comparators: Comparators) -> Iterator[Bound]:
+    """Return the bounds that speak about a mirror-descent game."""
+    certificate = comparators.certificate
+    rate = certificate.rate
+    if rate.strong_convexity() > 0.0:
+        yield from _strongly_convex(comparators)
+    elif isinstance(certificate.mirror, mirrors.SoftThreshold) and certificate.mirror.l1 > 0.0:
+        return
+    elif certificate.factors is not None:
+        yield comparators.bound(
+            "per-coordinate rates, after the fact",
+            "Duchi, Hazan, Singer 2011; McMahan 2017, Theorem 1 with the observed rates",
+            comparators.weighted(certificate.factors) + certificate.monitors.divergence,
+        )
+    elif type(certificate.setting.mirror) in maps.KNOWN:
+        yield from _mirror_descent(comparators)
+
+
+def _complexity(comparators: Comparators) -> tuple[float, str]:
+    """Return the part of the bound that the comparators cost, or why there is none."""
+    certificate = comparators.certificate
+    rate, ledger, setting = certificate.rate, certificate.ledger, certificate.setting
+    reason = comparators.outside()
+    if reason or not ledger[Entry.LAST_ETA]:
+        # Without a gradient nothing was stepped and nothing is to pay.
+        return 0.0, reason
+    if rate.restarts():
+        epochs = range(certificate.rounds.bit_length())
+        etas = (rate.at(2.0**m - 1.0, 0.0, 0.0) for m in epochs)
+        return sum(comparators.complexity(eta) for eta in etas), ""
+    first, last = float(ledger[Entry.FIRST_ETA]), float(ledger[Entry.LAST_ETA])
+    if certificate.lazy or first == last:
+        return comparators.complexity(last), ""
+    widest = setting.widest()
+    if not math.isfinite(widest):
+        return 0.0, "agile steps at a falling rate need a domain of bounded divergence"
+    return comparators.complexity(first) + widest * (1.0 / last - 1.0 / first), ""
+
+
+def _mirror_descent(comparators: Comparators) -> Iterator[Bound]:
+    certificate = comparators.certificate
+    ledger, monitors = certificate.ledger, certificate.monitors
+    smoothness = certificate.setting.smoothness
+    complexity, reason = _complexity(comparators)
+    title = "mirror descent" if certificate.lazy else "agile mirror descent"
+    theorem = f"{SURVEY}, Theorem 2.21" if certificate.lazy else "Cesa-Bianchi 2024, eq. 5-6"
+    if certificate.rate.restarts():
+        title, theorem = "doubling trick", f"{SURVEY}, section 2.3.1 with Theorem 2.21"
+    yield comparators.bound(
+        f"{title}, after the fact",
+        f"{SURVEY}, Lemma 2.20; falling rates: McMahan 2017, Theorem 1",
+        complexity + monitors.divergence,
+        reason,
+    )
+    if smoothness > 0.0:
+        observed = 0.5 * smoothness * float(ledger[Entry.RATED_SQUARES])
+        yield comparators.bound(
+            f"{title}, observed gradients", theorem, complexity + observed, reason
+        )
+        yield from _in_advance(comparators, title, theorem, complexity, reason)
+    if isinstance(certificate.setting.mirror, maps.ENTROPIES):
+        yield from _local_norms(comparators, complexity, reason)
+
+
+def _in_advance(
+    comparators: Comparators, title: str, theorem: str, complexity: float, reason: str
+) -> Iterator[Bound]:
+    certificate = comparators.certificate
+    limit = float(certificate.ledger[Entry.ROW_LIMIT])
+    if not math.isfinite(limit):
+        return
+    smoothness, rate = certificate.setting.smoothness, certificate.rate
+    value = complexity + 0.5 * smoothness * limit**2 * certificate.monitors.etas
+    if isinstance(rate, rates.Adaptive):
+        if not certificate.lazy:
+            return
+        # eta_T >= scale / (limit sqrt(T)), and sum eta_t ||z_t||^2 <= 2 scale limit sqrt(T).
+        scale = float(rate.scale or 1.0)
+        reach = limit * math.sqrt(certificate.rounds)
+        value = 0.0
+        if not reason:
+            value = reach * (comparators.complexity(1.0) / scale + smoothness * scale)
+    broken = int(certificate.ledger[Entry.LIMIT_BROKEN])
+    if broken and not reason:
+        reason = f"||z||_* <= {limit:g} does not hold since round {broken}"
+    yield comparators.bound(f"{title}, in advance", f"{theorem}, promised limit", value, reason)
+
+
+def _local_norms(comparators: Comparators, complexity: float, outside: str) -> Iterator[Bound]:
+    certificate = comparators.certificate
+    if certificate.lazy and certificate.setting.domain is not None:
+        return
+    monitors = certificate.monitors
+    normalised = isinstance(certificate.setting.mirror, mirrors.Entropy)
+    theorem = "2.22" if normalised else "2.23"
+    reason = outside
+    if not reason and monitors.steep_round:
+        reason = f"eta z_i >= -1 does not hold since round {monitors.steep_round}"
+    yield comparators.bound(
+        "exponentiated gradient, local norms",
+        f"{SURVEY}, Theorem {theorem}",
+        complexity + monitors.local,
+        reason,
+    )
+    reason = outside
+    if not reason and monitors.negative_round:
+        reason = f"z_i >= 0 does not hold since round {monitors.negative_round}"
+    yield comparators.bound(
+        "exponentiated gradient, costs >= 0",
+        f"{SURVEY}, proof of Theorem {theorem} with exp(-a) <= 1 - a + a^2/2",
+        complexity + 0.5 * monitors.local,
+        reason,
+    )
+    if normalised:
+        yield comparators.bound(
+            "exponentiated gradient, range of costs",
+            f"{SURVEY}, Lemma 2.20 with Hoeffding's lemma",
+            complexity + 0.125 * certificate.setting.smoothness * monitors.ranges,
+            outside,
+        )
+
+
+def _strongly_convex(comparators: Comparators) -> Iterator[Bound]:
+    certificate = comparators.certificate
+    ledger, sigma = certificate.ledger, certificate.rate.strong_convexity()
+    reason = ""
+    domain = certificate.setting.domain
+    if domain is not None and comparators.u is not None and not domain.contains(comparators.u):
+        reason = "u lies outside the set of the game"
+    elif domain is not None and comparators.u is None:
+        reason = comparators.outside()
+    growth = 1.0 + math.log(certificate.rounds)
+    yield comparators.bound(
+        "strongly convex OGD, observed gradients",
+        "Cesa-Bianchi 2024, strongly convex case, before bounding the gradients",
+        float(ledger[Entry.CURVED_SQUARES]) / (2.0 * sigma),
+        reason,
+    )
+    yield comparators.bound(
+        "strongly convex OGD",
+        "Cesa-Bianchi 2024, strongly convex case, with the largest gradient seen",
+        float(ledger[Entry.LARGEST_CURVED_SQUARE]) / (2.0 * sigma) * growth,
+        reason,
+    )
+    limit, broken = float(ledger[Entry.ROW_LIMIT]), int(ledger[Entry.LIMIT_BROKEN])
+    if math.isfinite(limit):
+        if broken and not reason:
+            reason = f"||z||_2 <= {limit:g} does not hold since round {broken}"
+        value = limit**2 / (2.0 * sigma) * growth
+        yield comparators.bound(
+            "strongly convex OGD, in advance",
+            "Cesa-Bianchi 2024, strongly convex case, promised limit",
+            value,
+            reason,
+        )

@@ -1,0 +1,263 @@
+"""What a game proves: the certificate of the streams, for losses that may be negative or curved.
+
+A round in which f_t - (sigma_t/2)||.||^2 is convex enters as a parabola instead of a line:
+f_t(u) >= f_t(w_t) + <z_t, u - w_t> + (sigma_t/2)||u - w_t||^2. Summed, with Z the sum of
+z_t - sigma_t w_t and C that of sigma_t, sum f_t(u) >= a + <u, Z> + (C/2)||u||^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import domains, geometry, mirrors
+from noregret.bounds import Bound
+from noregret.certificate import Certificate
+from noregret.ledger import Entry
+from noregret.losses import Regression
+from noregret.oco.book import Monitors
+from noregret.oco.losses import vector
+from noregret.oco.setting import Setting
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ConvexLoss(Regression):
+    """Stands for the losses of a game, which only the user knows."""
+
+    nonnegative: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class NonnegativeLoss(ConvexLoss):
+    """The same for losses that the user promised to be >= 0."""
+
+    nonnegative: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
+class GameCertificate(Certificate):
+    """A statement about the rounds of a game so far, true for every convex loss.
+
+    >>> from noregret import mirrors, oco, rates
+    >>> game = oco.Game(2, mirrors.Ball(1.0), rates.Constant(0.5))
+    >>> proof = oco.run(game, [oco.Linear([1.0, 0.0]), oco.Linear([0.0, 1.0])])
+    >>> proof.rounds, proof.loss, round(proof.floor(), 6)
+    (2, 0.0, -1.414214)
+
+    Warning: the losses are taken at their word to be convex, values and subgradients to be
+    right to about 16 units in the last place.
+    """
+
+    setting: Setting = field(kw_only=True)
+    theorems: Callable[[Comparators], Iterator[Bound]] = field(kw_only=True)
+    monitors: Monitors = field(kw_only=True, default_factory=Monitors)
+    #: Sum of the sigma_t, and of sigma_t w_t; the gradient is the sum of z_t - sigma_t w_t.
+    bend: float = field(kw_only=True, default=0.0)
+    pull: Vector = field(kw_only=True, default_factory=lambda: np.zeros(0))
+
+    @property
+    def curvature(self) -> float:
+        """The sum of the sigmas of strongly convex rounds."""
+        return self.bend
+
+    @property
+    def assumption(self) -> str:
+        """What is taken on trust."""
+        return "the losses are taken at their word to be convex"
+
+    def floor(self, radius: float | None = None, norm: float | None = None) -> float:
+        """Return a number that no fixed point of the class can have beaten on these rounds.
+
+        Without arguments the class is the game's domain or the map's own set (for strongly
+        convex rounds without one: all points). `radius` and `norm` are those of
+        `Certificate.floor`; beside the domain Orthant the ball's non-negative part is meant.
+        """
+        domain = self.domain
+        if radius is None and norm is None:
+            if isinstance(domain, domains.Ball):
+                return self.floor(domain.radius)
+            if domain is not None and self.setting.bounded:
+                return self._domain_floor(domain)
+            if self.bend > 0.0:
+                part = self._inside_orthant()
+                return super(GameCertificate, part).regularized_floor()
+            if domain is not None and not isinstance(domain, domains.Orthant):
+                return self._own_domain_floor(domain)
+            if domain is not None:
+                raise ValueError(f"{domain} has no bound: say floor(radius)")
+        part = self._inside_orthant() if norm is None else self
+        if self.bend > 0.0 and (norm is not None or self.mirror.geometry != "2"):
+            part = part._flattened(part.pull / part.bend)
+        return super(GameCertificate, part).floor(radius, norm)
+
+    def _inside_orthant(self) -> GameCertificate:
+        """Return the certificate for u >= 0 only, where <u, Z> >= <u, min(Z, 0)>."""
+        if not isinstance(self.domain, domains.Orthant):
+            return self
+        return replace(self, gradient=np.minimum(self.gradient, 0.0))
+
+    def _domain_floor(self, domain: domains.Domain) -> float:
+        part = self
+        if self.bend > 0.0:
+            # Any point may carry the tangent; the parabola's minimum over the domain is best.
+            part = self._flattened(domain.project(-self.gradient / self.bend))
+        return part._lowered(part._domain_support(domain))
+
+    def _own_domain_floor(self, domain: domains.Domain) -> float:
+        value = domain.support(-self.gradient)
+        if not math.isfinite(value) or not math.isfinite(self._domain_support(domain)):
+            raise ValueError(f"{domain} has no bound: say floor(radius)")
+        return self._domain_floor(domain)
+
+    def _flattened(self, point: Vector) -> GameCertificate:
+        """Return the certificate whose parabola is replaced by its tangent at a point."""
+        half = 0.5 * self.bend * float(point @ point)
+        ledger = self.ledger.copy()
+        ledger[Entry.INTERCEPT] -= half
+        ledger[Entry.MAGNITUDE] += (1.0 + len(point) / 16.0) * half
+        ledger[Entry.TRAVEL] += self.bend * float(np.abs(point).sum())
+        gradient = self.gradient + self.bend * point
+        return replace(self, ledger=ledger, gradient=gradient, bend=0.0, pull=np.zeros(0))
+
+    def regularized_floor(self, eta: float | None = None) -> float:
+        """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
+
+        R is the map's own regulariser with minimum 0; eta the current rate unless told. For
+        the rate StronglyConvex and no eta it is the floor of sum f_t(u) alone.
+        """
+        if eta is None and self.rate.strong_convexity() > 0.0:
+            return super().regularized_floor()
+        if eta is None:
+            # Before the first gradient any rate will do: Z is 0.
+            eta = float(self.ledger[Entry.LAST_ETA]) or 1.0
+        if self.bend == 0.0 or not 0.0 < eta < math.inf:
+            return super().regularized_floor(eta)
+        if type(self.mirror) in (mirrors.Euclidean, mirrors.Ball) and self.factors is None:
+            # The parabola adds itself to R = ||u||^2/2.
+            flat = replace(self, bend=0.0, pull=np.zeros(0))
+            return super(GameCertificate, flat).regularized_floor(1.0 / (self.bend + 1.0 / eta))
+        flat = self._flattened(self.pull / self.bend)
+        return super(GameCertificate, flat).regularized_floor(eta)
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """The theorems that speak about this game, against its own set, or radius 1."""
+        return self.bounds_for(self._usual_radius())
+
+    def _usual_radius(self) -> float | None:
+        if self.setting.bounded:
+            return None
+        own = geometry.own_radius(self.mirror)
+        return own if own is not None else 1.0
+
+    def bounds_for(self, radius: float | None = None) -> list[Bound]:
+        """Return each theorem's bound on the regret against the class of that radius.
+
+        Without a radius the class is the game's domain.
+        """
+        if radius is None and not self.setting.bounded:
+            raise ValueError("the game has no bounded domain: say bounds_for(radius)")
+        if radius is not None:
+            radius = self._radius(radius)
+        return self._bounds(Comparators(self, radius, None))
+
+    def bounds_at(self, u: Any) -> list[Bound]:
+        """Return each theorem's bound on the regret against the one point u."""
+        return self._bounds(Comparators(self, None, vector("u", u, len(self.gradient))))
+
+    def _bounds(self, comparators: Comparators) -> list[Bound]:
+        return list(self.theorems(comparators)) if self.rounds else []
+
+    def describe(self, radius: float | None = None) -> str:
+        """Return the class of `floor(radius)` in words."""
+        if radius is None and self.domain is not None and self.setting.bounded:
+            return f"every u in {self.domain}"
+        chosen = self._radius(radius)
+        words = geometry.describe(self.mirror, chosen)
+        return f"{words} and u >= 0" if isinstance(self.domain, domains.Orthant) else words
+
+    def as_dict(self, radius: float | None = None) -> dict[str, Any]:
+        """Return the certificate as plain numbers, ready for JSON."""
+        chosen = radius if radius is not None else self._usual_radius()
+        return {
+            "rounds": self.rounds,
+            "loss": self.loss,
+            "average_loss": self.average_loss,
+            "radius": chosen,
+            "class": self.describe(chosen),
+            "floor": self.floor(chosen),
+            "regret_bound": self.regret_bound(chosen),
+            "rounding_slack": self.slack,
+            "assumption": self.assumption,
+            "bounds": [bound.as_dict() for bound in self.bounds_for(chosen)],
+        }
+
+    def __str__(self) -> str:
+        chosen = self._usual_radius()
+        floor, regret, rounds = self.floor(chosen), self.regret_bound(chosen), max(self.rounds, 1)
+        lines = [
+            f"Certificate after {self.rounds:,} rounds of a convex game",
+            f"  {'loss of the game':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
+            f"  {'certified floor':<26}{floor:>14.6g}  {floor / rounds:.6g} a round",
+            f"    {self.describe(chosen)} lost at least that much",
+            f"  {'proved regret':<26}{regret:>14.6g}  {regret / rounds:.6g} a round, at most",
+        ]
+        lines += [f"  {bound}" for bound in self.bounds_for(chosen)]
+        return "\n".join([*lines, f"  assumption: {self.assumption}"])
+
+
+@dataclass(frozen=True)
+class Comparators:
+    """Whom a bound speaks about: one point u, a class of some radius, or the domain."""
+
+    certificate: GameCertificate
+    radius: float | None
+    u: Vector | None
+
+    def complexity(self, eta: float) -> float:
+        """Return the largest (R(u) - R(w_1)) / eta, infinity if not all are in the game's set."""
+        setting = self.certificate.setting
+        if self.u is None:
+            return setting.complexity(self.radius, eta)
+        if setting.domain is not None and not setting.domain.contains(self.u):
+            return math.inf
+        first = geometry.regularizer(setting.mirror, setting.first, eta)
+        return geometry.regularizer(setting.mirror, self.u, eta) - first
+
+    def weighted(self, factors: Vector) -> float:
+        """Return the largest sum of u_i^2 / (2 factor_i) over the coordinates that moved."""
+        moved = factors > 0.0
+        if self.u is not None:
+            return 0.5 * float(np.sum(self.u[moved] ** 2 / factors[moved]))
+        assert self.radius is not None  # per-coordinate rates take no domain
+        return 0.5 * self.radius**2 * float((1.0 / factors[moved]).max(initial=0.0))
+
+    def proved(self) -> float:
+        """Return what the ledger itself proves about the regret."""
+        if self.u is not None:
+            return self.certificate.regret(self.u)
+        return self.certificate.regret_bound(self.radius)
+
+    def outside(self) -> str:
+        """Say why a theorem does not cover the comparators, if it does not."""
+        if math.isfinite(self.complexity(1.0)):
+            return ""
+        if self.u is not None:
+            return "u lies outside the set of the game"
+        if self.radius is None:
+            return "the domain is not one whose corners are known"
+        return f"radius {self.radius:g} is not within the set of the game"
+
+    def bound(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
+        """Return a bound, not below what is proved anyway so that rounding cannot make it lie."""
+        if not reason and not math.isfinite(value):
+            reason = "the sums overflow"
+        value = math.inf if reason else max(value, self.proved())
+        return Bound(name, reference, value, applies=not reason, reason=reason)

@@ -1,0 +1,175 @@
+"""The doubling trick around any player: epochs of 1, 2, 4, ... rounds, a fresh player each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.bounds import Bound
+from noregret.oco.book import merged
+from noregret.oco.bounds import SURVEY
+from noregret.oco.certificate import Comparators, GameCertificate
+from noregret.oco.tuning import doubling_bound
+
+Vector = npt.NDArray[np.float64]
+
+
+class Epoch(Protocol):
+    """A player that can be restarted by making a new one."""
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+
+    @property
+    def average(self) -> Vector:
+        """The average of the points played."""
+
+    def play(self) -> Vector:
+        """Return the point of the coming round."""
+
+    def face(self, loss: Any) -> float:
+        """Play a round against a loss."""
+
+    def certificate(self) -> GameCertificate:
+        """Return what the rounds so far prove."""
+
+
+class DoublingTrick:
+    """A player for an unknown horizon, made by `doubling`."""
+
+    def __init__(self, make_game: Callable[[int], Epoch], alpha: float | None) -> None:
+        self._make, self._alpha = make_game, alpha
+        self._past: list[GameCertificate] = []
+        self._points: Vector | None = None
+        self._epoch = make_game(1)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return sum(part.rounds for part in self._past) + self._epoch.rounds
+
+    @property
+    def loss(self) -> float:
+        """The loss suffered, summed over the rounds."""
+        return self.certificate().loss
+
+    @property
+    def average(self) -> Vector:
+        """The average of the points played so far; the first point before any round."""
+        if not self.rounds:
+            return self.play()
+        total = self._epoch.rounds * self._epoch.average
+        return (total if self._points is None else total + self._points) / self.rounds
+
+    def play(self) -> Vector:
+        """Return the point of the coming round."""
+        return self._epoch.play()
+
+    def suffer(self, value: float, subgradient: npt.ArrayLike, curvature: float = 0.0) -> None:
+        """End the round, where the players made are games; see `Game.suffer`."""
+        if not hasattr(self._epoch, "suffer"):
+            raise ValueError(f"{type(self._epoch).__name__} must see whole losses: use face(loss)")
+        self._epoch.suffer(value, subgradient, curvature)
+        self._turn()
+
+    def face(self, loss: Any) -> float:
+        """Play a round against a loss; return the loss suffered."""
+        value = self._epoch.face(loss)
+        self._turn()
+        return value
+
+    def _turn(self) -> None:
+        """Begin the next epoch when this one is full."""
+        epoch = self._epoch
+        if epoch.rounds < 1 << len(self._past):
+            return
+        fresh = self._make(1 << (len(self._past) + 1))
+        ours, other = epoch.certificate(), fresh.certificate()
+        if (ours.mirror, ours.domain, len(ours.gradient)) != (
+            other.mirror,
+            other.domain,
+            len(other.gradient),
+        ):
+            raise ValueError("make_game must return the same dimension, map and domain every time")
+        points = epoch.rounds * epoch.average
+        self._points = points if self._points is None else self._points + points
+        self._past.append(ours)
+        self._epoch = fresh
+
+    def certificate(self) -> GameCertificate:
+        """Return what all epochs together prove about one fixed point."""
+        last = self._epoch.certificate()
+        parts = [*self._past, last] if last.rounds else [*self._past]
+        if not parts:
+            return last
+        return replace(
+            last,
+            ledger=merged([part.ledger for part in parts]),
+            gradient=np.sum([part.gradient for part in parts], axis=0),
+            pull=np.sum([part.pull for part in parts], axis=0),
+            bend=math.fsum(part.bend for part in parts),
+            factors=None,
+            squares=None,
+            theorems=partial(summed_bounds, tuple(parts), self._alpha),
+        )
+
+
+def doubling(make_game: Callable[[int], Epoch], alpha: float | None = None) -> DoublingTrick:
+    """Return a player for an unknown horizon from players for a known one.
+
+    make_game(horizon) returns a fresh player; it is called with 1, 2, 4, ... and each plays
+    that many rounds. `alpha` promises regret <= alpha sqrt(horizon) of each, also when it is
+    stopped early; the whole then has regret below 3.4143 alpha sqrt(T).
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.3.1.
+
+    >>> from noregret import mirrors, oco, rates
+    >>> ball = mirrors.Ball(1.0)
+    >>> player = oco.doubling(lambda n: oco.Game(2, ball, oco.tuned(ball, 2, n, 1.0).rate), 1.0)
+    >>> proof = oco.run(player, [oco.Linear([0.6, 0.8])] * 5)
+    >>> proof.rounds, proof.bounds[-1].name, round(proof.bounds[-1].value, 6)
+    (5, 'doubling trick, in advance', 4.414214)
+    """
+    return DoublingTrick(make_game, alpha)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A bound added up over the epochs."""
+
+    value: float = 0.0
+    reason: str = ""
+
+
+def summed_bounds(
+    parts: tuple[GameCertificate, ...], alpha: float | None, comparators: Comparators
+) -> Iterator[Bound]:
+    """Return each theorem that speaks about every epoch, added up over them."""
+    sums: dict[str, _Sum] = {}
+    found: list[dict[str, Bound]] = []
+    begin = 1
+    for part in parts:
+        own = Comparators(part, comparators.radius, comparators.u)
+        found.append({bound.name: bound for bound in part.theorems(own)})
+        for name, bound in found[-1].items():
+            past = sums.get(name, _Sum())
+            reason = bound.reason and f"in the epoch from round {begin}: {bound.reason}"
+            sums[name] = _Sum(past.value + bound.value, past.reason or reason)
+        begin += part.rounds
+    for name, bound in found[0].items():
+        if all(name in epoch for epoch in found) and bound.factor == 1.0:
+            total = sums[name]
+            title = f"doubling trick: {name}"
+            yield comparators.bound(title, bound.reference, total.value, total.reason)
+    if alpha is not None:
+        yield comparators.bound(
+            "doubling trick, in advance",
+            f"{SURVEY}, section 2.3.1, for the promised alpha",
+            doubling_bound(alpha, comparators.certificate.rounds),
+        )

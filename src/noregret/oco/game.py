@@ -1,0 +1,301 @@
+"""The general online convex game on dense vectors: play a point, suffer a loss, move on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import geometry, rates
+from noregret.domains import Domain
+from noregret.ledger import Entry
+from noregret.mirrors import Mirror
+from noregret.oco import maps
+from noregret.oco.book import Book, Monitors, check_sizes
+from noregret.oco.bounds import game_bounds
+from noregret.oco.certificate import ConvexLoss, GameCertificate, NonnegativeLoss
+from noregret.oco.losses import ConvexFunction, as_loss, number, vector, whole
+from noregret.oco.setting import settle
+from noregret.rates import UNBOUNDED, Rate
+
+Vector = npt.NDArray[np.float64]
+
+
+class Game:
+    """Online mirror descent against convex losses that are known by value and subgradient.
+
+    Each round: `play()` gives w_t, the world answers with f_t, and `suffer(f_t(w_t), z_t)` with
+    z_t in the subdifferential of f_t at w_t moves on. Lazy: theta <- theta - z_t and
+    w = argmax over the domain of <w, eta theta> - R(w). Agile: w = projection of
+    link(theta - eta_t z_t), and theta is that point's own. `StronglyConvex(sigma)` steps by
+    z_t / (sigma t) and trusts that every f_t - (sigma/2)||w||^2 is convex.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.6.
+
+    >>> import noregret as nr
+    >>> game = Game(2, nr.mirrors.Euclidean(), nr.rates.Constant(0.5))
+    >>> w = game.play()
+    >>> game.suffer(abs(w[0] - 1.0), [-1.0, 0.0])
+    >>> game.play()
+    array([0.5, 0. ])
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        mirror: Mirror,
+        rate: Rate,
+        domain: Domain | None = None,
+        lazy: bool = True,
+        *,
+        nonnegative: bool = False,
+        gradient_limit: float | None = None,
+    ) -> None:
+        """Set up a game.
+
+        `nonnegative` promises losses >= 0, so that floors need not go below 0.
+        `gradient_limit` promises ||z||_* <= gradient_limit in the map's dual norm; the bounds
+        in advance use it, and say since which round it was broken.
+        """
+        self._setting = settle(whole("dimension", dimension), mirror, rate, domain, bool(lazy))
+        self.nonnegative = bool(nonnegative)
+        if gradient_limit is not None:
+            gradient_limit = number("gradient_limit", gradient_limit)
+            if not gradient_limit > 0.0:
+                raise ValueError(f"gradient_limit must be above 0, got {gradient_limit}")
+        self._book = Book(self.dimension, gradient_limit)
+        self._monitors = Monitors()
+        self._squares = np.zeros(self.dimension)
+        self._sizes = np.zeros(self.dimension)
+        self._factors = np.zeros(self.dimension)
+        self._used = np.zeros(self.dimension)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Stand at the first point."""
+        setting = self._setting
+        self._w = setting.first.copy()
+        self._theta = np.zeros(self.dimension)
+        if not setting.lazy and setting.domain is not None:
+            self._theta = maps.inverse_link(setting.mirror, self._w)
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return self._setting.dimension
+
+    @property
+    def mirror(self) -> Mirror:
+        """The mirror map, with its set."""
+        return self._setting.shown
+
+    @property
+    def rate(self) -> Rate:
+        """The rate."""
+        return self._setting.rate
+
+    @property
+    def domain(self) -> Domain | None:
+        """The set that the points are kept in, if there is one."""
+        return self._setting.domain
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self._book.rounds
+
+    @property
+    def loss(self) -> float:
+        """The loss suffered, summed over the rounds."""
+        return self._book.loss
+
+    @property
+    def average(self) -> Vector:
+        """The average of the points played so far; the first point before any round."""
+        return self._book.total / self.rounds if self.rounds else self.play()
+
+    def play(self) -> Vector:
+        """Return the point of the coming round."""
+        return self._w.copy()
+
+    def face(self, loss: Any) -> float:
+        """Play a round against a loss: an object with value and subgradient, or a pair of them.
+
+        Returns the loss suffered.
+        """
+        function: ConvexFunction = as_loss(loss)
+        value = number("value", function.value(self.play()))
+        curvature = getattr(function, "curvature", 0.0)
+        self.suffer(value, function.subgradient(self.play()), curvature)
+        return value
+
+    def suffer(self, value: float, subgradient: npt.ArrayLike, curvature: float = 0.0) -> None:
+        """End the round: value = f_t(w_t), subgradient in the subdifferential of f_t at w_t.
+
+        `curvature` is a sigma for which f_t - (sigma/2)||w||^2 is convex as well: floors are
+        then higher. Input that cannot be used raises ValueError and leaves the game as it was.
+        """
+        value = number("value", value)
+        if self.nonnegative and value < 0.0:
+            raise ValueError(f"value must be >= 0 in a game with nonnegative=True, got {value}")
+        z = vector("subgradient", subgradient, self.dimension)
+        curvature = number("curvature", curvature)
+        if curvature < 0.0:
+            raise ValueError(f"curvature must be >= 0, got {curvature}")
+        norm = geometry.norm_upper(z, geometry.dual_exponent(self._setting.mirror))
+        check_sizes(value, z, self._w, norm)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(self.rate, rates.PerCoordinate):
+                self._suffer_by_coordinate(value, z, norm, curvature)
+            elif self.rate.strong_convexity() > 0.0:
+                self._suffer_curved(value, z, norm, max(curvature, self.rate.strong_convexity()))
+            else:
+                self._suffer(value, z, norm, curvature)
+
+    def _suffer(self, value: float, z: Vector, norm: float, curvature: float) -> None:
+        setting, mirror = self._setting, self._setting.mirror
+        ledger, t = self._book.ledger, self.rounds + 1
+        squares = float(ledger[Entry.SQUARES])
+        limit = float(ledger[Entry.ROW_LIMIT])
+        reach = max(float(ledger[Entry.LARGEST_SQUARE]), limit**2 if limit < math.inf else 0.0)
+        # Before the first gradient a lazy game stands at w_1 at every rate, and an agile one
+        # steps only now: both may choose the rate knowing this round's gradient.
+        known = setting.lazy and squares > 0.0
+        eta = self.rate.at(t - 1.0, squares, reach if known else max(reach, norm * norm))
+        divergence = self._divergence(z, eta) if norm > 0.0 else 0.0
+        if setting.lazy:
+            theta = self._theta - z
+            after = self.rate.at(float(t), squares + norm * norm, max(reach, norm * norm))
+            threshold = mirror.threshold(float(t))
+            if threshold > 0.0:
+                drawn = np.copysign(np.maximum(np.abs(theta) - threshold, 0.0), theta)
+                w = after * drawn if after < UNBOUNDED else np.zeros(self.dimension)
+            else:
+                a = after * theta if after < UNBOUNDED else np.zeros(self.dimension)
+                w = maps.constrained_link(mirror, setting.domain, self._finite(a))
+        else:
+            theta = self._theta - eta * z if norm > 0.0 else self._theta
+            w = maps.link(mirror, self._finite(theta))
+            if setting.domain is not None:
+                w = maps.project(mirror, setting.domain, self._finite(w))
+                theta = maps.inverse_link(mirror, w)
+        self._move(theta, w, value, z, norm, eta, curvature, divergence)
+        if self.rate.restarts() and (t + 1) & t == 0:
+            self._begin()
+
+    def _suffer_curved(self, value: float, z: Vector, norm: float, curvature: float) -> None:
+        setting, t = self._setting, self.rounds + 1
+        sigma = self.rate.strong_convexity()
+        eta = self.rate.at(float(t), 0.0, 0.0)
+        if setting.lazy:
+            theta = self._theta - (z - sigma * self._w)
+            a = eta * theta
+        else:
+            theta = a = self._w - eta * z
+        w = maps.constrained_link(setting.mirror, setting.domain, self._finite(a))
+        self._move(theta, w, value, z, norm, eta, curvature, 0.0)
+
+    def _suffer_by_coordinate(self, value: float, z: Vector, norm: float, curvature: float) -> None:
+        assert isinstance(self.rate, rates.PerCoordinate)
+        scale, size = self.rate.scale, np.abs(z)
+        # A coordinate that never moved stands at 0 at every rate: its first is chosen now.
+        fresh = (self._squares == 0.0) & (size > 0.0)
+        used = self._factors.copy()
+        used[fresh] = scale / size[fresh]
+        divergence = 0.5 * float(np.sum(used * z * z))
+        theta = self._theta - z
+        squares, sizes = self._squares + z * z, np.maximum(self._sizes, size)
+        total = squares + sizes * sizes
+        factors = np.divide(scale, np.sqrt(total), out=np.zeros_like(total), where=total > 0.0)
+        threshold = self._setting.mirror.threshold(self.rounds + 1.0)
+        drawn = np.copysign(np.maximum(np.abs(theta) - threshold, 0.0), theta)
+        self._move(theta, drawn * factors, value, z, norm, scale, curvature, divergence)
+        self._squares, self._sizes, self._factors, self._used = squares, sizes, factors, used
+
+    def _divergence(self, z: Vector, eta: float) -> float:
+        """Return D_t, the exact stability term of Lemma 2.20 at this round's rate."""
+        setting, mirror = self._setting, self._setting.mirror
+        if not setting.lazy:
+            return maps.stability(mirror, self._theta, self._w, eta * z) / eta
+        a = eta * self._theta if self._theta.any() else self._theta
+        if setting.domain is None:
+            return maps.stability(mirror, a, self._w, eta * z) / eta
+        before, after = (
+            maps.constrained_potential(mirror, setting.domain, b, setting.first)
+            for b in (a, a - eta * z)
+        )
+        return max(after - before + eta * float(self._w @ z), 0.0) / eta
+
+    def _finite(self, point: Vector) -> Vector:
+        """Return a new point, or refuse one that overflowed."""
+        if not np.isfinite(point).all():
+            raise OverflowError(
+                f"the point of round {self.rounds + 2} overflows: the game diverges; use a "
+                "smaller rate or a domain"
+            )
+        return point
+
+    def _move(
+        self,
+        theta: Vector,
+        w: Vector,
+        value: float,
+        z: Vector,
+        norm: float,
+        eta: float,
+        curvature: float,
+        divergence: float,
+    ) -> None:
+        """Enter the round in the books and stand at the new point; nothing changes before this."""
+        self._finite(w)
+        self._monitors.watch(self.rounds + 1, self._w, z, eta, divergence)
+        self._book.enter(self._w, value, z, norm, eta, curvature)
+        self._theta, self._w = theta, w
+
+    def certificate(self) -> GameCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        book, setting = self._book, self._setting
+        by_coordinate = isinstance(setting.rate, rates.PerCoordinate)
+        return GameCertificate(
+            loss_function=NonnegativeLoss() if self.nonnegative else ConvexLoss(),
+            mirror=setting.shown,
+            rate=setting.rate,
+            ledger=book.ledger.copy(),
+            gradient=book.gradient.copy(),
+            domain=setting.domain,
+            lazy=setting.lazy,
+            factors=self._used.copy() if by_coordinate else None,
+            squares=self._squares.copy() if by_coordinate else None,
+            setting=setting,
+            theorems=game_bounds,
+            monitors=self._monitors.copy(),
+            bend=book.bend,
+            pull=book.pull.copy(),
+        )
+
+
+class Player(Protocol):
+    """What `run` needs: a player that faces losses and can say what that proved."""
+
+    def face(self, loss: Any) -> float:
+        """Play a round against a loss."""
+
+    def certificate(self) -> GameCertificate:
+        """Return what the rounds so far prove."""
+
+
+def run(player: Player, losses: Iterable[Any]) -> GameCertificate:
+    """Play against the losses one after the other and return the certificate.
+
+    A loss is an object with `value(w)` and `subgradient(w)`, or a pair of such functions.
+
+    >>> from noregret import mirrors, rates
+    >>> game = Game(1, mirrors.Euclidean(), rates.Constant(0.1))
+    >>> run(game, [(lambda w: abs(w[0] - 1.0), lambda w: np.sign(w - 1.0))] * 5).rounds
+    5
+    """
+    for loss in losses:
+        player.face(loss)
+    return player.certificate()

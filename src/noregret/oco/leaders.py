@@ -1,0 +1,338 @@
+"""Follow the leader, plain and regularised: play the best point of the past."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import geometry, mirrors, rates
+from noregret.bounds import Bound
+from noregret.domains import Domain
+from noregret.ledger import Entry
+from noregret.mirrors import Mirror
+from noregret.oco import maps, solvers
+from noregret.oco.book import Book, check_sizes
+from noregret.oco.bounds import SURVEY
+from noregret.oco.certificate import Comparators, ConvexLoss, GameCertificate, NonnegativeLoss
+from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
+from noregret.oco.setting import Setting, settle
+from noregret.rates import UNBOUNDED
+
+Vector = npt.NDArray[np.float64]
+Minimizer = Callable[[ConvexFunction, Vector], npt.ArrayLike]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the theorems about leaders are made of, kept round by round."""
+
+    #: Sum of f_t(w_t) - f_t(w_(t+1)), and of F_(t+1)(w_t) - F_(t+1)(w_(t+1)), F_t = R + past.
+    stability: float = 0.0
+    sharp: float = 0.0
+    #: Quadratic game: sum of ||w_t - z_t||^2 / t, largest ||z_t||, ||w_1||, first other round.
+    gaps: float = 0.0
+    largest: float = 0.0
+    first: float = 0.0
+    other_round: int = 0
+
+
+class Past:
+    """The sum of the losses seen and of the regulariser, as a function.
+
+    Linear and quadratic losses are kept as (c/2)||w||^2 + <b, w>, all others one by one.
+    """
+
+    def __init__(self, setting: Setting, eta: float) -> None:
+        self.setting, self.eta = setting, eta
+        self.c = 0.0
+        self.b = np.zeros(setting.dimension)
+        self.others: list[ConvexFunction] = []
+
+    def add(self, loss: ConvexFunction) -> None:
+        """Add a loss."""
+        if type(loss) is Quadratic:
+            self.c += loss.curvature
+            self.b = self.b - loss.curvature * loss.center
+        elif type(loss) is Linear:
+            self.b = self.b + loss.z
+        else:
+            self.others.append(loss)
+
+    def copy(self) -> Past:
+        """Return a copy to which a loss can be added on trial."""
+        twin = Past(self.setting, self.eta)
+        twin.c, twin.b, twin.others = self.c, self.b, list(self.others)
+        return twin
+
+    def value(self, w: Vector) -> float:
+        """Return the sum of the losses and of R / eta at w, up to a constant."""
+        total = 0.5 * self.c * float(w @ w) + float(self.b @ w)
+        total += sum(float(loss.value(w)) for loss in self.others)
+        if self.eta < UNBOUNDED:
+            total += geometry.regularizer(self.setting.mirror, w, self.eta)
+        return total
+
+    def subgradient(self, w: Vector) -> Vector:
+        """Return an element of the subdifferential of that sum."""
+        total = self.c * w + self.b
+        for loss in self.others:
+            total = total + np.asarray(loss.subgradient(w), np.float64)
+        if self.eta < UNBOUNDED:
+            total = total + maps.inverse_link(self.setting.mirror, w) / self.eta
+        return total
+
+    def minimizer(self, standing: Vector, user: Minimizer | None) -> Vector:
+        """Return a point of the domain where the sum is least."""
+        mirror, domain = self.setting.mirror, self.setting.domain
+        euclidean = type(mirror) is mirrors.Euclidean
+        if not self.others:
+            if euclidean:
+                c = self.c + (1.0 / self.eta if self.eta < UNBOUNDED else 0.0)
+                if c == 0.0:
+                    return solvers.corner(domain, self.b, standing)
+                return -self.b / c if domain is None else domain.project(-self.b / c)
+            if self.c == 0.0:
+                return maps.constrained_link(mirror, domain, -self.eta * self.b)
+            if isinstance(mirror, maps.ENTROPIES) and domain is None:
+                return solvers.entropic_quadratic(mirror, self.c, self.b, self.eta)
+        elif euclidean and len(standing) == 1 and user is None:
+            low, high = solvers.interval(domain)
+            found = solvers.on_interval(
+                lambda v: self.value(np.array([v])),
+                lambda v: float(self.subgradient(np.array([v]))[0]),
+                low,
+                high,
+                float(standing[0]),
+            )
+            return np.array([found])
+        if user is None:
+            raise ValueError(
+                "no closed form for these losses: say minimizer=, a function (objective, start) "
+                "-> w that minimises objective.value"
+            )
+        w = vector("the point returned by minimizer", user(self, standing.copy()), len(standing))
+        return w if domain is None else domain.project(w)
+
+
+class Leader:
+    """What both leaders share: the past, the books and the rounds."""
+
+    def __init__(
+        self, setting: Setting, eta: float, minimizer: Minimizer | None, nonnegative: bool
+    ) -> None:
+        self._setting = setting
+        self._past = Past(setting, eta)
+        self._minimizer = minimizer
+        self._book = Book(setting.dimension)
+        self._w = setting.first.copy()
+        self._facts = Facts()
+        self.nonnegative = bool(nonnegative)
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return self._setting.dimension
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self._book.rounds
+
+    @property
+    def loss(self) -> float:
+        """The loss suffered, summed over the rounds."""
+        return self._book.loss
+
+    @property
+    def average(self) -> Vector:
+        """The average of the points played so far; the first point before any round."""
+        return self._book.total / self.rounds if self.rounds else self.play()
+
+    def play(self) -> Vector:
+        """Return the point of the coming round."""
+        return self._w.copy()
+
+    def face(self, loss: Any) -> float:
+        """Play a round against a loss, which joins the past; return the loss suffered.
+
+        `Linear` and `Quadratic` losses need no solver. Anything that cannot be used raises
+        ValueError and leaves the player as it was.
+        """
+        function, w, t = as_loss(loss), self.play(), self.rounds + 1
+        if isinstance(function, (Linear, Quadratic)):
+            form = function.z if isinstance(function, Linear) else function.center
+            vector("the loss", form, self.dimension)
+        value = number("value", function.value(w))
+        if self.nonnegative and value < 0.0:
+            raise ValueError(f"value must be >= 0 with nonnegative=True, got {value}")
+        z = vector("subgradient", function.subgradient(w), self.dimension)
+        curvature = number("curvature", getattr(function, "curvature", 0.0))
+        norm = geometry.norm_upper(z, geometry.dual_exponent(self._setting.mirror))
+        check_sizes(value, z, w, norm)
+        past = self._past.copy()
+        past.add(function)
+        after = vector("the leader", past.minimizer(w, self._minimizer), self.dimension)
+        facts = self._facts
+        changed = replace(
+            facts,
+            stability=facts.stability + value - number("value", function.value(after)),
+            sharp=facts.sharp + max(past.value(w) - past.value(after), 0.0),
+            first=float(np.linalg.norm(w)) if t == 1 else facts.first,
+        )
+        if type(function) is Quadratic and function.curvature == 1.0:
+            gap, size = w - function.center, float(np.linalg.norm(function.center))
+            gaps = facts.gaps + float(gap @ gap) / t
+            changed = replace(changed, gaps=gaps, largest=max(facts.largest, size))
+        elif not facts.other_round:
+            changed = replace(changed, other_round=t)
+        self._book.enter(w, value, z, norm, self._past.eta, curvature)
+        self._past, self._w, self._facts = past, after, changed
+        return value
+
+    def _theorems(self) -> Callable[[Comparators], Iterator[Bound]]:
+        raise NotImplementedError
+
+    def certificate(self) -> GameCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        book, setting = self._book, self._setting
+        return GameCertificate(
+            loss_function=NonnegativeLoss() if self.nonnegative else ConvexLoss(),
+            mirror=setting.shown,
+            rate=setting.rate,
+            ledger=book.ledger.copy(),
+            gradient=book.gradient.copy(),
+            domain=setting.domain,
+            setting=setting,
+            theorems=self._theorems(),
+            bend=book.bend,
+            pull=book.pull.copy(),
+        )
+
+
+class FollowTheLeader(Leader):
+    """Follow the leader: w_t = argmin over the domain of the sum of the past losses.
+
+    Quadratic losses: the mean of their centers. Linear losses: a corner of a bounded domain,
+    which an adversary can exploit for ever (Example 2.2). One-dimensional losses of any kind
+    by bisection; others through `minimizer(objective, start) -> w`.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.2.
+
+    >>> from noregret import oco
+    >>> leader = oco.FollowTheLeader(2)
+    >>> proof = oco.run(leader, map(oco.Quadratic, [[1, 0], [0, 1], [1, 1]]))
+    >>> round(proof.loss, 9), round(proof.floor(), 9)
+    (1.75, 0.666666667)
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        domain: Domain | None = None,
+        start: npt.ArrayLike | None = None,
+        minimizer: Minimizer | None = None,
+        *,
+        nonnegative: bool = False,
+    ) -> None:
+        """Make a player; `start` is its first point, else the point of the domain nearest 0."""
+        setting = settle(
+            whole("dimension", dimension), mirrors.Euclidean(), rates.Constant(), domain, True
+        )
+        super().__init__(setting, UNBOUNDED, minimizer, nonnegative)
+        if start is not None:
+            self._w = vector("start", start, self.dimension)
+            if domain is not None and not domain.contains(self._w):
+                raise ValueError(f"start must lie in {domain}, got {start!r}")
+
+    def _theorems(self) -> Callable[[Comparators], Iterator[Bound]]:
+        return partial(leader_bounds, self._facts)
+
+
+class FollowTheRegularizedLeader(Leader):
+    """Follow the regularised leader: w_t = argmin over the domain of past losses + R / eta.
+
+    R is the map's regulariser. Exact for linear losses with every map, for linear and quadratic
+    ones with the Euclidean map (on any domain) and the entropies, and for losses of any kind
+    in one dimension; others through `minimizer(objective, start) -> w`.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.3.
+
+    >>> from noregret import mirrors, oco
+    >>> player = oco.FollowTheRegularizedLeader(1, mirrors.Box(-1.0, 1.0), eta=0.3)
+    >>> for a in (0.5, -0.2, 0.8):
+    ...     _ = player.face((lambda w, a=a: abs(w[0] - a), lambda w, a=a: np.sign(w - a)))
+    >>> round(player.loss, 9), player.play()
+    (1.8, array([0.3]))
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        mirror: Mirror,
+        eta: float,
+        domain: Domain | None = None,
+        minimizer: Minimizer | None = None,
+        *,
+        nonnegative: bool = False,
+    ) -> None:
+        """Make a player with the regulariser R / eta."""
+        setting = settle(whole("dimension", dimension), mirror, rates.Constant(eta), domain, True)
+        if type(setting.mirror) not in maps.KNOWN:
+            raise ValueError(f"the regulariser of {mirror} is not known")
+        super().__init__(setting, float(eta), minimizer, nonnegative)
+
+    def _theorems(self) -> Callable[[Comparators], Iterator[Bound]]:
+        return partial(regularized_bounds, self._facts)
+
+
+def leader_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
+    """Return the bounds that speak about follow the leader."""
+    setting, u = comparators.certificate.setting, comparators.u
+    outside = ""
+    if setting.domain is not None:
+        inside = setting.domain.contains(u) if u is not None else not comparators.outside()
+        outside = "" if inside else comparators.outside() or "u lies outside the domain"
+    yield comparators.bound(
+        "follow the leader, after the fact", f"{SURVEY}, Lemma 2.1", facts.stability, outside
+    )
+    reason = outside
+    if facts.other_round:
+        reason = f"a loss other than ||w - z||^2/2 was met in round {facts.other_round}"
+    elif setting.domain is not None:
+        reason = "the quadratic game has no domain"
+    yield comparators.bound(
+        "quadratic game, observed", f"{SURVEY}, Corollary 2.2", facts.gaps, reason
+    )
+    if not reason and facts.first > facts.largest:
+        reason = "||w_1|| is above the largest ||z_t||"
+    growth = math.log(comparators.certificate.rounds) + 1.0
+    yield comparators.bound(
+        "quadratic game", f"{SURVEY}, Corollary 2.2", 4.0 * facts.largest**2 * growth, reason
+    )
+
+
+def regularized_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
+    """Return the bounds that speak about follow the regularised leader."""
+    certificate = comparators.certificate
+    ledger, smoothness = certificate.ledger, certificate.setting.smoothness
+    eta = float(ledger[Entry.LAST_ETA])
+    reason = comparators.outside()
+    complexity = comparators.complexity(eta) if not reason else 0.0
+    forms = [
+        ("FoReL, exact stability", "Lemma 2.3 with F_(t+1) in place of f_t", facts.sharp),
+        ("FoReL, after the fact", "Lemma 2.3", facts.stability),
+    ]
+    if smoothness > 0.0:
+        observed = eta * smoothness * float(ledger[Entry.SQUARES])
+        worst = eta * smoothness * certificate.rounds * float(ledger[Entry.LARGEST_SQUARE])
+        forms += [
+            ("FoReL, observed gradients", "Theorem 2.11, stability halved", 0.5 * observed),
+            ("FoReL, observed gradients, plain", "Theorems 2.4 and 2.11", observed),
+            ("FoReL, largest gradient", "Theorem 2.11", worst),
+        ]
+    for name, theorem, stability in forms:
+        yield comparators.bound(name, f"{SURVEY}, {theorem}", complexity + stability, reason)

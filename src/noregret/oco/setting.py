@@ -1,0 +1,214 @@
+"""Which map, rate and domain make a game, and what is known about its set of points."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import domains, geometry, mirrors, rates
+from noregret.component import Component
+from noregret.domains import Domain
+from noregret.mirrors import Mirror
+from noregret.oco import maps
+from noregret.rates import Rate
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The parts of a game, checked against one another; made by `settle`."""
+
+    dimension: int
+    #: The map without its set; the set, if any, is the domain.
+    mirror: Mirror
+    rate: Rate
+    domain: Domain | None
+    lazy: bool
+
+    @cached_property
+    def first(self) -> Vector:
+        """The point of the first round."""
+        return maps.constrained_link(self.mirror, self.domain, np.zeros(self.dimension))
+
+    @property
+    def shown(self) -> Mirror:
+        """The map as `noregret.geometry` knows it: a lazy ball or box is a map of its own."""
+        if self.lazy and type(self.mirror) is mirrors.Euclidean:
+            if isinstance(self.domain, domains.Ball):
+                return mirrors.Ball(self.domain.radius)
+            if isinstance(self.domain, domains.Box) and self.bounded:
+                return mirrors.Box(self.domain.low, self.domain.high)
+        return self.mirror
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the domain is one whose corners are known."""
+        return bool(self._corners())
+
+    @property
+    def smoothness(self) -> float:
+        """The c for which a round costs at most (eta/2) c ||z||_*^2; NaN if none is known."""
+        return self.mirror.smoothness()
+
+    def _corners(self) -> list[Vector]:
+        """Return points of the domain among which every convex symmetric function is largest."""
+        domain, d = self.domain, self.dimension
+        unit = np.eye(1, d).ravel()
+        if isinstance(domain, domains.Ball):
+            return [domain.radius * unit]
+        if (
+            isinstance(domain, domains.Box)
+            and math.isfinite(domain.low) + math.isfinite(domain.high) == 2
+        ):
+            return [np.full(d, domain.low), np.full(d, domain.high)]
+        if isinstance(domain, domains.Simplex):
+            return [domain.scale * unit]
+        if isinstance(domain, domains.ClippedSimplex):
+            return [domain.floor(d) + domain.scale * (1.0 - domain.alpha) * unit]
+        return []
+
+    def complexity(self, radius: float | None, eta: float) -> float:
+        """Return the maximum of (R(u) - R(w_1)) / eta over a class inside the set, else infinity.
+
+        The class is the domain itself, or the map's class of that radius.
+        """
+        if radius is None:
+            lowest = geometry.regularizer(self.mirror, self.first, eta)
+            corners = (geometry.regularizer(self.mirror, u, eta) for u in self._corners())
+            return max(corners, default=math.inf) - lowest
+        if self.domain is None:
+            return geometry.largest_regularizer(self.mirror, radius, eta, self.dimension)
+        if not isinstance(self.mirror, mirrors.Euclidean) or radius > self._inner_radius():
+            return math.inf
+        return radius * radius / (2.0 * eta)
+
+    def _inner_radius(self) -> float:
+        """Return the radius of the largest class of `floor(radius)` inside the domain."""
+        if isinstance(self.domain, domains.Ball):
+            return self.domain.radius
+        if isinstance(self.domain, domains.Box):
+            return min(-self.domain.low, self.domain.high)
+        # The class of that radius is then the orthant's part of the ball.
+        return math.inf if isinstance(self.domain, domains.Orthant) else -1.0
+
+    def widest(self) -> float:
+        """Return a bound on D(u, w) over the whole domain, infinity if there is none."""
+        domain, d = self.domain, self.dimension
+        if isinstance(self.mirror, maps.ENTROPIES):
+            if isinstance(domain, domains.ClippedSimplex):
+                return domain.scale * math.log(d / domain.alpha)
+            if isinstance(domain, domains.Box) and self.bounded:
+                low, high = np.array([domain.low]), np.array([domain.high])
+                ways = [(low, high), (high, low)]
+                return d * max(maps.divergence(self.mirror, u, w) for u, w in ways)
+            return math.inf
+        if isinstance(domain, domains.Ball):
+            return 2.0 * domain.radius**2
+        if isinstance(domain, domains.Box) and self.bounded:
+            return 0.5 * d * (domain.high - domain.low) ** 2
+        if isinstance(domain, domains.Simplex):
+            return domain.scale**2
+        if isinstance(domain, domains.ClippedSimplex):
+            return (domain.scale * (1.0 - domain.alpha)) ** 2
+        return math.inf
+
+
+def settle(
+    dimension: int, mirror: Mirror, rate: Rate, domain: Domain | None, lazy: bool
+) -> Setting:
+    """Return the setting of a game, or say in one line what does not go together."""
+    _require_kind("mirror", mirror, Mirror)
+    _require_kind("rate", rate, Rate)
+    if domain is not None:
+        _require_kind("domain", domain, Domain)
+    mirror, domain = _parted(mirror, domain, lazy)
+    if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
+        mirror = mirror.replace(start=1.0 / dimension)
+    _check_rate(mirror, rate, domain, lazy)
+    setting = Setting(dimension, mirror, rate, domain, lazy)
+    if not np.isfinite(setting.first).all():
+        raise ValueError("the first point of the game is not finite")
+    if isinstance(rate, rates.Adaptive) and rate.scale is None:
+        filled = rate.replace(scale=_natural_scale(setting))
+        setting = Setting(dimension, mirror, filled, domain, lazy)
+    return setting
+
+
+def _parted(mirror: Mirror, domain: Domain | None, lazy: bool) -> tuple[Mirror, Domain | None]:
+    """Return a map without a set of its own, and the set."""
+    name = type(mirror).__name__
+    if isinstance(mirror, (mirrors.Ball, mirrors.Box)):
+        if not lazy:
+            raise ValueError(
+                f"the map {name} is lazy; with lazy=False use Euclidean() and domain={name}(...)"
+            )
+        if domain is not None:
+            raise ValueError(f"the map {name} has a set of its own; drop domain={domain}")
+        if isinstance(mirror, mirrors.Ball):
+            return mirrors.Euclidean(), domains.Ball(mirror.radius)
+        return mirrors.Euclidean(), domains.Box(mirror.low, mirror.high)
+    if isinstance(mirror, mirrors.SoftThreshold) and not lazy:
+        raise ValueError("SoftThreshold counts its rounds: use lazy=True")
+    if domain is None:
+        return mirror, None
+    if isinstance(mirror, maps.ENTROPIES):
+        if isinstance(domain, domains.Orthant) and isinstance(mirror, mirrors.UnnormalizedEntropy):
+            return mirror, None
+        if isinstance(mirror, mirrors.Entropy):
+            own = isinstance(domain, (domains.Simplex, domains.ClippedSimplex))
+            if not own or getattr(domain, "scale", 0.0) != mirror.scale:
+                raise ValueError(
+                    f"Entropy(scale={mirror.scale:g}) lives on a simplex: domain must be Simplex "
+                    f"or ClippedSimplex of that scale, got {domain}"
+                )
+        if isinstance(domain, domains.Simplex):
+            return mirrors.Entropy(domain.scale), None
+        if isinstance(domain, domains.ClippedSimplex):
+            # On a simplex the two entropies have the same projections and the same steps.
+            return mirrors.Entropy(domain.scale), domain
+        return mirror, domain
+    if type(mirror) is not mirrors.Euclidean:
+        raise ValueError(f"the map {name} takes no domain, got {domain}")
+    return mirror, domain
+
+
+def _check_rate(mirror: Mirror, rate: Rate, domain: Domain | None, lazy: bool) -> None:
+    name = type(rate).__name__
+    euclidean = type(mirror) is mirrors.Euclidean
+    if isinstance(rate, rates.PerCoordinate):
+        if not (euclidean or type(mirror) is mirrors.SoftThreshold) or domain is not None:
+            raise ValueError(f"{name} needs Euclidean() or SoftThreshold(l1) and no domain")
+        if not lazy or rate.invariant:
+            raise ValueError(f"{name} needs lazy=True and invariant=False in a game")
+    if rate.strong_convexity() > 0.0 and not euclidean:
+        raise ValueError(f"{name} needs the map Euclidean(): the losses are curved in the 2-norm")
+    if rate.restarts() and isinstance(mirror, mirrors.SoftThreshold):
+        raise ValueError(f"{name} restarts the game, SoftThreshold counts all its rounds")
+
+
+def _natural_scale(setting: Setting) -> float:
+    """Return the scale that balances the two halves of the adaptive bound over the game's set."""
+    wide = Setting(
+        max(setting.dimension, 2), setting.mirror, setting.rate, setting.domain, setting.lazy
+    )
+    radius = None if wide.bounded else geometry.own_radius(setting.mirror)
+    if isinstance(setting.mirror, mirrors.UnnormalizedEntropy) and not wide.bounded:
+        return math.sqrt(math.log(wide.dimension))
+    size = 1.0
+    if wide.bounded or radius is not None:
+        size = wide.complexity(radius, 1.0)
+    smoothness = setting.smoothness
+    return math.sqrt(size / smoothness) if smoothness > 0.0 else math.sqrt(size)
+
+
+def _require_kind(name: str, value: Any, kind: type[Component]) -> None:
+    if not isinstance(value, kind):
+        hint = " (did you forget the parentheses?)" if isinstance(value, type) else ""
+        where = f"noregret.{kind.__name__.lower()}s"
+        raise ValueError(f"{name} must be one of {where}, got {value!r}{hint}")

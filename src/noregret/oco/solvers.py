@@ -1,0 +1,127 @@
+"""Exact minimisers behind the leaders: quadratics under an entropy, functions on an interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import domains, mirrors
+from noregret.domains import Domain
+
+Vector = npt.NDArray[np.float64]
+
+
+def corner(domain: Domain | None, b: Vector, standing: Vector) -> Vector:
+    """Return a minimiser of <b, w> over a bounded domain; ties stay where the player stands.
+
+    >>> corner(domains.Box(-1.0, 1.0), np.array([0.5, 0.0]), np.array([0.25, 0.25]))
+    array([-1.  ,  0.25])
+    """
+    if not b.any():
+        return standing.copy()
+    if isinstance(domain, domains.Box) and math.isfinite(domain.low + domain.high):
+        w = np.where(b > 0.0, domain.low, domain.high)
+        return np.where(b == 0.0, standing, w)
+    if isinstance(domain, domains.Ball):
+        unit = b / np.abs(b).max()
+        return -domain.radius * unit / float(np.linalg.norm(unit))  # type: ignore[no-any-return]
+    if isinstance(domain, (domains.Simplex, domains.ClippedSimplex)):
+        best = np.eye(1, len(b), int(np.argmin(b))).ravel()
+        return domain.project(2.0 * domain.scale * best)
+    raise ValueError(
+        f"linear losses have no leader in {domain}: use a Box, Ball or simplex, or regularise"
+    )
+
+
+def entropic_quadratic(mirror: mirrors.Mirror, c: float, b: Vector, eta: float) -> Vector:
+    """Return argmin of (c/2)||w||^2 + <b, w> + R(w)/eta for an entropy R, c > 0.
+
+    Stationarity is y + ln y = x with y = eta c w, solved by Wright's omega function; on the
+    simplex x holds a multiplier more, found by bisection, in which the sum of w is monotone.
+    """
+    from scipy.special import wrightomega
+
+    scaled = eta * c
+    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+        start = 1.0 / len(b) if mirror.start is None else mirror.start
+        w: Vector = wrightomega(math.log(scaled * start) - eta * b).real / scaled
+        return w
+    assert isinstance(mirror, mirrors.Entropy)
+    a = -eta * (b - b.min())
+    share = mirror.scale
+
+    def weights(multiplier: float) -> Vector:
+        found: Vector = wrightomega(a + multiplier).real / scaled
+        return found
+
+    # The largest weight lies between scale/d and scale, and has a = 0 in the exponent.
+    low, high = (v + math.log(v) for v in (scaled * share / len(b), scaled * share))
+    low, high = low - 1e-9 * abs(low) - 1e-9, high + 1e-9 * abs(high) + 1e-9
+    while True:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if float(weights(middle).sum()) < share:
+            low = middle
+        else:
+            high = middle
+    found = weights(high)
+    return found * (share / float(found.sum()))
+
+
+def on_interval(
+    value: Callable[[float], float],
+    slope: Callable[[float], float],
+    low: float,
+    high: float,
+    standing: float,
+) -> float:
+    """Return a minimiser of a convex function on an interval, by bisection on its slopes.
+
+    Exact to the last place, also at a kink; open ends are searched outwards.
+
+    >>> on_interval(lambda w: abs(w - 0.3), lambda w: float(np.sign(w - 0.3)), -1.0, 1.0, 0.0)
+    0.3
+    """
+    low = _outwards(slope, low, min(standing, high), -1.0)
+    high = _outwards(slope, high, max(standing, low), 1.0)
+    if slope(low) >= 0.0:
+        return low
+    if slope(high) <= 0.0:
+        return high
+    while True:
+        middle = low + 0.5 * (high - low)
+        if not low < middle < high:
+            return low if value(low) < value(high) else high
+        steepness = slope(middle)
+        if steepness == 0.0:
+            return middle
+        if steepness < 0.0:
+            low = middle
+        else:
+            high = middle
+
+
+def _outwards(slope: Callable[[float], float], end: float, inner: float, sign: float) -> float:
+    """Return the end itself if finite, else a point beyond which the function only rises."""
+    if math.isfinite(end):
+        return end
+    stride = 1.0
+    while stride < 1e200:
+        if sign * slope(inner + sign * stride) >= 0.0:
+            return inner + sign * stride
+        stride *= 2.0
+    raise ValueError("the losses so far have no minimiser: give a bounded domain, or regularise")
+
+
+def interval(domain: Domain | None) -> tuple[float, float]:
+    """Return the ends of a one-dimensional domain."""
+    if domain is None:
+        return -math.inf, math.inf
+    if isinstance(domain, domains.Orthant):
+        return 0.0, math.inf
+    ends = [-domain.support([-1.0]), domain.support([1.0])]
+    return float(ends[0]), float(ends[1])

@@ -1,0 +1,71 @@
+"""Rates and bounds known before the game: the constant rate for a horizon, the doubling trick."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from noregret import geometry, rates
+from noregret.component import require_positive
+from noregret.domains import Domain
+from noregret.mirrors import Mirror
+from noregret.oco.losses import whole
+from noregret.oco.setting import settle
+
+
+class Tuned(NamedTuple):
+    """A constant rate, and the regret that no sequence can push it above."""
+
+    rate: rates.Constant
+    bound: float
+
+
+def tuned(
+    mirror: Mirror,
+    dimension: int,
+    horizon: int,
+    gradient_limit: float,
+    radius: float | None = None,
+    domain: Domain | None = None,
+) -> Tuned:
+    """Return the best constant rate for `horizon` rounds with ||z||_* <= gradient_limit.
+
+    With C the maximum of R over the class and c the map's smoothness, C/eta + (c/2) eta T G^2
+    is least at eta = sqrt(2 C / (c T)) / G, where it is G sqrt(2 C c T). The class is the set of
+    the game, or the map's class of that radius.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 2.21.
+
+    >>> from noregret import mirrors
+    >>> round(tuned(mirrors.Ball(1.0), dimension=3, horizon=100, gradient_limit=1.0).bound, 9)
+    10.0
+    """
+    horizon = whole("horizon", horizon)
+    require_positive("gradient_limit", gradient_limit)
+    setting = settle(whole("dimension", dimension), mirror, rates.Constant(1.0), domain, True)
+    if radius is None and not setting.bounded:
+        radius = geometry.own_radius(setting.mirror)
+        if radius is None:
+            raise ValueError(f"{mirror} has no set of its own: say radius=")
+    complexity, smoothness = setting.complexity(radius, 1.0), setting.smoothness
+    if not math.isfinite(complexity):
+        raise ValueError(f"radius {radius} is not within the set of the game")
+    if not smoothness > 0.0:
+        raise ValueError(f"{type(mirror).__name__} has no global bound on a round's cost")
+    if complexity == 0.0:
+        return Tuned(rates.Constant(1.0 / gradient_limit), 0.0)
+    eta = math.sqrt(2.0 * complexity / (smoothness * horizon)) / gradient_limit
+    bound = gradient_limit * math.sqrt(2.0 * complexity * smoothness * horizon)
+    return Tuned(rates.Constant(eta), bound)
+
+
+def doubling_bound(alpha: float, rounds: int) -> float:
+    """Return sum of alpha sqrt(2^m) over the epochs m = 0, 1, ... begun within `rounds` rounds.
+
+    At most 3.4143 alpha sqrt(rounds): what the doubling trick makes of regret alpha sqrt(n).
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.3.1.
+
+    >>> round(doubling_bound(1.0, 5), 9)
+    4.414213562
+    """
+    epochs = whole("rounds", rounds).bit_length()
+    return alpha * (math.sqrt(2.0) ** epochs - 1.0) / (math.sqrt(2.0) - 1.0)

@@ -1,0 +1,1 @@
+"""Is every printed statement true? Streams, an independent referee and the claims."""

@@ -1,0 +1,292 @@
+"""Every statement of a certificate, put before the referee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import Certificate, bounds, domains, geometry, losses, mirrors
+from tests.truth.comparators import Class, comparators
+from tests.truth.referee import Referee
+from tests.truth.streams import Played
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass
+class Tally:
+    """How many statements were checked, which were false, and how tight the true ones were."""
+
+    checked: dict[str, int] = field(default_factory=dict)
+    false: list[str] = field(default_factory=list)
+    tightest: dict[str, float] = field(default_factory=dict)
+
+    def enter(self, kind: str, true: bool, distance: float, what: str) -> None:
+        self.checked[kind] = self.checked.get(kind, 0) + 1
+        self.tightest[kind] = min(self.tightest.get(kind, math.inf), distance)
+        if not true:
+            self.false.append(f"{kind}: {what} (relative distance {distance:.3g})")
+
+    def add(self, other: Tally) -> None:
+        for kind, count in other.checked.items():
+            self.checked[kind] = self.checked.get(kind, 0) + count
+            self.tightest[kind] = min(self.tightest.get(kind, math.inf), other.tightest[kind])
+        self.false += other.false
+
+
+def judge(random: np.random.Generator, played: Played) -> Tally:
+    """Check the statements of every certificate of a run."""
+    tally = Tally()
+    sigma = played.learner.rate.strong_convexity()
+    everything = Referee(played.learner.loss, played.X, played.y, played.weight, sigma)
+    for rounds, certificate in played.certificates.items():
+        judged = _Case(random, certificate, everything.part(rounds), played, rounds)
+        judged.learner_loss(tally)
+        for ball in judged.classes():
+            judged.against_class(tally, ball)
+        judged.own_domain(tally)
+        judged.regularized(tally)
+        judged.every_predictor(tally)
+    return tally
+
+
+def shape_of(mirror: mirrors.Mirror) -> str:
+    """Return the class that belongs to a map, in the referee's words."""
+    if mirror.geometry in ("simplex", "subsimplex", "1", "2"):
+        return mirror.geometry
+    assert isinstance(mirror, mirrors.PNorm)
+    return repr(mirror.p / (mirror.p - 1.0))
+
+
+@contextmanager
+def bare_theorems() -> Iterator[None]:
+    """Print theorems without the safeguard that lifts them to what is proved anyway."""
+    with (
+        mock.patch.object(bounds._Facts, "proved", lambda self: -math.inf),
+        mock.patch.object(Certificate, "regularized_floor", lambda self, eta=None: math.inf),
+    ):
+        yield
+
+
+class _Case:
+    """One certificate before the referee."""
+
+    def __init__(
+        self,
+        random: np.random.Generator,
+        certificate: Certificate,
+        referee: Referee,
+        played: Played,
+        rounds: int,
+    ) -> None:
+        self.random, self.certificate, self.referee = random, certificate, referee
+        self.predictions = played.predictions[:rounds]
+        self.learner = played.learner
+        self.rounds = rounds
+        size = float(np.abs(referee.X).max(initial=0.0))
+        self.natural = 1.0 / size if 1e-200 < size else 1.0
+        exact = referee.exact_at(self.predictions)
+        #: The learner's loss without any regulariser; from below for what must exceed it.
+        self.loss = exact[0]
+        self.exact_loss = exact
+        loss = certificate.loss_function
+        self.mistaken = np.array(
+            [loss.mistake(float(y), float(p)) for y, p in zip(referee.y, self.predictions)], bool
+        )
+
+    def classes(self) -> Iterator[Class]:
+        shape = shape_of(self.certificate.mirror)
+        power = 2.0 ** round(math.log2(self.natural))
+        radii = {0.0, 2.0**-100, power, 2.0**67, 8.0 * power}
+        own = geometry.own_radius(self.certificate.mirror)
+        for radius in sorted(radii | ({own} if own else set())):
+            yield Class(shape, radius)
+        for other in ("1.0", "2.0", "1.5", "inf"):
+            yield Class(other, power * float(self.random.choice([0.5, 1.0, 4.0])))
+
+    def learner_loss(self, tally: Tally) -> None:
+        """The loss printed is the loss suffered, up to the slack."""
+        certificate = self.certificate
+        low, high = self.exact_loss
+        regularizer = Fraction(float(certificate.loss)) - Fraction(
+            float(certificate.ledger[2] + certificate.ledger[3])
+        )
+        error = Fraction(certificate.slack) + Fraction(abs(certificate.loss)) / 2**49
+        stated = Fraction(certificate.loss) - regularizer
+        true = low - error <= stated <= high + error
+        tally.enter("loss", true, float(error - abs(stated - low)), f"{float(low)!r}")
+
+    def own_loss(self) -> Fraction:
+        """Return the learner's loss with the regulariser that strongly convex rounds carry."""
+        ledger_sum = self.certificate.ledger[2] + self.certificate.ledger[3]
+        return self.loss + Fraction(self.certificate.loss) - Fraction(float(ledger_sum))
+
+    def against_class(self, tally: Tally, ball: Class) -> None:
+        certificate, referee = self.certificate, self.referee
+        norm = None if ball.shape == shape_of(certificate.mirror) else ball.q
+        floor = certificate.floor(ball.radius, norm)
+        predictors = comparators(
+            self.random, referee, ball, certificate.gradient, self.natural
+        )
+        kind = "floor" if norm is None else "floor, other norm"
+        for u in predictors:
+            true, distance = referee.exceeds(u, [floor])
+            tally.enter(kind, true, distance, f"{floor!r} over {ball.shape} {ball.radius!r} at {u!r}")
+        if norm is not None:
+            return
+        bound = certificate.regret_bound(ball.radius)
+        for u in predictors:
+            true, distance = referee.exceeds(u, [self.own_loss(), -bound])
+            tally.enter("regret bound", true, distance, f"{bound!r} at {u!r}")
+        self._theorems(tally, ball, predictors)
+
+    def _theorems(self, tally: Tally, ball: Class, predictors: list[Vector]) -> None:
+        certificate, referee = self.certificate, self.referee
+        printed = certificate.bounds_for(ball.radius)
+        measures: dict[str, Any] = {
+            "loss": self.own_loss(),
+            "mistakes": Fraction(int(self.mistaken.sum())),
+            "loss on mistakes": self._loss_on_mistakes() if certificate.conservative else None,
+        }
+        for bound in printed:
+            if not bound.applies:
+                continue
+            tried = predictors
+            if bound.name.startswith("Winnow, u with"):
+                tried = self._zero_one(ball.radius)
+            for u in tried:
+                true, distance = referee.exceeds(
+                    u, [measures[bound.measure], -bound.value], factor=bound.factor
+                )
+                tally.enter("theorem", true, distance, f"{bound!r} at {u!r}")
+        self._bare(tally, ball)
+
+    def _bare(self, tally: Tally, ball: Class) -> None:
+        """A theorem must hold by itself, without being lifted to what is proved."""
+        certificate = self.certificate
+        facts = bounds._Facts(certificate, ball.radius)
+        length = geometry.support_upper(certificate.mirror, certificate.gradient, ball.radius, 0.0)
+        proved = facts.played + length
+        size = abs(facts.played) + abs(length) + certificate.slack + ball.radius * certificate.delta
+        if certificate.curvature > 0.0:
+            proved = certificate.loss - certificate.regularized_floor() - 2.0 * certificate.slack
+            size = abs(certificate.loss) + certificate.slack
+        with bare_theorems():
+            raw = [b for b in certificate.bounds_for(ball.radius) if b.applies]
+        for bound in raw:
+            if bound.factor == 1.0 and bound.measure.startswith("loss"):
+                margin = 1e-9 * (size + abs(bound.value)) + 1e-150 * (1.0 + ball.radius)
+                true = bound.value >= proved - margin and not math.isnan(bound.value)
+                distance = (bound.value - proved) / max(size, 1e-300)
+                tally.enter("bare theorem", true, distance, f"{bound!r} < {proved!r}")
+
+    def _loss_on_mistakes(self) -> Fraction:
+        counted = self.mistaken
+        referee = Referee(
+            self.referee.loss,
+            self.referee.X[counted],
+            self.referee.y[counted],
+            self.referee.weight[counted],
+        )
+        return referee.exact_at(self.predictions[counted])[0]
+
+    def _zero_one(self, count: float) -> list[Vector]:
+        d = len(self.certificate.gradient)
+        if count != round(count) or count > d:
+            return []
+        chosen = []
+        for _ in range(4):
+            u = np.zeros(d)
+            u[self.random.permutation(d)[: int(count)]] = 1.0
+            chosen.append(u)
+        return chosen
+
+    def own_domain(self, tally: Tally) -> None:
+        """The floor without a radius is over the learner's own domain."""
+        domain, certificate = self.certificate.domain, self.certificate
+        if domain is None or self.rounds == 0:
+            return
+        floor, d = certificate.floor(), len(certificate.gradient)
+        tried = [self.random.normal(size=d) * self.natural for _ in range(4)]
+        if isinstance(domain, domains.Box):
+            tried += [np.where(certificate.gradient > 0.0, domain.low, domain.high)]
+        elif not isinstance(domain, domains.Orthant):
+            shape = "simplex" if isinstance(domain, domains.Simplex) else "2"
+            ball = Class(shape, domain.extent())
+            tried = [*tried, ball.corner(certificate.gradient)]
+            tried = [u for u in map(ball.fitted, tried) if u is not None]
+        for u in tried:
+            if not isinstance(domain, (domains.Ball, domains.Simplex)):
+                u = domain.project(u)
+            true, distance = self.referee.exceeds(u, [floor])
+            tally.enter("floor, domain", true, distance, f"{floor!r} at {u!r}")
+
+    def regularized(self, tally: Tally) -> None:
+        """The regularised floor is below sum f_t(u) + R(u) / eta for every u."""
+        certificate, mirror = self.certificate, self.certificate.mirror
+        if self.rounds == 0:
+            return
+        eta = float(certificate.ledger[19])
+        curved = certificate.curvature > 0.0
+        if not 0.0 < eta < math.inf:
+            return
+        floor = certificate.regularized_floor()
+        for u in self._anywhere():
+            extra = 0.0 if curved else self._regularizer(mirror, u, eta)
+            # R is rounded by far less than this.
+            true, distance = self.referee.exceeds(u, [floor], extra=extra * (1.0 + 1e-13))
+            tally.enter("regularised floor", true, distance, f"{floor!r}, R={extra!r} at {u!r}")
+
+    def _regularizer(self, mirror: mirrors.Mirror, u: Vector, eta: float) -> float:
+        factors = self.certificate.factors
+        if factors is None:
+            with np.errstate(all="ignore"):
+                value = geometry.regularizer(mirror, u, eta, self.rounds)
+            return math.inf if math.isnan(value) else value
+        with np.errstate(all="ignore"):
+            squares = np.where(u == 0.0, 0.0, u * u / (2.0 * factors))
+        return float(squares.sum()) + mirror.threshold(self.rounds) * float(np.abs(u).sum())
+
+    def _anywhere(self) -> list[Vector]:
+        d, mirror = len(self.certificate.gradient), self.certificate.mirror
+        sizes = [self.natural, 1e-3 * self.natural, 30.0 * self.natural]
+        own = geometry.own_radius(mirror)
+        tried = [np.zeros(d), self.learner.weights]
+        if not self._has_no_average():
+            tried.append(self.learner.average)
+        tried += [self.random.normal(size=d) * size for size in sizes]
+        if own is not None:
+            ball = Class(shape_of(mirror), own)
+            tried = [u for u in map(ball.fitted, tried) if u is not None]
+            tried.append(ball.corner(self.certificate.gradient))
+        elif isinstance(mirror, mirrors.UnnormalizedEntropy):
+            tried = [np.abs(u) for u in tried]
+        elif isinstance(mirror, mirrors.Box):
+            tried = [np.clip(u, mirror.low, mirror.high) for u in tried]
+        return tried
+
+    def _has_no_average(self) -> bool:
+        mirror = self.certificate.mirror
+        return isinstance(mirror, mirrors.SoftThreshold) and mirror.l1 > 0.0
+
+    def every_predictor(self, tally: Tally) -> None:
+        """The regret against a given u is never more than stated."""
+        d = len(self.certificate.gradient)
+        tried = [np.zeros(d), self.learner.weights, np.full(d, 1e200), np.full(d, 1e-200)]
+        if not self._has_no_average():
+            tried.append(self.learner.average)
+        for power in (-3, 0, 3, 20):
+            tried.append(self.random.normal(size=d) * self.natural * 10.0**power)
+        for u in tried:
+            claim = self.certificate.regret(u)
+            true, distance = self.referee.exceeds(u, [self.own_loss(), -claim])
+            tally.enter("regret", true, distance, f"{claim!r} at {u!r}")
+        assert isinstance(self.certificate.loss_function, losses.Loss)

@@ -1,0 +1,223 @@
+"""An independent judge of losses: exact arithmetic where a statement is close, fast elsewhere.
+
+Losses are written here again from their definitions. Every sum is first computed in extended
+precision with a generous error margin; only if a statement is not settled by that margin is
+it computed exactly, in fractions (logistic loss: 60 decimal digits, rounded in the learner's
+favour). So the referee's own rounding can neither hide a violation nor invent one.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import losses
+
+Vector = npt.NDArray[np.float64]
+Long = npt.NDArray[np.longdouble]
+
+#: Relative margin of the fast sums: thousands of roundings of a 64-bit mantissa, or hundreds
+#: of a 53-bit one where long doubles are no longer than doubles.
+MARGIN = 1e-15 if np.finfo(np.longdouble).nmant > 60 else 1e-12
+
+_DIGITS = decimal.Context(prec=60, Emin=-(10**6), Emax=10**6)
+_ROUNDED = Fraction(1, 10**50)
+
+
+def hinge(excess: Any, zero: Any) -> Any:
+    """Return [excess]+ for numbers of any kind."""
+    return excess if excess > zero else zero
+
+
+def exact_loss(loss: losses.Loss, y: Fraction, p: Fraction) -> tuple[Fraction, Fraction]:
+    """Return bounds on the loss from below and above, equal but for the logistic loss."""
+    value = _exact_rational(loss, y, p)
+    return (value, value) if value is not None else _logistic(y * p)
+
+
+def _exact_rational(loss: losses.Loss, y: Fraction, p: Fraction) -> Fraction | None:
+    zero, half = Fraction(0), Fraction(1, 2)
+    if isinstance(loss, losses.Hinge):
+        return Fraction(hinge(Fraction(loss.margin) - y * p, zero))
+    if isinstance(loss, losses.SquaredHinge):
+        return half * hinge(Fraction(loss.margin) - y * p, zero) ** 2
+    if isinstance(loss, losses.WinnowHinge):
+        return Fraction(hinge(1 - y * (2 * p - 1), zero))
+    if isinstance(loss, losses.Squared):
+        return (p - y) ** 2
+    if isinstance(loss, losses.Absolute):
+        return abs(p - y)
+    if isinstance(loss, losses.EpsilonInsensitive):
+        return Fraction(hinge(abs(p - y) - Fraction(loss.epsilon), zero))
+    if isinstance(loss, losses.Quantile):
+        level = Fraction(loss.level)
+        return max(level * (y - p), (1 - level) * (p - y))
+    if isinstance(loss, losses.Huber):
+        delta, size = Fraction(loss.delta), abs(p - y)
+        return half * size**2 if size <= delta else delta * (size - half * delta)
+    if hasattr(loss, "depth"):
+        return half * (p - y) ** 2 - Fraction(loss.depth)
+    return None
+
+
+def _logistic(margin: Fraction) -> tuple[Fraction, Fraction]:
+    """Return bounds on ln(1 + exp(-margin))."""
+    size, linear = abs(margin), max(-margin, Fraction(0))
+    if size > 10**5:
+        return linear, linear + Fraction(1, 10**40000)
+    tail = _DIGITS.exp(-_DIGITS.divide(Decimal(size.numerator), Decimal(size.denominator)))
+    if tail < Decimal("1e-25"):
+        # ln(1 + e) lies between e - e^2 and e.
+        e = Fraction(tail)
+        return linear + e * (1 - e - _ROUNDED), linear + e * (1 + _ROUNDED)
+    curved = Fraction(_DIGITS.ln(_DIGITS.add(Decimal(1), tail)))
+    # Digits of 1 + tail after the 60th are lost, hence the absolute error.
+    error = Fraction(1, 10**55) + curved * _ROUNDED
+    return linear + curved - error, linear + curved + error
+
+
+def _fast(loss: losses.Loss, y: Long, p: Long) -> tuple[Long, Callable[[Long], Long]]:
+    """Return the losses in extended precision, and a bound on how much an error of p costs."""
+    one = np.ones_like(p)
+    zero = np.zeros_like(p)
+    if isinstance(loss, losses.Hinge):
+        return np.maximum(loss.margin - y * p, zero), lambda e: e
+    if isinstance(loss, losses.SquaredHinge):
+        excess = np.maximum(loss.margin - y * p, zero)
+        return excess**2 / 2, lambda e: (excess + e) * e
+    if isinstance(loss, losses.WinnowHinge):
+        return np.maximum(1 - y * (2 * p - 1), zero), lambda e: 2 * e
+    if isinstance(loss, losses.Squared):
+        return (p - y) ** 2, lambda e: 2 * (abs(p - y) + e) * e
+    if isinstance(loss, losses.Absolute):
+        return abs(p - y), lambda e: e
+    if isinstance(loss, losses.EpsilonInsensitive):
+        return np.maximum(abs(p - y) - loss.epsilon, zero), lambda e: e
+    if isinstance(loss, losses.Quantile):
+        level = np.longdouble(loss.level)
+        return np.maximum(level * (y - p), (1 - level) * (p - y)), lambda e: e
+    if isinstance(loss, losses.Huber):
+        reach = np.minimum(abs(p - y), loss.delta * one)
+        return reach * (abs(p - y) - reach / 2), lambda e: (reach + e) * e
+    if isinstance(loss, losses.Logistic):
+        margin = y * p
+        return np.log1p(np.exp(-abs(margin))) + np.maximum(-margin, zero), lambda e: e
+    if hasattr(loss, "depth"):
+        return (p - y) ** 2 / 2 - loss.depth, lambda e: (abs(p - y) + e) * e
+    raise ValueError(f"the referee does not know {type(loss).__name__}")
+
+
+def fractions(vector: Any) -> list[Fraction]:
+    """Return the exact values of a vector."""
+    return [Fraction(float(value)) for value in vector]
+
+
+class Referee:
+    """Knows a stream and judges statements about the losses of fixed predictors on it."""
+
+    def __init__(
+        self, loss: losses.Loss, X: Vector, y: Vector, weight: Vector, sigma: float = 0.0
+    ) -> None:
+        self.loss = loss
+        self.X, self.y, self.weight = X, y, weight
+        #: Every round carries (sigma/2)||u||^2 as well.
+        self.sigma = sigma
+        self._X, self._y = X.astype(np.longdouble), y.astype(np.longdouble)
+        self._weight = weight.astype(np.longdouble)
+        self._rows: list[list[tuple[int, Fraction]]] | None = None
+        self.exact_answers = 0
+
+    def part(self, rounds: int) -> Referee:
+        """Return the judge of the first rounds."""
+        part = slice(0, rounds)
+        return Referee(self.loss, self.X[part], self.y[part], self.weight[part], self.sigma)
+
+    def values(self, u: Vector) -> Vector:
+        """Return the loss of u in every round, in doubles, for solvers."""
+        value, _ = _fast(self.loss, self._y, self._X @ u.astype(np.longdouble))
+        return (self._weight * value).astype(np.float64)
+
+    def approximate(self, u: Vector) -> tuple[np.longdouble, np.longdouble]:
+        """Return the loss of u and a margin that its rounding stays within."""
+        long = u.astype(np.longdouble)
+        with np.errstate(all="ignore"):
+            p, size = self._X @ long, abs(self._X) @ abs(long)
+            return self._summed(p, size, 0.5 * len(self.X) * self.sigma * (long @ long))
+
+    def at(self, predictions: Vector) -> tuple[np.longdouble, np.longdouble]:
+        """Return the loss of given predictions and a margin, without any regulariser."""
+        p = predictions.astype(np.longdouble)
+        with np.errstate(all="ignore"):
+            return self._summed(p, abs(p), np.longdouble(0))
+
+    def _summed(self, p: Long, size: Long, square: Any) -> tuple[np.longdouble, np.longdouble]:
+        value, cost = _fast(self.loss, self._y, p)
+        error = cost(MARGIN * (size + abs(self._y) + self._constant())) + MARGIN * abs(value)
+        total = (self._weight * value).sum() + square
+        return total, (self._weight * error).sum() + MARGIN * (abs(total) + square) + 1e-300
+
+    def _constant(self) -> float:
+        parameters = [abs(float(v)) for v in vars(self.loss).values()]
+        return max([1.0, *parameters])
+
+    def exact(self, u: Vector) -> tuple[Fraction, Fraction]:
+        """Return the loss of u, from below and from above."""
+        exact_u = fractions(u)
+        if self._rows is None:
+            self._rows = [
+                [(j, Fraction(float(x))) for j, x in enumerate(row) if x != 0.0] for row in self.X
+            ]
+        predictions = [
+            sum((x * exact_u[j] for j, x in row), start=Fraction(0)) for row in self._rows
+        ]
+        low, high = self._exact_sum(predictions)
+        square = sum((v * v for v in exact_u), start=Fraction(0))
+        square *= Fraction(self.sigma) * len(self.X) / 2
+        return low + square, high + square
+
+    def exact_at(self, predictions: Vector) -> tuple[Fraction, Fraction]:
+        """Return the loss of given predictions, from below and from above."""
+        return self._exact_sum(fractions(predictions))
+
+    def _exact_sum(self, predictions: list[Fraction]) -> tuple[Fraction, Fraction]:
+        low = high = Fraction(0)
+        for p, y, weight in zip(predictions, fractions(self.y), fractions(self.weight), strict=True):
+            bounds = exact_loss(self.loss, y, p)
+            low += weight * bounds[0]
+            high += weight * bounds[1]
+        self.exact_answers += 1
+        return low, high
+
+    def exceeds(
+        self, u: Vector, claims: list[Any], extra: Any = 0.0, factor: float = 1.0
+    ) -> tuple[bool, float]:
+        """Tell whether factor * loss(u) + extra >= sum of the claims, and how far it is above.
+
+        Claims are floats or fractions whose sum is meant exactly.
+        """
+        numbers = [float(c) for c in claims]
+        if any(math.isnan(c) for c in numbers):
+            return False, -math.inf
+        if any(c == -math.inf for c in numbers) or float(extra) == math.inf:
+            return True, math.inf
+        if any(c == math.inf for c in numbers):
+            return False, -math.inf
+        value, margin = self.approximate(u)
+        claim = sum((np.longdouble(c) for c in numbers), start=np.longdouble(0))
+        size = sum((abs(np.longdouble(c)) for c in numbers), start=np.longdouble(0))
+        extra_long = np.longdouble(float(extra))
+        distance = factor * value + extra_long - claim
+        margin = factor * margin + MARGIN * (size + abs(extra_long) + abs(factor * value))
+        scale = max(abs(value), size, np.longdouble(1e-300))
+        if distance > margin:
+            return True, float(distance / scale)
+        _, high = self.exact(u)
+        gap = Fraction(factor) * high + Fraction(extra) - sum(map(Fraction, claims), Fraction(0))
+        return gap >= 0, float(gap / Fraction(float(min(scale, np.longdouble(1e300)))))
