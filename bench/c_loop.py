@@ -14,20 +14,20 @@ import numpy as np
 SOURCE = Path(__file__).with_name("loop.c")
 OPTIONS = {
     "gcc -O3": ["-O3", "-march=native"],
-    "gcc -Ofast": ["-O3", "-march=native", "-ffast-math"],
+    "gcc -O3 -ffast-math": ["-O3", "-march=native", "-ffast-math"],
 }
 
 Sgd = Callable[[Any, Any, Any, Any, Any, float], None]
 
 
-def compilers() -> str | None:
+def compiler() -> str | None:
     """Return the path of gcc, None where there is none."""
     return shutil.which("gcc")
 
 
 def compile_loops(directory: Path) -> dict[str, Sgd]:
     """Compile loop.c once for each set of options; the result is called like hand_loop.sgd."""
-    gcc = compilers()
+    gcc = compiler()
     if gcc is None:
         return {}
     loops = {}

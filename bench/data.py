@@ -54,16 +54,14 @@ def make(
     Columns are sorted and distinct within a row, so that nobody has to sort them again.
     """
     rng = np.random.default_rng(seed)
-    popularity = np.cumsum(1.0 / (np.arange(features) + FLATTENING))
-    popularity /= popularity[-1]
     # Popular features are spread over all columns, as hashing or a dictionary would do it.
     column_of_rank = rng.permutation(features)
     planted = 2.0 * rng.standard_normal(features)
     parts = [
-        _portion(rng, count, nonzeros, popularity, column_of_rank, planted, dtype)
+        _portion(rng, count, nonzeros, column_of_rank, planted, dtype)
         for count in np.diff([*range(0, rows, PORTION), rows]).tolist()
     ]
-    lengths, indices, values, labels = (np.concatenate(column) for column in zip(*parts))
+    lengths, indices, values, labels = (np.concatenate(column) for column in zip(*parts, strict=True))
     indptr = np.zeros(rows + 1, np.int64 if len(indices) > 2**31 - 1 else np.int32)
     np.cumsum(lengths, out=indptr[1:])
     X = csr_matrix((values, indices, indptr), shape=(rows, features))
@@ -75,15 +73,18 @@ def _portion(
     rng: np.random.Generator,
     rows: int,
     nonzeros: float,
-    popularity: npt.NDArray[Any],
     column_of_rank: npt.NDArray[Any],
     planted: npt.NDArray[Any],
     dtype: npt.DTypeLike,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     features = len(planted)
     draws = np.maximum(rng.poisson(nonzeros * (1.0 + MERGED), rows), 1)
-    rank = np.searchsorted(popularity, rng.random(int(draws.sum())))
-    key = np.unique(np.repeat(np.arange(rows), draws) * features + column_of_rank[rank])
+    # The distribution function of 1/(r + f) is ln(1 + r/f) / ln(1 + d/f), here inverted.
+    span = np.log1p(features / FLATTENING)
+    rank = (FLATTENING * np.expm1(span * rng.random(int(draws.sum())))).astype(np.int64)
+    key = np.repeat(np.arange(rows), draws) * features + column_of_rank[rank]
+    key.sort()
+    key = key[np.append(True, key[1:] != key[:-1])]
     row, column = np.divmod(key, features)
     lengths = np.bincount(row, minlength=rows)
     starts = np.cumsum(lengths) - lengths

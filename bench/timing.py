@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,51 @@ def interleave(contestants: Mapping[str, Callable[[], object]], turns: int) -> T
     finally:
         gc.enable()
     return Times(seconds)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measured quantity beside the bar it should clear."""
+
+    what: str
+    value: float
+    #: The median over turns, where the value is a ratio of best times.
+    median: float | None = None
+    at_most: float | None = None
+    at_least: float | None = None
+    unit: str = "x"
+    seconds: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        what: str,
+        times: Times,
+        name: str,
+        base: str,
+        at_most: float | None = None,
+        at_least: float | None = None,
+    ) -> Self:
+        """Return the line of a ratio."""
+        ratio, median = times.ratio(name, base), times.median_ratio(name, base)
+        return cls(what, ratio, median, at_most, at_least, seconds=times.best(name))
+
+    @property
+    def bar(self) -> str:
+        """Return the bar in words."""
+        if self.at_most is not None:
+            return f"at most {self.at_most:g}{self.unit}"
+        return "" if self.at_least is None else f"at least {self.at_least:g}{self.unit}"
+
+    @property
+    def met(self) -> bool | None:
+        """Tell whether the value clears its bar, None where there is none."""
+        if self.at_most is not None:
+            return self.value <= self.at_most
+        return None if self.at_least is None else self.value >= self.at_least
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """Return what, value, median and bar as text."""
+        median = "" if self.median is None else f"{self.median:.2f}{self.unit}"
+        verdict = {None: "", True: "", False: " (missed)"}[self.met]
+        return self.what, f"{self.value:.2f}{self.unit}", median, self.bar + verdict

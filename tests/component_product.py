@@ -1,7 +1,7 @@
 """The product of the components: every combination that a learner accepts, on one stream.
 
-`python -m component_product` learns them all and prints what came out; run with NUMBA_DISABLE_JIT=1 it
-does so interpreted, kernels and components alike.
+`python -m component_product` learns them all and prints what came out; with NUMBA_DISABLE_JIT=1
+it does so interpreted, kernels and components alike.
 """
 
 from __future__ import annotations

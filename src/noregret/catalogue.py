@@ -271,7 +271,7 @@ def online_to_batch(
     if draw:
         learner.learn(rows[:draw], labels[:draw])
     elif learner.dimension == 0:
-        learner = MirrorDescent(learner.loss, learner.mirror, learner.rate, dimension=rows.shape[1])
+        learner._open(rows.shape[1])
     chosen = learner.weights
     learner.learn(rows[draw:], labels[draw:])
     return chosen

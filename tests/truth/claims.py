@@ -29,11 +29,11 @@ class Tally:
     false: list[str] = field(default_factory=list)
     tightest: dict[str, float] = field(default_factory=dict)
 
-    def enter(self, kind: str, true: bool, distance: float, what: str) -> None:
+    def enter(self, kind: str, true: bool, distance: float, what: str, *at: Any) -> None:
         self.checked[kind] = self.checked.get(kind, 0) + 1
         self.tightest[kind] = min(self.tightest.get(kind, math.inf), distance)
         if not true:
-            self.false.append(f"{kind}: {what} (relative distance {distance:.3g})")
+            self.false.append(f"{kind}: {what} {at} (relative distance {distance:.3g})")
 
     def add(self, other: Tally) -> None:
         for kind, count in other.checked.items():
@@ -139,13 +139,13 @@ class _Case:
         kind = "floor" if norm is None else "floor, other norm"
         for u in predictors:
             true, distance = referee.exceeds(u, [floor])
-            tally.enter(kind, true, distance, f"{floor!r} over {ball.shape} {ball.radius!r} at {u!r}")
+            tally.enter(kind, true, distance, f"{floor!r} over {ball.shape} {ball.radius!r}", u)
         if norm is not None:
             return
         bound = certificate.regret_bound(ball.radius)
         for u in predictors:
             true, distance = referee.exceeds(u, [self.own_loss(), -bound])
-            tally.enter("regret bound", true, distance, f"{bound!r} at {u!r}")
+            tally.enter("regret bound", true, distance, f"{bound!r}", u)
         self._theorems(tally, ball, predictors)
 
     def _theorems(self, tally: Tally, ball: Class, predictors: list[Vector]) -> None:
@@ -166,7 +166,7 @@ class _Case:
                 true, distance = referee.exceeds(
                     u, [measures[bound.measure], -bound.value], factor=bound.factor
                 )
-                tally.enter("theorem", true, distance, f"{bound!r} at {u!r}")
+                tally.enter("theorem", true, distance, f"{bound!r}", u)
         self._bare(tally, ball)
 
     def _bare(self, tally: Tally, ball: Class) -> None:
@@ -227,7 +227,7 @@ class _Case:
             if not isinstance(domain, (domains.Ball, domains.Simplex)):
                 u = domain.project(u)
             true, distance = self.referee.exceeds(u, [floor])
-            tally.enter("floor, domain", true, distance, f"{floor!r} at {u!r}")
+            tally.enter("floor, domain", true, distance, f"{floor!r}", u)
 
     def regularized(self, tally: Tally) -> None:
         """The regularised floor is below sum f_t(u) + R(u) / eta for every u."""
@@ -243,7 +243,7 @@ class _Case:
             extra = 0.0 if curved else self._regularizer(mirror, u, eta)
             # R is rounded by far less than this.
             true, distance = self.referee.exceeds(u, [floor], extra=extra * (1.0 + 1e-13))
-            tally.enter("regularised floor", true, distance, f"{floor!r}, R={extra!r} at {u!r}")
+            tally.enter("regularised floor", true, distance, f"{floor!r}, R={extra!r}", u)
 
     def _regularizer(self, mirror: mirrors.Mirror, u: Vector, eta: float) -> float:
         factors = self.certificate.factors
@@ -288,5 +288,5 @@ class _Case:
         for u in tried:
             claim = self.certificate.regret(u)
             true, distance = self.referee.exceeds(u, [self.own_loss(), -claim])
-            tally.enter("regret", true, distance, f"{claim!r} at {u!r}")
+            tally.enter("regret", true, distance, f"{claim!r}", u)
         assert isinstance(self.certificate.loss_function, losses.Loss)

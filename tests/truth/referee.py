@@ -114,6 +114,35 @@ def _fast(loss: losses.Loss, y: Long, p: Long) -> tuple[Long, Callable[[Long], L
     raise ValueError(f"the referee does not know {type(loss).__name__}")
 
 
+def in_doubles(loss: losses.Loss, y: Vector, p: Vector) -> Vector:
+    """Return each loss in plain doubles, for solvers."""
+    value, _ = _fast(loss, y, p)  # type: ignore[arg-type]
+    return np.asarray(value, np.float64)
+
+
+def slopes(loss: losses.Loss, y: Vector, p: Vector) -> Vector:
+    """Return a subgradient of each loss, for solvers."""
+    if isinstance(loss, losses.Hinge):
+        return np.where(y * p < loss.margin, -y, 0.0)
+    if isinstance(loss, losses.SquaredHinge):
+        return -y * np.maximum(loss.margin - y * p, 0.0)
+    if isinstance(loss, losses.WinnowHinge):
+        return np.where(y * (2.0 * p - 1.0) < 1.0, -2.0 * y, 0.0)
+    if isinstance(loss, losses.Squared):
+        return 2.0 * (p - y)
+    if isinstance(loss, losses.Absolute):
+        return np.sign(p - y)
+    if isinstance(loss, losses.EpsilonInsensitive):
+        return np.where(abs(p - y) > loss.epsilon, np.sign(p - y), 0.0)
+    if isinstance(loss, losses.Quantile):
+        return np.where(p > y, 1.0 - loss.level, -loss.level)
+    if isinstance(loss, losses.Huber):
+        return np.clip(p - y, -loss.delta, loss.delta)
+    if isinstance(loss, losses.Logistic):
+        return -y * np.exp(-np.logaddexp(0.0, y * p))
+    return p - y
+
+
 def fractions(vector: Any) -> list[Fraction]:
     """Return the exact values of a vector."""
     return [Fraction(float(value)) for value in vector]
@@ -138,11 +167,6 @@ class Referee:
         """Return the judge of the first rounds."""
         part = slice(0, rounds)
         return Referee(self.loss, self.X[part], self.y[part], self.weight[part], self.sigma)
-
-    def values(self, u: Vector) -> Vector:
-        """Return the loss of u in every round, in doubles, for solvers."""
-        value, _ = _fast(self.loss, self._y, self._X @ u.astype(np.longdouble))
-        return (self._weight * value).astype(np.float64)
 
     def approximate(self, u: Vector) -> tuple[np.longdouble, np.longdouble]:
         """Return the loss of u and a margin that its rounding stays within."""

@@ -146,7 +146,7 @@ class MirrorDescent:
             )
             if played < stop - start:
                 raise OverflowError(
-                    f"the loss of round {self.rounds + 1} overflows: the learner diverges; "
+                    f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; "
                     "use a smaller rate, a map with a radius, or scale the features"
                 )
             start = stop

@@ -89,7 +89,9 @@ class Ball(Euclidean):
 
     def kappa(self, s: float, reference: float, eta: float) -> float:
         """Return eta, shrunk so that the weights stay in the ball."""
-        return eta * self.psi_prime(eta * eta * s, reference)
+        # Not through eta^2 S, which overflows long before the weights do.
+        length = eta * math.sqrt(2.0 * max(s, 0.0))
+        return eta * (self.radius / max(length, self.radius))
 
     def separable(self) -> bool:
         """Return False: the norm of theta decides about every weight."""

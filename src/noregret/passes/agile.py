@@ -138,7 +138,7 @@ def agile_pass(  # type: ignore[no-untyped-def]
         eta = next_rate(loss, rate, ledger, norm, weight[t])
         kappa = slots[_FACTOR] * mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
         p = kappa * raw
-        if not playable(loss, y[t], weight[t], p):
+        if not playable(loss, y[t], weight[t], p, norm):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
         slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)

@@ -14,7 +14,7 @@ def certify_pass(  # type: ignore[no-untyped-def]
 ):
     """Enter one round for each prediction and add its gradient; return the rows entered."""
     for t in range(np.uint64(y.shape[0])):
-        if not playable(loss, y[t], weight[t], predictions[t]):
+        if not playable(loss, y[t], weight[t], predictions[t], 0.0):
             return np.int64(t)
         total = 0.0
         reach = 0.0

@@ -116,7 +116,7 @@ def coordinate_pass(  # type: ignore[no-untyped-def]
             values,
             t,
         )
-        if not playable(loss, y[t], weight[t], raw):
+        if not playable(loss, y[t], weight[t], raw, np.sqrt(total)):
             return np.int64(t), _OVERFLOW
         predictions[t] = raw
         slope = play_round(

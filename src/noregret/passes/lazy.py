@@ -130,7 +130,7 @@ def linear_pass(  # type: ignore[no-untyped-def]
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = mirror.kappa(slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
         p = kappa * raw
-        if not playable(loss, y[t], weight[t], p):
+        if not playable(loss, y[t], weight[t], p, norm):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
         slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
@@ -188,7 +188,7 @@ def mapped_pass(  # type: ignore[no-untyped-def]
         known = eta < UNBOUNDED or not homogeneous
         kappa = mirror.kappa(slots[_SUM], slots[_REFERENCE], eta) if known else 0.0
         p = kappa * raw
-        if not playable(loss, y[t], weight[t], p):
+        if not playable(loss, y[t], weight[t], p, norm):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
         slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)

@@ -33,6 +33,7 @@ _HEAVIEST = int(Entry.HEAVIEST)
 #: Predictions and losses beyond this mean that the learner has diverged; sums must stay finite.
 LARGEST_PREDICTION = 1e150
 LARGEST_LOSS = 1e290
+LARGEST_GRADIENT = 1e145
 
 #: Outside these the powers that make up a row's norm may have over- or underflowed.
 SMALLEST_POWERS = 1e-250
@@ -56,9 +57,11 @@ def row_norm(mirror, total, reach):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def playable(loss, y, weight, p):  # type: ignore[no-untyped-def]
-    """Tell whether a prediction and its loss can be entered without overflow."""
-    return abs(p) < LARGEST_PREDICTION and weight * loss.value(y, p) < LARGEST_LOSS
+def playable(loss, y, weight, p, norm):  # type: ignore[no-untyped-def]
+    """Tell whether a prediction, its loss and its squared gradient can be entered in a sum."""
+    if not (abs(p) < LARGEST_PREDICTION and weight * loss.value(y, p) < LARGEST_LOSS):
+        return False
+    return weight * abs(loss.slope(y, p)) * norm < LARGEST_GRADIENT
 
 
 @kernel

@@ -1,0 +1,122 @@
+"""No printed statement is false: floors, regrets and theorems on hostile streams."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from noregret import Certificate, bounds, geometry, losses
+from tests.truth import soak
+from tests.truth.claims import Tally
+from tests.truth.learners import COMBOS
+from tests.truth.referee import Referee, exact_loss
+from tests.truth.streams import KINDS, LONG
+
+#: Kinds of streams for each combination: 34 times 6 are 204 streams.
+STREAMS = 6
+
+
+@pytest.mark.parametrize("number", range(len(COMBOS)), ids=[combo.name for combo in COMBOS])
+def test_every_statement_is_true(number: int) -> None:
+    total = Tally()
+    for k in range(STREAMS):
+        # Steps of 4 through 25 kinds: over all combinations every kind is met.
+        kind = KINDS[(7 * number + 4 * k) % len(KINDS)]
+        tally, what = soak.run_one(COMBOS[number], kind, [number, k])
+        assert not tally.false, "\n".join([what, *tally.false[:5]])
+        total.add(tally)
+    assert total.checked["floor"] > 100
+    assert total.checked["regret"] > 50
+
+
+@pytest.mark.parametrize("name", ["logistic, ball, adaptive", "hinge, plain, curved"])
+def test_long_streams(name: str) -> None:
+    combo = next(combo for combo in COMBOS if combo.name == name)
+    tally, what = soak.run_one(combo, LONG, [3])
+    assert not tally.false, "\n".join([what, *tally.false[:5]])
+
+
+def _caught(combo: str, kind: str) -> list[str]:
+    found = []
+    chosen = next(c for c in COMBOS if c.name == combo)
+    for k in range(4):
+        tally, _ = soak.run_one(chosen, next(s for s in KINDS if s.name == kind), [5, k])
+        found += tally.false
+    return found
+
+
+def test_the_referee_catches_rounding_that_is_ignored() -> None:
+    with (
+        mock.patch.object(Certificate, "slack", 0.0),
+        mock.patch.object(Certificate, "delta", 0.0),
+        mock.patch("noregret.certificate.EPSILON", 0.0),
+        mock.patch("noregret.geometry.EPSILON", 0.0),
+    ):
+        assert _caught("absolute, ball, doubling", "far targets")
+
+
+def test_the_referee_catches_a_floor_one_part_in_a_thousand_million_too_high() -> None:
+    true_support = geometry.support_upper
+    with mock.patch.object(
+        geometry, "support_upper", lambda *given: true_support(*given) * (1.0 - 1e-9)
+    ):
+        assert any(text.startswith("floor") for text in _caught("hinge, plain, constant", "huge"))
+
+
+def test_the_referee_catches_a_theorem_that_only_its_safeguard_saves() -> None:
+    true_complexity = geometry.largest_regularizer
+    with mock.patch.object(
+        geometry, "largest_regularizer", lambda *given: 0.5 * true_complexity(*given)
+    ):
+        false = _caught("hinge, plain, constant", "constant")
+    assert false and all(text.startswith("bare theorem") for text in false)
+
+
+def test_the_referee_agrees_with_the_losses() -> None:
+    kinds = [
+        losses.Hinge(0.3),
+        losses.SquaredHinge(),
+        losses.Logistic(),
+        losses.WinnowHinge(),
+        losses.Squared(),
+        losses.Absolute(),
+        losses.EpsilonInsensitive(0.2),
+        losses.Huber(0.7),
+        losses.Quantile(0.9),
+    ]
+    random = np.random.default_rng(0)
+    for loss in kinds:
+        for _ in range(50):
+            y, p = float(random.choice([-1.0, 1.0])), float(random.normal() * 3.0)
+            low, high = exact_loss(loss, Fraction(y), Fraction(p))
+            assert low <= high
+            assert math.isclose(loss.value(y, p), float(high), rel_tol=1e-13, abs_tol=1e-15)
+            referee = Referee(loss, np.array([[p]]), np.array([y]), np.ones(1))
+            value, margin = referee.approximate(np.ones(1))
+            assert abs(float(value) - float(high)) <= float(margin)
+
+
+def test_a_conservative_learner_is_not_promised_a_bound_on_its_whole_loss() -> None:
+    # It predicts the right label at a margin of 0.01 for ever: no update, a loss a round.
+    from noregret import catalogue
+
+    learner = catalogue.perceptron()
+    learner.learn(np.full((1000, 1), 0.1), np.ones(1000))
+    certificate = learner.certificate()
+    assert certificate.loss > 900.0
+    regrets = [b for b in certificate.bounds_for(20.0) if b.measure == "loss"]
+    assert regrets == []
+    assert {b.measure for b in certificate.bounds_for(20.0)} == {"loss on mistakes", "mistakes"}
+
+
+def test_the_safeguard_is_the_one_that_the_tests_remove() -> None:
+    assert callable(bounds._Facts.proved) and callable(Certificate.regularized_floor)
+
+
+@pytest.mark.soak
+def test_soak() -> None:
+    assert soak.main(["--count", "2000"]) == 0
