@@ -61,7 +61,9 @@ def make(
         _portion(rng, count, nonzeros, column_of_rank, planted, dtype)
         for count in np.diff([*range(0, rows, PORTION), rows]).tolist()
     ]
-    lengths, indices, values, labels = (np.concatenate(column) for column in zip(*parts, strict=True))
+    lengths, indices, values, labels = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
+    )
     indptr = np.zeros(rows + 1, np.int64 if len(indices) > 2**31 - 1 else np.int32)
     np.cumsum(lengths, out=indptr[1:])
     X = csr_matrix((values, indices, indptr), shape=(rows, features))

@@ -49,7 +49,9 @@ def learner(
 ) -> nr.MirrorDescent:
     """Return a new learner: logistic, Euclidean and a constant rate unless told."""
     return nr.MirrorDescent(
-        loss or nr.losses.Logistic(), mirror or nr.mirrors.Euclidean(), rate or nr.rates.Constant(ETA)
+        loss or nr.losses.Logistic(),
+        mirror or nr.mirrors.Euclidean(),
+        rate or nr.rates.Constant(ETA),
     )
 
 

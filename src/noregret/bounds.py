@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from noregret import domains, geometry, mirrors, rates
+from noregret import domains, geometry, mirrors, rates, theorems
 from noregret.ledger import Entry
 from noregret.losses import Hinge, WinnowHinge
 from noregret.rounding import up
@@ -230,7 +230,7 @@ def _strongly_convex(facts: _Facts) -> Iterator[Bound]:
         (
             "strongly convex OGD",
             "Cesa-Bianchi 2024, strongly convex case",
-            largest / (2.0 * sigma) * (1.0 + math.log(facts.rounds)),
+            theorems.strongly_convex_regret(math.sqrt(largest), sigma, facts.rounds),
         ),
     ):
         yield Bound(name, reference, max(value, proved))
@@ -275,9 +275,8 @@ def _agile(facts: _Facts) -> Iterator[Bound]:
             "projected OGD, observed gradients", "Cesa-Bianchi 2024, eq. 5-6", value, reason
         )
         if isinstance(facts.rate, rates.InverseSqrt):
-            root = math.sqrt(facts.rounds)
-            largest = float(facts.certificate.ledger[Entry.LARGEST_SQUARE])
-            value = 2.0 * size**2 * root / facts.rate.eta + largest * facts.rate.eta * root
+            steepest = math.sqrt(float(facts.certificate.ledger[Entry.LARGEST_SQUARE]))
+            value = theorems.projected_ogd_regret(size, steepest, facts.rate.eta, facts.rounds)
             yield facts.regret("projected OGD", "Cesa-Bianchi 2024, eq. 7", value, reason)
     elif domain is None and facts.rate.constant():
         yield facts.regret(
@@ -324,7 +323,7 @@ def _mistakes(facts: _Facts) -> Iterator[Bound]:
         if not constant:
             return
         square = facts.smoothness * facts.largest_counted_row**2
-        progress = loss.margin * facts.eta - 0.5 * square * facts.eta**2
+        progress = theorems.progress(loss.margin, facts.eta, square)
         reason = facts.outside() or weighted
         if progress <= 0.0:
             reason = "eta is too large for the rows seen: the theorem is empty"
@@ -347,11 +346,13 @@ def _mistakes(facts: _Facts) -> Iterator[Bound]:
         elif facts.mirror != mirrors.UnnormalizedEntropy(1.0 / facts.dimension):
             reason = "the weights must start at 1/d"
         shrink = 1.0 - 2.0 * facts.eta
-        ones = 1.0 + facts.radius * (math.log(facts.dimension) - 1.0)
+        mistakes = math.inf
+        if not reason:
+            mistakes = theorems.winnow_mistakes_sharp(0.0, facts.radius, facts.dimension, facts.eta)
         yield Bound(
             "Winnow, u with `radius` ones",
             "Shalev-Shwartz 2012, Theorem 3.10",
-            ones / (facts.eta * shrink) * (1.0 + 1e-12) if not reason else math.inf,
+            mistakes * (1.0 + 1e-12),
             (1.0 + 1e-12) / shrink if not reason else 1.0,
             "mistakes",
             not reason,

@@ -216,8 +216,12 @@ class Certificate:
         error += (len(used) + 8.0) * EPSILON * (size + square)
         error += 8.0 * EPSILON * (abs(self.loss) + abs(self.intercept)) + 2.0 * self.slack
         bound = self.loss - self.intercept - line - square + error
-        # Where numbers overflow nothing is known.
-        return math.inf if math.isnan(bound) else bound
+        if math.isnan(bound):
+            # Numbers overflowed, and nothing is known from the lines.
+            bound = math.inf
+        if self.loss_function.nonnegative:
+            bound = min(bound, self.loss + self.slack + 8.0 * EPSILON * abs(self.loss))
+        return bound
 
     def regret_bound(self, radius: float | None = None) -> float:
         """Return a proved upper bound on the regret against the whole class of that radius."""

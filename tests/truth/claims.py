@@ -48,6 +48,9 @@ def judge(random: np.random.Generator, played: Played) -> Tally:
     sigma = played.learner.rate.strong_convexity()
     everything = Referee(played.learner.loss, played.X, played.y, played.weight, sigma)
     for rounds, certificate in played.certificates.items():
+        if rounds == 0:
+            assert certificate.floor(1.0) == certificate.loss == 0.0
+            continue
         judged = _Case(random, certificate, everything.part(rounds), played, rounds)
         judged.learner_loss(tally)
         for ball in judged.classes():
@@ -133,9 +136,7 @@ class _Case:
         certificate, referee = self.certificate, self.referee
         norm = None if ball.shape == shape_of(certificate.mirror) else ball.q
         floor = certificate.floor(ball.radius, norm)
-        predictors = comparators(
-            self.random, referee, ball, certificate.gradient, self.natural
-        )
+        predictors = comparators(self.random, referee, ball, certificate.gradient, self.natural)
         kind = "floor" if norm is None else "floor, other norm"
         for u in predictors:
             true, distance = referee.exceeds(u, [floor])
@@ -212,7 +213,7 @@ class _Case:
     def own_domain(self, tally: Tally) -> None:
         """The floor without a radius is over the learner's own domain."""
         domain, certificate = self.certificate.domain, self.certificate
-        if domain is None or self.rounds == 0:
+        if domain is None:
             return
         floor, d = certificate.floor(), len(certificate.gradient)
         tried = [self.random.normal(size=d) * self.natural for _ in range(4)]
@@ -232,8 +233,6 @@ class _Case:
     def regularized(self, tally: Tally) -> None:
         """The regularised floor is below sum f_t(u) + R(u) / eta for every u."""
         certificate, mirror = self.certificate, self.certificate.mirror
-        if self.rounds == 0:
-            return
         eta = float(certificate.ledger[19])
         curved = certificate.curvature > 0.0
         if not 0.0 < eta < math.inf:

@@ -225,6 +225,11 @@ class _Problem:
             return None
         costs = np.concatenate([np.zeros(2 * d), self.weight])
         result = linprog(
-            costs, matrix, np.concatenate(limits), equal, sums if equal is not None else None, bounds
+            costs,
+            matrix,
+            np.concatenate(limits),
+            equal,
+            sums if equal is not None else None,
+            bounds,
         )
         return None if result.x is None else result.x[:d] - result.x[d : 2 * d]

@@ -212,7 +212,9 @@ class Referee:
 
     def _exact_sum(self, predictions: list[Fraction]) -> tuple[Fraction, Fraction]:
         low = high = Fraction(0)
-        for p, y, weight in zip(predictions, fractions(self.y), fractions(self.weight), strict=True):
+        for p, y, weight in zip(
+            predictions, fractions(self.y), fractions(self.weight), strict=True
+        ):
             bounds = exact_loss(self.loss, y, p)
             low += weight * bounds[0]
             high += weight * bounds[1]

@@ -105,7 +105,8 @@ class MirrorDescent:
         """Learn the rows of X one after the other; return the predictions made before each.
 
         X: a dense array, a scipy sparse matrix or a `noregret.streams.Block`. Input that
-        cannot be learnt raises ValueError and leaves the learner as it was.
+        cannot be learnt raises ValueError and leaves the learner as it was. A learner whose
+        rate is too large may diverge: OverflowError then, with the rounds before it kept.
         """
         rows = as_rows(X)
         labels = as_labels(y, len(rows), self.loss)
@@ -137,8 +138,6 @@ class MirrorDescent:
             if engine.rate.restarts():
                 # Epochs begin at rounds 1, 2, 4, ...: never play across a boundary.
                 coming = self.rounds + 1
-                if coming & (coming - 1) == 0 and coming > 1:
-                    self._restart(engine)
                 stop = min(stop, start + (1 << coming.bit_length()) - coming)
             part = slice(start, stop)
             played = engine.run(
@@ -150,6 +149,8 @@ class MirrorDescent:
                     "use a smaller rate, a map with a radius, or scale the features"
                 )
             start = stop
+            if engine.rate.restarts() and (self.rounds + 1) & self.rounds == 0:
+                self._restart(engine)
 
     def _restart(self, engine: Engine) -> None:
         gradient, iterates = engine.gradient(), engine.sum_of_iterates()
@@ -212,7 +213,9 @@ class MirrorDescent:
             conservative=self._parts.conservative,
             factors=factors,
             squares=squares,
-            reach=geometry.predictor_norm(mirror, self.weights),
+            reach=geometry.predictor_norm(
+                mirror, self.average if rate.restarts() else self.weights
+            ),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -222,10 +222,10 @@ class Game:
         a = eta * self._theta if self._theta.any() else self._theta
         if setting.domain is None:
             return maps.stability(mirror, a, self._w, eta * z) / eta
-        before, after = (
-            maps.constrained_potential(mirror, setting.domain, b, setting.first)
-            for b in (a, a - eta * z)
-        )
+        b = a - eta * z
+        w = maps.constrained_link(mirror, setting.domain, b)
+        before = maps.constrained_potential(mirror, self._w, a, setting.first)
+        after = maps.constrained_potential(mirror, w, b, setting.first)
         return max(after - before + eta * float(self._w @ z), 0.0) / eta
 
     def _finite(self, point: Vector) -> Vector:

@@ -119,9 +119,8 @@ def constrained_link(mirror: Mirror, domain: Domain | None, a: Vector) -> Vector
     return w if domain is None else project(mirror, domain, w)
 
 
-def constrained_potential(mirror: Mirror, domain: Domain, a: Vector, first: Vector) -> float:
-    """Return the maximum over the domain of <w, a> - R(w) + R(w_1)."""
-    w = constrained_link(mirror, domain, a)
+def constrained_potential(mirror: Mirror, w: Vector, a: Vector, first: Vector) -> float:
+    """Return the maximum over a domain of <w, a> - R(w) + R(w_1), from its maximiser w."""
     lowest = geometry.regularizer(mirror, first, 1.0)
     return float(w @ a) - geometry.regularizer(mirror, w, 1.0) + lowest
 
