@@ -172,3 +172,17 @@ def test_floors_that_have_no_class_say_so() -> None:
         game.certificate().bounds_for()
     with pytest.raises(ValueError, match="a loss must be"):
         game.face(3.0)
+
+
+@pytest.mark.parametrize("lazy", [True, False])
+def test_the_adaptive_rate_needs_no_promise(lazy: bool) -> None:
+    mirror, domain = (mirrors.Ball(1), None) if lazy else (mirrors.Euclidean(), domains.Ball(1))
+    game = oco.Game(2, mirror, rates.Adaptive(), domain, lazy)
+    game.face(oco.Linear([0.0, 0.0]))
+    assert list(game.play()) == [0.0, 0.0]
+    proof = oco.run(game, [oco.Linear([2.0, 0.0])])
+    # The first gradient chooses its own rate, radius / (sqrt(2) ||z||).
+    eta = 1 / (2 * math.sqrt(2))
+    found = next(b for b in proof.bounds if b.name.endswith("observed gradients"))
+    assert found.value == near(0.5 / eta + 0.5 * eta * 4)
+    assert game.play() == near([-0.5 if lazy else -1 / math.sqrt(2), 0.0])

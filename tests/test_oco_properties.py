@@ -329,3 +329,18 @@ def test_floors_are_true_in_exact_arithmetic(seed: int) -> None:
         exact = min(sum(map(Fraction, column.tolist())) for column in costs.T)
         assert Fraction(proof.floor()) <= exact
         assert float(exact) - proof.floor() <= 1e-9 * np.abs(costs).sum()
+
+
+@settings(max_examples=25, deadline=None)
+@given(seeds)
+def test_rounding_of_values_is_paid_for(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    game = oco.Game(3, mirrors.Euclidean(), rates.Constant(30.0))
+    exact = Fraction(0)
+    for z, c in zip(rng.normal(size=(9, 3)), rng.normal(size=9) * 1e-9, strict=True):
+        # The digits of c beyond those of <z, w> are lost in the value, not in the truth.
+        game.suffer(float(game.play() @ z) + c, z)
+        exact += Fraction(float(c))
+    proof = game.certificate()
+    assert Fraction(proof.floor(0.0)) <= exact
+    assert float(exact) - proof.floor(0.0) <= 1e-9

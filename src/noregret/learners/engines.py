@@ -135,7 +135,8 @@ class Engine:
 
     def _rate(self, ledger: Vector) -> float:
         rounds, squares = float(ledger[Entry.ROUNDS]), float(ledger[Entry.SQUARES])
-        largest = max(float(ledger[Entry.LARGEST_SQUARE]), float(ledger[Entry.LARGEST_REACH]) ** 2)
+        reach = float(ledger[Entry.LARGEST_REACH])
+        largest = max(float(ledger[Entry.LARGEST_SQUARE]), reach * reach)
         eta = self.rate.at(rounds, squares, largest)
         return eta if eta < UNBOUNDED else 0.0
 

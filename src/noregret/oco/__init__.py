@@ -15,7 +15,7 @@ from noregret.oco.leaders import FollowTheLeader, FollowTheRegularizedLeader
 from noregret.oco.losses import ConvexFunction, FromFunctions, Linear, Quadratic
 from noregret.oco.maps import divergence
 from noregret.oco.steps import implicit_step, step
-from noregret.oco.tuning import Tuned, doubling_bound, tuned
+from noregret.oco.tuning import Tuned, tuned
 
 __all__ = [
     "ConvexFunction",
@@ -31,7 +31,6 @@ __all__ = [
     "Tuned",
     "divergence",
     "doubling",
-    "doubling_bound",
     "implicit_step",
     "run",
     "step",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from noregret import mirrors, rates
+from noregret import mirrors, rates, theorems
 from noregret.bounds import Bound
 from noregret.ledger import Entry
 from noregret.oco import maps
@@ -151,7 +151,7 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Bound]:
         reason = "u lies outside the set of the game"
     elif domain is not None and comparators.u is None:
         reason = comparators.outside()
-    growth = 1.0 + math.log(certificate.rounds)
+    rounds = certificate.rounds
     yield comparators.bound(
         "strongly convex OGD, observed gradients",
         "Cesa-Bianchi 2024, strongly convex case, before bounding the gradients",
@@ -161,14 +161,14 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Bound]:
     yield comparators.bound(
         "strongly convex OGD",
         "Cesa-Bianchi 2024, strongly convex case, with the largest gradient seen",
-        float(ledger[Entry.LARGEST_CURVED_SQUARE]) / (2.0 * sigma) * growth,
+        theorems.strongly_convex_regret(float(ledger[Entry.LARGEST_ROW]), sigma, rounds),
         reason,
     )
     limit, broken = float(ledger[Entry.ROW_LIMIT]), int(ledger[Entry.LIMIT_BROKEN])
     if math.isfinite(limit):
         if broken and not reason:
             reason = f"||z||_2 <= {limit:g} does not hold since round {broken}"
-        value = limit**2 / (2.0 * sigma) * growth
+        value = theorems.strongly_convex_regret(limit, sigma, rounds)
         yield comparators.bound(
             "strongly convex OGD, in advance",
             "Cesa-Bianchi 2024, strongly convex case, promised limit",

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from noregret import theorems
 from noregret.bounds import Bound
 from noregret.oco.book import merged
 from noregret.oco.bounds import SURVEY
 from noregret.oco.certificate import Comparators, GameCertificate
-from noregret.oco.tuning import doubling_bound
 
 Vector = npt.NDArray[np.float64]
 
@@ -171,5 +171,5 @@ def summed_bounds(
         yield comparators.bound(
             "doubling trick, in advance",
             f"{SURVEY}, section 2.3.1, for the promised alpha",
-            doubling_bound(alpha, comparators.certificate.rounds),
+            theorems.doubling_regret(alpha, comparators.certificate.rounds),
         )

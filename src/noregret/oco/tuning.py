@@ -1,11 +1,11 @@
-"""Rates and bounds known before the game: the constant rate for a horizon, the doubling trick."""
+"""The rate and the bound that are known before a game of known length."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-from noregret import geometry, rates
+from noregret import geometry, rates, theorems
 from noregret.component import require_positive
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
@@ -53,19 +53,6 @@ def tuned(
         raise ValueError(f"{type(mirror).__name__} has no global bound on a round's cost")
     if complexity == 0.0:
         return Tuned(rates.Constant(1.0 / gradient_limit), 0.0)
-    eta = math.sqrt(2.0 * complexity / (smoothness * horizon)) / gradient_limit
-    bound = gradient_limit * math.sqrt(2.0 * complexity * smoothness * horizon)
-    return Tuned(rates.Constant(eta), bound)
-
-
-def doubling_bound(alpha: float, rounds: int) -> float:
-    """Return sum of alpha sqrt(2^m) over the epochs m = 0, 1, ... begun within `rounds` rounds.
-
-    At most 3.4143 alpha sqrt(rounds): what the doubling trick makes of regret alpha sqrt(n).
-    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.3.1.
-
-    >>> round(doubling_bound(1.0, 5), 9)
-    4.414213562
-    """
-    epochs = whole("rounds", rounds).bit_length()
-    return alpha * (math.sqrt(2.0) ** epochs - 1.0) / (math.sqrt(2.0) - 1.0)
+    squares = smoothness * horizon * gradient_limit**2
+    eta = theorems.tuned_rate(complexity, squares)
+    return Tuned(rates.Constant(eta), theorems.tuned_regret(complexity, squares))

@@ -14,7 +14,13 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.lazy import extend_prefix, keep_sum, leap_limit, next_rate
-from noregret.passes.rounds import observe_features, play_round, playable, row_norm
+from noregret.passes.rounds import (
+    LARGEST_GRADIENT,
+    observe_features,
+    play_round,
+    playable,
+    row_norm,
+)
 from noregret.passes.rows import read_mapped_row, settled_leap
 from noregret.passes.slots import Slot, Stop
 
@@ -135,6 +141,8 @@ def agile_pass(  # type: ignore[no-untyped-def]
             mirror, state, indptr, indices, values, t
         )
         norm = row_norm(mirror, total, reach)
+        if not weight[t] * norm < LARGEST_GRADIENT:
+            return np.int64(t), _OVERFLOW
         eta = next_rate(loss, rate, ledger, norm, weight[t])
         kappa = slots[_FACTOR] * mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
         p = kappa * raw

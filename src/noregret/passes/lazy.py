@@ -15,7 +15,13 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
-from noregret.passes.rounds import observe_features, play_round, playable, row_norm
+from noregret.passes.rounds import (
+    LARGEST_GRADIENT,
+    observe_features,
+    play_round,
+    playable,
+    row_norm,
+)
 from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_row
 from noregret.passes.slots import KAPPA_DRIFT, LEAP, SHRUNK, UPDATES_BETWEEN_SUMS, Slot, Stop
 from noregret.rates import UNBOUNDED
@@ -126,6 +132,8 @@ def linear_pass(  # type: ignore[no-untyped-def]
         threshold = mirror.threshold(ledger[_ROUNDS])
         raw, total, reach = read_row(mirror, state, threshold, indptr, indices, values, t)
         norm = row_norm(mirror, total, reach)
+        if not weight[t] * norm < LARGEST_GRADIENT:
+            return np.int64(t), _OVERFLOW
         eta = next_rate(loss, rate, ledger, norm, weight[t])
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = mirror.kappa(slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
@@ -179,6 +187,8 @@ def mapped_pass(  # type: ignore[no-untyped-def]
             mirror, state, indptr, indices, values, t
         )
         norm = row_norm(mirror, total, reach)
+        if not weight[t] * norm < LARGEST_GRADIENT:
+            return np.int64(t), _OVERFLOW
         eta = next_rate(loss, rate, ledger, norm, weight[t])
         if not homogeneous:
             if eta < slots[_INNER]:
