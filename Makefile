@@ -51,6 +51,8 @@ bench: $(VENV)/installed-bench
 soak: $(VENV)/installed-test
 	@echo "== long runs"
 	@$(BIN)/python -m pytest -m soak
+	@echo "== truth of certificates on generated streams"
+	@$(BIN)/python -m tests.truth.soak
 
 fuzz: $(VENV)/installed-test
 	@echo "== random inputs"

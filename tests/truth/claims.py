@@ -13,9 +13,10 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from noregret import Certificate, bounds, domains, geometry, losses, mirrors
+from noregret import Certificate, bounds, domains, geometry, mirrors
+from noregret.ledger import Entry
 from tests.truth.comparators import Class, comparators
-from tests.truth.referee import Referee
+from tests.truth.referee import Referee, fractions
 from tests.truth.streams import Played
 
 Vector = npt.NDArray[np.float64]
@@ -102,7 +103,7 @@ class _Case:
         self.exact_loss = exact
         loss = certificate.loss_function
         self.mistaken = np.array(
-            [loss.mistake(float(y), float(p)) for y, p in zip(referee.y, self.predictions)], bool
+            [loss.mistake(*map(float, pair)) for pair in np.c_[referee.y, self.predictions]], bool
         )
 
     def classes(self) -> Iterator[Class]:
@@ -110,6 +111,9 @@ class _Case:
         power = 2.0 ** round(math.log2(self.natural))
         radii = {0.0, 2.0**-100, power, 2.0**67, 8.0 * power}
         own = geometry.own_radius(self.certificate.mirror)
+        if shape in ("1", "2"):
+            # Corners of the simplex would not add up exactly to such a radius.
+            own = self.certificate.radius
         for radius in sorted(radii | ({own} if own else set())):
             yield Class(shape, radius)
         for other in ("1.0", "2.0", "1.5", "inf"):
@@ -120,7 +124,7 @@ class _Case:
         certificate = self.certificate
         low, high = self.exact_loss
         regularizer = Fraction(float(certificate.loss)) - Fraction(
-            float(certificate.ledger[2] + certificate.ledger[3])
+            float(certificate.ledger[Entry.LOSS] + certificate.ledger[Entry.LOSS_LOW])
         )
         error = Fraction(certificate.slack) + Fraction(abs(certificate.loss)) / 2**49
         stated = Fraction(certificate.loss) - regularizer
@@ -129,7 +133,7 @@ class _Case:
 
     def own_loss(self) -> Fraction:
         """Return the learner's loss with the regulariser that strongly convex rounds carry."""
-        ledger_sum = self.certificate.ledger[2] + self.certificate.ledger[3]
+        ledger_sum = self.certificate.ledger[Entry.LOSS] + self.certificate.ledger[Entry.LOSS_LOW]
         return self.loss + Fraction(self.certificate.loss) - Fraction(float(ledger_sum))
 
     def against_class(self, tally: Tally, ball: Class) -> None:
@@ -175,11 +179,12 @@ class _Case:
         certificate = self.certificate
         facts = bounds._Facts(certificate, ball.radius)
         length = geometry.support_upper(certificate.mirror, certificate.gradient, ball.radius, 0.0)
-        proved = facts.played + length
-        size = abs(facts.played) + abs(length) + certificate.slack + ball.radius * certificate.delta
+        # What is proved whichever way everything was rounded.
+        rounding = 2.0 * certificate.slack + ball.radius * certificate.delta
+        proved, size = facts.played + length - rounding, abs(facts.played) + abs(length)
         if certificate.curvature > 0.0:
             proved = certificate.loss - certificate.regularized_floor() - 2.0 * certificate.slack
-            size = abs(certificate.loss) + certificate.slack
+            size = abs(certificate.loss)
         with bare_theorems():
             raw = [b for b in certificate.bounds_for(ball.radius) if b.applies]
         for bound in raw:
@@ -232,27 +237,39 @@ class _Case:
 
     def regularized(self, tally: Tally) -> None:
         """The regularised floor is below sum f_t(u) + R(u) / eta for every u."""
-        certificate, mirror = self.certificate, self.certificate.mirror
-        eta = float(certificate.ledger[19])
-        curved = certificate.curvature > 0.0
-        if not 0.0 < eta < math.inf:
-            return
-        floor = certificate.regularized_floor()
-        for u in self._anywhere():
-            extra = 0.0 if curved else self._regularizer(mirror, u, eta)
-            # R is rounded by far less than this.
-            true, distance = self.referee.exceeds(u, [floor], extra=extra * (1.0 + 1e-13))
-            tally.enter("regularised floor", true, distance, f"{floor!r}, R={extra!r}", u)
+        certificate = self.certificate
+        last = float(certificate.ledger[Entry.LAST_ETA])
+        tried = self._anywhere()
+        for eta in (None, last * 1e-3, last * 1e3):
+            floor = certificate.regularized_floor(eta)
+            for u in tried:
+                extra: Any = 0.0
+                if eta is not None or certificate.curvature == 0.0:
+                    extra = self._regularizer(u, last if eta is None else eta)
+                true, distance = self.referee.exceeds(u, [floor], extra=extra)
+                what = f"{floor!r}, R={float(extra)!r}, eta={eta!r}"
+                tally.enter("regularised floor", true, distance, what, u)
 
-    def _regularizer(self, mirror: mirrors.Mirror, u: Vector, eta: float) -> float:
-        factors = self.certificate.factors
-        if factors is None:
-            with np.errstate(all="ignore"):
-                value = geometry.regularizer(mirror, u, eta, self.rounds)
-            return math.inf if math.isnan(value) else value
+    def _regularizer(self, u: Vector, eta: float) -> Any:
+        """Return R(u) / eta, exactly for the squares, else rounded up."""
+        mirror, factors = self.certificate.mirror, self.certificate.factors
+        if isinstance(mirror, (mirrors.Euclidean, mirrors.Box)):
+            if geometry.regularizer(mirror, u, 1.0) == math.inf:
+                return math.inf
+            scales = [eta] * len(u) if factors is None else factors.tolist()
+            if any(v != 0.0 and f == 0.0 for v, f in zip(u.tolist(), scales, strict=True)):
+                return math.inf
+            first = Fraction(mirror.phi_prime(0.0, 0.0)) ** 2
+            exact = Fraction(0)
+            for v, f in zip(fractions(u), scales, strict=True):
+                exact += (v * v - first) / (2 * Fraction(f)) if f else Fraction(0)
+                if isinstance(mirror, mirrors.SoftThreshold):
+                    exact += abs(v) * Fraction(mirror.l1) * self.rounds
+            return exact
         with np.errstate(all="ignore"):
-            squares = np.where(u == 0.0, 0.0, u * u / (2.0 * factors))
-        return float(squares.sum()) + mirror.threshold(self.rounds) * float(np.abs(u).sum())
+            value = geometry.regularizer(mirror, u, eta)
+        # The few logarithms and powers in it are rounded by far less than this.
+        return math.inf if math.isnan(value) else value * (1.0 + 1e-13)
 
     def _anywhere(self) -> list[Vector]:
         d, mirror = len(self.certificate.gradient), self.certificate.mirror
@@ -288,4 +305,3 @@ class _Case:
             claim = self.certificate.regret(u)
             true, distance = self.referee.exceeds(u, [self.own_loss(), -claim])
             tally.enter("regret", true, distance, f"{claim!r}", u)
-        assert isinstance(self.certificate.loss_function, losses.Loss)

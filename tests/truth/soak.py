@@ -21,7 +21,7 @@ def run_one(
 ) -> tuple[Tally, str]:
     """Play one stream and judge it; return the tally and what was played, in words."""
     random = np.random.default_rng(seed)
-    dimension = int(random.choice([1, 2, 5]))
+    dimension = int(random.choice([1, 2, 5, 5, 17]))
     form = combo.layout if form is None else form
     with np.errstate(all="ignore"):
         learner = combo.learner(random, kind.size, dimension)

@@ -46,7 +46,7 @@ class Stop(IntEnum):
 
 #: S is summed afresh after so many updates, or when it fell below this part of its peak.
 UPDATES_BETWEEN_SUMS = 1e6
-SHRUNK = 1e-6
+SHRUNK = 1e-3
 #: Averages are settled when kappa moved by this factor, or digits would be lost.
 KAPPA_DRIFT = 1024.0
 #: One step may multiply S by so much before it asks for a settlement of the averages.
