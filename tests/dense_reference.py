@@ -211,12 +211,13 @@ class Reference:
         self, x: Vector, value: float, slope: float, p: float, norm: float, eta: float
     ) -> None:
         entries, square = self.entries, (slope * norm) ** 2
-        entries["COUNTED"] += 1
-        entries["COUNTED_LOSS"] += value
+        if self.conservative:
+            entries["COUNTED"] += 1
+            entries["COUNTED_LOSS"] += value
+            entries["LARGEST_COUNTED_ROW"] = max(entries["LARGEST_COUNTED_ROW"], norm)
         entries["INTERCEPT"] += value - slope * p
         entries["TRAVEL"] += abs(slope) * float(np.abs(x).sum())
         entries["RATED_SQUARES"] += eta * square
-        entries["LARGEST_COUNTED_ROW"] = max(entries["LARGEST_COUNTED_ROW"], norm)
         self.squares += square
         self.largest_square = max(self.largest_square, square)
 

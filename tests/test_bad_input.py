@@ -278,7 +278,7 @@ MEANINGLESS: dict[str, tuple[Callable[[], Any], str]] = {
             domains.ClippedSimplex(0.1),
             lazy=False,
         ),
-        r"ClippedSimplex has an entropic projection",
+        r"ClippedSimplex has no projection in the stream learners",
     ),
     "entropy below 0": (
         lambda: MirrorDescent(

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from noregret.certificate import Certificate
 
 
+#: What products of a radius and a norm may lose where they underflow.
+UNDERFLOW = 1e-200
+
+
 @dataclass(frozen=True)
 class Bound:
     """One theorem at work: measure <= factor * comparator's loss + value."""
@@ -35,8 +39,8 @@ class Bound:
     reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
-        return dict(vars(self))
+        """Return the fields as plain values, None for a value that is not finite."""
+        return vars(self) | {"value": self.value if math.isfinite(self.value) else None}
 
     def __str__(self) -> str:
         if not self.applies:
@@ -78,36 +82,47 @@ class _Facts:
         self.radius = radius
         self.dimension = len(certificate.gradient)
         self.rounds = certificate.rounds
-        self.mistakes = float(ledger[Entry.COUNTED])
+        self.count = float(ledger[Entry.COUNTED])
         self.first_eta = float(ledger[Entry.FIRST_ETA])
         self.eta = float(ledger[Entry.LAST_ETA])
         self.rated_squares = float(ledger[Entry.RATED_SQUARES])
         self.smoothness = certificate.mirror.smoothness()
-        self.largest_row = float(ledger[Entry.LARGEST_ROW])
         self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
         self.limit = float(ledger[Entry.ROW_LIMIT])
         self.broken = int(ledger[Entry.LIMIT_BROKEN])
         self.complexity = geometry.largest_regularizer(
             certificate.mirror, radius, self.eta, self.dimension
         )
-        counted_loss = certificate._sum(Entry.COUNTED_LOSS)
+        counted = Entry.COUNTED_LOSS if certificate.conservative else Entry.LOSS
         #: Sum of <w_t, z_t> over the counted rounds.
-        self.played = counted_loss - certificate.intercept
+        self.played = certificate.sum_of(counted) - certificate.intercept
 
     def proved(self) -> float:
         """Return what the ledger proves about the linear regret over the class."""
-        certificate = self.certificate
-        length = geometry.support_upper(
-            self.mirror, certificate.gradient, self.radius, certificate.delta
-        )
-        return self.played + length + 2.0 * certificate.slack
+        return self.played + self.support() + 2.0 * self.certificate.slack
 
     def regret(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
         """Return a bound with factor 1, not below what is proved anyway."""
         # The other rounds of a conservative learner have a loss that no theorem speaks about.
         measure = "loss on mistakes" if self.certificate.conservative else "loss"
-        value = max(value, self.proved())
+        value = math.inf if reason else max(value, self.proved())
         return Bound(name, reference, value, 1.0, measure, not reason, reason)
+
+    def mistakes(
+        self, name: str, reference: str, value: float, factor: float, floor: float, reason: str
+    ) -> Bound:
+        """Return a bound on the mistakes, not below `floor`, which the ledger proves."""
+        if reason:
+            return Bound(name, reference, math.inf, 1.0, "mistakes", False, reason)
+        value = max(value * (1.0 + 1e-12) + UNDERFLOW, floor)
+        return Bound(name, reference, value, factor, "mistakes")
+
+    def support(self) -> float:
+        """Return the largest <u, -Z> over the class, rounded up."""
+        certificate = self.certificate
+        return geometry.support_upper(
+            self.mirror, certificate.gradient, self.radius, certificate.delta
+        )
 
     def weighted(self) -> str:
         """Say why mistakes cannot be counted one by one, if they cannot."""
@@ -187,8 +202,8 @@ def _lazy(facts: _Facts) -> Iterator[Bound]:
                 reason = f"||x|| <= {facts.limit:g} does not hold since round {facts.broken}"
             elif not math.isfinite(steepest):
                 reason = "the loss has no Lipschitz constant"
-            elif facts.certificate.ledger[Entry.LARGEST_REACH] > steepest:
-                reason = "an example weighs more than 1"
+            elif facts.certificate.ledger[Entry.LARGEST_REACH] > steepest * (1.0 + 1e-12):
+                reason = "a weighted row is longer than the limit allows"
             yield facts.regret(
                 "mirror descent, in advance",
                 "Shalev-Shwartz 2012, Theorem 2.21, with the promised row limit",
@@ -203,8 +218,8 @@ def _local_norms(facts: _Facts) -> Iterator[Bound]:
         return
     ledger = facts.certificate.ledger
     reason = facts.outside()
-    if ledger[Entry.LOWEST_STEP] < -1.0:
-        reason = f"eta z >= -1 was broken: {ledger[Entry.LOWEST_STEP]:.4g}"
+    if ledger[Entry.STEP_BROKEN] > 0.0:
+        reason = f"eta z >= -1 does not hold since round {int(ledger[Entry.STEP_BROKEN])}"
     theorem = "2.22" if isinstance(facts.mirror, mirrors.Entropy) else "2.23"
     yield facts.regret(
         "exponentiated gradient, local norms",
@@ -253,7 +268,7 @@ def _per_coordinate(facts: _Facts) -> Iterator[Bound]:
     yield facts.regret(
         "per-coordinate rates",
         "Duchi, Hazan, Singer 2011, Theorem 5 in dual-averaging form",
-        0.5 * facts.radius**2 * steepest + rate.scale * roots,
+        0.5 * facts.radius * facts.radius * steepest + rate.scale * roots,
         reason,
     )
 
@@ -262,12 +277,14 @@ def _agile(facts: _Facts) -> Iterator[Bound]:
     domain = facts.certificate.domain
     if type(facts.mirror) is not mirrors.Euclidean or facts.rate.restarts():
         return
+    if not facts.eta > 0.0:
+        return
     stability = 0.5 * facts.rated_squares
     if isinstance(domain, domains.Ball):
         reason = "" if facts.radius <= domain.radius else "the class is larger than the domain"
         size = domain.radius
         value = (
-            facts.radius**2 / (2.0 * facts.first_eta)
+            facts.radius * facts.radius / (2.0 * facts.first_eta)
             + 2.0 * size**2 * (1.0 / facts.eta - 1.0 / facts.first_eta)
             + stability
         )
@@ -287,74 +304,84 @@ def _agile(facts: _Facts) -> Iterator[Bound]:
 
 
 def _mistakes(facts: _Facts) -> Iterator[Bound]:
-    loss, mirror = facts.certificate.loss_function, facts.mirror
-    length = geometry.norm_upper(facts.certificate.gradient, geometry.dual_exponent(mirror))
-    count = facts.mistakes
-    constant = facts.rate.constant()
+    loss, mirror = type(facts.certificate.loss_function), type(facts.mirror)
+    if loss is Hinge and mirror in (mirrors.PNorm, mirrors.Euclidean, mirrors.Ball):
+        yield from _perceptron(facts)
+    elif loss is Hinge and mirror in (mirrors.Entropy, mirrors.SignedEntropy):
+        yield from _simplex_winnow(facts)
+    elif loss is WinnowHinge and mirror is mirrors.UnnormalizedEntropy:
+        yield from _winnow(facts)
+
+
+def _perceptron(facts: _Facts) -> Iterator[Bound]:
+    loss = facts.certificate.loss_function
+    assert isinstance(loss, Hinge)
+    # Rounded up, unless the division is exact.
+    scale = 1.0 / loss.margin
+    scale = scale if math.frexp(scale)[0] == 0.5 else math.nextafter(scale, math.inf)
+    proved = scale * facts.support()
     weighted = facts.weighted()
-    if isinstance(loss, Hinge) and isinstance(mirror, (mirrors.PNorm, mirrors.Euclidean)):
-        if not mirror.homogeneous() or isinstance(mirror, mirrors.SoftThreshold):
-            return
-        # Rounded up, unless the division is exact.
-        scale = 1.0 / loss.margin
-        scale = scale if math.frexp(scale)[0] == 0.5 else math.nextafter(scale, math.inf)
-        yield Bound(
-            "Perceptron, after the fact",
-            "Shalev-Shwartz, Singer 2006, eq. 19 with the best C",
-            scale * facts.radius * (length + facts.certificate.delta),
-            scale,
-            "mistakes",
-            not weighted,
-            weighted,
+    yield facts.mistakes(
+        "Perceptron, after the fact",
+        "Shalev-Shwartz, Singer 2006, eq. 19 with the best C",
+        proved,
+        scale,
+        proved,
+        weighted,
+    )
+    # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
+    reach = facts.largest_counted_row * math.sqrt(facts.smoothness * facts.count)
+    yield facts.mistakes(
+        "Perceptron",
+        "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9",
+        scale * facts.radius * reach,
+        scale,
+        proved,
+        weighted or facts.crooked(),
+    )
+
+
+def _simplex_winnow(facts: _Facts) -> Iterator[Bound]:
+    loss = facts.certificate.loss_function
+    assert isinstance(loss, Hinge)
+    if not facts.rate.constant():
+        return
+    square = facts.smoothness * facts.largest_counted_row**2
+    progress = theorems.progress(loss.margin, facts.eta, square)
+    reason = facts.outside() or facts.weighted() or facts.crooked()
+    if progress <= 0.0:
+        reason = "eta is too large for the rows seen: the theorem is empty"
+    yield facts.mistakes(
+        "Winnow on the simplex or the 1-ball",
+        "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
+        facts.eta * facts.complexity / progress if not reason else math.inf,
+        facts.eta / progress * (1.0 + 1e-12) if not reason else 1.0,
+        facts.support() / loss.margin * (1.0 + 1e-12),
+        reason,
+    )
+
+
+def _winnow(facts: _Facts) -> Iterator[Bound]:
+    ledger = facts.certificate.ledger
+    reason = facts.weighted() or facts.crooked()
+    if not facts.rate.constant() or facts.eta >= 0.5:
+        reason = "eta must be constant and below 1/2"
+    elif ledger[Entry.FEATURE_BROKEN] > 0.0:
+        reason = f"features in [0, 1] do not hold since round {int(ledger[Entry.FEATURE_BROKEN])}"
+    elif facts.mirror != mirrors.UnnormalizedEntropy(1.0 / facts.dimension):
+        reason = "the weights must start at 1/d"
+    shrink = 1.0 - 2.0 * facts.eta
+    name, value = "Winnow", facts.complexity / shrink
+    if facts.radius >= 1.0 and facts.radius == int(facts.radius):
+        name = f"Winnow, u of {int(facts.radius)} ones"
+        value = theorems.winnow_mistakes_sharp(
+            0.0, facts.radius, facts.dimension, min(facts.eta, 0.25) if reason else facts.eta
         )
-        reach = facts.largest_counted_row * math.sqrt(facts.smoothness * count)
-        # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
-        reason = weighted or facts.crooked()
-        yield Bound(
-            "Perceptron",
-            "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9",
-            scale * facts.radius * reach * (1.0 + 1e-12),
-            scale,
-            "mistakes",
-            not reason,
-            reason,
-        )
-    elif isinstance(loss, Hinge) and isinstance(mirror, (mirrors.Entropy, mirrors.SignedEntropy)):
-        if not constant:
-            return
-        square = facts.smoothness * facts.largest_counted_row**2
-        progress = theorems.progress(loss.margin, facts.eta, square)
-        reason = facts.outside() or weighted
-        if progress <= 0.0:
-            reason = "eta is too large for the rows seen: the theorem is empty"
-        yield Bound(
-            "Winnow on the simplex or the 1-ball",
-            "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
-            facts.eta * facts.complexity / progress * (1.0 + 1e-12) if not reason else math.inf,
-            facts.eta / progress * (1.0 + 1e-12) if not reason else 1.0,
-            "mistakes",
-            not reason,
-            reason,
-        )
-    elif isinstance(loss, WinnowHinge) and isinstance(mirror, mirrors.UnnormalizedEntropy):
-        ledger = facts.certificate.ledger
-        reason = weighted
-        if not constant or facts.eta >= 0.5:
-            reason = "eta must be constant and below 1/2"
-        elif ledger[Entry.LOWEST_FEATURE] < 0.0 or ledger[Entry.HIGHEST_FEATURE] > 1.0:
-            reason = "a feature lies outside [0, 1]"
-        elif facts.mirror != mirrors.UnnormalizedEntropy(1.0 / facts.dimension):
-            reason = "the weights must start at 1/d"
-        shrink = 1.0 - 2.0 * facts.eta
-        mistakes = math.inf
-        if not reason:
-            mistakes = theorems.winnow_mistakes_sharp(0.0, facts.radius, facts.dimension, facts.eta)
-        yield Bound(
-            "Winnow, u with `radius` ones",
-            "Shalev-Shwartz 2012, Theorem 3.10",
-            mistakes * (1.0 + 1e-12),
-            (1.0 + 1e-12) / shrink if not reason else 1.0,
-            "mistakes",
-            not reason,
-            reason,
-        )
+    yield facts.mistakes(
+        name,
+        "Shalev-Shwartz 2012, Theorem 3.10",
+        value,
+        (1.0 + 1e-12) / shrink,
+        0.0 if name != "Winnow" else facts.proved(),
+        reason,
+    )

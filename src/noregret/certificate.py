@@ -68,7 +68,8 @@ class Certificate:
     #: The norm of the learner's weights, the radius of those maps that have none.
     reach: float | None = None
 
-    def _sum(self, place: Entry) -> float:
+    def sum_of(self, place: Entry) -> float:
+        """Return a compensated sum of the ledger."""
         return float(self.ledger[place] + self.ledger[place + 1])
 
     @property
@@ -84,7 +85,7 @@ class Certificate:
     @property
     def loss(self) -> float:
         """The learner's own loss, summed over the rounds."""
-        return self._sum(Entry.LOSS) + float(self.ledger[Entry.REGULARIZER])
+        return self.sum_of(Entry.LOSS) + float(self.ledger[Entry.REGULARIZER])
 
     @property
     def average_loss(self) -> float:
@@ -94,7 +95,7 @@ class Certificate:
     @property
     def intercept(self) -> float:
         """The height at u = 0 of the sum of the supporting lines."""
-        return self._sum(Entry.INTERCEPT)
+        return self.sum_of(Entry.INTERCEPT)
 
     @property
     def curvature(self) -> float:
@@ -137,7 +138,7 @@ class Certificate:
         """
         if self.rounds == 0:
             return 0.0
-        if radius is None and norm is None and self.domain is not None:
+        if radius is None and norm is None and self.domain is not None and self._own_set():
             return self._lowered(self._domain_support(self.domain))
         radius = self._radius(radius)
         length = geometry.support_upper(self.mirror, self.gradient, radius, self.delta, norm)
@@ -158,6 +159,13 @@ class Certificate:
         size = reach * geometry.norm_upper(self.gradient, 1.0)
         return value + reach * self.delta + (len(self.gradient) + 16.0) * EPSILON * size
 
+    def _own_set(self) -> bool:
+        """Tell whether the learner has a bounded domain that is not a ball."""
+        domain = self.domain
+        if domain is None or domain.is_ball() or self.rounds == 0:
+            return False
+        return math.isfinite(self._domain_support(domain))
+
     def regularized_floor(self, eta: float | None = None) -> float:
         """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
 
@@ -171,6 +179,8 @@ class Certificate:
             eta = float(self.ledger[Entry.LAST_ETA])
         if self.rounds == 0:
             return 0.0
+        if self.factors is not None and eta != float(self.ledger[Entry.LAST_ETA]):
+            raise ValueError("per-coordinate rates have no single eta: call regularized_floor()")
         if not 0.0 < eta < math.inf:
             raise ValueError(f"eta must be a finite number above 0, got {eta}")
         conjugate = geometry.conjugate_upper(
@@ -237,25 +247,28 @@ class Certificate:
         """Return each theorem's bound for comparators of that radius beside what is proved."""
         return theorem_bounds(self, self._radius(radius))
 
+    def describe(self, radius: float | None = None) -> str:
+        """Return in words the class that `floor(radius)` speaks about."""
+        if radius is None and self._own_set():
+            return f"every u in {self.domain}"
+        return geometry.describe(self.mirror, self._radius(radius))
+
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
         """Return the certificate as plain numbers, ready for JSON."""
-        chosen = radius if radius is not None else self.radius
         result: dict[str, Any] = {
             "rounds": self.rounds,
             "mistakes": self.mistakes,
             "loss": self.loss,
             "average_loss": self.average_loss,
-            "radius": chosen,
+            "radius": radius if radius is not None else self.radius,
             "rounding_slack": self.slack,
             "assumption": self.assumption,
         }
-        if chosen is not None:
-            result["class"] = geometry.describe(self.mirror, chosen)
-            result["floor"] = self.floor(chosen)
-            result["regret_bound"] = self.regret_bound(chosen)
-        result["bounds"] = [
-            bound.as_dict() for bound in self.bounds_for(chosen if chosen is not None else 1.0)
-        ]
+        if result["radius"] is not None:
+            result["class"] = self.describe(radius)
+            result["floor"] = self.floor(radius)
+            result["regret_bound"] = self.regret_bound(radius)
+            result["bounds"] = [bound.as_dict() for bound in self.bounds_for(result["radius"])]
         return result
 
     @property
@@ -281,9 +294,9 @@ class Certificate:
         if self.loss_function.labels == "sign":
             line("mistakes", f"{self.mistakes:,}", f"{self.mistakes / per_round:.2%}")
         if chosen is not None:
-            floor, regret = self.floor(chosen), self.regret_bound(chosen)
+            floor, regret = self.floor(radius), self.regret_bound(radius)
             line("certified floor", down(floor), f"{down(floor / per_round)} a round")
-            lines.append(f"    {geometry.describe(self.mirror, chosen)} lost at least that much")
+            lines.append(f"    {self.describe(radius)} lost at least that much")
             line("proved regret", up(regret), f"{up(regret / per_round)} a round, at most")
             lines.extend(f"  {bound}" for bound in self.bounds_for(chosen))
         if self.assumption:

@@ -41,6 +41,11 @@ def require_convex(loss: Loss) -> None:
                     f"{name}.lipschitz() is {loss.lipschitz():g} but the slope at y={y:g}, "
                     f"p={p:g} is {slope:g}"
                 )
+            height = loss.intercept(y, p, value, slope)
+            if height > value - slope * p + 1e-12 * (abs(value) + abs(slope * p)):
+                raise ValueError(
+                    f"{name}.intercept is {height:g} at y={y:g}, p={p:g}, above value - slope * p"
+                )
             for q, other, _ in points:
                 line = value + slope * (q - p)
                 size = abs(value) + abs(slope * (q - p)) + abs(other)

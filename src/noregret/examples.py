@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from noregret.losses import Loss
 
 Floats = npt.NDArray[np.floating[Any]]
 
-#: Rows are checked and learnt in chunks of about so many features, which stay in the cache.
-CHUNK = 1 << 18
+#: Rows are learnt in chunks of about so many features; copies of rows are never larger.
+CHUNK = 1 << 20
 
 _NO_INDPTR = np.zeros(1, np.uint64)
 _NO_INDICES = np.zeros(0, np.uint32)
@@ -28,6 +28,8 @@ class Rows:
     indices: npt.NDArray[np.uint32]
     values: Floats
     width: int
+    #: How many of the first rows are known to be sound.
+    trusted: int = 0
 
     def __len__(self) -> int:
         return len(self.values) if self.dense else len(self.indptr) - 1
@@ -39,9 +41,10 @@ class Rows:
 
     def part(self, start: int, stop: int) -> Rows:
         """Return rows start to stop - 1 as a view."""
+        trusted = min(max(self.trusted - start, 0), stop - start)
         if self.dense:
-            return Rows(self.indptr, self.indices, self.values[start:stop], self.width)
-        return Rows(self.indptr[start : stop + 1], self.indices, self.values, self.width)
+            return replace(self, values=self.values[start:stop], trusted=trusted)
+        return replace(self, indptr=self.indptr[start : stop + 1], trusted=trusted)
 
     def chunks(self) -> Iterator[tuple[int, int]]:
         """Yield (start, stop) of consecutive parts with about CHUNK features each."""
@@ -119,10 +122,7 @@ def canonical(rows: Rows) -> Rows:
     )
     matrix.sum_duplicates()
     return Rows(
-        matrix.indptr.astype(np.uint64),
-        matrix.indices.astype(np.uint32),
-        matrix.data,
-        rows.width,
+        matrix.indptr.astype(np.uint64), matrix.indices.astype(np.uint32), matrix.data, rows.width
     )
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from noregret import mirrors
 from noregret.mirrors import Mirror
+from noregret.rounding import down
 
 Vector = npt.NDArray[np.float64]
 
@@ -85,13 +86,14 @@ def describe(mirror: Mirror, radius: float, norm: float | None = None) -> str:
     >>> describe(mirrors.Euclidean(), 5.0)
     'every u with ||u||_2 <= 5'
     """
+    # Printed digits must not make the class larger than the one that is certified.
     if norm is None and mirror.geometry == "simplex":
-        return f"every u >= 0 with sum {radius:g}"
+        return f"every u >= 0 with sum {radius!r}".removesuffix(".0")
     if norm is None and mirror.geometry == "subsimplex":
-        return f"every u >= 0 with sum <= {radius:g}"
+        return f"every u >= 0 with sum <= {down(radius)}"
     p = dual_exponent(mirror, norm)
     q = 1.0 if p == math.inf else (math.inf if p == 1.0 else p / (p - 1.0))
-    return f"every u with ||u||_{q:.4g} <= {radius:g}"
+    return f"every u with ||u||_{down(q, 4)} <= {down(radius)}"
 
 
 def own_radius(mirror: Mirror) -> float | None:
@@ -167,6 +169,8 @@ def _signed_complexity(a: Vector) -> float:
 def largest_regularizer(mirror: Mirror, radius: float, eta: float, dimension: int) -> float:
     """Return the maximum of R(u) / eta over the map's class of that radius."""
     d = max(dimension, 1)
+    if not eta > 0.0:
+        return math.inf
     if isinstance(mirror, mirrors.Entropy):
         return mirror.scale * math.log(d) / eta if radius == mirror.scale else math.inf
     if isinstance(mirror, mirrors.SignedEntropy):

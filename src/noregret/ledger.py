@@ -23,8 +23,8 @@ class Entry(IntEnum):
     #: Sum of the losses suffered, over all rounds.
     LOSS = 2
     LOSS_LOW = 3
-    #: Sum of the intercepts a_t and of the losses, over the rounds whose line was counted
-    #: (all of them, unless the learner is conservative).
+    #: Sum of the intercepts a_t over the rounds whose line was counted: all of them, unless
+    #: the learner is conservative, which also sums their losses and counts them.
     INTERCEPT = 4
     INTERCEPT_LOW = 5
     COUNTED_LOSS = 6
@@ -44,17 +44,18 @@ class Entry(IntEnum):
     #: A promised bound on ||x_t||_*, and the first round that broke it (0: none).
     ROW_LIMIT = 16
     LIMIT_BROKEN = 17
+    #: The first rate above 0 and the last rate.
     FIRST_ETA = 18
     LAST_ETA = 19
     #: Sum of the parts (sigma/2)||w_t||^2 that strongly convex rounds carry.
     REGULARIZER = 20
     #: Sum over rounds of sum_i v_i z_i^2 kappa, for the local-norm bounds of the entropies.
     LOCAL_SQUARES = 21
-    #: Extremes of the features, the largest max x - min x of a row (entropies only), and
-    #: the smallest eta_t z_(t,i), which the local-norm theorems want >= -1.
+    #: The entropies only: extremes of the features and the first round with one outside
+    #: [0, 1]; the smallest eta_t z_(t,i) and the first round with one below -1 (0: none).
     LOWEST_FEATURE = 22
     HIGHEST_FEATURE = 23
-    WIDEST_ROW = 24
+    FEATURE_BROKEN = 24
     LOWEST_STEP = 25
     #: How far rounding can have moved REGULARIZER, at most.
     REGULARIZER_SLACK = 26
@@ -66,6 +67,9 @@ class Entry(IntEnum):
     #: Smallest and largest example weight of the counted rounds.
     LIGHTEST = 30
     HEAVIEST = 31
+    STEP_BROKEN = 32
+    #: The entropies only: the largest max x - min x of a row, zeros included.
+    WIDEST_ROW = 33
 
 
 SIZE = len(Entry)

@@ -261,13 +261,23 @@ class EpsilonInsensitive(Regression):
                 f"EpsilonInsensitive(epsilon) must be a finite number >= 0, got {self.epsilon}"
             )
 
+    def excess(self, y: float, p: float) -> float:
+        """Return |p - y| - epsilon, with what rounding took from p - y given back.
+
+        Without it, a loss at the rim of the tube could be taken for none at all.
+        """
+        gap = p - y
+        shadow = p - gap
+        lost = (p - (gap + shadow)) + (shadow - y)
+        return (abs(gap) - self.epsilon) + math.copysign(1.0, gap) * lost
+
     def value(self, y: float, p: float) -> float:
         """Return [|p - y| - epsilon]+."""
-        return max(abs(p - y) - self.epsilon, 0.0)
+        return max(self.excess(y, p), 0.0)
 
     def slope(self, y: float, p: float) -> float:
         """Return sign(p - y) outside the tube, else 0."""
-        return (1.0 if p - y > self.epsilon else 0.0) - (1.0 if y - p > self.epsilon else 0.0)
+        return math.copysign(1.0, p - y) if self.excess(y, p) > 0.0 else 0.0
 
     def intercept(self, y: float, p: float, value: float, slope: float) -> float:
         """Return -s y - epsilon |s|."""

@@ -255,7 +255,7 @@ def test_s44_winnow() -> None:
         [0.151632664928, 0.679570457115, 0.0919698602929, 0.0919698602929]
     )
     assert theorems.winnow_mistakes(0.0, 1, 4) == near(11.090354889)
-    theorem = bound(certificate, "Winnow, u with `radius` ones", 1)
+    theorem = bound(certificate, "Winnow, u of 1 ones", 1)
     assert theorem.applies
     assert theorem.value == near(theorems.winnow_mistakes_sharp(0.0, 1, 4)) == near(11.090354889)
     u = np.array([0.0, 1.0, 0.0, 0.0])

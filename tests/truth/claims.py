@@ -247,8 +247,8 @@ class _Case:
                 if eta is not None or certificate.curvature == 0.0:
                     extra = self._regularizer(u, last if eta is None else eta)
                 true, distance = self.referee.exceeds(u, [floor], extra=extra)
-                what = f"{floor!r}, R={float(extra)!r}, eta={eta!r}"
-                tally.enter("regularised floor", true, distance, what, u)
+                what = f"{floor!r}, eta={eta!r}"
+                tally.enter("regularised floor", true, distance, what, extra, u)
 
     def _regularizer(self, u: Vector, eta: float) -> Any:
         """Return R(u) / eta, exactly for the squares, else rounded up."""

@@ -29,6 +29,7 @@ MARGIN = 1e-15 if np.finfo(np.longdouble).nmant > 60 else 1e-12
 
 _DIGITS = decimal.Context(prec=60, Emin=-(10**6), Emax=10**6)
 _ROUNDED = Fraction(1, 10**50)
+_SMALLEST = Fraction(1, 10**300)
 
 
 def hinge(excess: Any, zero: Any) -> Any:
@@ -148,6 +149,14 @@ def fractions(vector: Any) -> list[Fraction]:
     return [Fraction(float(value)) for value in vector]
 
 
+def _in_range(number: Any) -> float:
+    """Return a float, infinite where a fraction is beyond the largest of them."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 class Referee:
     """Knows a stream and judges statements about the losses of fixed predictors on it."""
 
@@ -228,17 +237,17 @@ class Referee:
 
         Claims are floats or fractions whose sum is meant exactly.
         """
-        numbers = [float(c) for c in claims]
+        numbers, extra_float = [_in_range(c) for c in claims], _in_range(extra)
         if any(math.isnan(c) for c in numbers):
             return False, -math.inf
-        if any(c == -math.inf for c in numbers) or float(extra) == math.inf:
+        if any(c == -math.inf for c in numbers) or extra_float == math.inf:
             return True, math.inf
         if any(c == math.inf for c in numbers):
             return False, -math.inf
         value, margin = self.approximate(u)
         claim = sum((np.longdouble(c) for c in numbers), start=np.longdouble(0))
         size = sum((abs(np.longdouble(c)) for c in numbers), start=np.longdouble(0))
-        extra_long = np.longdouble(float(extra))
+        extra_long = np.longdouble(extra_float)
         distance = factor * value + extra_long - claim
         margin = factor * margin + MARGIN * (size + abs(extra_long) + abs(factor * value))
         scale = max(abs(value), size, np.longdouble(1e-300))
@@ -246,4 +255,5 @@ class Referee:
             return True, float(distance / scale)
         _, high = self.exact(u)
         gap = Fraction(factor) * high + Fraction(extra) - sum(map(Fraction, claims), Fraction(0))
-        return gap >= 0, float(gap / Fraction(float(min(scale, np.longdouble(1e300)))))
+        relative = gap / Fraction(max(abs(high), *map(abs, map(Fraction, claims)), _SMALLEST))
+        return gap >= 0, float(max(min(relative, Fraction(10**9)), Fraction(-(10**9))))

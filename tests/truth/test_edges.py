@@ -106,6 +106,13 @@ def test_winnows_loss_near_zero_is_not_lost() -> None:
     assert proof.loss == 2e-20 and proof.regret([0.0]) >= 2e-20
 
 
+def test_a_loss_at_the_rim_of_the_tube_is_not_lost() -> None:
+    y, p = 0.03639814654603079, 0.1363981465460308
+    assert p - y == 0.1 and Fraction(p) - Fraction(y) > Fraction(0.1)
+    proof = nr.certify([[1.0]], [y], [p], losses.EpsilonInsensitive(0.1))
+    assert Fraction(proof.regret([y])) >= Fraction(p) - Fraction(y) - Fraction(0.1)
+
+
 @pytest.mark.parametrize("size", [1e-90, 1e-9, 1e9, 1e90])
 def test_powers_of_a_row_out_of_range(size: float) -> None:
     learner = nr.MirrorDescent(losses.Hinge(), mirrors.PNorm(40), rates.Adaptive(1.0))

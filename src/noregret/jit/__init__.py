@@ -6,6 +6,7 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 """
 
 from noregret.jit.directory import cache_directory, cache_events
-from noregret.jit.kernels import Kernel, axpy2, kernel
+from noregret.jit.kernels import Kernel, kernel
+from noregret.jit.vectors import axpy2, dot2
 
-__all__ = ["Kernel", "axpy2", "cache_directory", "cache_events", "kernel"]
+__all__ = ["Kernel", "axpy2", "cache_directory", "cache_events", "dot2", "kernel"]

@@ -35,10 +35,12 @@ class Combination:
             _require_kind("domain", self.domain, Domain, "noregret.domains")
         self._check_rate()
         self._check_domain()
-        if not self.lazy and isinstance(self.mirror, (mirrors.Ball, mirrors.SoftThreshold)):
+        if not self.lazy and isinstance(
+            self.mirror, (mirrors.Ball, mirrors.Box, mirrors.SoftThreshold)
+        ):
             raise ValueError(
                 f"{type(self.mirror).__name__} is a lazy map; with lazy=False use Euclidean() "
-                "and domain=domains.Ball(radius)"
+                "with a domain, such as domains.Ball(radius)"
             )
         if self.conservative and (self.loss.labels != "sign" or not self.loss.nonnegative):
             raise ValueError(
@@ -54,7 +56,7 @@ class Combination:
                 raise ValueError(f"{name} needs the map Euclidean() or SoftThreshold(l1)")
             if not self.lazy or self.domain is not None:
                 raise ValueError(f"{name} is a lazy rate and takes no domain")
-        if isinstance(self.rate, rates.StronglyConvex):
+        if self.rate.strong_convexity() > 0.0:
             if not plain or self.domain is not None or not self.lazy or self.conservative:
                 raise ValueError(
                     f"{name} belongs to losses that carry (sigma/2)||w||^2: use it with "
@@ -68,8 +70,12 @@ class Combination:
             return
         domain, mirror = type(self.domain).__name__, type(self.mirror).__name__
         if type(self.mirror) is mirrors.Euclidean:
-            if isinstance(self.domain, domains.ClippedSimplex):
-                raise ValueError("ClippedSimplex has an entropic projection; not with Euclidean()")
+            known = (domains.Ball, domains.Box, domains.Orthant, domains.Simplex)
+            if not isinstance(self.domain, known):
+                raise ValueError(
+                    f"{domain} has no projection in the stream learners; use Ball, Box, Orthant "
+                    "or Simplex, or noregret.oco"
+                )
             if self.lazy and isinstance(self.domain, domains.Simplex):
                 raise ValueError(
                     "lazy projection on the simplex is for dense games (noregret.oco); here use "

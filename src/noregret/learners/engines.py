@@ -64,16 +64,16 @@ class Engine:
 
     def run(
         self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
-    ) -> int:
-        """Play the rows; return how many were played (fewer only if a prediction overflowed)."""
+    ) -> tuple[int, Stop]:
+        """Play the rows; return how many, and OVERFLOW or UNSOUND if the next one could not be."""
         row = 0
         while row < len(y):
             row, stop = self.play(rows, y, weight, row, ledger, predictions)
-            if stop == Stop.OVERFLOW:
-                return row
+            if stop in (Stop.OVERFLOW, Stop.UNSOUND):
+                return row, Stop(stop)
             if stop != Stop.DONE:
                 self.answer(Stop(stop))
-        return row
+        return row, Stop.DONE
 
     def play(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
@@ -144,7 +144,7 @@ class Engine:
 class LinearEngine(Engine):
     """Lazy descent for the maps whose stored value is theta itself."""
 
-    columns = 2
+    columns = lazy.LINEAR_COLUMNS
     value_column = 0
     accumulator_column = 1
 
@@ -152,9 +152,12 @@ class LinearEngine(Engine):
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
     ) -> tuple[int, int]:
         """Call the linear pass."""
+        kind = type(self.mirror)
+        plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
         return lazy.linear_pass(  # type: ignore[no-any-return]
-            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values, y, weight,
-            row, self.state, self.slots, ledger, predictions, self.conservative,
+            self.loss, self.mirror, plain, self.rate, rows.indptr, rows.indices, rows.values,
+            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
+            predictions, self.conservative,
         )  # fmt: skip
 
     def resum(self) -> None:
@@ -169,7 +172,7 @@ class LinearEngine(Engine):
 class MappedEngine(Engine):
     """Lazy descent for every other map, with v = phi'(a) kept beside theta."""
 
-    columns = 4
+    columns = lazy.MAPPED_COLUMNS
     value_column = 1
     accumulator_column = 2
 
@@ -186,8 +189,9 @@ class MappedEngine(Engine):
     ) -> tuple[int, int]:
         """Call the mapped pass."""
         return lazy.mapped_pass(  # type: ignore[no-any-return]
-            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values, y, weight,
-            row, self.state, self.slots, ledger, predictions, self.conservative,
+            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values,
+            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
+            predictions, self.conservative,
         )  # fmt: skip
 
     def answer(self, stop: Stop) -> None:
@@ -214,6 +218,17 @@ class MappedEngine(Engine):
         self.slots[Slot.REFERENCE] = reference
         self._keep(float(sync.rebuild(self.mirror, self.state, inner, reference)))
 
+    def weights(self, ledger: Vector) -> Vector:
+        """Return the weights for the coming round, at the rate that it will be played with."""
+        wanted = self._rate(ledger)
+        if self.mirror.homogeneous() or not 0.0 < wanted < self.slots[Slot.INNER]:
+            return super().weights(ledger)
+        ahead = type(self)(self.loss, self.mirror, self.rate, self.conservative)
+        ahead.state, ahead.slots = self.state.copy(), self.slots.copy()
+        ahead.slots[Slot.WANTED] = wanted
+        ahead.answer(Stop.RATE)
+        return Engine.weights(ahead, ledger)
+
     def kappa(self, ledger: Vector) -> float:
         """Return the map's factor; the rate of an entropy is inside S already."""
         inner = self._rate(ledger) if self.mirror.homogeneous() else self.slots[Slot.INNER]
@@ -233,8 +248,9 @@ class CoordinateEngine(Engine):
     ) -> tuple[int, int]:
         """Call the per-coordinate pass."""
         return coordinate.coordinate_pass(  # type: ignore[no-any-return]
-            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values, y, weight,
-            row, self.state, self.slots, ledger, predictions, self.conservative,
+            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values,
+            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
+            predictions, self.conservative,
         )  # fmt: skip
 
     def weights(self, ledger: Vector) -> Vector:
@@ -294,7 +310,8 @@ class AgileEngine(Engine):
         """Call the agile pass."""
         return agile.agile_pass(  # type: ignore[no-any-return]
             self.loss, self.mirror, self.rate, self.domain, rows.indptr, rows.indices, rows.values,
-            y, weight, row, self.state, self.slots, ledger, predictions, self.conservative,
+            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
+            predictions, self.conservative,
         )  # fmt: skip
 
     def resum(self) -> None:
@@ -319,7 +336,7 @@ class AgileEngine(Engine):
 def choose_engine(
     loss: Loss, mirror: Mirror, rate: Rate, domain: Domain, is_lazy: bool, conservative: bool
 ) -> Engine:
-    """Return the engine of a combination that `compatible` has let through."""
+    """Return the engine of a combination that was checked."""
     if not is_lazy:
         return AgileEngine(loss, mirror, rate, conservative, domain)
     kind: Any = MappedEngine

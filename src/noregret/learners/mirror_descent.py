@@ -19,6 +19,7 @@ from noregret.ledger import SIZE, Entry, new_ledger
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
 from noregret.passes.checks import sound_rows
+from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows
 from noregret.rates import Rate
 
@@ -59,6 +60,7 @@ class MirrorDescent:
         data, or takes the width of the first input where the map needs to know it.
         `row_limit` promises ||x||_* <= row_limit; bounds that use it say when it was broken.
         """
+        domain = None if isinstance(domain, Everywhere) else domain
         self._parts = Combination(loss, mirror, rate, domain, bool(lazy), bool(conservative))
         self._fixed = dimension is not None
         self._growable = self._parts.growable()
@@ -113,22 +115,28 @@ class MirrorDescent:
         weights = as_weights(weight, len(rows))
         self._check_width(rows)
         predictions = np.empty(len(rows))
-        chunks = list(rows.chunks())
-        # One chunk is checked whole before anything moves; several are checked one by one
-        # while they are in the cache, with a copy of the learner to return to.
-        backup = self._arrays() if len(chunks) > 1 else None
+        # To leave the learner as it was, either keep a copy of it and check rows as they are
+        # learnt, or check all rows before anything moves: whichever is less to read.
+        engine = self._engine
+        copied = engine is None or engine.state.size <= rows.values.size
+        backup = self._arrays() if copied else None
+        if not copied:
+            rows = sound_rows(rows, 0)
         try:
-            for start, stop in chunks:
-                part = sound_rows(rows.part(start, stop), start)
-                self._open(max(rows.width, self.dimension))
-                self._play(part, labels[start:stop], weights[start:stop], predictions[start:stop])
+            self._open(max(rows.width, self.dimension))
+            for start, stop in rows.chunks():
+                part = slice(start, stop)
+                chunk = rows.part(start, stop)
+                self._play(chunk, start, labels[part], weights[part], predictions[part])
         except ValueError:
             if backup is not None:
                 self._restore(backup)
             raise
         return predictions
 
-    def _play(self, rows: Rows, y: Vector, weight: Vector, predictions: Vector) -> None:
+    def _play(
+        self, rows: Rows, offset: int, y: Vector, weight: Vector, predictions: Vector
+    ) -> None:
         engine = self._engine
         assert engine is not None
         self._weights = None
@@ -140,15 +148,19 @@ class MirrorDescent:
                 coming = self.rounds + 1
                 stop = min(stop, start + (1 << coming.bit_length()) - coming)
             part = slice(start, stop)
-            played = engine.run(
+            played, reason = engine.run(
                 rows.part(start, stop), y[part], weight[part], self._ledger, predictions[part]
             )
-            if played < stop - start:
+            start += played
+            if reason == Stop.UNSOUND:
+                rest = sound_rows(rows.part(start, len(y)), offset + start)
+                self._play(rest, offset + start, y[start:], weight[start:], predictions[start:])
+                return
+            if reason == Stop.OVERFLOW:
                 raise OverflowError(
                     f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; "
                     "use a smaller rate, a map with a radius, or scale the features"
                 )
-            start = stop
             if engine.rate.restarts() and (self.rounds + 1) & self.rounds == 0:
                 self._restart(engine)
 
@@ -162,7 +174,10 @@ class MirrorDescent:
         """Return <w, x> for each row with the weights of the coming round."""
         rows = as_rows(X)
         if self._engine is None:
-            return np.zeros(len(rows))
+            if self._growable:
+                return np.zeros(len(rows))
+            first = MirrorDescent(**vars(self._parts), dimension=rows.width)
+            return first.predict(X)
         if rows.width != self.dimension and (self._fixed or not self._growable or rows.dense):
             raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
         rows = sound_rows(rows, 0)
@@ -172,7 +187,10 @@ class MirrorDescent:
 
     @property
     def weights(self) -> Vector:
-        """The weights for the coming round."""
+        """The weights for the coming round, as far as they do not depend on its row.
+
+        `Adaptive` and `PerCoordinate` rates may fall further once the row is known.
+        """
         return self._current_weights().copy()
 
     def _current_weights(self) -> Vector:
@@ -279,7 +297,9 @@ class MirrorDescent:
 
     def _check_width(self, rows: Rows) -> None:
         known = self.dimension
-        if known == 0 or rows.width == known:
+        if self._engine is None and rows.width == 0 and not self._growable:
+            raise ValueError("X has no columns, and this map must know its features in advance")
+        if self._engine is None or rows.width == known:
             return
         if self._fixed or not self._growable or rows.dense:
             raise ValueError(f"X has {rows.width} columns, the learner knows {known}")

@@ -23,6 +23,7 @@ from noregret.losses import Regression
 from noregret.oco.book import Monitors
 from noregret.oco.losses import vector
 from noregret.oco.setting import Setting
+from noregret.rounding import down, up
 
 Vector = npt.NDArray[np.float64]
 
@@ -70,6 +71,9 @@ class GameCertificate(Certificate):
     @property
     def assumption(self) -> str:
         """What is taken on trust."""
+        sigma = self.rate.strong_convexity()
+        if sigma > 0.0:
+            return f"the losses are taken at their word to be {sigma:g}-strongly convex"
         return "the losses are taken at their word to be convex"
 
     def floor(self, radius: float | None = None, norm: float | None = None) -> float:
@@ -205,9 +209,9 @@ class GameCertificate(Certificate):
         lines = [
             f"Certificate after {self.rounds:,} rounds of a convex game",
             f"  {'loss of the game':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
-            f"  {'certified floor':<26}{floor:>14.6g}  {floor / rounds:.6g} a round",
+            f"  {'certified floor':<26}{down(floor):>14}  {down(floor / rounds)} a round",
             f"    {self.describe(chosen)} lost at least that much",
-            f"  {'proved regret':<26}{regret:>14.6g}  {regret / rounds:.6g} a round, at most",
+            f"  {'proved regret':<26}{up(regret):>14}  {up(regret / rounds)} a round, at most",
         ]
         lines += [f"  {bound}" for bound in self.bounds_for(chosen)]
         return "\n".join([*lines, f"  assumption: {self.assumption}"])

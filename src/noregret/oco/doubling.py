@@ -92,12 +92,10 @@ class DoublingTrick:
             return
         fresh = self._make(1 << (len(self._past) + 1))
         ours, other = epoch.certificate(), fresh.certificate()
-        if (ours.mirror, ours.domain, len(ours.gradient)) != (
-            other.mirror,
-            other.domain,
-            len(other.gradient),
-        ):
-            raise ValueError("make_game must return the same dimension, map and domain every time")
+        if _kind(ours) != _kind(other):
+            raise ValueError(
+                "make_game must return the same dimension, map, domain and kind of losses each time"
+            )
         points = epoch.rounds * epoch.average
         self._points = points if self._points is None else self._points + points
         self._past.append(ours)
@@ -173,3 +171,9 @@ def summed_bounds(
             f"{SURVEY}, section 2.3.1, for the promised alpha",
             theorems.doubling_regret(alpha, comparators.certificate.rounds),
         )
+
+
+def _kind(certificate: GameCertificate) -> tuple[object, ...]:
+    """Return what the epochs of one game must have in common."""
+    nonnegative = certificate.loss_function.nonnegative
+    return certificate.mirror, certificate.domain, len(certificate.gradient), nonnegative

@@ -127,8 +127,14 @@ class Game:
         """
         function: ConvexFunction = as_loss(loss)
         value = number("value", function.value(self.play()))
-        curvature = getattr(function, "curvature", 0.0)
-        self.suffer(value, function.subgradient(self.play()), curvature)
+        curvature = getattr(function, "curvature", None)
+        sigma = self.rate.strong_convexity()
+        if curvature is not None and curvature < sigma:
+            raise ValueError(
+                f"the loss has curvature {curvature:g}, but StronglyConvex(sigma={sigma:g}) relies "
+                "on at least sigma"
+            )
+        self.suffer(value, function.subgradient(self.play()), curvature or 0.0)
         return value
 
     def suffer(self, value: float, subgradient: npt.ArrayLike, curvature: float = 0.0) -> None:

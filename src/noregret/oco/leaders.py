@@ -172,7 +172,7 @@ class Leader:
         if self.nonnegative and value < 0.0:
             raise ValueError(f"value must be >= 0 with nonnegative=True, got {value}")
         z = vector("subgradient", function.subgradient(w), self.dimension)
-        curvature = number("curvature", getattr(function, "curvature", 0.0))
+        curvature = number("curvature", getattr(function, "curvature", None) or 0.0)
         norm = geometry.norm_upper(z, geometry.dual_exponent(self._setting.mirror))
         check_sizes(value, z, w, norm)
         past = self._past.copy()

@@ -80,7 +80,8 @@ class FromFunctions:
 
     value: Callable[[Vector], float]
     subgradient: Callable[[Vector], npt.ArrayLike]
-    curvature: float = 0.0
+    #: A sigma for which f - (sigma/2)||w||^2 is convex too; None if nothing is said about it.
+    curvature: float | None = None
 
 
 def as_loss(item: Any) -> ConvexFunction:

@@ -13,16 +13,19 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.lazy import extend_prefix, keep_sum, leap_limit, next_rate
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
+    enter_round,
     observe_features,
-    play_round,
     playable,
     row_norm,
+    step_slope,
 )
 from noregret.passes.rows import read_mapped_row, settled_leap
 from noregret.passes.slots import Slot, Stop
+from noregret.rates import UNBOUNDED
 
 COLUMNS = 4
 
@@ -35,6 +38,7 @@ _DONE = int(Stop.DONE)
 _RESUM = int(Stop.RESUM)
 _SETTLE = int(Stop.SETTLE)
 _OVERFLOW = int(Stop.OVERFLOW)
+_UNSOUND = int(Stop.UNSOUND)
 
 _THETA = np.uint64(0)
 _VALUE = np.uint64(1)
@@ -45,7 +49,7 @@ _GRADIENT = np.uint64(3)
 SMALLEST_FACTOR = 1e-60
 
 
-@kernel
+@kernel(inline=True)
 def _move(mirror, domain, state, i, x, slope, step, reference, prefix, limit):  # type: ignore[no-untyped-def]
     theta = state[i, _THETA]
     v = state[i, _VALUE]
@@ -66,7 +70,7 @@ def _move(mirror, domain, state, i, x, slope, step, reference, prefix, limit):  
     return moved, leap if leap > 0.0 else change
 
 
-@kernel
+@kernel(inline=True)
 def _add_row(  # type: ignore[no-untyped-def]
     mirror, domain, state, slope, step, reference, prefix, limit, indptr, indices, values, t
 ):
@@ -94,8 +98,10 @@ def _add_row(  # type: ignore[no-untyped-def]
 
 @kernel
 def simplex_shift(theta, scale):  # type: ignore[no-untyped-def]
-    """Return tau with sum_i max(theta_i - tau, 0) = scale."""
-    order = np.sort(theta)[::-1]
+    """Return m = max theta and tau with sum_i max((theta_i - m) - tau, 0) = scale."""
+    # Measured from the largest, so that a small scale is not lost beside a large theta.
+    largest = np.max(theta)
+    order = np.sort(theta - largest)[::-1]
     total = 0.0
     tau = 0.0
     for k in range(order.shape[0]):
@@ -104,14 +110,14 @@ def simplex_shift(theta, scale):  # type: ignore[no-untyped-def]
         if order[k] <= candidate:
             break
         tau = candidate
-    return tau
+    return largest, tau
 
 
 @kernel
 def _project_on_simplex(state, scale, prefix):  # type: ignore[no-untyped-def]
-    tau = simplex_shift(state[:, 0], scale)
+    largest, tau = simplex_shift(state[:, 0], scale)
     for i in range(np.uint64(state.shape[0])):
-        w = max(state[i, _THETA] - tau, 0.0)
+        w = max((state[i, _THETA] - largest) - tau, 0.0)
         state[i, _ACCUMULATOR] += prefix * (w - state[i, _VALUE])
         state[i, _THETA] = w
         state[i, _VALUE] = w
@@ -126,6 +132,8 @@ def agile_pass(  # type: ignore[no-untyped-def]
     indptr,
     indices,
     values,
+    width,
+    trusted,
     y,
     weight,
     first,
@@ -136,20 +144,36 @@ def agile_pass(  # type: ignore[no-untyped-def]
     conservative,
 ):
     """Run the agile pass; return (next row, why it stopped)."""
+    assert state.shape[1] == COLUMNS
+    sound = np.uint64(trusted)
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        if t >= sound:
+            sound = indices_sound_until(indptr, indices, values, width, t)
+            if sound == t:
+                return np.int64(t), _UNSOUND
+        # Read once: the compiler must assume that what is written below may change them.
+        label, mass = y[t], weight[t]
         raw, total, reach, local, low, high = read_mapped_row(
             mirror, state, indptr, indices, values, t
         )
+        if t >= trusted and not reach <= LARGEST_FEATURE:
+            return np.int64(t), _UNSOUND
         norm = row_norm(mirror, total, reach)
-        if not weight[t] * norm < LARGEST_GRADIENT:
+        if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = next_rate(loss, rate, ledger, norm, weight[t])
+        eta = next_rate(loss, rate, ledger, norm, mass)
+        if not eta < UNBOUNDED:
+            # Nothing was seen and this row is zero, or too small to be squared.
+            eta = 0.0
         kappa = slots[_FACTOR] * mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
         p = kappa * raw
-        if not playable(loss, y[t], weight[t], p, norm):
+        steepness = loss.slope(label, p)
+        if not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
-        slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
+        slope = step_slope(loss, label, mass, p, steepness, conservative)
+        value = loss.value(label, p)
+        enter_round(loss, ledger, label, mass, p, value, steepness, reach, norm, eta, conservative)
         observe_features(ledger, slope, eta, kappa * local, low, high)
         settle = extend_prefix(slots, kappa)
         stop = _DONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rounds import play_round, playable, row_norm
+from noregret.passes.rounds import enter_round, playable, row_norm
 
 
 @kernel
@@ -14,8 +14,8 @@ def certify_pass(  # type: ignore[no-untyped-def]
 ):
     """Enter one round for each prediction and add its gradient; return the rows entered."""
     for t in range(np.uint64(y.shape[0])):
-        if not playable(loss, y[t], weight[t], predictions[t], 0.0):
-            return np.int64(t)
+        p = predictions[t]
+        steepness = loss.slope(y[t], p)
         total = 0.0
         reach = 0.0
         if values.ndim == 2:
@@ -29,7 +29,11 @@ def certify_pass(  # type: ignore[no-untyped-def]
                 total = mirror.norm_term(total, x)
                 reach += abs(x)
         norm = row_norm(mirror, total, reach)
-        slope = play_round(loss, ledger, y[t], weight[t], predictions[t], reach, norm, 1.0, False)
+        if not playable(loss, y[t], weight[t], p, steepness, norm):
+            return np.int64(t)
+        value = loss.value(y[t], p)
+        enter_round(loss, ledger, y[t], weight[t], p, value, steepness, reach, norm, 1.0, False)
+        slope = weight[t] * steepness
         if values.ndim == 2:
             for j in range(np.uint64(values.shape[1])):
                 gradient[j] += slope * np.float64(values[t, j])

@@ -1,9 +1,109 @@
-"""The gate before every pass: rows that could not be learnt are refused in one line."""
+"""The gate before every row: what could not be learnt is refused in one line.
+
+Rows are checked in groups, just before a pass reads them: the next group comes from memory
+while the last one is being learnt, and its indices are compared across row boundaries in one
+loop that fills vector registers. Checking everything beforehand would read the memory twice.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from noregret.examples import Rows, canonical
-from noregret.passes.rows import INDEX_OUT_OF_RANGE, LARGEST_FEATURE, NOT_CANONICAL, check_rows
+from noregret.jit import kernel
+
+#: Features beyond this size could not be squared and summed without overflow.
+LARGEST_FEATURE = 1e100
+
+#: Rows that are checked together.
+GROUP = np.uint64(32)
+
+SOUND, INDEX_OUT_OF_RANGE, NOT_FINITE, NOT_CANONICAL = 0, 1, 2, 3
+
+_1 = np.uint64(1)
+
+
+@kernel(inline=True)
+def _descents(indices, begin, end):  # type: ignore[no-untyped-def]
+    # As narrow as the indices, so that a register holds as many counts as it holds indices.
+    count = np.uint32(0)
+    for k in range(begin + _1, end):
+        count = np.uint32(count + np.uint32(indices[k] <= indices[k - _1]))
+    return count
+
+
+@kernel
+def indices_sound_until(indptr, indices, values, dimension, first):  # type: ignore[no-untyped-def]
+    """Return the row after the group that begins at `first`, or `first` if it has a fault.
+
+    Indices must be strictly increasing within a row and below `dimension`.
+    """
+    if values.ndim == 2:
+        return np.uint64(values.shape[0])
+    else:
+        last = min(first + GROUP, np.uint64(indptr.shape[0]) - _1)
+        start = indptr[first]
+        bound = np.uint64(dimension)
+        falls = np.uint64(_descents(indices, start, indptr[last]))
+        allowed = np.uint64(0)
+        begin = start
+        for t in range(first, last):
+            end = indptr[t + _1]
+            if end > begin:
+                if indices[end - _1] >= bound:
+                    return first
+                # From one row to the next the index may fall.
+                if begin > start:
+                    allowed += np.uint64(indices[begin] <= indices[begin - _1])
+            begin = end
+        return last if falls == allowed else first
+
+
+@kernel(fast=True, inline=True)
+def _finite(values, begin, end):  # type: ignore[no-untyped-def]
+    total = 0.0
+    largest = 0.0
+    for k in range(begin, end):
+        size = abs(np.float64(values[k]))
+        total += size
+        largest = max(largest, size)
+    # NaN and infinity survive in the sum whatever the order of addition.
+    return total < np.inf and largest <= LARGEST_FEATURE
+
+
+@kernel(inline=True)
+def _fault(indptr, indices, values, dimension, t):  # type: ignore[no-untyped-def]
+    begin, end = indptr[t], indptr[t + _1]
+    if _descents(indices, begin, end) > 0:
+        return NOT_CANONICAL
+    if end > begin and indices[end - _1] >= dimension:
+        return INDEX_OUT_OF_RANGE
+    return SOUND if _finite(values, begin, end) else NOT_FINITE
+
+
+@kernel
+def check_rows(indptr, indices, values, dimension):  # type: ignore[no-untyped-def]
+    """Return (row, fault) of the first row that may not be learnt, or (n, SOUND)."""
+    if values.ndim == 2:
+        for t in range(values.shape[0]):
+            row = values[t]
+            if not _finite(row, np.uint64(0), np.uint64(row.shape[0])):
+                return t, NOT_FINITE
+        return values.shape[0], SOUND
+    else:
+        count = np.uint64(indptr.shape[0]) - _1
+        first = np.uint64(0)
+        while first < count:
+            last = indices_sound_until(indptr, indices, values, dimension, first)
+            if last == first or not _finite(values, indptr[first], indptr[last]):
+                for t in range(first, min(first + GROUP, count)):
+                    fault = _fault(indptr, indices, values, dimension, t)
+                    if fault != SOUND:
+                        return np.int64(t), fault
+            first = min(first + GROUP, count)
+        return np.int64(count), SOUND
 
 
 def sound_rows(rows: Rows, offset: int) -> Rows:
@@ -13,7 +113,7 @@ def sound_rows(rows: Rows, offset: int) -> Rows:
         rows = canonical(rows)
         row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
     if not fault:
-        return rows
+        return replace(rows, trusted=len(rows))
     if fault == INDEX_OUT_OF_RANGE:
         problem = f"a column index is outside 0 ... {rows.width - 1}"
     else:

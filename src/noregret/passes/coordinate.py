@@ -12,7 +12,8 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
-from noregret.passes.rounds import play_round, playable
+from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
+from noregret.passes.rounds import enter_round, playable, row_norm, step_slope
 from noregret.passes.slots import Slot, Stop
 
 COLUMNS = 6
@@ -21,6 +22,7 @@ _ROUNDS = int(Entry.ROUNDS)
 _PREFIX = int(Slot.PREFIX)
 _DONE = int(Stop.DONE)
 _OVERFLOW = int(Stop.OVERFLOW)
+_UNSOUND = int(Stop.UNSOUND)
 
 _THETA = np.uint64(0)
 _FACTOR = np.uint64(1)
@@ -30,7 +32,7 @@ _REACH = np.uint64(4)
 _SIZE = np.uint64(5)
 
 
-@kernel
+@kernel(inline=True)
 def _grow(rate, state, i, x, weight, steepest, prefix):  # type: ignore[no-untyped-def]
     """Let the largest |x_i| include the coming row, before it is predicted."""
     if weight * abs(x) > state[i, _REACH] or abs(x) > state[i, _SIZE]:
@@ -43,7 +45,7 @@ def _grow(rate, state, i, x, weight, steepest, prefix):  # type: ignore[no-untyp
         state[i, _SIZE] = size
 
 
-@kernel(fast=True)
+@kernel(fast=True, inline=True)
 def _read(rate, mirror, state, weight, steepest, prefix, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
     raw = 0.0
     total = 0.0
@@ -66,7 +68,7 @@ def _read(rate, mirror, state, weight, steepest, prefix, threshold, indptr, indi
     return raw, total, reach
 
 
-@kernel
+@kernel(inline=True)
 def _move(rate, state, i, x, slope, steepest, prefix):  # type: ignore[no-untyped-def]
     z = slope * x
     theta = state[i, _THETA]
@@ -88,6 +90,8 @@ def coordinate_pass(  # type: ignore[no-untyped-def]
     indptr,
     indices,
     values,
+    width,
+    trusted,
     y,
     weight,
     first,
@@ -101,13 +105,21 @@ def coordinate_pass(  # type: ignore[no-untyped-def]
     steepest = loss.lipschitz()
     if not steepest < np.inf:
         steepest = 1.0
+    assert state.shape[1] == COLUMNS
+    sound = np.uint64(trusted)
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        if t >= sound:
+            sound = indices_sound_until(indptr, indices, values, width, t)
+            if sound == t:
+                return np.int64(t), _UNSOUND
+        # Read once: the compiler must assume that what is written below may change them.
+        label, mass = y[t], weight[t]
         threshold = mirror.threshold(ledger[_ROUNDS])
         raw, total, reach = _read(
             rate,
             mirror,
             state,
-            weight[t],
+            mass,
             steepest,
             slots[_PREFIX],
             threshold,
@@ -116,11 +128,17 @@ def coordinate_pass(  # type: ignore[no-untyped-def]
             values,
             t,
         )
-        if not playable(loss, y[t], weight[t], raw, np.sqrt(total)):
+        if t >= trusted and not reach <= LARGEST_FEATURE:
+            return np.int64(t), _UNSOUND
+        norm = row_norm(mirror, total, reach)
+        steepness = loss.slope(label, raw)
+        if not playable(loss, label, mass, raw, steepness, norm):
             return np.int64(t), _OVERFLOW
         predictions[t] = raw
-        slope = play_round(
-            loss, ledger, y[t], weight[t], raw, reach, np.sqrt(total), rate.scale, conservative
+        slope = step_slope(loss, label, mass, raw, steepness, conservative)
+        value = loss.value(label, raw)
+        enter_round(
+            loss, ledger, label, mass, raw, value, steepness, reach, norm, rate.scale, conservative
         )
         slots[_PREFIX] += 1.0
         if slope != 0.0:

@@ -15,12 +15,14 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
+from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
+    enter_round,
     observe_features,
-    play_round,
     playable,
     row_norm,
+    step_slope,
 )
 from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_row
 from noregret.passes.slots import KAPPA_DRIFT, LEAP, SHRUNK, UPDATES_BETWEEN_SUMS, Slot, Stop
@@ -52,9 +54,13 @@ _RESUM = int(Stop.RESUM)
 _RATE = int(Stop.RATE)
 _SETTLE = int(Stop.SETTLE)
 _OVERFLOW = int(Stop.OVERFLOW)
+_UNSOUND = int(Stop.UNSOUND)
+
+LINEAR_COLUMNS = 2
+MAPPED_COLUMNS = 4
 
 
-@kernel
+@kernel(inline=True)
 def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
     """Return eta for a row of that dual norm, before its label is known."""
     steepest = loss.lipschitz()
@@ -66,7 +72,7 @@ def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
     return rate.at(ledger[_ROUNDS], ledger[_SQUARES], largest)
 
 
-@kernel
+@kernel(inline=True)
 def keep_sum(slots, total):  # type: ignore[no-untyped-def]
     """Store S and tell whether it must be summed afresh."""
     slots[_SUM] = total
@@ -77,13 +83,13 @@ def keep_sum(slots, total):  # type: ignore[no-untyped-def]
     return total < SHRUNK * slots[_PEAK] or slots[_UPDATES] >= UPDATES_BETWEEN_SUMS
 
 
-@kernel
+@kernel(inline=True)
 def leap_limit(mirror, slots):  # type: ignore[no-untyped-def]
     """Return the phi beyond which one coordinate leaps too far for the averages."""
     return LEAP * slots[_SUM] if slots[_SUM] > 0.0 and not mirror.separable() else np.inf
 
 
-@kernel
+@kernel(inline=True)
 def extend_prefix(slots, kappa):  # type: ignore[no-untyped-def]
     """Add kappa_t to the prefix sum and tell whether the averages must be settled."""
     slots[_PREFIX] += kappa
@@ -94,13 +100,14 @@ def extend_prefix(slots, kappa):  # type: ignore[no-untyped-def]
     return not base < kappa * KAPPA_DRIFT or not kappa < base * KAPPA_DRIFT
 
 
-@kernel
+@kernel(inline=True)
 def _add_regularizer(slots, ledger, sigma, kappa, slope, p, total):  # type: ignore[no-untyped-def]
     """Enter the part (sigma/2)||w||^2 of a round, and the gradient it adds to z."""
-    half_square = kappa * kappa * slots[_SUM]
+    # In this order, since kappa^2 may overflow where the product does not.
+    half_square = kappa * (kappa * slots[_SUM])
     ledger[_REGULARIZER] += sigma * half_square
     own = (ledger[_ROUNDS] + 16.0) * EPSILON * slots[_SUM]
-    ledger[_REGULARIZER_SLACK] += sigma * kappa * kappa * (slots[_SUM_ERROR] + own)
+    ledger[_REGULARIZER_SLACK] += sigma * (kappa * (kappa * (slots[_SUM_ERROR] + own)))
     # The sum itself is rounded once a round.
     ledger[_REGULARIZER_SLACK] += EPSILON * ledger[_REGULARIZER]
     square = slope * slope * total + sigma * (2.0 * slope * p + 2.0 * sigma * half_square)
@@ -112,10 +119,13 @@ def _add_regularizer(slots, ledger, sigma, kappa, slope, p, total):  # type: ign
 def linear_pass(  # type: ignore[no-untyped-def]
     loss,
     mirror,
+    plain,
     rate,
     indptr,
     indices,
     values,
+    width,
+    trusted,
     y,
     weight,
     first,
@@ -126,38 +136,53 @@ def linear_pass(  # type: ignore[no-untyped-def]
     conservative,
 ):
     """Run the lazy pass for a map with phi'(a) = a; return (next row, why it stopped)."""
+    # Said aloud, the width of a record is a constant that addresses are made of.
+    assert state.shape[1] == LINEAR_COLUMNS
     sigma = rate.strong_convexity()
     needs_sum = sigma > 0.0 or not mirror.separable()
+    sound = np.uint64(trusted)
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        if t >= sound:
+            sound = indices_sound_until(indptr, indices, values, width, t)
+            if sound == t:
+                return np.int64(t), _UNSOUND
+        # Read once: the compiler must assume that what is written below may change them.
+        label, mass = y[t], weight[t]
         threshold = mirror.threshold(ledger[_ROUNDS])
-        raw, total, reach = read_row(mirror, state, threshold, indptr, indices, values, t)
+        raw, total, reach = read_row(mirror, plain, state, threshold, indptr, indices, values, t)
+        if t >= trusted and not reach <= LARGEST_FEATURE:
+            return np.int64(t), _UNSOUND
         norm = row_norm(mirror, total, reach)
-        if not weight[t] * norm < LARGEST_GRADIENT:
+        if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = next_rate(loss, rate, ledger, norm, weight[t])
+        eta = next_rate(loss, rate, ledger, norm, mass)
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = mirror.kappa(slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
         p = kappa * raw
-        if not playable(loss, y[t], weight[t], p, norm):
+        steepness = loss.slope(label, p)
+        if not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
-        slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
-        if sigma > 0.0:
-            _add_regularizer(slots, ledger, sigma, kappa, slope, p, total)
+        slope = step_slope(loss, label, mass, p, steepness, conservative)
         settle = extend_prefix(slots, kappa)
-        stop = _DONE
+        # The step comes first: the ledger is brought up to date while it is under way.
         if slope != 0.0:
             add_row(state, -slope, slots[_PREFIX], indptr, indices, values, t)
-            if needs_sum:
-                change = slope * (0.5 * slope * total - raw)
-                if keep_sum(slots, slots[_SUM] + change):
-                    stop = _RESUM
-                # The two terms of the change are at most 4 and 4 peaks, their dot products
-                # wrong by one rounding a feature.
-                features = values.shape[1] if values.ndim == 2 else state.shape[0]
-                if values.ndim == 1:
-                    features = min(features, np.int64(indptr[t + np.uint64(1)] - indptr[t]))
-                slots[_SUM_ERROR] += (features + 16.0) * 8.0 * EPSILON * slots[_PEAK]
+        value = loss.value(label, p)
+        enter_round(loss, ledger, label, mass, p, value, steepness, reach, norm, eta, conservative)
+        if sigma > 0.0:
+            _add_regularizer(slots, ledger, sigma, kappa, slope, p, total)
+        stop = _DONE
+        if needs_sum and slope != 0.0:
+            change = slope * (0.5 * slope * total - raw)
+            if keep_sum(slots, slots[_SUM] + change):
+                stop = _RESUM
+            # The two terms of the change are at most 4 and 4 peaks, their dot products
+            # wrong by one rounding a feature.
+            features = values.shape[1] if values.ndim == 2 else state.shape[0]
+            if values.ndim == 1:
+                features = min(features, np.int64(indptr[t + np.uint64(1)] - indptr[t]))
+            slots[_SUM_ERROR] += (features + 16.0) * 8.0 * EPSILON * slots[_PEAK]
         if stop != _DONE or settle:
             return np.int64(t) + 1, stop if stop != _DONE else _SETTLE
     return y.shape[0], _DONE
@@ -171,6 +196,8 @@ def mapped_pass(  # type: ignore[no-untyped-def]
     indptr,
     indices,
     values,
+    width,
+    trusted,
     y,
     weight,
     first,
@@ -181,15 +208,25 @@ def mapped_pass(  # type: ignore[no-untyped-def]
     conservative,
 ):
     """Run the lazy pass for any other map; return (next row, why it stopped)."""
+    assert state.shape[1] == MAPPED_COLUMNS
     homogeneous = mirror.homogeneous()
+    sound = np.uint64(trusted)
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        if t >= sound:
+            sound = indices_sound_until(indptr, indices, values, width, t)
+            if sound == t:
+                return np.int64(t), _UNSOUND
+        # Read once: the compiler must assume that what is written below may change them.
+        label, mass = y[t], weight[t]
         raw, total, reach, local, low, high = read_mapped_row(
             mirror, state, indptr, indices, values, t
         )
+        if t >= trusted and not reach <= LARGEST_FEATURE:
+            return np.int64(t), _UNSOUND
         norm = row_norm(mirror, total, reach)
-        if not weight[t] * norm < LARGEST_GRADIENT:
+        if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = next_rate(loss, rate, ledger, norm, weight[t])
+        eta = next_rate(loss, rate, ledger, norm, mass)
         if not homogeneous:
             if eta < slots[_INNER]:
                 slots[_WANTED] = eta
@@ -198,10 +235,13 @@ def mapped_pass(  # type: ignore[no-untyped-def]
         known = eta < UNBOUNDED or not homogeneous
         kappa = mirror.kappa(slots[_SUM], slots[_REFERENCE], eta) if known else 0.0
         p = kappa * raw
-        if not playable(loss, y[t], weight[t], p, norm):
+        steepness = loss.slope(label, p)
+        if not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
-        slope = play_round(loss, ledger, y[t], weight[t], p, reach, norm, eta, conservative)
+        slope = step_slope(loss, label, mass, p, steepness, conservative)
+        value = loss.value(label, p)
+        enter_round(loss, ledger, label, mass, p, value, steepness, reach, norm, eta, conservative)
         observe_features(ledger, slope, eta, kappa * local, low, high)
         settle = extend_prefix(slots, kappa)
         stop = _DONE

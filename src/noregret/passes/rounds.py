@@ -22,6 +22,8 @@ _LOCAL_SQUARES = int(Entry.LOCAL_SQUARES)
 _LOWEST_FEATURE = int(Entry.LOWEST_FEATURE)
 _HIGHEST_FEATURE = int(Entry.HIGHEST_FEATURE)
 _WIDEST_ROW = int(Entry.WIDEST_ROW)
+_FEATURE_BROKEN = int(Entry.FEATURE_BROKEN)
+_STEP_BROKEN = int(Entry.STEP_BROKEN)
 _LOWEST_STEP = int(Entry.LOWEST_STEP)
 _FIRST_ETA = int(Entry.FIRST_ETA)
 _LAST_ETA = int(Entry.LAST_ETA)
@@ -35,12 +37,15 @@ LARGEST_PREDICTION = 1e150
 LARGEST_LOSS = 1e290
 LARGEST_GRADIENT = 1e145
 
+#: Rows scaled to a promised norm may miss it by a few roundings.
+LIMIT_TOLERANCE = 1.0 + 1e-12
+
 #: Outside these the powers that make up a row's norm may have over- or underflowed.
 SMALLEST_POWERS = 1e-250
 LARGEST_POWERS = 1e300
 
 
-@kernel
+@kernel(inline=True)
 def add_compensated(ledger, place, term):  # type: ignore[no-untyped-def]
     """Add a term to the sum at `place`, its rounding error to the next place."""
     total = ledger[place]
@@ -50,44 +55,68 @@ def add_compensated(ledger, place, term):  # type: ignore[no-untyped-def]
     ledger[place] = new
 
 
-@kernel
+@kernel(inline=True)
 def row_norm(mirror, total, reach):  # type: ignore[no-untyped-def]
     """Return the dual norm of a row, or ||x||_1, never smaller, where that is out of range."""
     return mirror.norm(total) if SMALLEST_POWERS < total < LARGEST_POWERS else reach
 
 
-@kernel
-def playable(loss, y, weight, p, norm):  # type: ignore[no-untyped-def]
-    """Tell whether a prediction, its loss and its squared gradient can be entered in a sum."""
-    if not (abs(p) < LARGEST_PREDICTION and weight * loss.value(y, p) < LARGEST_LOSS):
+@kernel(inline=True)
+def playable(loss, y, weight, p, slope, norm):  # type: ignore[no-untyped-def]
+    """Tell whether a prediction, its loss and its squared gradient can be entered in a sum.
+
+    By convexity f(p) <= f(0) + slope p, so that a loss above 0 may be computed later.
+    """
+    if not (
+        abs(p) < LARGEST_PREDICTION
+        and weight * abs(slope * p) < LARGEST_LOSS
+        and weight * abs(slope) * norm < LARGEST_GRADIENT
+    ):
         return False
-    return weight * abs(loss.slope(y, p)) * norm < LARGEST_GRADIENT
+    if not loss.nonnegative:
+        return abs(weight * loss.value(y, p)) < LARGEST_LOSS
+    return abs(y) <= 1.0 or weight * loss.value(y, 0.0) < LARGEST_LOSS
 
 
-@kernel
-def play_round(loss, ledger, y, weight, p, reach, norm, eta, conservative):  # type: ignore[no-untyped-def]
-    """Suffer the loss at p and enter it in the ledger; return the weighted slope to step by.
+@kernel(inline=True)
+def step_slope(loss, y, weight, p, slope, conservative):  # type: ignore[no-untyped-def]
+    """Return the weighted slope to step by: 0 where a conservative learner stays."""
+    return 0.0 if conservative and not loss.mistake(y, p) else weight * slope
 
-    A conservative learner counts the supporting line of a round only where it updates; the
+
+@kernel(inline=True)
+def enter_round(  # type: ignore[no-untyped-def]
+    loss, ledger, y, weight, p, value, slope, reach, norm, eta, conservative
+):
+    """Enter the loss suffered at p in the ledger.
+
+    `value` and `slope` are those of the loss at p, without the example's weight. A
+    conservative learner counts the supporting line of a round only where it updates; the
     other rounds enter with the line 0, which is below every non-negative loss.
     """
-    value = weight * loss.value(y, p)
-    slope = weight * loss.slope(y, p)
     mistake = loss.mistake(y, p)
-    ledger[_ROUNDS] += 1.0
+    suffered = weight * value
+    rounds = ledger[_ROUNDS] + 1.0
+    ledger[_ROUNDS] = rounds
     ledger[_MISTAKES] += 1.0 if mistake else 0.0
-    add_compensated(ledger, _LOSS, value)
+    add_compensated(ledger, _LOSS, suffered)
+    ledger[_MAGNITUDE] += abs(suffered)
     ledger[_LARGEST_ROW] = max(ledger[_LARGEST_ROW], norm)
-    if norm > ledger[_ROW_LIMIT] and ledger[_LIMIT_BROKEN] == 0.0:
-        ledger[_LIMIT_BROKEN] = ledger[_ROUNDS]
-    if ledger[_ROUNDS] == 1.0:
+    if norm > ledger[_ROW_LIMIT] * LIMIT_TOLERANCE and ledger[_LIMIT_BROKEN] == 0.0:
+        ledger[_LIMIT_BROKEN] = rounds
+    if ledger[_FIRST_ETA] == 0.0:
         ledger[_FIRST_ETA] = eta
     ledger[_LAST_ETA] = eta
-    ledger[_MAGNITUDE] += abs(value)
-    if conservative and not mistake:
-        return 0.0
-    intercept = weight * loss.intercept(y, p, loss.value(y, p), loss.slope(y, p))
-    size = abs(slope)
+    if conservative:
+        if not mistake:
+            return
+        ledger[_COUNTED] += 1.0
+        add_compensated(ledger, _COUNTED_LOSS, suffered)
+        ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], norm)
+        ledger[_LIGHTEST] = min(ledger[_LIGHTEST], weight)
+        ledger[_HEAVIEST] = max(ledger[_HEAVIEST], weight)
+    intercept = weight * loss.intercept(y, p, value, slope)
+    size = abs(weight * slope)
     add_compensated(ledger, _INTERCEPT, intercept)
     ledger[_MAGNITUDE] += abs(intercept) + size * (abs(y) + abs(p))
     ledger[_TRAVEL] += size * reach
@@ -95,20 +124,18 @@ def play_round(loss, ledger, y, weight, p, reach, norm, eta, conservative):  # t
     ledger[_SQUARES] += square
     ledger[_RATED_SQUARES] += eta * square
     ledger[_LARGEST_SQUARE] = max(ledger[_LARGEST_SQUARE], square)
-    ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], norm)
-    ledger[_COUNTED] += 1.0
-    ledger[_LIGHTEST] = min(ledger[_LIGHTEST], weight)
-    ledger[_HEAVIEST] = max(ledger[_HEAVIEST], weight)
-    add_compensated(ledger, _COUNTED_LOSS, value)
-    return slope
 
 
-@kernel
+@kernel(inline=True)
 def observe_features(ledger, slope, eta, local, low, high):  # type: ignore[no-untyped-def]
     """Enter what the theorems of the entropies ask about the features of a round."""
     ledger[_LOCAL_SQUARES] += slope * slope * local
     ledger[_LOWEST_FEATURE] = min(ledger[_LOWEST_FEATURE], low)
     ledger[_HIGHEST_FEATURE] = max(ledger[_HIGHEST_FEATURE], high)
     ledger[_WIDEST_ROW] = max(ledger[_WIDEST_ROW], high - low)
+    if (low < 0.0 or high > 1.0) and ledger[_FEATURE_BROKEN] == 0.0:
+        ledger[_FEATURE_BROKEN] = ledger[_ROUNDS]
     step = eta * min(slope * low, slope * high)
     ledger[_LOWEST_STEP] = min(ledger[_LOWEST_STEP], step)
+    if step < -1.0 and ledger[_STEP_BROKEN] == 0.0:
+        ledger[_STEP_BROKEN] = ledger[_ROUNDS]

@@ -1,4 +1,4 @@
-"""What a pass does to one row: check it, read it against the weights, add it to theta.
+"""What a pass does to one row: read it against the weights, add it to theta.
 
 A block is `indptr`, `indices`, `values`. Sparse rows are the usual CSR triple with unsigned
 indices; for dense rows `values` has two dimensions and the other two are not looked at (the
@@ -10,93 +10,73 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import axpy2, kernel
+from noregret.jit import axpy2, dot2, kernel
 
-#: Features beyond this size could not be squared and summed without overflow.
-LARGEST_FEATURE = 1e100
-
-SOUND, INDEX_OUT_OF_RANGE, NOT_FINITE, NOT_CANONICAL = 0, 1, 2, 3
+_0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
 
-@kernel(fast=True)
-def _row_is_sound(values, begin, end):  # type: ignore[no-untyped-def]
-    total = 0.0
-    largest = 0.0
-    for k in range(begin, end):
-        size = abs(np.float64(values[k]))
-        total += size
-        largest = max(largest, size)
-    # NaN and infinity survive in the sum whatever the order of addition.
-    return total < np.inf and largest <= LARGEST_FEATURE
-
-
-@kernel
-def _row_is_canonical(indices, begin, end):  # type: ignore[no-untyped-def]
-    descents = 0
-    for k in range(begin + np.uint64(1), end):
-        descents += indices[k] <= indices[k - np.uint64(1)]
-    return descents == 0
-
-
-@kernel
-def check_rows(indptr, indices, values, dimension):  # type: ignore[no-untyped-def]
-    """Return (row, fault) of the first row that may not be learnt, or (n, SOUND).
-
-    Indices must be strictly increasing within a row and below `dimension`, features finite.
-    """
-    if values.ndim == 2:
-        for t in range(values.shape[0]):
-            row = values[t]
-            if not _row_is_sound(row, np.uint64(0), np.uint64(row.shape[0])):
-                return t, NOT_FINITE
-        return values.shape[0], SOUND
-    else:
-        count = indptr.shape[0] - 1
-        for t in range(count):
-            begin, end = indptr[t], indptr[t + 1]
-            if not _row_is_canonical(indices, begin, end):
-                return t, NOT_CANONICAL
-            if end > begin and indices[end - np.uint64(1)] >= dimension:
-                return t, INDEX_OUT_OF_RANGE
-            if not _row_is_sound(values, begin, end):
-                return t, NOT_FINITE
-        return count, SOUND
-
-
-@kernel(fast=True)
-def read_row(mirror, state, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
-    """Return sum v_i x_i, the accumulator of the dual norm and ||x||_1, for linear maps."""
+@kernel(fast=True, inline=True)
+def _read_dense(mirror, state, threshold, values, t):  # type: ignore[no-untyped-def]
     raw = 0.0
     total = 0.0
     reach = 0.0
-    if values.ndim == 2:
-        for j in range(np.uint64(values.shape[1])):
-            x = np.float64(values[t, j])
-            raw += mirror.read(state[j, np.uint64(0)], threshold) * x
-            total = mirror.norm_term(total, x)
-            reach += abs(x)
-    else:
-        for k in range(indptr[t], indptr[t + np.uint64(1)]):
-            x = np.float64(values[k])
-            raw += mirror.read(state[indices[k], np.uint64(0)], threshold) * x
-            total = mirror.norm_term(total, x)
-            reach += abs(x)
+    for j in range(np.uint64(values.shape[1])):
+        x = np.float64(values[t, j])
+        raw += mirror.read(state[j, _0], threshold) * x
+        total = mirror.norm_term(total, x)
+        reach += abs(x)
     return raw, total, reach
 
 
-@kernel
+@kernel(fast=True, inline=True)
+def _read_sparse(mirror, state, threshold, indices, values, begin, end):  # type: ignore[no-untyped-def]
+    raw = 0.0
+    total = 0.0
+    reach = 0.0
+    for k in range(begin, end):
+        x = np.float64(values[k])
+        raw += mirror.read(state[indices[k], _0], threshold) * x
+        total = mirror.norm_term(total, x)
+        reach += abs(x)
+    return raw, total, reach
+
+
+@kernel(inline=True)
+def read_row(mirror, plain, state, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return sum v_i x_i, the accumulator of the dual norm and ||x||_1, for linear maps.
+
+    `plain` says that v_i is read as it is and that the norm is Euclidean.
+    """
+    if values.ndim == 2:
+        return _read_dense(mirror, state, threshold, values, t)
+    else:
+        begin, end = indptr[t], indptr[t + _1]
+        if plain:
+            return dot2(state, indices, values, begin, end)
+        return _read_sparse(mirror, state, threshold, indices, values, begin, end)
+
+
+@kernel(inline=True)
 def add_row(state, step, prefix, indptr, indices, values, t):  # type: ignore[no-untyped-def]
     """Add step * x to theta and prefix * step * x to the accumulator of the average."""
     shifted = prefix * step
     if values.ndim == 2:
         for j in range(np.uint64(values.shape[1])):
-            axpy2(state, j, step, shifted, np.float64(values[t, j]))
+            axpy2(state, j, step, shifted, values[t, j])
     else:
-        for k in range(indptr[t], indptr[t + np.uint64(1)]):
-            axpy2(state, indices[k], step, shifted, np.float64(values[k]))
+        k, end = indptr[t], indptr[t + _1]
+        while end - k >= _4:
+            axpy2(state, indices[k], step, shifted, values[k])
+            axpy2(state, indices[k + _1], step, shifted, values[k + _1])
+            axpy2(state, indices[k + _2], step, shifted, values[k + _2])
+            axpy2(state, indices[k + _3], step, shifted, values[k + _3])
+            k += _4
+        while k < end:
+            axpy2(state, indices[k], step, shifted, values[k])
+            k += _1
 
 
-@kernel(fast=True)
+@kernel(fast=True, inline=True)
 def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
     """Return sum v_i x_i, the norm accumulator, ||x||_1, sum v_i x_i^2, min x and max x.
 
@@ -135,7 +115,7 @@ def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[
     return raw, total, reach, local, low, high
 
 
-@kernel
+@kernel(inline=True)
 def settled_leap(phi, v, limit):  # type: ignore[no-untyped-def]
     """Return v and 0, or 0 and infinity where phi leaps beyond the limit.
 
@@ -145,7 +125,7 @@ def settled_leap(phi, v, limit):  # type: ignore[no-untyped-def]
     return (v, 0.0) if phi < limit else (0.0, np.inf)
 
 
-@kernel
+@kernel(inline=True)
 def _move(mirror, state, i, x, step, inner, reference, prefix, limit):  # type: ignore[no-untyped-def]
     theta = state[i, np.uint64(0)]
     v = state[i, np.uint64(1)]
@@ -161,7 +141,7 @@ def _move(mirror, state, i, x, step, inner, reference, prefix, limit):  # type: 
     return a, leap if leap > 0.0 else change
 
 
-@kernel
+@kernel(inline=True)
 def add_mapped_row(  # type: ignore[no-untyped-def]
     mirror, state, step, inner, reference, prefix, limit, indptr, indices, values, t
 ):

@@ -42,6 +42,8 @@ class Stop(IntEnum):
     SETTLE = 3
     #: The prediction for this row overflowed; the row was not played.
     OVERFLOW = 4
+    #: This row may not be learnt as it is, and was not played.
+    UNSOUND = 5
 
 
 #: S is summed afresh after so many updates, or when it fell below this part of its peak.
