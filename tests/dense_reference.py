@@ -152,7 +152,14 @@ class Reference:
     @property
     def weights(self) -> Vector:
         """The weights for the coming round, at the rate in force."""
-        return self._weights(self.inner if self.on_grid and self.lazy else self._eta())
+        eta = self._eta()
+        if self.on_grid and self.lazy:
+            # The coming round is played at the rate that it will have fallen to.
+            if not eta < self.inner:
+                eta = self.inner
+            elif not self.rate.constant():
+                eta = 2.0 ** (math.floor(8.0 * math.log2(eta)) / 8.0)
+        return self._weights(eta)
 
     @property
     def average(self) -> Vector:
@@ -198,7 +205,7 @@ class Reference:
             entries["REGULARIZER"] += 0.5 * self.rate.sigma * float(w @ w)
             entries["CURVED_SQUARES"] += curved / t
             entries["LARGEST_CURVED_SQUARE"] = max(entries["LARGEST_CURVED_SQUARE"], curved)
-        if not self.lazy or not isinstance(self.mirror, mirrors.Euclidean):
+        if self.mirror.multiplicative():
             self._observe(x, z, w, eta)
         self.iterates += w
         self.gradient += z

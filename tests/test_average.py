@@ -170,7 +170,8 @@ def check(learner: nr.MirrorDescent, X: Vector, y: Vector, weight: Vector, form:
     assert size > 0.0
     # The weights written out are those that the learner played.
     error = np.abs((played * X).sum(axis=1) - predictions)
-    assert float((error / (np.abs(played) * np.abs(X)).sum(axis=1).clip(1e-300)).max()) < 1e-9
+    scale = (np.abs(played) * np.abs(X)).sum(axis=1) + 1e-6 * size * np.abs(X).max(axis=1)
+    assert np.all(error <= 1e-9 * scale)
     mean = played.mean(axis=0).astype(np.float64)
     assert np.abs(learner.average - mean).max() <= 1e-11 * np.abs(mean).max()
 

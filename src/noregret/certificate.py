@@ -24,7 +24,7 @@ from noregret.geometry import EPSILON
 from noregret.ledger import Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.rates import Rate
+from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding import down, up
 
 Vector = npt.NDArray[np.float64]
@@ -134,7 +134,7 @@ class Certificate:
         sum f_t(u) >= floor for every u of the class: the ball of `radius` in the norm that
         belongs to the map (2-norm, q-norm, 1-norm, the simplex of that scale, or the
         non-negative vectors of at most that sum); `norm` chooses another ball. Without a
-        radius it is the learner's own set.
+        radius it is the learner's own set, or the ball of its own norm if that has no bound.
         """
         if self.rounds == 0:
             return 0.0
@@ -160,7 +160,7 @@ class Certificate:
         return value + reach * self.delta + (len(self.gradient) + 16.0) * EPSILON * size
 
     def _own_set(self) -> bool:
-        """Tell whether the learner has a bounded domain that is not a ball."""
+        """Tell whether the learner's own set is a bounded domain that is not a ball."""
         domain = self.domain
         if domain is None or domain.is_ball() or self.rounds == 0:
             return False
@@ -176,7 +176,8 @@ class Certificate:
             length = geometry.norm_upper(self.gradient, 2.0) + self.delta
             return self._lowered(length * length / (2.0 * self.curvature) * (1.0 + 8.0 * EPSILON))
         if eta is None:
-            eta = float(self.ledger[Entry.LAST_ETA])
+            # Before anything but zeros was seen, an adaptive rate is not known.
+            eta = float(self.ledger[Entry.LAST_ETA]) or UNBOUNDED
         if self.rounds == 0:
             return 0.0
         if self.factors is not None and eta != float(self.ledger[Entry.LAST_ETA]):
@@ -274,7 +275,7 @@ class Certificate:
     @property
     def assumption(self) -> str | None:
         """What is taken on trust: the convexity of a loss that is not one of ours."""
-        if type(self.loss_function).__module__ == "noregret.losses":
+        if type(self.loss_function).__module__.startswith("noregret.losses."):
             return None
         return f"{type(self.loss_function).__name__} is taken at its word to be convex"
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from noregret import Certificate, bounds, domains, geometry, mirrors
 from noregret.ledger import Entry
+from noregret.rates import UNBOUNDED
 from tests.truth.comparators import Class, comparators
 from tests.truth.referee import Referee, fractions
 from tests.truth.streams import Played
@@ -221,10 +222,15 @@ class _Case:
         if domain is None:
             return
         floor, d = certificate.floor(), len(certificate.gradient)
+        if not math.isfinite(domain.support(np.eye(d)[0])):
+            # Nothing is known over an unbounded set: it is the ball of the learner's own norm.
+            reach = certificate.radius
+            assert reach is not None and certificate.floor(reach) == floor
+            return
         tried = [self.random.normal(size=d) * self.natural for _ in range(4)]
         if isinstance(domain, domains.Box):
             tried += [np.where(certificate.gradient > 0.0, domain.low, domain.high)]
-        elif not isinstance(domain, domains.Orthant):
+        else:
             shape = "simplex" if isinstance(domain, domains.Simplex) else "2"
             ball = Class(shape, domain.extent())
             tried = [*tried, ball.corner(certificate.gradient)]
@@ -238,9 +244,10 @@ class _Case:
     def regularized(self, tally: Tally) -> None:
         """The regularised floor is below sum f_t(u) + R(u) / eta for every u."""
         certificate = self.certificate
-        last = float(certificate.ledger[Entry.LAST_ETA])
+        last = float(certificate.ledger[Entry.LAST_ETA]) or UNBOUNDED
         tried = self._anywhere()
-        for eta in (None, last * 1e-3, last * 1e3):
+        others = [eta for eta in (last * 1e-3, last * 1e3) if 0.0 < eta < math.inf]
+        for eta in [None, *(others if certificate.factors is None else [])]:
             floor = certificate.regularized_floor(eta)
             for u in tried:
                 extra: Any = 0.0

@@ -4,7 +4,7 @@ The learner's weights are w_i = Psi'(S) phi'(a_i) with a = eta * theta and S = s
 (Lemma 2 of Shalev-Shwartz and Singer, A Primal-Dual Perspective), so a map is four scalar
 functions and a round costs only the nonzeros. Passes keep v_i = phi'(a_i) and one number
 `kappa`, with w_i = kappa v_i. A `reference` r keeps phi in the range of floating point: the
-entropies see exp(a - r), the p-norms |a / r|; a map that cannot overflow ignores it.
+entropies see exp(a - r), the p-norms |a r|; a map that cannot overflow ignores it.
 """
 
 from __future__ import annotations
@@ -86,6 +86,10 @@ class Mirror(Component):
 
     def separable(self) -> bool:
         """Tell whether Psi(s) = s, so that no sum is needed to know a weight."""
+        return False
+
+    def multiplicative(self) -> bool:
+        """Tell whether weights change by factors; the theorems then ask about single features."""
         return False
 
     def out_of_range(self, s: float, a: float, size: float, reference: float) -> bool:

@@ -16,6 +16,10 @@ LARGEST_EXPONENT = 700.0
 class Exponential(Mirror):
     """What the entropies share: rows measured in the max norm."""
 
+    def multiplicative(self) -> bool:
+        """Return True."""
+        return True
+
     @reassociable
     def norm_term(self, total: float, x: float) -> float:
         """Fold in |x|."""

@@ -176,28 +176,28 @@ class PNorm(Mirror):
         return math.pow(size, self.p - 1.0)
 
     def phi(self, a: float, reference: float) -> float:
-        """Return |a/r|^p."""
-        return abs(a / reference) * self.power(a / reference)
+        """Return |a r|^p."""
+        return abs(a * reference) * self.power(a * reference)
 
     def phi_prime(self, a: float, reference: float) -> float:
-        """Return p sign(a) |a/r|^(p-1)."""
-        return math.copysign(self.p * self.power(a / reference), a)
+        """Return p sign(a) |a r|^(p-1)."""
+        return math.copysign(self.p * self.power(a * reference), a)
 
     def phi_given(self, a: float, reference: float, v: float) -> float:
-        """Return v (a/r) / p."""
-        return v * (a / reference) / self.p
+        """Return |a r| |v| / p, with a division that the compiler takes out of the loop."""
+        return abs(a * reference) * abs(v) * (1.0 / self.p)
 
     def psi(self, s: float, reference: float) -> float:
-        """Return r^2 s^(2/p) / 2."""
-        return 0.5 * reference * reference * math.pow(s, 2.0 / self.p)
+        """Return s^(2/p) / (2 r^2)."""
+        return 0.5 * math.pow(s, 2.0 / self.p) / (reference * reference)
 
     def psi_prime(self, s: float, reference: float) -> float:
-        """Return r s^(2/p - 1) / p, and 0 at s = 0 where every run starts."""
+        """Return s^(2/p - 1) / (p r), and 0 at s = 0 where every run starts."""
         if s <= 0.0:
             return 0.0
         if self.p == 4.0:
-            return reference / (4.0 * math.sqrt(s))
-        return reference * math.pow(s, 2.0 / self.p - 1.0) / self.p
+            return 0.25 / (reference * math.sqrt(s))
+        return math.pow(s, 2.0 / self.p - 1.0) / (self.p * reference)
 
     def kappa(self, s: float, reference: float, eta: float) -> float:
         """Return eta Psi'(s)."""
@@ -212,8 +212,11 @@ class PNorm(Mirror):
         return not 1e-200 < s < 1e200
 
     def reference(self, largest: float, largest_size: float) -> float:
-        """Return the largest |theta_i|, so that every ratio is at most 1."""
-        return largest_size if largest_size > 0.0 else 1.0
+        """Return a power of two that brings the largest |theta_i| between 1/2 and 1."""
+        if not largest_size > 0.0:
+            return 1.0
+        _, exponent = math.frexp(largest_size)
+        return math.ldexp(1.0, min(-exponent, 1000))
 
     @reassociable
     def norm_term(self, total: float, x: float) -> float:

@@ -242,7 +242,8 @@ def mapped_pass(  # type: ignore[no-untyped-def]
         slope = step_slope(loss, label, mass, p, steepness, conservative)
         value = loss.value(label, p)
         enter_round(loss, ledger, label, mass, p, value, steepness, reach, norm, eta, conservative)
-        observe_features(ledger, slope, eta, kappa * local, low, high)
+        if mirror.multiplicative():
+            observe_features(ledger, slope, eta, kappa * local, low, high)
         settle = extend_prefix(slots, kappa)
         stop = _DONE
         if slope != 0.0:

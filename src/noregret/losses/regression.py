@@ -1,0 +1,213 @@
+"""Losses for real targets, growing with the distance between prediction and target."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from noregret.component import require_positive
+from noregret.losses.base import Loss
+
+
+class Regression(Loss):
+    """A loss for real targets, where no prediction is a mistake."""
+
+    labels: ClassVar[str] = "real"
+
+    def mistake(self, y: float, p: float) -> bool:
+        """Return False: distance to a target is a matter of degree."""
+        return False
+
+
+@dataclass(frozen=True)
+class Squared(Regression):
+    """The square loss (p - y)^2, without a half.
+
+    Conjugate: s^2/4 + s y.
+
+    >>> Squared().slope(1.0, 3.0)
+    4.0
+    """
+
+    def value(self, y: float, p: float) -> float:
+        """Return (p - y)^2."""
+        return (p - y) * (p - y)
+
+    def slope(self, y: float, p: float) -> float:
+        """Return 2 (p - y)."""
+        return 2.0 * (p - y)
+
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return y^2 - p^2 through the slope."""
+        return -self.conjugate(y, slope)
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        return s * (0.25 * s + y)
+
+    def curvature(self) -> float:
+        """Return 2."""
+        return 2.0
+
+
+@dataclass(frozen=True)
+class Absolute(Regression):
+    """The absolute loss |p - y|, slope 0 at the kink.
+
+    Conjugate: s y for |s| <= 1.
+
+    >>> Absolute().value(1.0, -1.0)
+    2.0
+    """
+
+    def value(self, y: float, p: float) -> float:
+        """Return |p - y|."""
+        return abs(p - y)
+
+    def slope(self, y: float, p: float) -> float:
+        """Return sign(p - y)."""
+        return (1.0 if p > y else 0.0) - (1.0 if p < y else 0.0)
+
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return -sign(p - y) y."""
+        return -slope * y
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        return s * y if abs(s) <= 1.0 else math.inf
+
+    def lipschitz(self) -> float:
+        """Return 1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(Regression):
+    """The loss [|p - y| - epsilon]+ of support vector regression.
+
+    Conjugate: s y + epsilon |s| for |s| <= 1.
+
+    >>> EpsilonInsensitive(0.5).value(1.0, 3.0)
+    1.5
+    """
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.epsilon < math.inf:
+            raise ValueError(
+                f"EpsilonInsensitive(epsilon) must be a finite number >= 0, got {self.epsilon}"
+            )
+
+    def excess(self, y: float, p: float) -> float:
+        """Return |p - y| - epsilon, with what rounding took from p - y given back.
+
+        Without it, a loss at the rim of the tube could be taken for none at all.
+        """
+        gap = p - y
+        shadow = p - gap
+        lost = (p - (gap + shadow)) + (shadow - y)
+        return (abs(gap) - self.epsilon) + math.copysign(1.0, gap) * lost
+
+    def value(self, y: float, p: float) -> float:
+        """Return [|p - y| - epsilon]+."""
+        return max(self.excess(y, p), 0.0)
+
+    def slope(self, y: float, p: float) -> float:
+        """Return sign(p - y) outside the tube, else 0."""
+        return math.copysign(1.0, p - y) if self.excess(y, p) > 0.0 else 0.0
+
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return -s y - epsilon |s|."""
+        return -slope * y - self.epsilon * abs(slope)
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        return s * y + self.epsilon * abs(s) if abs(s) <= 1.0 else math.inf
+
+    def lipschitz(self) -> float:
+        """Return 1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Huber(Regression):
+    """Huber's loss: r^2/2 for |r| = |p - y| <= delta, delta (|r| - delta/2) beyond.
+
+    Conjugate: s^2/2 + s y for |s| <= delta.
+
+    >>> Huber(1.0).value(0.0, 3.0)
+    2.5
+    """
+
+    delta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("Huber(delta)", self.delta)
+
+    def value(self, y: float, p: float) -> float:
+        """Return the value at p."""
+        reach = min(abs(p - y), self.delta)
+        return reach * (abs(p - y) - 0.5 * reach)
+
+    def slope(self, y: float, p: float) -> float:
+        """Return p - y clipped to [-delta, delta]."""
+        return min(max(p - y, -self.delta), self.delta)
+
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return -s^2/2 - s y."""
+        return -self.conjugate(y, slope)
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        return s * (0.5 * s + y) if abs(s) <= self.delta else math.inf
+
+    def lipschitz(self) -> float:
+        """Return delta."""
+        return self.delta
+
+    def curvature(self) -> float:
+        """Return 1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Quantile(Regression):
+    """The pinball loss: level (y - p) below the target, (1 - level)(p - y) above it.
+
+    Conjugate: s y for -level <= s <= 1 - level.
+
+    >>> Quantile(0.9).value(1.0, 0.0)
+    0.9
+    """
+
+    level: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.level < 1.0:
+            raise ValueError(f"Quantile(level) must lie strictly between 0 and 1, got {self.level}")
+
+    def value(self, y: float, p: float) -> float:
+        """Return the pinball loss."""
+        return max(self.level * (y - p), (1.0 - self.level) * (p - y))
+
+    def slope(self, y: float, p: float) -> float:
+        """Return -level below the target, 1 - level above it, 0 on it."""
+        above = 1.0 - self.level if p > y else 0.0
+        return -self.level if p < y else above
+
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return -s y."""
+        return -slope * y
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        return s * y if -self.level <= s <= 1.0 - self.level else math.inf
+
+    def lipschitz(self) -> float:
+        """Return max(level, 1 - level)."""
+        return max(self.level, 1.0 - self.level)
