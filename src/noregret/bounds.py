@@ -372,7 +372,7 @@ def _winnow(facts: _Facts) -> Iterator[Bound]:
         reason = "the weights must start at 1/d"
     shrink = 1.0 - 2.0 * facts.eta
     name, value = "Winnow", facts.complexity / shrink
-    if facts.radius >= 1.0 and facts.radius == int(facts.radius):
+    if 1.0 <= facts.radius <= facts.dimension and facts.radius == int(facts.radius):
         name = f"Winnow, u of {int(facts.radius)} ones"
         value = theorems.winnow_mistakes_sharp(
             0.0, facts.radius, facts.dimension, min(facts.eta, 0.25) if reason else facts.eta

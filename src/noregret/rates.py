@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from noregret.component import Component, require_positive
+from noregret.elementary import sqrt
 
 #: The rate before anything was seen; theta is 0 then, so that their product is 0.
 UNBOUNDED = 1e300
@@ -159,7 +160,7 @@ class PerCoordinate(Rate):
         total = squares + reach * reach
         if total <= 0.0:
             return 0.0
-        return self.scale / (math.sqrt(total) * (size if self.invariant else 1.0))
+        return self.scale / (sqrt(total) * (size if self.invariant else 1.0))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from noregret import Certificate, bounds, domains, geometry, mirrors
 from noregret.ledger import Entry
 from noregret.rates import UNBOUNDED
 from tests.truth.comparators import Class, comparators
-from tests.truth.referee import Referee, fractions
+from tests.truth.referee import Referee, fractions, relative_entropy
 from tests.truth.streams import Played
 
 Vector = npt.NDArray[np.float64]
@@ -166,7 +166,7 @@ class _Case:
             if not bound.applies:
                 continue
             tried = predictors
-            if bound.name.startswith("Winnow, u with"):
+            if bound.name.startswith("Winnow, u of"):
                 tried = self._zero_one(ball.radius)
             for u in tried:
                 true, distance = referee.exceeds(
@@ -207,8 +207,7 @@ class _Case:
 
     def _zero_one(self, count: float) -> list[Vector]:
         d = len(self.certificate.gradient)
-        if count != round(count) or count > d:
-            return []
+        assert 1 <= count <= d and count == round(count)
         chosen = []
         for _ in range(4):
             u = np.zeros(d)
@@ -273,10 +272,16 @@ class _Case:
                 if isinstance(mirror, mirrors.SoftThreshold):
                     exact += abs(v) * Fraction(mirror.l1) * self.rounds
             return exact
+        if isinstance(mirror, (mirrors.Entropy, mirrors.UnnormalizedEntropy)):
+            if np.any(u < 0.0):
+                return math.inf
+            simplex = isinstance(mirror, mirrors.Entropy)
+            base = Fraction(mirror.scale) / len(u) if simplex else Fraction(mirror.start)
+            return relative_entropy(fractions(u), base) / Fraction(eta)
         with np.errstate(all="ignore"):
             value = geometry.regularizer(mirror, u, eta)
         # The few logarithms and powers in it are rounded by far less than this.
-        return math.inf if math.isnan(value) else value * (1.0 + 1e-13)
+        return math.inf if math.isnan(value) else value * (1.0 + 1e-13) + 1e-14 / eta
 
     def _anywhere(self) -> list[Vector]:
         d, mirror = len(self.certificate.gradient), self.certificate.mirror

@@ -144,6 +144,19 @@ def slopes(loss: losses.Loss, y: Vector, p: Vector) -> Vector:
     return p - y
 
 
+def relative_entropy(u: list[Fraction], base: Fraction) -> Fraction:
+    """Return sum u_i ln(u_i / base) - u_i + base, rounded up."""
+    total = Fraction(0)
+    for v in u:
+        total += base - v
+        if v > 0:
+            ratio = v / base
+            parts = (_DIGITS.ln(Decimal(n)) for n in (ratio.numerator, ratio.denominator))
+            top, bottom = map(Fraction, parts)
+            total += v * (top - bottom + (abs(top) + abs(bottom)) * _ROUNDED)
+    return total
+
+
 def fractions(vector: Any) -> list[Fraction]:
     """Return the exact values of a vector."""
     return [Fraction(float(value)) for value in vector]

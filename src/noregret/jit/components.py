@@ -51,7 +51,9 @@ class ComponentType(nb.Type):
             digest = walk.of(function)
             teach([reached for reached in walk.functions if reached is not function])
             options = FAST if function.__dict__.get("reassociable") else STRICT
-            self.methods[name] = numba.njit(**options)(content_named(function, digest))
+            # Inlined whatever their size: a loop with a call in it is never vectorised.
+            compiled = numba.njit(**options, forceinline=True)
+            self.methods[name] = compiled(content_named(function, digest))
             _lower_method(name)
         return self.methods[name]
 

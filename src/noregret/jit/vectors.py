@@ -1,14 +1,15 @@
 """Arithmetic that Python cannot express: sparse rows in vector registers.
 
 Each function is plain Python where a kernel is interpreted, and machine instructions where it
-is compiled. The arrays are what sparse passes hold: records of two float64 columns, unsigned
-column indices, values in float32 or float64. No index is checked.
+is compiled. The arrays are what sparse passes hold: records of two, four or six float64
+columns, unsigned column indices, values in float32 or float64. No index is checked.
 """
 
 # Numba types its public face only, and differently in each version.
 # mypy: allow-untyped-calls, disable-error-code="attr-defined"
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,10 @@ _WORD = ir.IntType(64)
 _LANE = ir.IntType(32)
 _DOUBLE = ir.DoubleType()
 _FUSED = ("contract",)
+
+#: Features at a time. Left to itself the compiler takes sixteen, and leaves up to fifteen of a
+#: row to be done one by one.
+_LANES = 4
 
 
 def axpy2(array: Any, i: int, a: float, b: float, x: float) -> None:
@@ -37,8 +42,7 @@ def axpy2(array: Any, i: int, a: float, b: float, x: float) -> None:
 def dot2(array: Any, indices: Any, values: Any, begin: int, end: int) -> tuple[float, float, float]:
     """Return the sums over begin <= k < end of array[indices[k], 0] x_k, x_k^2 and |x_k|.
 
-    Compiled, four features at a time. Left to itself the compiler takes sixteen, and leaves
-    up to fifteen of a row to be done one by one.
+    The array has two columns.
     """
     product = square = size = 0.0
     for k in range(begin, end):
@@ -49,24 +53,52 @@ def dot2(array: Any, indices: Any, values: Any, begin: int, end: int) -> tuple[f
     return product, square, size
 
 
-def _require(name: str, array: Any, indices: Any = None, values: Any = None) -> None:
-    if array != nb.Array(nb.float64, 2, "C"):
-        raise errors.TypingError(f"{name} takes a C-contiguous float64 matrix, got {array}")
-    if indices is not None and indices.dtype not in (nb.uint32, nb.uint64):
-        raise errors.TypingError(f"{name} takes unsigned indices, got {indices}")
-    if values is not None and values.dtype not in (nb.float32, nb.float64):
-        raise errors.TypingError(f"{name} takes floating-point values, got {values}")
+def dot4(
+    array: Any, indices: Any, values: Any, begin: int, end: int
+) -> tuple[float, float, float, float, float]:
+    """Return the sums of v_k x_k, v_k x_k^2 and |x_k|, the smallest and the largest x_k.
+
+    v_k is array[indices[k], 1] for begin <= k < end; the array has four columns.
+    """
+    product = local = size = 0.0
+    low, high = math.inf, -math.inf
+    for k in range(begin, end):
+        x = float(values[k])
+        product += array[indices[k], 1] * x
+        local += array[indices[k], 1] * x * x
+        size += abs(x)
+        low, high = min(low, x), max(high, x)
+    return product, local, size, low, high
+
+
+def dot6(
+    array: Any, indices: Any, values: Any, begin: int, end: int, weight: float
+) -> tuple[float, float, float, float]:
+    """Return the sums of a_k b_k x_k, x_k^2 and |x_k|, and max(weight |x_k| - c_k, |x_k| - d_k).
+
+    a, b, c, d are columns 0, 1, 4, 5 of rows indices[k] for begin <= k < end of an array with
+    six columns.
+    """
+    product = square = size = 0.0
+    excess = -math.inf
+    for k in range(begin, end):
+        x, row = float(values[k]), array[indices[k]]
+        product += row[0] * row[1] * x
+        square += x * x
+        size += abs(x)
+        excess = max(excess, weight * abs(x) - row[4], abs(x) - row[5])
+    return product, square, size, excess
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     return context.make_array(kind)(context, builder, array).data
 
 
-def _record(builder: Any, data: Any, row: Any) -> Any:
-    """Return the address of a record of two columns."""
+def _record(builder: Any, data: Any, row: Any, columns: int) -> Any:
+    """Return the address of a record."""
     if row.type.width < _WORD.width:
         row = builder.zext(row, _WORD)
-    return builder.gep(data, [builder.shl(row, _WORD(1))])
+    return builder.gep(data, [builder.mul(row, _WORD(columns))])
 
 
 def _filled(builder: Any, *lanes: Any) -> Any:
@@ -89,12 +121,22 @@ def _add_product(builder: Any, total: Any, a: Any, b: Any) -> Any:
     return builder.fadd(total, builder.fmul(a, b, _FUSED), _FUSED)
 
 
-def _absolute(builder: Any, vector: Any) -> Any:
-    words = ir.VectorType(_WORD, vector.type.count)
-    bits = builder.and_(
-        builder.bitcast(vector, words), ir.Constant(words, [2**63 - 1] * words.count)
-    )
-    return builder.bitcast(bits, vector.type)
+def _absolute(builder: Any, x: Any) -> Any:
+    words = ir.VectorType(_WORD, x.type.count)
+    bits = builder.and_(builder.bitcast(x, words), ir.Constant(words, [2**63 - 1] * words.count))
+    return builder.bitcast(bits, x.type)
+
+
+def _add(builder: Any, a: Any, b: Any) -> Any:
+    return builder.fadd(a, b)
+
+
+def _smaller(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", b, a), b, a)
+
+
+def _larger(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", b, a), b, a)
 
 
 def _type_axpy2(context: Any, array: Any, i: Any, a: Any, b: Any, x: Any) -> Any:
@@ -103,7 +145,7 @@ def _type_axpy2(context: Any, array: Any, i: Any, a: Any, b: Any, x: Any) -> Any
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         row = context.cast(builder, args[1], signature.args[1], nb.uintp)
-        place = _record(builder, _data(context, builder, array, args[0]), row)
+        place = _record(builder, _data(context, builder, array, args[0]), row, 2)
         place = builder.bitcast(place, ir.VectorType(_DOUBLE, 2).as_pointer())
         # Spread over both lanes before it is widened: an instruction less.
         both = _filled(builder, args[4], args[4])
@@ -119,65 +161,150 @@ def _type_axpy2(context: Any, array: Any, i: Any, a: Any, b: Any, x: Any) -> Any
     return nb.void(array, i, nb.float64, nb.float64, number), generate
 
 
-def _type_dot2(context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any) -> Any:
-    _require("dot2", array, indices, values)
+def _gatherer(
+    name: str,
+    width: int,
+    columns: tuple[int, ...],
+    starts: tuple[float, ...],
+    advance: Callable[..., tuple[Any, ...]],
+    joins: tuple[Callable[..., Any], ...],
+) -> Callable[..., Any]:
+    """Return the definition of a loop that reads some columns of the records of a row.
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds = signature.args
-        records, columns, data = (
-            _data(context, builder, kinds[place], args[place]) for place in range(3)
-        )
+    advance(builder, records, x, extra, *kept): what is kept after these records and values;
+    joins: how the lanes of each are made one in the end.
+    """
 
-        def add(lanes: int, k: Any, product: Any, square: Any, size: Any) -> tuple[Any, ...]:
-            weights = []
-            for lane in range(lanes):
-                column = builder.load(builder.gep(columns, [builder.add(k, _WORD(lane))]))
-                weights.append(builder.load(_record(builder, records, column)))
-            x = _load(builder, data, k, lanes)
-            product = _add_product(builder, product, _filled(builder, *weights), x)
-            square = _add_product(builder, square, x, x)
-            return product, square, builder.fadd(size, _absolute(builder, x))
+    def definition(array: Any, indices: Any, values: Any, extra: int = 0) -> Any:
+        _require(name, array, indices, values)
+        kinds = (array, indices, values)
 
-        def loop(lanes: int, k: Any, sums: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-            before = builder.block
-            head, body, after = (builder.append_basic_block() for _ in range(3))
-            builder.branch(head)
-            builder.position_at_end(head)
-            here = builder.phi(_WORD)
-            kept = tuple(builder.phi(ir.VectorType(_DOUBLE, lanes)) for _ in sums)
-            left = builder.sub(args[4], here)
-            builder.cbranch(builder.icmp_unsigned(">=", left, _WORD(lanes)), body, after)
-            builder.position_at_end(body)
-            new = (builder.add(here, _WORD(lanes)), *add(lanes, here, *kept))
-            builder.branch(head)
-            for phi, first, following in zip((here, *kept), (k, *sums), new, strict=True):
-                phi.add_incoming(first, before)
-                phi.add_incoming(following, body)
-            builder.position_at_end(after)
-            return here, kept
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data, places, features = (
+                _data(context, builder, kind, arg) for kind, arg in zip(kinds, args, strict=False)
+            )
 
-        zero = ir.Constant(ir.VectorType(_DOUBLE, 4), [0.0] * 4)
-        k, wide = loop(4, args[3], (zero, zero, zero))
-        narrow = tuple(_filled(builder, _sum(builder, vector)) for vector in wide)
-        _, sums = loop(1, k, narrow)
-        totals = [builder.extract_element(vector, _LANE(0)) for vector in sums]
-        return context.make_tuple(builder, signature.return_type, totals)
+            def gathered(k: Any, lanes: int) -> list[Any]:
+                rows = []
+                for lane in range(lanes):
+                    row = builder.load(builder.gep(places, [builder.add(k, _WORD(lane))]))
+                    rows.append(_record(builder, data, row, width))
+                return [
+                    _filled(
+                        builder, *(builder.load(builder.gep(row, [_WORD(column)])) for row in rows)
+                    )
+                    for column in columns
+                ]
 
-    sums = nb.UniTuple(nb.float64, 3)
-    return sums(array, indices, values, nb.uint64, nb.uint64), generate
+            def loop(lanes: int, k: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
+                before = builder.block
+                others = [_filled(builder, *(arg,) * lanes) for arg in args[5:]]
+                head, body, after = (builder.append_basic_block() for _ in range(3))
+                builder.branch(head)
+                builder.position_at_end(head)
+                here = builder.phi(_WORD)
+                now = [builder.phi(ir.VectorType(_DOUBLE, lanes)) for _ in kept]
+                left = builder.sub(args[4], here)
+                builder.cbranch(builder.icmp_unsigned(">=", left, _WORD(lanes)), body, after)
+                builder.position_at_end(body)
+                x = _load(builder, features, here, lanes)
+                new = advance(builder, gathered(here, lanes), x, others, *now)
+                following = (builder.add(here, _WORD(lanes)), *new)
+                builder.branch(head)
+                for phi, first, next_ in zip((here, *now), (k, *kept), following, strict=True):
+                    phi.add_incoming(first, before)
+                    phi.add_incoming(next_, body)
+                builder.position_at_end(after)
+                return here, now
+
+            wide = ir.VectorType(_DOUBLE, _LANES)
+            k, kept = loop(_LANES, args[3], [ir.Constant(wide, [s] * _LANES) for s in starts])
+            joined = [_joined(builder, x, join) for x, join in zip(kept, joins, strict=True)]
+            _, kept = loop(1, k, [_filled(builder, x) for x in joined])
+            results = [builder.extract_element(x, _LANE(0)) for x in kept]
+            return context.make_tuple(builder, signature.return_type, results)
+
+        results = nb.UniTuple(nb.float64, len(starts))
+        numbers = (nb.uint64, nb.uint64, *(nb.float64,) * extra)
+        return results(array, indices, values, *numbers), generate
+
+    return definition
 
 
-def _sum(builder: Any, vector: Any) -> Any:
-    lanes = [builder.extract_element(vector, _LANE(place)) for place in range(4)]
-    return builder.fadd(builder.fadd(lanes[0], lanes[2]), builder.fadd(lanes[1], lanes[3]))
+def _joined(builder: Any, vector: Any, join: Callable[..., Any]) -> Any:
+    a, b, c, d = (builder.extract_element(vector, _LANE(place)) for place in range(_LANES))
+    return join(builder, join(builder, a, c), join(builder, b, d))
 
 
-def _register(function: Callable[..., Any], definition: Callable[..., Any]) -> None:
+def _require(name: str, array: Any, indices: Any = None, values: Any = None) -> None:
+    if array != nb.Array(nb.float64, 2, "C"):
+        raise errors.TypingError(f"{name} takes a C-contiguous float64 matrix, got {array}")
+    if indices is not None and indices.dtype not in (nb.uint32, nb.uint64):
+        raise errors.TypingError(f"{name} takes unsigned indices, got {indices}")
+    if values is not None and values.dtype not in (nb.float32, nb.float64):
+        raise errors.TypingError(f"{name} takes floating-point values, got {values}")
+
+
+def _advance2(builder: Any, v: Any, x: Any, _: Any, product: Any, square: Any, size: Any) -> Any:
+    product, square = _add_product(builder, product, v[0], x), _add_product(builder, square, x, x)
+    return product, square, builder.fadd(size, _absolute(builder, x))
+
+
+def _advance4(
+    builder: Any, v: Any, x: Any, _: Any, product: Any, local: Any, size: Any, low: Any, high: Any
+) -> Any:
+    term = builder.fmul(v[0], x)
+    product, local = builder.fadd(product, term), _add_product(builder, local, term, x)
+    size = builder.fadd(size, _absolute(builder, x))
+    return product, local, size, _smaller(builder, low, x), _larger(builder, high, x)
+
+
+def _advance6(
+    builder: Any, v: Any, x: Any, extra: Any, product: Any, square: Any, size: Any, excess: Any
+) -> Any:
+    product = _add_product(builder, product, builder.fmul(v[0], v[1]), x)
+    length = _absolute(builder, x)
+    weighted = builder.fsub(builder.fmul(extra[0], length), v[2])
+    excess = _larger(builder, _larger(builder, excess, weighted), builder.fsub(length, v[3]))
+    return product, _add_product(builder, square, x, x), builder.fadd(size, length), excess
+
+
+def register(function: Callable[..., Any], definition: Callable[..., Any]) -> None:
     """Let kernels name the Python function itself, so that their `py_func` runs as well."""
     template = make_intrinsic_template(function, definition, function.__name__)
     infer(template)
     infer_global(function, nb.Function(template))
 
 
-_register(axpy2, _type_axpy2)
-_register(dot2, _type_dot2)
+register(axpy2, _type_axpy2)
+_gather2 = _gatherer("dot2", 2, (0,), (0.0,) * 3, _advance2, (_add,) * 3)
+_gather4 = _gatherer(
+    "dot4",
+    4,
+    (1,),
+    (0.0, 0.0, 0.0, math.inf, -math.inf),
+    _advance4,
+    (_add, _add, _add, _smaller, _larger),
+)
+_gather6 = _gatherer(
+    "dot6", 6, (0, 1, 4, 5), (0.0, 0.0, 0.0, -math.inf), _advance6, (_add, _add, _add, _larger)
+)
+
+
+def _type_dot2(context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any) -> Any:
+    return _gather2(array, indices, values)
+
+
+def _type_dot4(context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any) -> Any:
+    return _gather4(array, indices, values)
+
+
+def _type_dot6(
+    context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any, weight: Any
+) -> Any:
+    return _gather6(array, indices, values, extra=1)
+
+
+register(dot2, _type_dot2)
+register(dot4, _type_dot4)
+register(dot6, _type_dot6)

@@ -29,6 +29,13 @@ Vector = npt.NDArray[np.float64]
 STEPS_PER_OCTAVE = 8
 
 
+def _aligned(rows: int, columns: int) -> Vector:
+    """Return zeros at a multiple of 64 bytes: no record lies across two lines of the cache."""
+    storage = np.zeros(rows * columns + 7)
+    start = -storage.ctypes.data % 64 // 8
+    return storage[start : start + rows * columns].reshape(rows, columns)
+
+
 class Engine:
     """What all engines share: storage, growth and the loop around a pass."""
 
@@ -42,12 +49,12 @@ class Engine:
         self.mirror = mirror
         self.rate = rate
         self.conservative = conservative
-        self.state: npt.NDArray[np.float64] = np.zeros((0, self.columns))
+        self._storage = self.state = _aligned(0, self.columns)
         self.slots = new_slots()
 
     def begin(self, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
-        self.state = np.zeros((dimension, self.columns))
+        self._storage = self.state = _aligned(dimension, self.columns)
         self.slots = new_slots()
 
     def grow(self, dimension: int) -> None:
@@ -56,11 +63,10 @@ class Engine:
         Only learners grow whose features have weight 0 and phi(0) = 0 before they are seen,
         so that a record of zeros is right and no sum changes.
         """
-        storage = self.state.base
-        if storage is None or storage.ndim != 2 or len(storage) < dimension:
-            storage = np.zeros((max(dimension, 3 * len(self.state) // 2), self.columns))
-            storage[: len(self.state)] = self.state
-        self.state = storage[:dimension]
+        if len(self._storage) < dimension:
+            self._storage = _aligned(max(dimension, 3 * len(self.state) // 2), self.columns)
+            self._storage[: len(self.state)] = self.state
+        self.state = self._storage[:dimension]
 
     def run(
         self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
@@ -247,8 +253,9 @@ class CoordinateEngine(Engine):
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
     ) -> tuple[int, int]:
         """Call the per-coordinate pass."""
+        plain = type(self.mirror).read is Mirror.read
         return coordinate.coordinate_pass(  # type: ignore[no-any-return]
-            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values,
+            self.loss, self.mirror, plain, self.rate, rows.indptr, rows.indices, rows.values,
             rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
             predictions, self.conservative,
         )  # fmt: skip

@@ -291,7 +291,7 @@ class MirrorDescent:
                     raise ValueError(
                         f"{name} has shape {arrays[name].shape}, expected {kept.shape}"
                     )
-                setattr(self._engine, name, arrays[name].copy())
+                kept[...] = arrays[name]
         self._past_gradient = arrays.get("past_gradient")
         self._past_iterates = arrays.get("past_iterates")
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from noregret.component import reassociable, require_positive
+from noregret.elementary import exp, sqrt
 from noregret.mirrors.base import Mirror
 
 #: exp of anything above this is infinite in double precision; weights are capped there.
 LARGEST_EXPONENT = 700.0
+#: Something to divide by where an exponential has vanished.
+SMALLEST_EXPONENTIAL = 1e-300
 
 
 class Exponential(Mirror):
@@ -52,11 +55,11 @@ class Entropy(Exponential):
 
     def phi(self, a: float, reference: float) -> float:
         """Return exp(a - r)."""
-        return math.exp(a - reference)
+        return exp(a - reference)
 
     def phi_prime(self, a: float, reference: float) -> float:
         """Return exp(a - r)."""
-        return math.exp(a - reference)
+        return exp(a - reference)
 
     def phi_given(self, a: float, reference: float, v: float) -> float:
         """Return v."""
@@ -109,7 +112,7 @@ class UnnormalizedEntropy(Exponential):
 
     def phi_prime(self, a: float, reference: float) -> float:
         """Return start exp(a)."""
-        return self.start * math.exp(min(a, LARGEST_EXPONENT))  # type: ignore[operator]
+        return self.start * exp(min(a, LARGEST_EXPONENT))  # type: ignore[operator]
 
     def phi_given(self, a: float, reference: float, v: float) -> float:
         """Return v - start."""
@@ -155,13 +158,29 @@ class SignedEntropy(Exponential):
     def phi(self, a: float, reference: float) -> float:
         """Return 2 cosh(U a) exp(-r)."""
         t = self.radius * a
-        return math.exp(t - reference) + math.exp(-t - reference)
+        return exp(t - reference) + exp(-t - reference)
 
     def phi_prime(self, a: float, reference: float) -> float:
         """Return 2 U sinh(U a) exp(-r), exact to the last places near a = 0 too."""
         t = self.radius * abs(a)
-        size = math.exp(t - reference) * -math.expm1(-2.0 * t)
+        # Near 0 the difference would cancel. Both are computed, so that no branch is needed.
+        z = t * t
+        series = 1.0 + z * (1.0 / 110.0) * (1.0 + z * (1.0 / 156.0))
+        series = 1.0 + z * (1.0 / 20.0) * (
+            1.0 + z * (1.0 / 42.0) * (1.0 + z * (1.0 / 72.0) * series)
+        )
+        least = exp(-reference)
+        near = 2.0 * least * t * (1.0 + z * (1.0 / 6.0) * series)
+        grown = exp(t - reference)
+        far = grown - least / max(grown, SMALLEST_EXPONENTIAL) * least
+        size = near if t < 0.5 else far
         return math.copysign(self.radius * size, a)
+
+    def phi_given(self, a: float, reference: float, v: float) -> float:
+        """Return phi by cosh^2 = 1 + sinh^2."""
+        odd = v * (1.0 / self.radius)
+        least = 2.0 * exp(-reference)
+        return sqrt(odd * odd + least * least)
 
     def psi(self, s: float, reference: float) -> float:
         """Return ln s + r."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import kernel
+from noregret.jit import dot6, kernel
 from noregret.ledger import Entry
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.rounds import enter_round, playable, row_norm, step_slope
+from noregret.passes.rows import TOGETHER, place, row_span
 from noregret.passes.slots import Slot, Stop
 
 COLUMNS = 6
@@ -23,6 +24,8 @@ _PREFIX = int(Slot.PREFIX)
 _DONE = int(Stop.DONE)
 _OVERFLOW = int(Stop.OVERFLOW)
 _UNSOUND = int(Stop.UNSOUND)
+
+_0, _1, _2 = (np.uint64(k) for k in range(3))
 
 _THETA = np.uint64(0)
 _FACTOR = np.uint64(1)
@@ -46,46 +49,68 @@ def _grow(rate, state, i, x, weight, steepest, prefix):  # type: ignore[no-untyp
 
 
 @kernel(fast=True, inline=True)
-def _read(rate, mirror, state, weight, steepest, prefix, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def _read_all(rate, mirror, state, weight, steepest, prefix, threshold, indices, values, span, t):  # type: ignore[no-untyped-def]
     raw = 0.0
     total = 0.0
     reach = 0.0
-    if values.ndim == 2:
-        for j in range(np.uint64(values.shape[1])):
-            x = np.float64(values[t, j])
-            _grow(rate, state, j, x, weight, steepest, prefix)
-            raw += mirror.read(state[j, _THETA], threshold) * state[j, _FACTOR] * x
-            total += x * x
-            reach += abs(x)
-    else:
-        for k in range(indptr[t], indptr[t + np.uint64(1)]):
-            x = np.float64(values[k])
-            i = indices[k]
-            _grow(rate, state, i, x, weight, steepest, prefix)
-            raw += mirror.read(state[i, _THETA], threshold) * state[i, _FACTOR] * x
-            total += x * x
-            reach += abs(x)
+    for k in range(span[0], span[1]):
+        i, x = place(values, indices, span[0], k - span[0], t)
+        _grow(rate, state, i, x, weight, steepest, prefix)
+        raw += mirror.read(state[i, _THETA], threshold) * state[i, _FACTOR] * x
+        total += x * x
+        reach += abs(x)
     return raw, total, reach
 
 
 @kernel(inline=True)
-def _move(rate, state, i, x, slope, steepest, prefix):  # type: ignore[no-untyped-def]
-    z = slope * x
-    theta = state[i, _THETA]
-    weight = theta * state[i, _FACTOR]
-    theta -= z
-    squares = state[i, _SQUARES] + z * z
-    factor = rate.weight_factor(squares, steepest * state[i, _REACH], state[i, _SIZE])
+def _read(  # type: ignore[no-untyped-def]
+    rate, mirror, plain, state, weight, steepest, prefix, threshold, indices, values, span, t
+):
+    """Return <w, x>, sum x_i^2 and ||x||_1, with the factors of features that grow renewed."""
+    if values.ndim == 1 and plain:
+        raw, total, reach, excess = dot6(state, indices, values, span[0], span[1], weight)
+        if not excess > 0.0:
+            return raw, total, reach
+    return _read_all(
+        rate, mirror, state, weight, steepest, prefix, threshold, indices, values, span, t
+    )
+
+
+@kernel(inline=True)
+def _move(state, i, x, squares, factor, slope, prefix):  # type: ignore[no-untyped-def]
+    weight = state[i, _THETA] * state[i, _FACTOR]
+    theta = state[i, _THETA] - slope * x
     state[i, _THETA] = theta
     state[i, _FACTOR] = factor
     state[i, _ACCUMULATOR] += prefix * (theta * factor - weight)
     state[i, _SQUARES] = squares
 
 
+@kernel(inline=True)
+def _add_row(rate, state, slope, steepest, prefix, work, indices, values, span, t):  # type: ignore[no-untyped-def]
+    """Step by slope * x; factors are computed for several features at a time."""
+    begin, end = span
+    while begin < end:
+        count = min(end - begin, np.uint64(TOGETHER))
+        for k in range(count):
+            i, x = place(values, indices, begin, k, t)
+            work[_0, k] = state[i, _SQUARES] + slope * x * (slope * x)
+            work[_1, k] = steepest * state[i, _REACH]
+            work[_2, k] = state[i, _SIZE]
+        for k in range(count):
+            work[_1, k] = rate.weight_factor(work[_0, k], work[_1, k], work[_2, k])
+        for k in range(count):
+            i, x = place(values, indices, begin, k, t)
+            if values.ndim == 1 or x != 0.0:
+                _move(state, i, x, work[_0, k], work[_1, k], slope, prefix)
+        begin += count
+
+
 @kernel
 def coordinate_pass(  # type: ignore[no-untyped-def]
     loss,
     mirror,
+    plain,
     rate,
     indptr,
     indices,
@@ -106,6 +131,7 @@ def coordinate_pass(  # type: ignore[no-untyped-def]
     if not steepest < np.inf:
         steepest = 1.0
     assert state.shape[1] == COLUMNS
+    work = np.empty((3, TOGETHER))
     sound = np.uint64(trusted)
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
         if t >= sound:
@@ -115,17 +141,19 @@ def coordinate_pass(  # type: ignore[no-untyped-def]
         # Read once: the compiler must assume that what is written below may change them.
         label, mass = y[t], weight[t]
         threshold = mirror.threshold(ledger[_ROUNDS])
+        span = row_span(indptr, values, t)
         raw, total, reach = _read(
             rate,
             mirror,
+            plain,
             state,
             mass,
             steepest,
             slots[_PREFIX],
             threshold,
-            indptr,
             indices,
             values,
+            span,
             t,
         )
         if t >= trusted and not reach <= LARGEST_FEATURE:
@@ -142,13 +170,5 @@ def coordinate_pass(  # type: ignore[no-untyped-def]
         )
         slots[_PREFIX] += 1.0
         if slope != 0.0:
-            if values.ndim == 2:
-                for j in range(np.uint64(values.shape[1])):
-                    x = np.float64(values[t, j])
-                    if x != 0.0:
-                        _move(rate, state, j, x, slope, steepest, slots[_PREFIX])
-            else:
-                for k in range(indptr[t], indptr[t + np.uint64(1)]):
-                    x = np.float64(values[k])
-                    _move(rate, state, indices[k], x, slope, steepest, slots[_PREFIX])
+            _add_row(rate, state, slope, steepest, slots[_PREFIX], work, indices, values, span, t)
     return y.shape[0], _DONE

@@ -24,7 +24,7 @@ from noregret.passes.rounds import (
     row_norm,
     step_slope,
 )
-from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_row
+from noregret.passes.rows import WORK, add_mapped_row, add_row, read_mapped_row, read_row
 from noregret.passes.slots import KAPPA_DRIFT, LEAP, SHRUNK, UPDATES_BETWEEN_SUMS, Slot, Stop
 from noregret.rates import UNBOUNDED
 
@@ -210,6 +210,7 @@ def mapped_pass(  # type: ignore[no-untyped-def]
     """Run the lazy pass for any other map; return (next row, why it stopped)."""
     assert state.shape[1] == MAPPED_COLUMNS
     homogeneous = mirror.homogeneous()
+    work = np.empty(WORK)
     sound = np.uint64(trusted)
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
         if t >= sound:
@@ -255,6 +256,7 @@ def mapped_pass(  # type: ignore[no-untyped-def]
                 slots[_REFERENCE],
                 slots[_PREFIX],
                 leap_limit(mirror, slots),
+                work,
                 indptr,
                 indices,
                 values,

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import axpy2, dot2, kernel
+from noregret.jit import axpy2, dot2, dot4, kernel
 
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
+
+#: How many features are mapped together, and two numbers of each meanwhile.
+TOGETHER = 128
+WORK = (2, TOGETHER)
 
 
 @kernel(fast=True, inline=True)
@@ -77,42 +81,48 @@ def add_row(state, step, prefix, indptr, indices, values, t):  # type: ignore[no
 
 
 @kernel(fast=True, inline=True)
-def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
-    """Return sum v_i x_i, the norm accumulator, ||x||_1, sum v_i x_i^2, min x and max x.
+def _norm_of(mirror, values, begin, end):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(begin, end):
+        total = mirror.norm_term(total, np.float64(values[k]))
+    return total
 
-    A feature that the row leaves out is a zero and takes part in the extremes.
-    """
+
+@kernel(fast=True, inline=True)
+def _read_dense_mapped(mirror, state, values, t):  # type: ignore[no-untyped-def]
     raw = 0.0
     total = 0.0
     reach = 0.0
     local = 0.0
     low = np.inf
     high = -np.inf
+    for j in range(np.uint64(values.shape[1])):
+        x = np.float64(values[t, j])
+        product = state[j, _1] * x
+        raw += product
+        local += product * x
+        total = mirror.norm_term(total, x)
+        reach += abs(x)
+        low = min(low, x)
+        high = max(high, x)
+    return raw, total, reach, local, low, high
+
+
+@kernel(inline=True)
+def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return sum v_i x_i, the norm accumulator, ||x||_1, sum v_i x_i^2, min x and max x.
+
+    A feature that the row leaves out is a zero and takes part in the extremes.
+    """
     if values.ndim == 2:
-        for j in range(np.uint64(values.shape[1])):
-            x = np.float64(values[t, j])
-            product = state[j, np.uint64(1)] * x
-            raw += product
-            local += product * x
-            total = mirror.norm_term(total, x)
-            reach += abs(x)
-            low = min(low, x)
-            high = max(high, x)
+        return _read_dense_mapped(mirror, state, values, t)
     else:
-        begin, end = indptr[t], indptr[t + np.uint64(1)]
-        for k in range(begin, end):
-            x = np.float64(values[k])
-            product = state[indices[k], np.uint64(1)] * x
-            raw += product
-            local += product * x
-            total = mirror.norm_term(total, x)
-            reach += abs(x)
-            low = min(low, x)
-            high = max(high, x)
+        begin, end = indptr[t], indptr[t + _1]
+        raw, local, reach, low, high = dot4(state, indices, values, begin, end)
         if end - begin < np.uint64(state.shape[0]):
             low = min(low, 0.0)
             high = max(high, 0.0)
-    return raw, total, reach, local, low, high
+        return raw, _norm_of(mirror, values, begin, end), reach, local, low, high
 
 
 @kernel(inline=True)
@@ -126,45 +136,84 @@ def settled_leap(phi, v, limit):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _move(mirror, state, i, x, step, inner, reference, prefix, limit):  # type: ignore[no-untyped-def]
-    theta = state[i, np.uint64(0)]
-    v = state[i, np.uint64(1)]
-    moved = theta + step * x
-    a = inner * moved
-    v_moved = mirror.phi_prime(a, reference)
-    phi = mirror.phi_given(a, reference, v_moved)
-    v_moved, leap = settled_leap(phi, v_moved, limit)
-    state[i, np.uint64(0)] = moved
-    state[i, np.uint64(1)] = v_moved
-    state[i, np.uint64(2)] += prefix * (v_moved - v)
-    change = phi - mirror.phi_given(inner * theta, reference, v)
-    return a, leap if leap > 0.0 else change
+def row_span(indptr, values, t):  # type: ignore[no-untyped-def]
+    """Return where row t begins and ends: among the columns if rows are dense."""
+    if values.ndim == 2:
+        return _0, np.uint64(values.shape[1])
+    else:
+        return indptr[t], indptr[t + _1]
+
+
+@kernel(inline=True)
+def place(values, indices, begin, k, t):  # type: ignore[no-untyped-def]
+    """Return the column and the value of feature `begin + k`, of row t if rows are dense."""
+    if values.ndim == 2:
+        return np.uint64(begin + k), np.float64(values[t, begin + k])
+    else:
+        return np.uint64(indices[begin + k]), np.float64(values[begin + k])
+
+
+@kernel(inline=True)
+def _move(mirror, state, i, moved, v_moved, inner, reference, prefix):  # type: ignore[no-untyped-def]
+    """Write a feature's new theta and v; return its old phi."""
+    theta = state[i, _0]
+    v = state[i, _1]
+    state[i, _0] = moved
+    state[i, _1] = v_moved
+    state[i, _2] += prefix * (v_moved - v)
+    return mirror.phi_given(inner * theta, reference, v)
+
+
+@kernel(fast=True, inline=True)
+def _map(mirror, work, count, inner, reference, limit):  # type: ignore[no-untyped-def]
+    """Compute v for the theta in `work`; return the sum of phi and how many of them leap."""
+    total = 0.0
+    leaps = _0
+    for k in range(count):
+        a = inner * work[_0, k]
+        v = mirror.phi_prime(a, reference)
+        phi = mirror.phi_given(a, reference, v)
+        work[_1, k] = v
+        total += phi
+        leaps += _0 if phi < limit else _1
+    return total, leaps
+
+
+@kernel(inline=True)
+def _leap(mirror, work, count, inner, reference, limit):  # type: ignore[no-untyped-def]
+    for k in range(count):
+        phi = mirror.phi_given(inner * work[_0, k], reference, work[_1, k])
+        work[_1, k], _ = settled_leap(phi, work[_1, k], limit)
 
 
 @kernel(inline=True)
 def add_mapped_row(  # type: ignore[no-untyped-def]
-    mirror, state, step, inner, reference, prefix, limit, indptr, indices, values, t
+    mirror, state, step, inner, reference, prefix, limit, work, indptr, indices, values, t
 ):
-    """Add step * x to theta where x is not 0 and bring v and the average along.
+    """Add step * x to theta and bring v and the average along.
 
-    Returns the change of S, the largest a and the largest |a| written.
+    Returns the change of S, the largest a and the largest |a| written. The new theta and v
+    are first collected in `work`, so that phi' is computed for several of them at a time.
     """
     change = 0.0
     largest = -np.inf
     size = 0.0
-    if values.ndim == 2:
-        for j in range(np.uint64(values.shape[1])):
-            x = np.float64(values[t, j])
-            if x != 0.0:
-                a, delta = _move(mirror, state, j, x, step, inner, reference, prefix, limit)
-                change += delta
-                largest = max(largest, a)
-                size = max(size, abs(a))
-    else:
-        for k in range(indptr[t], indptr[t + np.uint64(1)]):
-            x = np.float64(values[k])
-            a, delta = _move(mirror, state, indices[k], x, step, inner, reference, prefix, limit)
-            change += delta
-            largest = max(largest, a)
-            size = max(size, abs(a))
+    begin, end = row_span(indptr, values, t)
+    while begin < end:
+        count = min(end - begin, np.uint64(TOGETHER))
+        for k in range(count):
+            i, x = place(values, indices, begin, k, t)
+            moved = state[i, _0] + step * x
+            work[_0, k] = moved
+            largest = max(largest, inner * moved)
+            size = max(size, abs(inner * moved))
+        total, leaps = _map(mirror, work, count, inner, reference, limit)
+        if leaps > _0:
+            _leap(mirror, work, count, inner, reference, limit)
+            total = np.inf
+        for k in range(count):
+            i, _ = place(values, indices, begin, k, t)
+            total -= _move(mirror, state, i, work[_0, k], work[_1, k], inner, reference, prefix)
+        change += total
+        begin += count
     return change, largest, size
