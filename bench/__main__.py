@@ -14,7 +14,7 @@ from bench import machine, speed, startup
 from bench.data import ROWS, make
 from bench.timing import Line
 
-PARTS = ("speed", "maps", "memory", "startup")
+PARTS = ("loops", "sklearn", "maps", "memory", "startup")
 
 
 def main() -> None:
@@ -46,13 +46,14 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measure(arguments: argparse.Namespace, facts: dict[str, str]) -> Iterator[Line]:
-    if {"speed", "maps"} & set(arguments.only):
+    if {"loops", "sklearn", "maps"} & set(arguments.only):
         dtype = np.float64 if arguments.float64 else np.float32
         data = make(rows=arguments.rows, dtype=dtype)
         facts["data"] = data.describe()
         print(facts["data"], flush=True)
-        if "speed" in arguments.only:
+        if "loops" in arguments.only:
             yield from speed.against_loops(data, 2 * arguments.turns)
+        if "sklearn" in arguments.only:
             yield from speed.against_sklearn(data, max(3, arguments.turns // 2))
         if "maps" in arguments.only:
             yield from speed.map_against_map(data, arguments.turns)

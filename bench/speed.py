@@ -15,7 +15,7 @@ import numpy.typing as npt
 import noregret as nr
 from bench import c_loop, hand_loop
 from bench.data import Data
-from bench.timing import Line, Times, interleave
+from bench.timing import Line, interleave
 
 ETA = 0.5
 CHUNK = 1_000
@@ -167,8 +167,3 @@ def map_against_map(data: Data, turns: int) -> Iterator[Line]:
     times = interleave(runs, turns)
     for name, (bar, _) in contestants.items():
         yield Line.of(f"{name} / euclidean", times, name, "euclidean", at_most=bar)
-
-
-def nanoseconds(times: Times, name: str, rows: int) -> float:
-    """Return the best time a row."""
-    return 1e9 * times.best(name) / rows

@@ -192,7 +192,7 @@ class _Problem:
 
         inside = {"type": "ineq", "fun": lambda v: 1.0 - float(v @ v) / square}
         result = minimize(
-            scaled, start, jac=True, method="SLSQP", constraints=[inside], options={"maxiter": 60}
+            scaled, start, jac=True, method="SLSQP", constraints=[inside], options={"maxiter": 25}
         )
         return np.asarray(result.x, np.float64)
 

@@ -1,0 +1,98 @@
+"""Vector code against what it says in Python: sums over sparse rows, exponentials, roots."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from noregret import elementary
+from noregret.jit import axpy2, dot2, dot4, dot6, kernel
+
+
+@kernel
+def add(array, indices, values, begin, end):
+    for k in range(begin, end):
+        axpy2(array, indices[k], 0.5, -3.0, values[k])
+
+
+@kernel
+def two(array, indices, values, begin, end):
+    return dot2(array, indices, values, begin, end)
+
+
+@kernel
+def four(array, indices, values, begin, end):
+    return dot4(array, indices, values, begin, end)
+
+
+@kernel
+def six(array, indices, values, begin, end, weight):
+    return dot6(array, indices, values, begin, end, weight)
+
+
+@kernel
+def exponentials(x, result):
+    for k in range(x.shape[0]):
+        result[k] = elementary.exp(x[k])
+
+
+@kernel
+def roots(x, result):
+    for k in range(x.shape[0]):
+        result[k] = elementary.sqrt(x[k])
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def row(request):
+    rng = np.random.default_rng(5)
+    indices = rng.permutation(40)[:20].astype(np.uint32)
+    return rng, indices, rng.standard_normal(20).astype(request.param)
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 8, 15])
+@pytest.mark.parametrize(
+    ("kernel_", "columns", "extra"), [(two, 2, ()), (four, 4, ()), (six, 6, (1.5,))]
+)
+def test_sums_over_a_row(row, length, kernel_, columns, extra) -> None:
+    rng, indices, values = row
+    array = rng.standard_normal((40, columns))
+    begin, end = np.uint64(3), np.uint64(3 + length)
+    found = kernel_(array, indices, values, begin, end, *extra)
+    expected = kernel_.py_func(array, indices, values, begin, end, *extra)
+    assert found == pytest.approx(expected, rel=1e-14, abs=1e-14)
+
+
+def test_a_step_in_two_columns(row) -> None:
+    rng, indices, values = row
+    array = rng.standard_normal((40, 2))
+    expected = array.copy()
+    add(array, indices, values, np.uint64(2), np.uint64(9))
+    add.py_func(expected, indices, values, np.uint64(2), np.uint64(9))
+    assert array == pytest.approx(expected, rel=1e-15)
+    untouched = np.setdiff1d(np.arange(40), indices[2:9])
+    assert np.array_equal(array[untouched], expected[untouched])
+
+
+def test_exponentials_are_right_to_the_last_places() -> None:
+    x = np.concatenate([np.linspace(-708.0, 709.7, 100_001), np.linspace(-1.0, 1.0, 10_001)])
+    result = np.empty_like(x)
+    exponentials(x, result)
+    expected = np.array([math.exp(value) for value in x])
+    assert np.max(np.abs(result - expected) / np.spacing(expected)) <= 2.0
+
+
+def test_exponentials_at_the_ends() -> None:
+    x = np.array([0.0, -0.0, -709.0, -np.inf, 709.9, np.inf, np.nan])
+    result = np.empty_like(x)
+    exponentials(x, result)
+    assert result[:6].tolist() == [1.0, 1.0, 0.0, 0.0, math.inf, math.inf]
+    assert math.isnan(result[6])
+
+
+def test_roots() -> None:
+    x = np.random.default_rng(0).exponential(size=1000)
+    result = np.empty_like(x)
+    roots(x, result)
+    assert np.array_equal(result, np.sqrt(x))
