@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 from noregret import elementary
-from noregret.jit import axpy2, dot2, dot4, dot6, kernel
+from noregret.jit import axpy2, dot2, dot4, dot6, fetch, kernel
 
 
 @kernel
@@ -36,6 +37,12 @@ def six(array, indices, values, begin, end, weight):
 def exponentials(x, result):
     for k in range(x.shape[0]):
         result[k] = elementary.exp(x[k])
+
+
+@kernel
+def logarithms(x, result):
+    for k in range(x.shape[0]):
+        result[k] = elementary.log1p_unit(x[k])
 
 
 @kernel
@@ -96,3 +103,28 @@ def test_roots() -> None:
     result = np.empty_like(x)
     roots(x, result)
     assert np.array_equal(result, np.sqrt(x))
+
+
+def test_logarithm_of_one_plus_a_fraction_to_one_unit_in_the_last_place() -> None:
+    rng = np.random.default_rng(8)
+    edges = [0.0, 5e-324, 1e-300, math.sqrt(2.0) - 1.0, 0.5, 1.0]
+    x = np.concatenate([rng.random(3000), 10.0 ** rng.uniform(-320.0, 0.0, 1000), edges])
+    found = np.empty_like(x)
+    logarithms(x, found)
+    with mpmath.workprec(120):
+        for given, result in zip(x.tolist(), found.tolist(), strict=True):
+            exact = mpmath.log1p(mpmath.mpf(given))
+            assert abs(mpmath.mpf(result) - exact) <= math.ulp(float(exact))
+
+
+def test_memory_may_be_asked_for_beyond_the_end() -> None:
+    """A hint reads nothing: it may point past an array, into no one's memory."""
+    array = np.zeros(4, np.float32)
+
+    @kernel
+    def ask(array):
+        for k in range(np.uint64(0), np.uint64(1 << 40), np.uint64(1 << 30)):
+            fetch(array, k)
+        return array[0]
+
+    assert ask(array) == ask.py_func(array) == 0.0

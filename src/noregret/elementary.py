@@ -18,6 +18,15 @@ def exp(x: float) -> float:
     return math.exp(x)
 
 
+def log1p_unit(x: float) -> float:
+    """Return ln(1 + x) for 0 <= x <= 1, compiled to one unit in the last place.
+
+    >>> log1p_unit(0.0)
+    0.0
+    """
+    return math.log1p(x)
+
+
 def sqrt(x: float) -> float:
     """Return the square root.
 

@@ -14,7 +14,7 @@ from noregret.losses import Loss
 Floats = npt.NDArray[np.floating[Any]]
 
 #: Rows are learnt in chunks of about so many features; copies of rows are never larger.
-CHUNK = 1 << 20
+CHUNK = 1 << 21
 
 _NO_INDPTR = np.zeros(1, np.uint64)
 _NO_INDICES = np.zeros(0, np.uint32)
@@ -130,7 +130,7 @@ def as_labels(y: Any, count: int, loss: Loss) -> npt.NDArray[np.float64]:
     """Return the labels as float64, or say in one line which one the loss cannot take."""
     labels = _as_vector("y", y, count)
     if loss.labels == "sign":
-        bad = np.flatnonzero(np.abs(labels) != 1.0)
+        bad = np.flatnonzero((labels != 1.0) & (labels != -1.0))
         expected = f"{type(loss).__name__} expects -1 or +1"
     else:
         bad = np.flatnonzero(~(np.abs(labels) <= 1e100))

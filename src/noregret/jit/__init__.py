@@ -8,6 +8,16 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 from noregret.jit import elementary as _elementary  # noqa: F401 - compiled forms are told
 from noregret.jit.directory import cache_directory, cache_events
 from noregret.jit.kernels import Kernel, kernel
-from noregret.jit.vectors import axpy2, dot2, dot4, dot6
+from noregret.jit.vectors import axpy2, dot2, dot4, dot6, fetch
 
-__all__ = ["Kernel", "axpy2", "cache_directory", "cache_events", "dot2", "dot4", "dot6", "kernel"]
+__all__ = [
+    "Kernel",
+    "axpy2",
+    "cache_directory",
+    "cache_events",
+    "dot2",
+    "dot4",
+    "dot6",
+    "fetch",
+    "kernel",
+]

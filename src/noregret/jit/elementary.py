@@ -23,41 +23,71 @@ _LN2_LOW = 1.90821492927058770002e-10
 _ROUNDER = 1.5 * 2.0**52
 #: Below the first the result is 0, above the second infinite.
 _LOWEST, _HIGHEST = -708.0, 709.782712893384
-#: Terms of the series that are above the rounding error for |r| <= ln(2)/2.
-_DEGREE = 13
+#: Terms of the series of e^r that are above the rounding error for |r| <= ln(2)/2.
+_EXP_DEGREE = 13
+#: Terms of the series of ln((1 + s)/(1 - s)) that are, for s^2 <= (3 - sqrt(8))^2.
+_LOG_DEGREE = 10
+
+
+def _number(value: float) -> Any:
+    return ir.Constant(_DOUBLE, value)
+
+
+def _polynomial(builder: Any, coefficients: list[float], x: Any) -> Any:
+    """Return the polynomial, its terms in pairs of pairs, which do not wait for each other."""
+    terms = [_number(c) for c in coefficients]
+    while len(terms) > 1:
+        pairs = [builder.fma(terms[k + 1], x, terms[k]) for k in range(0, len(terms) - 1, 2)]
+        terms = pairs + terms[len(pairs) * 2 :]
+        x = builder.fmul(x, x)
+    return terms[0]
 
 
 def _exp(builder: Any, x: Any) -> Any:
     """Return e^x = 2^n e^r with n the nearest integer to x / ln 2."""
-
-    def number(value: float) -> Any:
-        return ir.Constant(_DOUBLE, value)
-
-    def add_product(a: Any, b: Any, c: Any) -> Any:
-        return builder.fma(a, b, c)
-
-    below = builder.fcmp_ordered("<", x, number(_LOWEST))
-    above = builder.fcmp_ordered(">", x, number(_HIGHEST))
-    inside = builder.select(below, number(_LOWEST), x)
-    inside = builder.select(above, number(709.0), inside)
-    shifted = add_product(inside, number(1.0 / math.log(2.0)), number(_ROUNDER))
-    n = builder.fsub(shifted, number(_ROUNDER))
-    r = add_product(n, number(-_LN2_LOW), add_product(n, number(-_LN2_HIGH), inside))
-    # e^r = 1 + r + r^2 q(r), the terms of q in pairs of pairs, which do not wait for each other.
-    terms = [number(1.0 / math.factorial(k)) for k in range(2, _DEGREE + 1)]
-    power = r
-    while len(terms) > 1:
-        pairs = [add_product(terms[k + 1], power, terms[k]) for k in range(0, len(terms) - 1, 2)]
-        terms = pairs + terms[len(pairs) * 2 :]
-        power = builder.fmul(power, power)
-    square = builder.fmul(r, r)
-    near = builder.fadd(add_product(terms[0], square, r), number(1.0))
+    below = builder.fcmp_ordered("<", x, _number(_LOWEST))
+    above = builder.fcmp_ordered(">", x, _number(_HIGHEST))
+    inside = builder.select(below, _number(_LOWEST), x)
+    inside = builder.select(above, _number(709.0), inside)
+    shifted = builder.fma(inside, _number(1.0 / math.log(2.0)), _number(_ROUNDER))
+    n = builder.fsub(shifted, _number(_ROUNDER))
+    r = builder.fma(n, _number(-_LN2_LOW), builder.fma(n, _number(-_LN2_HIGH), inside))
+    # e^r = 1 + r + r^2 q(r).
+    q = _polynomial(builder, [1.0 / math.factorial(k) for k in range(2, _EXP_DEGREE + 1)], r)
+    near = builder.fadd(builder.fma(q, builder.fmul(r, r), r), _number(1.0))
     # The last bits of `shifted` are n; added to the exponent they multiply by 2^n.
     exponent = builder.shl(builder.bitcast(shifted, _WORD), _WORD(52))
     result = builder.bitcast(builder.add(builder.bitcast(near, _WORD), exponent), _DOUBLE)
-    result = builder.select(below, number(0.0), result)
-    result = builder.select(above, number(math.inf), result)
+    result = builder.select(below, _number(0.0), result)
+    result = builder.select(above, _number(math.inf), result)
     return builder.select(builder.fcmp_unordered("uno", x, x), x, result)
+
+
+def _log1p_unit(builder: Any, x: Any) -> Any:
+    """Return ln(1 + x) = n ln 2 + ln(1 + f) with n = 0 or 1 and |f| <= sqrt(2) - 1 or so.
+
+    f is x or (x - 1)/2, both exact. With s = f/(2 + f), ln(1 + f) = ln((1 + s)/(1 - s)) =
+    f - f^2/2 + s (f^2/2 + 2 s^2/3 + 2 s^4/5 + ...), where no term rounds f itself.
+    """
+    half, one = _number(0.5), _number(1.0)
+    # Rounded rather than compared: a comparison would become a branch that no one can foresee.
+    nearest = builder.fma(x, _number(0.5 / (math.sqrt(2.0) - 1.0)), _number(_ROUNDER))
+    n = builder.fsub(nearest, _number(_ROUNDER))
+    f = builder.fmul(builder.fsub(x, n), builder.fsub(one, builder.fmul(n, half)))
+    s = builder.fdiv(f, builder.fadd(f, _number(2.0)))
+    z = builder.fmul(s, s)
+    series = _polynomial(builder, [2.0 / (2 * k + 1) for k in range(1, _LOG_DEGREE + 1)], z)
+    curve = builder.fmul(builder.fmul(f, f), half)
+    tail = builder.fmul(s, builder.fma(z, series, curve))
+    low = builder.fsub(builder.fma(n, _number(_LN2_LOW), tail), curve)
+    return builder.fma(n, _number(_LN2_HIGH), builder.fadd(f, low))
+
+
+def _type_log1p_unit(context: Any, x: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _log1p_unit(builder, args[0])
+
+    return nb.float64(nb.float64), generate
 
 
 def _type_exp(context: Any, x: Any) -> Any:
@@ -76,4 +106,5 @@ def _type_sqrt(context: Any, x: Any) -> Any:
 
 
 register(elementary.exp, _type_exp)
+register(elementary.log1p_unit, _type_log1p_unit)
 register(elementary.sqrt, _type_sqrt)

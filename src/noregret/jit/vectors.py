@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import errors
+from numba.core import cgutils, errors
 from numba.core import types as nb
 from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
 
@@ -88,6 +88,13 @@ def dot6(
         size += abs(x)
         excess = max(excess, weight * abs(x) - row[4], abs(x) - row[5])
     return product, square, size, excess
+
+
+def fetch(array: Any, k: int) -> None:
+    """Have element k brought near without waiting for it, k beyond the end included.
+
+    Interpreted, do nothing.
+    """
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
@@ -269,6 +276,19 @@ def _advance6(
     return product, _add_product(builder, square, x, x), builder.fadd(size, length), excess
 
 
+def _type_fetch(context: Any, array: Any, k: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        hint = ir.FunctionType(ir.VoidType(), [byte, _LANE, _LANE, _LANE])
+        function = cgutils.get_or_insert_function(builder.module, hint, "llvm.prefetch.p0")
+        place = builder.gep(_data(context, builder, array, args[0]), [args[1]])
+        # To be read, into the second level of cache, data.
+        builder.call(function, [builder.bitcast(place, byte), _LANE(0), _LANE(2), _LANE(1)])
+        return context.get_dummy_value()
+
+    return nb.void(array, nb.uint64), generate
+
+
 def register(function: Callable[..., Any], definition: Callable[..., Any]) -> None:
     """Let kernels name the Python function itself, so that their `py_func` runs as well."""
     template = make_intrinsic_template(function, definition, function.__name__)
@@ -277,6 +297,7 @@ def register(function: Callable[..., Any], definition: Callable[..., Any]) -> No
 
 
 register(axpy2, _type_axpy2)
+register(fetch, _type_fetch)
 _gather2 = _gatherer("dot2", 2, (0,), (0.0,) * 3, _advance2, (_add,) * 3)
 _gather4 = _gatherer(
     "dot4",

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from noregret.component import require_positive
+from noregret.elementary import exp, log1p_unit
 from noregret.losses.base import Loss
 
 
@@ -98,12 +99,12 @@ class Logistic(Loss):
     def value(self, y: float, p: float) -> float:
         """Return ln(1 + exp(-y p)) without overflow."""
         margin = y * p
-        return math.log1p(math.exp(-abs(margin))) + max(-margin, 0.0)
+        return log1p_unit(exp(-abs(margin))) + max(-margin, 0.0)
 
     def slope(self, y: float, p: float) -> float:
         """Return -y / (1 + exp(y p)), accurate in both tails."""
         margin = y * p
-        tail = math.exp(-abs(margin))
+        tail = exp(-abs(margin))
         return -y * (tail if margin > 0.0 else 1.0) / (1.0 + tail)
 
     def conjugate(self, y: float, s: float) -> float:

@@ -14,7 +14,7 @@ from noregret.jit import dot6, kernel
 from noregret.ledger import Entry
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.rounds import enter_round, playable, row_norm, step_slope
-from noregret.passes.rows import TOGETHER, place, row_span
+from noregret.passes.rows import TOGETHER, fetch_ahead, place, row_span
 from noregret.passes.slots import Slot, Stop
 
 COLUMNS = 6
@@ -68,6 +68,7 @@ def _read(  # type: ignore[no-untyped-def]
 ):
     """Return <w, x>, sum x_i^2 and ||x||_1, with the factors of features that grow renewed."""
     if values.ndim == 1 and plain:
+        fetch_ahead(indices, values, span[0], span[1])
         raw, total, reach, excess = dot6(state, indices, values, span[0], span[1], weight)
         if not excess > 0.0:
             return raw, total, reach

@@ -10,13 +10,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import axpy2, dot2, dot4, kernel
+from noregret.jit import axpy2, dot2, dot4, fetch, kernel
 
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
 #: How many features are mapped together, and two numbers of each meanwhile.
 TOGETHER = 128
 WORK = (2, TOGETHER)
+
+#: How many features ahead the memory is asked for, in steps of so many features.
+AHEAD = np.uint64(6000)
+STRIDE = np.uint64(128)
+#: Features whose indices fill a line of the cache.
+LINE = np.uint64(16)
+
+
+@kernel(inline=True)
+def fetch_ahead(indices, values, begin, end):  # type: ignore[no-untyped-def]
+    """Have later rows brought near while a row of that span is learnt.
+
+    The gate looks at a group of rows at once, and would have to wait for the memory. Most rows
+    ask once, for a whole stride: how often is then nothing to guess for the processor.
+    """
+    for first in range(begin + AHEAD, end + AHEAD, STRIDE):
+        for line in range(STRIDE // LINE):
+            fetch(indices, first + line * LINE)
+            fetch(values, first + line * LINE)
 
 
 @kernel(fast=True, inline=True)
@@ -55,6 +74,7 @@ def read_row(mirror, plain, state, threshold, indptr, indices, values, t):  # ty
         return _read_dense(mirror, state, threshold, values, t)
     else:
         begin, end = indptr[t], indptr[t + _1]
+        fetch_ahead(indices, values, begin, end)
         if plain:
             return dot2(state, indices, values, begin, end)
         return _read_sparse(mirror, state, threshold, indices, values, begin, end)
@@ -118,6 +138,7 @@ def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[
         return _read_dense_mapped(mirror, state, values, t)
     else:
         begin, end = indptr[t], indptr[t + _1]
+        fetch_ahead(indices, values, begin, end)
         raw, local, reach, low, high = dot4(state, indices, values, begin, end)
         if end - begin < np.uint64(state.shape[0]):
             low = min(low, 0.0)
