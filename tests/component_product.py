@@ -30,6 +30,9 @@ LOSSES = (
     losses.EpsilonInsensitive(0.1),
     losses.Huber(0.5),
     losses.Quantile(0.7),
+    losses.PowerHinge(3.0),
+    losses.OneSidedHuber(0.8),
+    losses.Exponential(),
 )
 MIRRORS = (
     mirrors.Euclidean(),
@@ -40,6 +43,8 @@ MIRRORS = (
     mirrors.Entropy(1.5),
     mirrors.UnnormalizedEntropy(),
     mirrors.SignedEntropy(1.5),
+    mirrors.Power(1.5),
+    mirrors.Hypentropy(0.3),
 )
 RATES = (
     rates.Constant(0.2),

@@ -19,7 +19,11 @@ Vector = np.ndarray
 def dual_norm(mirror: mirrors.Mirror, x: Vector) -> float:
     if isinstance(mirror, mirrors.PNorm):
         return float(np.sum(np.abs(x) ** mirror.p) ** (1.0 / mirror.p))
-    if isinstance(mirror, (mirrors.Entropy, mirrors.UnnormalizedEntropy, mirrors.SignedEntropy)):
+    if isinstance(mirror, mirrors.Power):
+        q = mirror.p / (mirror.p - 1.0)
+        return float(np.sum(np.abs(x) ** q) ** (1.0 / q))
+    entropies = (mirrors.Entropy, mirrors.UnnormalizedEntropy)
+    if isinstance(mirror, (*entropies, mirrors.SignedEntropy, mirrors.Hypentropy)):
         return float(np.max(np.abs(x)))
     return math.sqrt(float(x @ x))
 
@@ -44,6 +48,10 @@ def link(mirror: mirrors.Mirror, a: Vector) -> Vector:
     if isinstance(mirror, mirrors.SignedEntropy):
         t = mirror.radius * a
         return mirror.radius * np.sinh(t) / np.cosh(t).sum()
+    if isinstance(mirror, mirrors.Power):
+        return np.sign(a) * np.abs(a) ** (1.0 / (mirror.p - 1.0))
+    if isinstance(mirror, mirrors.Hypentropy):
+        return 2.0 * mirror.beta * np.sinh(a)
     return a.copy()
 
 

@@ -33,6 +33,10 @@ MIRRORS = [
     mirrors.UnnormalizedEntropy(0.25),
     mirrors.SignedEntropy(),
     mirrors.SignedEntropy(3.0),
+    mirrors.Power(1.5),
+    mirrors.Power(3.0),
+    mirrors.Hypentropy(),
+    mirrors.Hypentropy(0.2),
 ]
 every_mirror = pytest.mark.parametrize("mirror", MIRRORS, ids=repr)
 
@@ -337,6 +341,8 @@ def test_records_are_frozen_equal_and_portable(mirror: Mirror) -> None:
         (lambda: mirrors.SoftThreshold(-1), r"SoftThreshold\(l1\) must be a finite number >= 0"),
         (lambda: mirrors.Entropy(0), r"Entropy\(scale\) must be a finite number above 0"),
         (lambda: mirrors.UnnormalizedEntropy(0), r"UnnormalizedEntropy\(start\) must be a finite"),
+        (lambda: mirrors.Power(1.0), r"Power\(p\) must be a finite number above 1, got 1.0"),
+        (lambda: mirrors.Hypentropy(0), r"Hypentropy\(beta\) must be a finite number above 0"),
         (lambda: mirrors.SignedEntropy(-2), r"SignedEntropy\(radius\) must be a finite number"),
     ],
 )

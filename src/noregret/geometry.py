@@ -31,6 +31,8 @@ def dual_exponent(mirror: Mirror, norm: float | None = None) -> float:
     if norm is None:
         if isinstance(mirror, mirrors.PNorm):
             return mirror.p
+        if isinstance(mirror, mirrors.Power):
+            return mirror.dual()
         return 2.0 if mirror.geometry == "2" else math.inf
     if not norm >= 1.0:
         raise ValueError(f"norm must be 1, 2, inf or a number >= 1, got {norm}")
@@ -125,11 +127,17 @@ def regularizer(mirror: Mirror, u: Vector, eta: float, rounds: float = 0.0) -> f
     if isinstance(mirror, mirrors.PNorm):
         q = mirror.p / (mirror.p - 1.0)
         return math.pow(float(np.sum(np.abs(u) ** q)), 2.0 / q) / (2.0 * eta)
+    if isinstance(mirror, mirrors.Power):
+        return float(np.sum(np.abs(u) ** mirror.p)) / mirror.p / eta
+    if isinstance(mirror, mirrors.Hypentropy):
+        return float(_two_sided(u, 2.0 * mirror.beta).sum()) / eta
     if isinstance(mirror, mirrors.Box):
         first = mirror.phi_prime(0.0, 0.0)
         inside = bool(np.all((u >= mirror.low) & (u <= mirror.high)))
         return float(np.sum(0.5 * u * u - 0.5 * first * first)) / eta if inside else math.inf
     square = float(u @ u)
+    if isinstance(mirror, mirrors.ElasticNet):
+        return (0.5 * square + mirror.l1 * float(np.abs(u).sum())) / eta
     if isinstance(mirror, mirrors.Ball) and square > mirror.radius**2 * (1.0 + 1e-12):
         return math.inf
     return square / (2.0 * eta) + mirror.threshold(rounds) * float(np.abs(u).sum())
@@ -141,6 +149,13 @@ def _xlogx(u: Vector, base: float) -> Vector:
     some = u > 0.0
     terms[some] = u[some] * np.log(u[some] / base)
     return terms
+
+
+def _two_sided(u: Vector, scale: float) -> Vector:
+    """Return u asinh(u / scale) - sqrt(u^2 + scale^2) + scale, without cancellation near 0."""
+    size = np.abs(u)
+    excess = size / (np.hypot(size, scale) + scale) * size
+    return size * np.arcsinh(size / scale) - excess
 
 
 def _signed_complexity(a: Vector) -> float:
@@ -179,6 +194,13 @@ def largest_regularizer(mirror: Mirror, radius: float, eta: float, dimension: in
         start = float(mirror.start or 1.0 / d)
         corner = d * start + (radius * math.log(radius / (math.e * start)) if radius > 0.0 else 0.0)
         return max(d * start, corner) / eta
+    if isinstance(mirror, mirrors.Power):
+        return math.pow(radius, mirror.p) / mirror.p / eta
+    if isinstance(mirror, mirrors.Hypentropy):
+        # A convex function of the 1-ball is largest at a corner.
+        return float(_two_sided(np.array([radius]), 2.0 * mirror.beta)[0]) / eta
+    if isinstance(mirror, mirrors.ElasticNet):
+        return radius * (0.5 * radius + mirror.l1 * math.sqrt(d)) / eta
     if isinstance(mirror, mirrors.Ball) and radius > mirror.radius:
         return math.inf
     if isinstance(mirror, mirrors.Box) and radius > min(-mirror.low, mirror.high):
@@ -204,6 +226,10 @@ def conjugate_upper(
         reach = np.maximum(np.abs(theta) + delta - mirror.threshold(rounds), 0.0)
         scales = factors if factors is not None else np.full(d, eta)
         return 0.5 * float(np.sum(scales * reach * reach)) * growth
+    if isinstance(mirror, mirrors.ElasticNet):
+        # Divided before it is multiplied, as for the ball.
+        reach = np.maximum(eta * (np.abs(theta) + delta) * growth - mirror.l1, 0.0)
+        return 0.5 * float(np.sum(reach / eta * reach)) * growth
     if isinstance(mirror, mirrors.Ball):
         length = eta * (norm_upper(theta, 2.0) + delta) * growth
         inside = min(length, mirror.radius)
@@ -243,6 +269,26 @@ def conjugate_upper(
         # A rounding of the exponent a moves the exponential by |a| roundings.
         size = float(np.sum((np.abs(a) + d + 64.0) * (np.abs(terms) + start * np.abs(a))))
         return (float(terms.sum()) + 2.0 * growth * EPSILON * size) / eta
+    if isinstance(mirror, (mirrors.Power, mirrors.Hypentropy)):
+        return _sum_upper(mirror, eta * (np.abs(theta) + delta), eta)
     raise ValueError(
         f"{type(mirror).__name__} has no conjugate rounded upwards; floor(radius) is available"
     )
+
+
+def _sum_upper(mirror: mirrors.Power | mirrors.Hypentropy, a: Vector, eta: float) -> float:
+    """Return sum_i phi(a_i) / eta for a >= 0, rounded up."""
+    d = len(a)
+    with np.errstate(over="ignore"):
+        if isinstance(mirror, mirrors.Power):
+            q = mirror.dual()
+            # A rounding of a or of q moves the power by so many roundings.
+            logs = np.log(np.maximum(a, 5e-324))
+            terms, errors = a**q / q, 8.0 * q * (1.0 + np.abs(logs))
+        else:
+            half = np.sinh(0.5 * a)
+            terms, errors = 4.0 * mirror.beta * half * half, 8.0 * (1.0 + a)
+        size = float(np.sum((errors + d + 64.0) * terms))
+        total = float(terms.sum())
+    # What underflows loses less than one smallest number a term.
+    return (total + 2.0 * EPSILON * size + d * 5e-324) / eta

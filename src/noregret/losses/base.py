@@ -7,24 +7,34 @@ from typing import ClassVar
 
 from noregret.component import Component
 
+#: Something to divide by in place of zero: any positive number over it is infinite or exact.
+LEAST_DIVISOR = 5e-324
+#: Relative change in a Newton step after which the next would be lost in rounding.
+LAST_CHANGE = 1e-9
+#: Relative rounding that a computed slope is allowed before a search for it ends.
+_RESOLUTION = 4.5e-16
+#: Where a search begins when the slope overflows.
+_STEEPEST = 1e150
+
 
 class Loss(Component):
     """A loss f(p) = value(y, p), convex in the prediction p; base for your own.
 
     Write a frozen dataclass with `value` and `slope` (a subgradient in p) in scalar Python;
     both must be right to about 16 units in the last place, because the certificate leans on
-    them. `conjugate` is optional. A user's loss is taken at its word to be convex.
+    them. `conjugate` is optional for the online learners; dual ascent needs it. A user's loss
+    is taken at its word to be convex.
 
     >>> import math
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
-    ... class Exponential(Loss):
+    ... class Smooth(Loss):
     ...     def value(self, y, p):
-    ...         return math.exp(-y * p)
+    ...         return math.sqrt(1.0 + (p - y) ** 2)
     ...     def slope(self, y, p):
-    ...         return -y * math.exp(-y * p)
-    >>> Exponential().slope(1.0, 0.0)
-    -1.0
+    ...         return (p - y) / math.sqrt(1.0 + (p - y) ** 2)
+    >>> Smooth().slope(1.0, 1.0)
+    0.0
     """
 
     #: "sign" for labels -1 and +1, "real" for any finite target.
@@ -55,3 +65,63 @@ class Loss(Component):
     def curvature(self) -> float:
         """Return the largest second derivative, infinity at a kink."""
         return math.inf
+
+    def lowest_slope(self, y: float) -> float:
+        """Return the lower end of the slopes at which the conjugate is finite."""
+        return -self.lipschitz()
+
+    def highest_slope(self, y: float) -> float:
+        """Return the upper end of the slopes at which the conjugate is finite."""
+        return self.lipschitz()
+
+    def initial_slope(self, y: float) -> float:
+        """Return the slope that dual ascent starts from: 0, or the allowed one nearest to it."""
+        return min(max(0.0, self.lowest_slope(y)), self.highest_slope(y))
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return the slope s = (z - u)/q at u = argmin f(u) + (u - z)^2 / (2 q).
+
+        It is the maximiser of -f*(s) + z s - q s^2/2, the exact step of dual ascent in one
+        variable when z = p + q s_old. For q = 0 it is a slope at z. `guess` is where a search
+        may start. Here s solves s = slope(z - q s): the right-hand side falls as s grows, so
+        that the answer lies between any s and the slope that s leads to.
+        """
+        lowest, highest = self.lowest_slope(y), self.highest_slope(y)
+        if q <= 0.0:
+            return min(max(self.slope(y, z), lowest), highest)
+        start = min(max(guess, lowest), highest)
+        found = min(max(self.slope(y, z - q * start), lowest), highest)
+        if abs(found) == math.inf:
+            found = math.copysign(_STEEPEST, found)
+        low, high = min(start, found), max(start, found)
+        below = low - self.slope(y, z - q * low)
+        above = high - self.slope(y, z - q * high)
+        if not below < 0.0:
+            return low
+        if not above > 0.0:
+            return high
+        s, side = low, 0
+        # A bracket of doubles is halved at most 2100 times; every third step is such a halving.
+        for step in range(6300):
+            s = 0.5 * low + 0.5 * high
+            if step % 3 != 2 and above - below < math.inf:
+                s = low - below * ((high - low) / (above - below))
+            if not low < s < high:
+                s = 0.5 * low + 0.5 * high
+                if not low < s < high:
+                    return s
+            error = s - self.slope(y, z - q * s)
+            # The error grows by at least one for each unit of s: it bounds the distance.
+            if abs(error) <= _RESOLUTION * abs(s):
+                return s
+            if error < 0.0:
+                low, below = s, error
+                high = min(high, s - error)
+                above = 0.5 * above if side < 0 else above
+                side = -1
+            else:
+                high, above = s, error
+                low = max(low, s - error)
+                below = 0.5 * below if side > 0 else below
+                side = 1
+        return s

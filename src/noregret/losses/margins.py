@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from noregret.component import require_positive
 from noregret.elementary import exp, log1p_unit
-from noregret.losses.base import Loss
+from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss
+
+#: Logistic slopes stay between these, so that logarithms of them and of their complements exist.
+_LEAST_CHANCE, _LARGEST_CHANCE = 1e-300, 1.0 - 2.0**-53
+#: The logit of the least chance.
+_LEAST_LOGIT = -690.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,19 @@ class Hinge(Loss):
         """Return 1."""
         return 1.0
 
+    def lowest_slope(self, y: float) -> float:
+        """Return -1 for the label +1, else 0."""
+        return min(-y, 0.0)
+
+    def highest_slope(self, y: float) -> float:
+        """Return 1 for the label -1, else 0."""
+        return max(-y, 0.0)
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return -y times (margin - y z)/q clipped to [0, 1]."""
+        excess = max(self.margin - y * z, 0.0)
+        return -y * (excess / max(q, excess, LEAST_DIVISOR))
+
 
 @dataclass(frozen=True)
 class SquaredHinge(Loss):
@@ -85,6 +103,18 @@ class SquaredHinge(Loss):
         """Return 1."""
         return 1.0
 
+    def lowest_slope(self, y: float) -> float:
+        """Return minus infinity for the label +1, else 0."""
+        return -math.inf if y > 0.0 else 0.0
+
+    def highest_slope(self, y: float) -> float:
+        """Return infinity for the label -1, else 0."""
+        return 0.0 if y > 0.0 else math.inf
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return -y [margin - y z]+ / (1 + q)."""
+        return -y * max(self.margin - y * z, 0.0) / (1.0 + q)
+
 
 @dataclass(frozen=True)
 class Logistic(Loss):
@@ -122,6 +152,46 @@ class Logistic(Loss):
         """Return 1/4."""
         return 0.25
 
+    def lowest_slope(self, y: float) -> float:
+        """Return -1 for the label +1, else 0."""
+        return min(-y, 0.0)
+
+    def highest_slope(self, y: float) -> float:
+        """Return 1 for the label -1, else 0."""
+        return max(-y, 0.0)
+
+    def initial_slope(self, y: float) -> float:
+        """Return -y/2, the slope at 0."""
+        return -0.5 * y
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return -y c with ln(c/(1 - c)) + q c + y z = 0, strictly between the ends.
+
+        The reflection c -> 1 - c brings the root below 1/2, where the left-hand side is concave
+        and increasing: Newton's method then climbs to it from any start that is not above
+        `high`, so that it needs no bracket.
+        """
+        a = -y * z
+        reflected = a > 0.5 * q
+        c = -y * guess
+        if reflected:
+            a, c = q - a, 1.0 - c
+        tail = exp(min(a, 0.0))
+        high = max(tail / (1.0 + tail), _LEAST_CHANCE)
+        # Where the step from `high` lands, which is below the root.
+        low = high * (1.0 + (1.0 - high) * max(a, 0.0)) / (1.0 + q * high * (1.0 - high))
+        c = min(max(c, low), high)
+        if a > _LEAST_LOGIT:
+            for _ in range(60):
+                odds = 1.0 / (1.0 - c)
+                new = c * (odds + a - math.log(c * odds)) / (odds + q * c)
+                change, c = abs(new - c), min(new, high)
+                # The error after a step is the square of the one before.
+                if change <= LAST_CHANGE * c:
+                    break
+        c = max(c, _LEAST_CHANCE)
+        return -y * min(1.0 - c if reflected else c, _LARGEST_CHANCE)
+
 
 @dataclass(frozen=True)
 class WinnowHinge(Loss):
@@ -158,3 +228,16 @@ class WinnowHinge(Loss):
     def lipschitz(self) -> float:
         """Return 2."""
         return 2.0
+
+    def lowest_slope(self, y: float) -> float:
+        """Return -2 for the label +1, else 0."""
+        return 2.0 * min(-y, 0.0)
+
+    def highest_slope(self, y: float) -> float:
+        """Return 2 for the label -1, else 0."""
+        return 2.0 * max(-y, 0.0)
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return -y times (1 + y - 2 y z)/(2 q) clipped to [0, 2]."""
+        excess = max(0.5 * (1.0 + y) - y * z, 0.0)
+        return -y * (excess / max(q, 0.5 * excess, LEAST_DIVISOR))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from noregret.component import require_positive
-from noregret.losses.base import Loss
+from noregret.losses.base import LEAST_DIVISOR, Loss
 
 
 class Regression(Loss):
@@ -50,6 +50,10 @@ class Squared(Regression):
         """Return 2."""
         return 2.0
 
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return (z - y)/(1/2 + q)."""
+        return (z - y) / (0.5 + q)
+
 
 @dataclass(frozen=True)
 class Absolute(Regression):
@@ -80,6 +84,11 @@ class Absolute(Regression):
     def lipschitz(self) -> float:
         """Return 1."""
         return 1.0
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return (z - y)/q clipped to [-1, 1]."""
+        gap = z - y
+        return gap / max(q, abs(gap), LEAST_DIVISOR)
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,11 @@ class EpsilonInsensitive(Regression):
         """Return 1."""
         return 1.0
 
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return sign(z - y) times [|z - y| - epsilon]+ / q, at most 1."""
+        excess = max(self.excess(y, z), 0.0)
+        return math.copysign(excess / max(q, excess, LEAST_DIVISOR), z - y)
+
 
 @dataclass(frozen=True)
 class Huber(Regression):
@@ -173,6 +187,10 @@ class Huber(Regression):
         """Return 1."""
         return 1.0
 
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return (z - y)/(1 + q) clipped to [-delta, delta]."""
+        return min(max((z - y) / (1.0 + q), -self.delta), self.delta)
+
 
 @dataclass(frozen=True)
 class Quantile(Regression):
@@ -211,3 +229,16 @@ class Quantile(Regression):
     def lipschitz(self) -> float:
         """Return max(level, 1 - level)."""
         return max(self.level, 1.0 - self.level)
+
+    def lowest_slope(self, y: float) -> float:
+        """Return -level."""
+        return -self.level
+
+    def highest_slope(self, y: float) -> float:
+        """Return 1 - level."""
+        return 1.0 - self.level
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return (z - y)/q clipped to [-level, 1 - level]."""
+        gap = z - y
+        return min(max(gap / max(q, abs(gap), LEAST_DIVISOR), -self.level), 1.0 - self.level)

@@ -1,8 +1,11 @@
 """Mirror maps: each links the sum of the gradients to weights, in a geometry of its own."""
 
 from noregret.mirrors.base import Mirror
+from noregret.mirrors.elastic import ElasticNet
 from noregret.mirrors.entropies import Entropy, SignedEntropy, UnnormalizedEntropy
+from noregret.mirrors.hypentropy import Hypentropy
 from noregret.mirrors.norms import Ball, Box, Euclidean, PNorm, SoftThreshold
+from noregret.mirrors.power import Power
 
 #: Stands for "no upper end" where a box must be finite.
 LARGEST_BOUND = 1e150
@@ -11,10 +14,13 @@ __all__ = [
     "LARGEST_BOUND",
     "Ball",
     "Box",
+    "ElasticNet",
     "Entropy",
     "Euclidean",
+    "Hypentropy",
     "Mirror",
     "PNorm",
+    "Power",
     "SignedEntropy",
     "SoftThreshold",
     "UnnormalizedEntropy",

@@ -1,0 +1,64 @@
+"""The elastic net as a mirror map: the 1-norm through its smooth dual."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from noregret.mirrors.base import Mirror
+
+
+@dataclass(frozen=True)
+class ElasticNet(Mirror):
+    """Half the squared 2-norm plus l1 times the 1-norm: sparse weights at any moment.
+
+    F(w) = ||w||^2/2 + l1 ||w||_1 and G(theta) = sum_i [|theta_i| - l1]+^2 / 2, so that
+    w_i = sign(a_i) [|a_i| - l1]+. With strength b it stands for the penalty
+    (b/2) ||w||^2 + b l1 ||w||_1: for the 1-norm of weight t alone let b be small and l1 = t / b.
+    Unlike `SoftThreshold` its threshold does not grow with the rounds.
+    Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, the smooth
+    replacement of 1-norm regularisation.
+
+    >>> ElasticNet(1.0).phi_prime(-3.0, 0.0)
+    -2.0
+    """
+
+    l1: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.l1 < math.inf:
+            raise ValueError(f"ElasticNet(l1) must be a finite number >= 0, got {self.l1}")
+
+    def phi(self, a: float, reference: float) -> float:
+        """Return [|a| - l1]+^2 / 2."""
+        size = max(abs(a) - self.l1, 0.0)
+        return 0.5 * size * size
+
+    def phi_prime(self, a: float, reference: float) -> float:
+        """Return a drawn towards zero by l1."""
+        return math.copysign(max(abs(a) - self.l1, 0.0), a)
+
+    def phi_given(self, a: float, reference: float, v: float) -> float:
+        """Return v^2 / 2."""
+        return 0.5 * v * v
+
+    def psi(self, s: float, reference: float) -> float:
+        """Return s."""
+        return s
+
+    def psi_prime(self, s: float, reference: float) -> float:
+        """Return 1."""
+        return 1.0
+
+    def separable(self) -> bool:
+        """Return True."""
+        return True
+
+    def smoothness(self) -> float:
+        """Return 1."""
+        return 1.0
+
+    def inverse(self, w: float) -> float:
+        """Return w moved away from zero by l1, and 0 for a weight of 0."""
+        return w + math.copysign(self.l1, w) if w != 0.0 else 0.0
