@@ -46,17 +46,22 @@ def learner(
     mirror: nr.mirrors.Mirror | None = None,
     rate: nr.rates.Rate | None = None,
     loss: nr.losses.Loss | None = None,
+    averaging: bool = False,
 ) -> nr.MirrorDescent:
-    """Return a new learner: logistic, Euclidean and a constant rate unless told."""
+    """Return a new learner: logistic, Euclidean and a constant rate unless told.
+
+    It keeps no average, as the loops and scikit-learn's default do not.
+    """
     return nr.MirrorDescent(
         loss or nr.losses.Logistic(),
         mirror or nr.mirrors.Euclidean(),
         rate or nr.rates.Constant(ETA),
+        averaging=averaging,
     )
 
 
 def ours(data: Data, **parts: Any) -> Run:
-    """Return a run of `learn` over all rows, from nothing: checks, ledger, average, predictions."""
+    """Return a run of `learn` over all rows, from nothing: checks, ledger, predictions."""
     return lambda: learner(**parts).learn(data.X, data.y)
 
 
@@ -112,14 +117,18 @@ def bare_loops(data: Data, directory: Path) -> dict[str, Run]:
 def against_loops(data: Data, turns: int) -> Iterator[Line]:
     """Measure ours against loops that only learn, and against a user's own loss."""
     with tempfile.TemporaryDirectory() as directory:
-        runs = {"ours": ours(data), **bare_loops(data, Path(directory))}
+        runs = {"ours": ours(data), "averaged": ours(data, averaging=True)}
+        runs |= bare_loops(data, Path(directory))
         runs["own loss"] = ours(data, loss=OwnLogistic())
         times = interleave(runs, turns)
     bars = {"numba loop": 1.25, "gcc -O3": 1.2, "gcc -O3 -ffast-math": None}
     for name, bar in bars.items():
         if name in runs:
-            what = f"ours / {name} without ledger, average and checks"
+            what = f"ours / {name} without ledger and checks"
             yield Line.of(what, times, "ours", name, at_most=bar)
+            what = f"ours, average kept / {name} without ledger, average and checks"
+            yield Line.of(what, times, "averaged", name)
+    yield Line.of("ours, average kept / ours", times, "averaged", "ours")
     yield Line.of("a user's own loss / built in", times, "own loss", "ours", at_most=1.05)
 
 
@@ -127,13 +136,17 @@ def against_sklearn(data: Data, turns: int) -> Iterator[Line]:
     """Measure scikit-learn against ours."""
     runs = {
         "ours": ours(data),
+        "averaged": ours(data, averaging=True),
         "chunks": lambda: sklearn_chunks(data),
         "call": lambda: sklearn_call(data),
     }
     times = interleave(runs, turns)
-    what = f"scikit-learn partial_fit, {CHUNK:,} rows a call / ours"
-    yield Line.of(what, times, "chunks", "ours", at_least=6.0)
-    yield Line.of("scikit-learn fit, one call / ours", times, "call", "ours", at_least=1.5)
+    what = f"scikit-learn partial_fit, {CHUNK:,} rows a call"
+    yield Line.of(f"{what} / ours", times, "chunks", "ours", at_least=6.0)
+    yield Line.of(f"{what} / ours, average kept", times, "chunks", "averaged")
+    what = "scikit-learn fit, one call"
+    yield Line.of(f"{what} / ours", times, "call", "ours", at_least=1.5)
+    yield Line.of(f"{what} / ours, average kept", times, "call", "averaged")
 
 
 def maps() -> dict[str, tuple[float | None, dict[str, Any]]]:
@@ -160,10 +173,15 @@ def maps() -> dict[str, tuple[float | None, dict[str, Any]]]:
 
 
 def map_against_map(data: Data, turns: int) -> Iterator[Line]:
-    """Measure the other maps and rates against the Euclidean pass."""
+    """Measure the other maps and rates against the Euclidean pass, without average and with it."""
     contestants = maps()
-    runs = {"euclidean": ours(data)}
-    runs |= {name: ours(data, **parts) for name, (_, parts) in contestants.items()}
-    times = interleave(runs, turns)
-    for name, (bar, _) in contestants.items():
-        yield Line.of(f"{name} / euclidean", times, name, "euclidean", at_most=bar)
+    for averaging, word in ((False, ""), (True, ", averages kept")):
+        runs = {"euclidean": ours(data, averaging=averaging)}
+        runs |= {
+            name: ours(data, averaging=averaging, **parts)
+            for name, (_, parts) in contestants.items()
+        }
+        times = interleave(runs, turns)
+        for name, (bar, _) in contestants.items():
+            at_most = None if averaging else bar
+            yield Line.of(f"{name} / euclidean{word}", times, name, "euclidean", at_most=at_most)

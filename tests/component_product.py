@@ -140,6 +140,18 @@ def outcome(learner: Any, predictions: np.ndarray, ledger: dict[str, float]) -> 
     }
 
 
+def same_without_average(case: Case, X: Any, y: np.ndarray, weight: np.ndarray) -> bool:
+    """Tell whether a learner that keeps no average does all else alike, to the bit."""
+    seen = []
+    for averaging in (True, False):
+        learner = MirrorDescent(**case.arguments(), dimension=FEATURES, averaging=averaging)
+        predictions = learner.learn(X, y, weight)
+        certificate = learner.certificate()
+        numbers = (predictions, learner.weights, certificate.gradient, certificate.ledger)
+        seen.append([array.tobytes() for array in numbers] + [str(certificate)])
+    return seen[0] == seen[1]
+
+
 def learnt(case: Case, X: Any, y: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
     """Run the library."""
     learner = MirrorDescent(**case.arguments(), dimension=FEATURES)
@@ -159,5 +171,7 @@ def referred(case: Case, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> di
 
 if __name__ == "__main__":
     for case in triples() + placed():
-        json.dump(learnt(case, *stream(case.loss.labels)), sys.stdout)
+        given = stream(case.loss.labels)
+        outcomes = learnt(case, *given) | {"same": same_without_average(case, *given)}
+        json.dump(outcomes, sys.stdout)
         print()

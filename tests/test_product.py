@@ -54,7 +54,9 @@ def test_the_full_product_interpreted() -> None:
     cases = triples() + placed()
     assert len(lines) == len(cases) > 500
     for case, line in zip(cases, lines, strict=True):
-        compare(case, json.loads(line), referred(case, *stream(case.loss.labels)))
+        found = json.loads(line)
+        compare(case, found, referred(case, *stream(case.loss.labels)))
+        assert found["same"], f"{case}: another outcome without an average"
 
 
 def pairs(case: Case) -> set[tuple[Any, ...]]:

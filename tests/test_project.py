@@ -74,8 +74,9 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     script = tmp_path / "readme.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
     printed = python(str(script), folder=tmp_path)
-    assert printed.count("certified floor") == 3 and "Expectile" in printed
+    assert printed.count("certified floor") == 4 and "Expectile" in printed
     assert "Perceptron" in printed and "can have lost less than" in printed
+    assert "Best in hindsight" in printed and "dual value" in printed
 
 
 def test_importing_the_package_does_not_load_numba() -> None:

@@ -9,28 +9,35 @@ import numpy as np
 import pytest
 
 from noregret import elementary
-from noregret.jit import axpy2, dot2, dot4, dot6, fetch, kernel
+from noregret.jit import axpy1, axpy2, collect, dot, fetch, kernel, mapped_dot, write_step
 
 
 @kernel
-def add(array, indices, values, begin, end):
+def add_one(array, indices, values, begin, end):
+    for k in range(begin, end):
+        axpy1(array, indices[k], 0.5, values[k])
+
+
+@kernel
+def add_two(array, indices, values, begin, end):
     for k in range(begin, end):
         axpy2(array, indices[k], 0.5, -3.0, values[k])
 
 
 @kernel
-def two(array, indices, values, begin, end):
-    return dot2(array, indices, values, begin, end)
+def plain(array, indices, values, begin, end):
+    return dot(array, indices, values, begin, end)
 
 
 @kernel
-def four(array, indices, values, begin, end):
-    return dot4(array, indices, values, begin, end)
+def mapped(array, indices, values, begin, end):
+    return mapped_dot(array, indices, values, begin, end)
 
 
 @kernel
-def six(array, indices, values, begin, end, weight):
-    return dot6(array, indices, values, begin, end, weight)
+def there_and_back(array, indices, values, begin, end, work):
+    collect(array, indices, values, begin, end, work)
+    write_step(array, indices, begin, end, work, 0.7, 1.5)
 
 
 @kernel
@@ -59,27 +66,51 @@ def row(request):
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 8, 15])
-@pytest.mark.parametrize(
-    ("kernel_", "columns", "extra"), [(two, 2, ()), (four, 4, ()), (six, 6, (1.5,))]
-)
-def test_sums_over_a_row(row, length, kernel_, columns, extra) -> None:
+@pytest.mark.parametrize(("kernel_", "columns"), [(plain, 1), (plain, 2), (mapped, 2), (mapped, 4)])
+def test_sums_over_a_row(row, length, kernel_, columns) -> None:
     rng, indices, values = row
     array = rng.standard_normal((40, columns))
     begin, end = np.uint64(3), np.uint64(3 + length)
-    found = kernel_(array, indices, values, begin, end, *extra)
-    expected = kernel_.py_func(array, indices, values, begin, end, *extra)
+    found = kernel_(array, indices, values, begin, end)
+    expected = kernel_.py_func(array, indices, values, begin, end)
     assert found == pytest.approx(expected, rel=1e-14, abs=1e-14)
 
 
-def test_a_step_in_two_columns(row) -> None:
+@pytest.mark.parametrize(("kernel_", "columns"), [(add_one, 1), (add_two, 2)])
+def test_a_step_in_all_columns(row, kernel_, columns) -> None:
     rng, indices, values = row
-    array = rng.standard_normal((40, 2))
+    array = rng.standard_normal((40, columns))
+    before = array.copy()
     expected = array.copy()
-    add(array, indices, values, np.uint64(2), np.uint64(9))
-    add.py_func(expected, indices, values, np.uint64(2), np.uint64(9))
+    kernel_(array, indices, values, np.uint64(2), np.uint64(9))
+    kernel_.py_func(expected, indices, values, np.uint64(2), np.uint64(9))
     assert array == pytest.approx(expected, rel=1e-15)
     untouched = np.setdiff1d(np.arange(40), indices[2:9])
-    assert np.array_equal(array[untouched], expected[untouched])
+    assert np.array_equal(array[untouched], before[untouched])
+
+
+def test_one_column_moves_as_the_first_of_two(row) -> None:
+    rng, indices, values = row
+    pairs = rng.standard_normal((40, 2))
+    single = pairs[:, :1].copy()
+    add_two(pairs, indices, values, np.uint64(0), np.uint64(20))
+    add_one(single, indices, values, np.uint64(0), np.uint64(20))
+    assert single[:, 0].tobytes() == pairs[:, 0].tobytes()
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 7, 13])
+@pytest.mark.parametrize("columns", [4, 6])
+def test_records_there_and_back(row, length, columns) -> None:
+    rng, indices, values = row
+    array = rng.standard_normal((40, columns))
+    expected = array.copy()
+    work, expected_work = np.full((2, 6, 16), 9.0)
+    begin, end = np.uint64(2), np.uint64(2 + length)
+    there_and_back(array, indices, values, begin, end, work)
+    there_and_back.py_func(expected, indices, values, begin, end, expected_work)
+    assert np.array_equal(array, expected)
+    assert np.array_equal(work, expected_work)
+    assert np.all(work[:5, length:] == 9.0) and np.all(work[5] == 9.0)
 
 
 def test_exponentials_are_right_to_the_last_places() -> None:

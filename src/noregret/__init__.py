@@ -9,9 +9,11 @@ from noregret import domains, losses, mirrors, rates
 
 if TYPE_CHECKING:
     from noregret import catalogue, oco
+    from noregret.batch import Solution
+    from noregret.batch.hindsight import hindsight, regularization_path
     from noregret.certificate import Certificate
     from noregret.foreign import certify
-    from noregret.learners import MirrorDescent, load
+    from noregret.learners import DualAscent, MirrorDescent, load
     from noregret.streams import read
 
 __version__ = "0.1.0.dev0"
@@ -19,26 +21,34 @@ __version__ = "0.1.0.dev0"
 #: Names that need numba are imported when first asked for, so that `import noregret` is quick.
 _LAZY = {
     "Certificate": "noregret.certificate",
+    "DualAscent": "noregret.learners",
     "MirrorDescent": "noregret.learners",
+    "Solution": "noregret.batch",
     "catalogue": "noregret.catalogue",
     "certify": "noregret.foreign",
+    "hindsight": "noregret.batch",
     "load": "noregret.learners",
     "oco": "noregret.oco",
     "read": "noregret.streams",
+    "regularization_path": "noregret.batch",
 }
 
 __all__ = [
     "Certificate",
+    "DualAscent",
     "MirrorDescent",
+    "Solution",
     "catalogue",
     "certify",
     "domains",
+    "hindsight",
     "load",
     "losses",
     "mirrors",
     "oco",
     "rates",
     "read",
+    "regularization_path",
 ]
 
 

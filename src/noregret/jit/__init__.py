@@ -8,16 +8,19 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 from noregret.jit import elementary as _elementary  # noqa: F401 - compiled forms are told
 from noregret.jit.directory import cache_directory, cache_events
 from noregret.jit.kernels import Kernel, kernel
-from noregret.jit.vectors import axpy2, dot2, dot4, dot6, fetch
+from noregret.jit.records import collect, write_step
+from noregret.jit.vectors import axpy1, axpy2, dot, fetch, mapped_dot
 
 __all__ = [
     "Kernel",
+    "axpy1",
     "axpy2",
     "cache_directory",
     "cache_events",
-    "dot2",
-    "dot4",
-    "dot6",
+    "collect",
+    "dot",
     "fetch",
     "kernel",
+    "mapped_dot",
+    "write_step",
 ]

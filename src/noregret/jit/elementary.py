@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.core import types as nb
 
 from noregret import elementary
-from noregret.jit.vectors import register
+from noregret.jit.lanes import register
 
 _DOUBLE = ir.DoubleType()
 _WORD = ir.IntType(64)

@@ -1,5 +1,6 @@
 """What a user holds: learners that predict, learn, certify themselves, are saved and resumed."""
 
+from noregret.learners.dual_ascent import DualAscent
 from noregret.learners.mirror_descent import MirrorDescent, load
 
-__all__ = ["MirrorDescent", "load"]
+__all__ = ["DualAscent", "MirrorDescent", "load"]

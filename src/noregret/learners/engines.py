@@ -20,6 +20,7 @@ from noregret.ledger import Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import agile, coordinate, lazy, sync
+from noregret.passes.averages import Averages, Dropped, Kept
 from noregret.passes.slots import Slot, Stop, new_slots
 from noregret.rates import UNBOUNDED, PerCoordinate, Rate
 
@@ -39,16 +40,21 @@ def _aligned(rows: int, columns: int) -> Vector:
 class Engine:
     """What all engines share: storage, growth and the loop around a pass."""
 
-    columns: int
+    #: Columns of a record without an average, and with one.
+    widths: tuple[int, int]
     #: Column of the stored values v_i, and of the average's accumulator.
     value_column: int
     accumulator_column: int
 
-    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate, conservative: bool) -> None:
+    def __init__(
+        self, loss: Loss, mirror: Mirror, rate: Rate, averaging: bool, conservative: bool
+    ) -> None:
         self.loss = loss
         self.mirror = mirror
         self.rate = rate
+        self.averages: Averages = Kept() if averaging else Dropped()
         self.conservative = conservative
+        self.columns = self.averages.columns(*self.widths)
         self._storage = self.state = _aligned(0, self.columns)
         self.slots = new_slots()
 
@@ -97,7 +103,9 @@ class Engine:
             raise AssertionError(f"{type(self).__name__} cannot answer {stop!r}")
 
     def settle(self) -> None:
-        """Fold PREFIX * v into the accumulators, so that v may change everywhere."""
+        """Fold PREFIX * v into the accumulators, if there are any: v may then change everywhere."""
+        if not self.averages.kept():
+            return
         prefix = self.slots[Slot.PREFIX]
         self.state[:, self.accumulator_column] -= prefix * self.state[:, self.value_column]
         self.slots[Slot.PREFIX] = 0.0
@@ -150,7 +158,7 @@ class Engine:
 class LinearEngine(Engine):
     """Lazy descent for the maps whose stored value is theta itself."""
 
-    columns = lazy.LINEAR_COLUMNS
+    widths = (lazy.LINEAR_COLUMNS, lazy.LINEAR_AVERAGED)
     value_column = 0
     accumulator_column = 1
 
@@ -161,8 +169,8 @@ class LinearEngine(Engine):
         kind = type(self.mirror)
         plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
         return lazy.linear_pass(  # type: ignore[no-any-return]
-            self.loss, self.mirror, plain, self.rate, rows.indptr, rows.indices, rows.values,
-            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
+            self.loss, self.mirror, self.averages, plain, self.rate, rows.indptr, rows.indices,
+            rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
             predictions, self.conservative,
         )  # fmt: skip
 
@@ -178,7 +186,7 @@ class LinearEngine(Engine):
 class MappedEngine(Engine):
     """Lazy descent for every other map, with v = phi'(a) kept beside theta."""
 
-    columns = lazy.MAPPED_COLUMNS
+    widths = (lazy.MAPPED_COLUMNS, lazy.MAPPED_AVERAGED)
     value_column = 1
     accumulator_column = 2
 
@@ -195,8 +203,8 @@ class MappedEngine(Engine):
     ) -> tuple[int, int]:
         """Call the mapped pass."""
         return lazy.mapped_pass(  # type: ignore[no-any-return]
-            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values,
-            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
+            self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices,
+            rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
             predictions, self.conservative,
         )  # fmt: skip
 
@@ -229,7 +237,8 @@ class MappedEngine(Engine):
         wanted = self._rate(ledger)
         if self.mirror.homogeneous() or not 0.0 < wanted < self.slots[Slot.INNER]:
             return super().weights(ledger)
-        ahead = type(self)(self.loss, self.mirror, self.rate, self.conservative)
+        kept = self.averages.kept()
+        ahead = type(self)(self.loss, self.mirror, self.rate, kept, self.conservative)
         ahead.state, ahead.slots = self.state.copy(), self.slots.copy()
         ahead.slots[Slot.WANTED] = wanted
         ahead.answer(Stop.RATE)
@@ -245,18 +254,17 @@ class MappedEngine(Engine):
 class CoordinateEngine(Engine):
     """Lazy descent with one adaptive rate a feature."""
 
-    columns = coordinate.COLUMNS
+    widths = (coordinate.COLUMNS, coordinate.AVERAGED)
     value_column = 0
-    accumulator_column = 2
+    accumulator_column = 4
 
     def play(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
     ) -> tuple[int, int]:
         """Call the per-coordinate pass."""
-        plain = type(self.mirror).read is Mirror.read
         return coordinate.coordinate_pass(  # type: ignore[no-any-return]
-            self.loss, self.mirror, plain, self.rate, rows.indptr, rows.indices, rows.values,
-            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
+            self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices,
+            rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
             predictions, self.conservative,
         )  # fmt: skip
 
@@ -265,35 +273,42 @@ class CoordinateEngine(Engine):
         weights = np.empty(len(self.state))
         threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
         sync.read_out(self.mirror, self.state, 0, 1.0, threshold, weights)
-        weights *= self.state[:, 1]
+        weights *= self.factors()
         return weights
 
     def sum_of_iterates(self) -> Vector:
-        """Return PREFIX * w - accumulator; a weight moves only when its feature is touched."""
-        weights = self.state[:, 0] * self.state[:, 1]
-        total: Vector = self.slots[Slot.PREFIX] * weights - self.state[:, 2]
+        """Return the sums of weights, brought up to the last round."""
+        since = self.slots[Slot.PREFIX] - self.state[:, 5]
+        weights = self.state[:, 0] * self.factors()
+        total: Vector = self.state[:, self.accumulator_column] + weights * since
         return total
 
     def factors(self) -> Vector:
         """Return w_i / theta_i."""
-        return self.state[:, 1].copy()
+        result = np.empty(len(self.state))
+        steepest = coordinate.steepest_slope.py_func(self.loss)
+        coordinate.factors(self.rate, steepest, self.state, result)
+        return result
 
     def squares(self) -> Vector:
         """Return the sum of z_i^2 a feature."""
-        return self.state[:, 3].copy()
+        return self.state[:, 1].copy()
 
 
 class AgileEngine(Engine):
-    """Descent that projects on a domain after every step, with Z kept beside theta."""
+    """Descent that projects on a domain after every step, with Z kept beside theta.
 
-    columns = agile.COLUMNS
+    Records are as wide without an average as with one, and the pass keeps it in any case.
+    """
+
+    widths = (agile.COLUMNS, agile.COLUMNS)
     value_column = 1
     accumulator_column = 2
 
     def __init__(
         self, loss: Loss, mirror: Mirror, rate: Rate, conservative: bool, domain: Domain
     ) -> None:
-        super().__init__(loss, mirror, rate, conservative)
+        super().__init__(loss, mirror, rate, True, conservative)
         self.domain = domain
 
     def begin(self, dimension: int) -> None:
@@ -341,7 +356,13 @@ class AgileEngine(Engine):
 
 
 def choose_engine(
-    loss: Loss, mirror: Mirror, rate: Rate, domain: Domain, is_lazy: bool, conservative: bool
+    loss: Loss,
+    mirror: Mirror,
+    rate: Rate,
+    domain: Domain,
+    is_lazy: bool,
+    averaging: bool,
+    conservative: bool,
 ) -> Engine:
     """Return the engine of a combination that was checked."""
     if not is_lazy:
@@ -351,5 +372,5 @@ def choose_engine(
         kind = CoordinateEngine
     elif mirror.linear():
         kind = LinearEngine
-    engine: Engine = kind(loss, mirror, rate, conservative)
+    engine: Engine = kind(loss, mirror, rate, averaging, conservative)
     return engine

@@ -12,6 +12,7 @@ from noregret.losses.regression import (
     Regression,
     Squared,
 )
+from noregret.losses.tubes import SquaredEpsilonInsensitive
 
 __all__ = [
     "Absolute",
@@ -27,6 +28,7 @@ __all__ = [
     "Quantile",
     "Regression",
     "Squared",
+    "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "WinnowHinge",
 ]

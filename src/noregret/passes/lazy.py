@@ -2,10 +2,10 @@
 
 Input: a loss, a mirror map and a rate; rows, labels, weights; the learner's arrays. Output:
 the predictions made before each update, and how far it came. `linear_pass` serves the maps
-whose stored value is theta itself, `mapped_pass` all others. Columns of `state`: theta and
-the average's accumulator (linear); theta, v = phi'(a), the accumulator and a spare (mapped).
-With w_t = kappa_t v_t, the sum of the iterates is PREFIX * v - accumulator (summation by
-parts), so that a coordinate is touched only when it changes.
+whose stored value is theta itself, `mapped_pass` all others. Columns of `state`: theta
+(linear) or theta and v = phi'(a) (mapped); where an average is kept also its accumulator, and
+in mapped records a spare. With w_t = kappa_t v_t, the sum of the iterates is PREFIX * v -
+accumulator (summation by parts), so that a coordinate is touched only when it changes.
 Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.6.
 """
 
@@ -56,8 +56,9 @@ _SETTLE = int(Stop.SETTLE)
 _OVERFLOW = int(Stop.OVERFLOW)
 _UNSOUND = int(Stop.UNSOUND)
 
-LINEAR_COLUMNS = 2
-MAPPED_COLUMNS = 4
+#: Columns of a record without an average, and with one.
+LINEAR_COLUMNS, LINEAR_AVERAGED = 1, 2
+MAPPED_COLUMNS, MAPPED_AVERAGED = 2, 4
 
 
 @kernel(inline=True)
@@ -119,6 +120,7 @@ def _add_regularizer(slots, ledger, sigma, kappa, slope, p, total):  # type: ign
 def linear_pass(  # type: ignore[no-untyped-def]
     loss,
     mirror,
+    averages,
     plain,
     rate,
     indptr,
@@ -137,7 +139,7 @@ def linear_pass(  # type: ignore[no-untyped-def]
 ):
     """Run the lazy pass for a map with phi'(a) = a; return (next row, why it stopped)."""
     # Said aloud, the width of a record is a constant that addresses are made of.
-    assert state.shape[1] == LINEAR_COLUMNS
+    assert state.shape[1] == averages.columns(LINEAR_COLUMNS, LINEAR_AVERAGED)
     sigma = rate.strong_convexity()
     needs_sum = sigma > 0.0 or not mirror.separable()
     sound = np.uint64(trusted)
@@ -164,10 +166,10 @@ def linear_pass(  # type: ignore[no-untyped-def]
             return np.int64(t), _OVERFLOW
         predictions[t] = p
         slope = step_slope(loss, label, mass, p, steepness, conservative)
-        settle = extend_prefix(slots, kappa)
+        settle = averages.kept() and extend_prefix(slots, kappa)
         # The step comes first: the ledger is brought up to date while it is under way.
         if slope != 0.0:
-            add_row(state, -slope, slots[_PREFIX], indptr, indices, values, t)
+            add_row(averages, state, -slope, slots[_PREFIX], indptr, indices, values, t)
         value = loss.value(label, p)
         enter_round(loss, ledger, label, mass, p, value, steepness, reach, norm, eta, conservative)
         if sigma > 0.0:
@@ -192,6 +194,7 @@ def linear_pass(  # type: ignore[no-untyped-def]
 def mapped_pass(  # type: ignore[no-untyped-def]
     loss,
     mirror,
+    averages,
     rate,
     indptr,
     indices,
@@ -208,9 +211,9 @@ def mapped_pass(  # type: ignore[no-untyped-def]
     conservative,
 ):
     """Run the lazy pass for any other map; return (next row, why it stopped)."""
-    assert state.shape[1] == MAPPED_COLUMNS
+    assert state.shape[1] == averages.columns(MAPPED_COLUMNS, MAPPED_AVERAGED)
     homogeneous = mirror.homogeneous()
-    work = np.empty(WORK)
+    work = np.zeros(WORK)
     sound = np.uint64(trusted)
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
         if t >= sound:
@@ -245,11 +248,12 @@ def mapped_pass(  # type: ignore[no-untyped-def]
         enter_round(loss, ledger, label, mass, p, value, steepness, reach, norm, eta, conservative)
         if mirror.multiplicative():
             observe_features(ledger, slope, eta, kappa * local, low, high)
-        settle = extend_prefix(slots, kappa)
+        settle = averages.kept() and extend_prefix(slots, kappa)
         stop = _DONE
         if slope != 0.0:
             change, largest, size = add_mapped_row(
                 mirror,
+                averages,
                 state,
                 -slope,
                 slots[_INNER],

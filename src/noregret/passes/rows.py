@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import axpy2, dot2, dot4, fetch, kernel
+from noregret.jit import axpy1, axpy2, dot, fetch, kernel, mapped_dot
 
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
-#: How many features are mapped together, and two numbers of each meanwhile.
+#: How many features are mapped together, and four numbers of each meanwhile.
 TOGETHER = 128
-WORK = (2, TOGETHER)
+WORK = (4, TOGETHER)
+#: Loops over them run to a multiple of this: vectors fill up, and no feature is done alone.
+UNIT = np.uint64(8)
 
 #: How many features ahead the memory is asked for, in steps of so many features.
 AHEAD = np.uint64(6000)
@@ -76,27 +78,35 @@ def read_row(mirror, plain, state, threshold, indptr, indices, values, t):  # ty
         begin, end = indptr[t], indptr[t + _1]
         fetch_ahead(indices, values, begin, end)
         if plain:
-            return dot2(state, indices, values, begin, end)
+            return dot(state, indices, values, begin, end)
         return _read_sparse(mirror, state, threshold, indices, values, begin, end)
 
 
 @kernel(inline=True)
-def add_row(state, step, prefix, indptr, indices, values, t):  # type: ignore[no-untyped-def]
-    """Add step * x to theta and prefix * step * x to the accumulator of the average."""
+def _step(averages, state, i, step, shifted, x):  # type: ignore[no-untyped-def]
+    if averages.kept():
+        axpy2(state, i, step, shifted, x)
+    else:
+        axpy1(state, i, step, x)
+
+
+@kernel(inline=True)
+def add_row(averages, state, step, prefix, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Add step * x to theta and prefix * step * x to the accumulator of the average, if kept."""
     shifted = prefix * step
     if values.ndim == 2:
         for j in range(np.uint64(values.shape[1])):
-            axpy2(state, j, step, shifted, values[t, j])
+            _step(averages, state, j, step, shifted, values[t, j])
     else:
         k, end = indptr[t], indptr[t + _1]
         while end - k >= _4:
-            axpy2(state, indices[k], step, shifted, values[k])
-            axpy2(state, indices[k + _1], step, shifted, values[k + _1])
-            axpy2(state, indices[k + _2], step, shifted, values[k + _2])
-            axpy2(state, indices[k + _3], step, shifted, values[k + _3])
+            _step(averages, state, indices[k], step, shifted, values[k])
+            _step(averages, state, indices[k + _1], step, shifted, values[k + _1])
+            _step(averages, state, indices[k + _2], step, shifted, values[k + _2])
+            _step(averages, state, indices[k + _3], step, shifted, values[k + _3])
             k += _4
         while k < end:
-            axpy2(state, indices[k], step, shifted, values[k])
+            _step(averages, state, indices[k], step, shifted, values[k])
             k += _1
 
 
@@ -139,7 +149,7 @@ def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[
     else:
         begin, end = indptr[t], indptr[t + _1]
         fetch_ahead(indices, values, begin, end)
-        raw, local, reach, low, high = dot4(state, indices, values, begin, end)
+        raw, local, reach, low, high = mapped_dot(state, indices, values, begin, end)
         if end - begin < np.uint64(state.shape[0]):
             low = min(low, 0.0)
             high = max(high, 0.0)
@@ -175,29 +185,31 @@ def place(values, indices, begin, k, t):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _move(mirror, state, i, moved, v_moved, inner, reference, prefix):  # type: ignore[no-untyped-def]
-    """Write a feature's new theta and v; return its old phi."""
-    theta = state[i, _0]
-    v = state[i, _1]
-    state[i, _0] = moved
-    state[i, _1] = v_moved
-    state[i, _2] += prefix * (v_moved - v)
-    return mirror.phi_given(inner * theta, reference, v)
+def _filled_up(work, count):  # type: ignore[no-untyped-def]
+    """Repeat the last feature, as it was before the step, up to a multiple of UNIT."""
+    filled = (count + UNIT - _1) // UNIT * UNIT
+    theta, v = work[_2, count - _1], work[_3, count - _1]
+    for k in range(count, filled):
+        work[_0, k] = theta
+        work[_2, k] = theta
+        work[_3, k] = v
+    return filled
 
 
 @kernel(fast=True, inline=True)
-def _map(mirror, work, count, inner, reference, limit):  # type: ignore[no-untyped-def]
-    """Compute v for the theta in `work`; return the sum of phi and how many of them leap."""
-    total = 0.0
+def _map(mirror, work, filled, inner, reference, limit):  # type: ignore[no-untyped-def]
+    """Compute v for the theta in `work`; return the change of S and how many phi leap."""
+    change = 0.0
     leaps = _0
-    for k in range(count):
+    for k in range(filled):
         a = inner * work[_0, k]
         v = mirror.phi_prime(a, reference)
         phi = mirror.phi_given(a, reference, v)
+        before = mirror.phi_given(inner * work[_2, k], reference, work[_3, k])
         work[_1, k] = v
-        total += phi
+        change += phi - before
         leaps += _0 if phi < limit else _1
-    return total, leaps
+    return change, leaps
 
 
 @kernel(inline=True)
@@ -209,12 +221,12 @@ def _leap(mirror, work, count, inner, reference, limit):  # type: ignore[no-unty
 
 @kernel(inline=True)
 def add_mapped_row(  # type: ignore[no-untyped-def]
-    mirror, state, step, inner, reference, prefix, limit, work, indptr, indices, values, t
+    mirror, averages, state, step, inner, reference, prefix, limit, work, indptr, indices, values, t
 ):
-    """Add step * x to theta and bring v and the average along.
+    """Add step * x to theta and bring v and the average, if kept, along.
 
-    Returns the change of S, the largest a and the largest |a| written. The new theta and v
-    are first collected in `work`, so that phi' is computed for several of them at a time.
+    Returns the change of S, the largest a and the largest |a| written. Theta and v, new and
+    old, are first collected in `work`, so that phi is computed for several of them at a time.
     """
     change = 0.0
     largest = -np.inf
@@ -224,17 +236,24 @@ def add_mapped_row(  # type: ignore[no-untyped-def]
         count = min(end - begin, np.uint64(TOGETHER))
         for k in range(count):
             i, x = place(values, indices, begin, k, t)
-            moved = state[i, _0] + step * x
+            theta = state[i, _0]
+            moved = theta + step * x
             work[_0, k] = moved
+            work[_2, k] = theta
+            work[_3, k] = state[i, _1]
             largest = max(largest, inner * moved)
             size = max(size, abs(inner * moved))
-        total, leaps = _map(mirror, work, count, inner, reference, limit)
+        filled = _filled_up(work, count)
+        part, leaps = _map(mirror, work, filled, inner, reference, limit)
         if leaps > _0:
             _leap(mirror, work, count, inner, reference, limit)
-            total = np.inf
+            part = np.inf
         for k in range(count):
             i, _ = place(values, indices, begin, k, t)
-            total -= _move(mirror, state, i, work[_0, k], work[_1, k], inner, reference, prefix)
-        change += total
+            state[i, _0] = work[_0, k]
+            state[i, _1] = work[_1, k]
+            if averages.kept():
+                state[i, _2] += prefix * (work[_1, k] - work[_3, k])
+        change += part
         begin += count
     return change, largest, size

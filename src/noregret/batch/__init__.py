@@ -1,0 +1,7 @@
+"""Batch problems: the best fixed predictor in hindsight, with a certified duality gap."""
+
+from noregret.batch.hindsight import hindsight, regularization_path
+from noregret.batch.problem import Problem, Solution
+from noregret.batch.progress import Progress
+
+__all__ = ["Problem", "Progress", "Solution", "hindsight", "regularization_path"]

@@ -1,0 +1,256 @@
+"""A bias without regularisation: dual ascent with a multiplier for the balance of the slopes.
+
+Minimise over w and beta  sum_i c_i f(y_i, <w, x_i> + o_i + beta) + b F(w). The dual is that
+without a bias under the constraint sum_i c_i s_i = 0, of which beta is the multiplier. With the
+balance r = -(1/b) sum_i c_i s_i the method of multipliers maximises, by coordinate ascent,
+
+    D(s) - b (beta r + r^2 / (2 mu)),
+
+then moves beta by r / mu if |r| has fallen to a half, and makes mu smaller if it has not: that
+happens finitely often. Reference: Zhang, On the Dual Formulation of Regularized Linear Systems,
+Algorithm 2 and eq. 30.
+
+What is printed as proved must not lean on a balance that is only nearly 0: for such slopes the
+minimum over beta is minus infinity. So the slopes are first balanced, inside their intervals,
+rows with room on both sides giving way in proportion to it. What rounding leaves of the sum is
+given, in thought, to one row with room for it: its conjugate is taken at the worse end (it is
+convex), and theta is known to that shift times the row's 1-norm only, which the rounded
+conjugate of the regulariser takes into account. The result is a true lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from noregret.batch.mapped import Ascent, first_slopes, standing
+from noregret.batch.problem import Problem, Solution, Vector, link
+from noregret.batch.progress import Progress, Reporter
+from noregret.geometry import EPSILON
+from noregret.passes import dual_maps
+
+#: mu at first, and what it is multiplied by when the balance does not fall.
+FIRST_MU = 1.0
+LESS = 0.1
+#: Where mu stops: predictions would know no more of the balance.
+LEAST_MU = 1e-12
+#: Part of the penalty b r^2 / mu to which slopes are settled before beta moves.
+SETTLED = 1.0
+#: Halvings until a shift that balances the slopes is known to the last digit.
+HALVINGS = 200
+
+
+class Balancer:
+    """Brings slopes to sum c_i s_i = 0 inside their intervals."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.lowest = np.empty(len(problem.y))
+        self.highest = np.empty(len(problem.y))
+        dual_maps.slope_ends(problem.loss, problem.y, self.lowest, self.highest)
+        c = problem.weight
+        some = c > 0.0
+        for ends, side in ((self.lowest, 1.0), (self.highest, -1.0)):
+            reach = side * float(np.sum((c * ends)[some]))
+            if reach > 0.0 or (reach == 0.0 and not self._finite(ends, some)):
+                name = type(problem.loss).__name__
+                raise ValueError(f"{name} falls forever along a bias on these labels: none is best")
+
+    def _finite(self, slopes: Vector, some: Any) -> bool:
+        """Tell whether the dual is finite at slopes that alone balance."""
+        conjugate = self.problem.loss.conjugate  # type: ignore[attr-defined]
+        pairs = set(zip(self.problem.y[some].tolist(), slopes[some].tolist(), strict=True))
+        return all(conjugate(y, s) < math.inf for y, s in pairs)
+
+    def balance(self, slopes: Vector) -> Vector:
+        """Return slopes near the given ones that balance, up to rounding."""
+        c = self.problem.weight
+        excess = math.fsum(c * slopes)
+        room = np.minimum(slopes - self.lowest, self.highest - slopes)
+        room = np.minimum(room, 1.0 + np.abs(slopes))
+        total = float(c @ room)
+        if total > 2.0 * abs(excess):
+            return self._inside(slopes - (excess / total) * room)
+        reach = 1.0 + float(np.max(np.abs(slopes))) + abs(excess)
+        while not self._excess(slopes - reach) <= 0.0 <= self._excess(slopes + reach):
+            reach *= 2.0
+        low, high = -reach, reach
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            if self._excess(slopes + middle) <= 0.0:
+                low = middle
+            else:
+                high = middle
+        return self._inside(slopes + low)
+
+    def _inside(self, slopes: Vector) -> Vector:
+        clipped: Vector = np.clip(slopes, self.lowest, self.highest)
+        return clipped
+
+    def _excess(self, slopes: Vector) -> float:
+        return float(self.problem.weight @ self._inside(slopes))
+
+    def dual_lower(self, slopes: Vector) -> float:
+        """Return the dual of slopes that balance up to rounding, rounded down."""
+        problem = self.problem
+        c = problem.weight
+        products = c * slopes
+        excess = math.fsum(products)
+        # The sum is exact; products are, where a factor is 0, 1 or -1.
+        exact = (c == 0.0) | (c == 1.0) | (slopes == 0.0) | (np.abs(slopes) == 1.0)
+        rounded = EPSILON * math.fsum(np.abs(products[~exact]))
+        left = abs(excess) + rounded
+        g, delta, total, slack = problem.gradient(slopes)
+        if left > 0.0:
+            below, above = slopes - self.lowest, self.highest - slopes
+            # Where the sign of what is left is known, one side will do.
+            down, up = excess > 0.0 or rounded > 0.0, excess < 0.0 or rounded > 0.0
+            room = np.minimum(below if down else math.inf, above if up else math.inf)
+            row = int(np.argmax(c * np.minimum(room, 1.0)))
+            shift = 2.0 * left / c[row] if c[row] > 0.0 else math.inf
+            if not shift < room[row]:
+                return -math.inf
+            y, s = float(problem.y[row]), float(slopes[row])
+            ends = [math.nextafter(s - shift, -math.inf)] if down else []
+            ends += [math.nextafter(s + shift, math.inf)] if up else []
+            conjugate = problem.loss.conjugate  # type: ignore[attr-defined]
+            worse = max(conjugate(y, end) for end in ends) - conjugate(y, s)
+            slack += 2.0 * (c[row] * max(worse, 0.0) + left * abs(problem.offset[row]))
+            delta += 2.0 * left * self._size(row)
+        return problem._lower(g, delta, total, slack)
+
+    def _size(self, row: int) -> float:
+        rows = self.problem.rows
+        if rows.dense:
+            return float(np.abs(rows.values[row], dtype=np.float64).sum())
+        begin, end = int(rows.indptr[row]), int(rows.indptr[row + 1])
+        return float(np.abs(rows.values[begin:end], dtype=np.float64).sum())
+
+
+def solve_with_bias(
+    problem: Problem,
+    tol: float = 1e-6,
+    max_passes: int = 1000,
+    warm_start: Any = None,
+    seed: int = 0,
+    progress: bool | Callable[[Progress], None] = False,
+    first_mu: float = FIRST_MU,
+) -> Solution:
+    """Return weights and a bias with gap <= tol max(1, |primal|), or what `max_passes` came to.
+
+    >>> from noregret import losses
+    >>> problem = Problem.of([[-1.0], [0.0], [1.0]], [3, 5, 7], losses.Squared(), strength=1.0)
+    >>> solution = solve_with_bias(problem, 1e-9)
+    >>> solution.weights.round(4).tolist(), round(solution.bias, 4), round(solution.primal, 4)
+    ([1.6], 5.0, 1.6)
+    """
+    problem = standing(problem)
+    multipliers = Multipliers(problem, first_slopes(problem, warm_start), seed, first_mu)
+    solution: Solution | None = None
+    ascent = multipliers.ascent
+    try:
+        with Reporter(progress, tol) as reporter:
+            while ascent.passes < max_passes:
+                goal = tol * max(1.0, abs(solution.primal)) if solution else 0.0
+                multipliers.settle(0.25 * goal, max_passes)
+                solution = multipliers.examine(tol)
+                reporter.epoch(ascent.passes, solution.gap, solution.primal, len(problem.y))
+                if solution.converged:
+                    return solution
+                multipliers.move()
+    except KeyboardInterrupt:
+        solution = None
+    if solution is None or solution.passes < ascent.passes:
+        solution = multipliers.examine(tol)
+    return solution
+
+
+class Multipliers:
+    """The state of the method of multipliers: slopes, beta, mu and the balance reached."""
+
+    def __init__(self, problem: Problem, slopes: Vector, seed: int, first_mu: float) -> None:
+        self.problem = problem
+        self.balancer = Balancer(problem)
+        self.ascent = Ascent.start(problem, slopes)
+        self.random = np.random.default_rng(seed)
+        self.rows = np.flatnonzero(problem.weight)
+        self.least = math.inf
+        self.mu = first_mu
+        self._stiffen(first_mu)
+
+    def _stiffen(self, mu: float) -> None:
+        """Set mu; the first curvatures gain what the bias adds to them."""
+        bias, before = self.ascent.bias, self.ascent.bias[dual_maps.STIFFNESS]
+        bias[dual_maps.STIFFNESS] = 1.0 / mu
+        self.ascent.curvatures += self.problem.weight / self.problem.strength * (1.0 / mu - before)
+        self.mu = mu
+
+    @property
+    def balance(self) -> float:
+        """The balance r of the slopes at hand."""
+        return float(self.ascent.bias[dual_maps.BALANCE])
+
+    @property
+    def bias(self) -> float:
+        """The bias that predictions are made with."""
+        return float(self.ascent.bias[dual_maps.MULTIPLIER]) + self.balance / self.mu
+
+    def settle(self, goal: float, max_passes: int, part: float = SETTLED) -> None:
+        """Ascend until slopes and predictions agree, to a part of the penalty or to the goal."""
+        ascent = self.ascent
+        while ascent.passes < max_passes:
+            moved = ascent.visit(self.random.permutation(self.rows))
+            penalty = self.problem.strength * self.balance**2 / self.mu
+            if not moved or self._apart() <= max(goal, part * penalty):
+                break
+        ascent.refresh()
+
+    def _apart(self) -> float:
+        problem, rows, ascent = self.problem, self.problem.rows, self.ascent
+        return float(
+            dual_maps.apart(
+                problem.loss,
+                problem.mirror,
+                rows.indptr,
+                rows.indices,
+                rows.values,
+                problem.y,
+                problem.weight,
+                problem.offset,
+                ascent.slopes,
+                ascent.state,
+                ascent.slots,
+                ascent.bias,
+            )
+        )
+
+    def move(self) -> None:
+        """Move beta if the balance has fallen to a half, else make mu smaller."""
+        size = abs(self.balance)
+        if size <= 0.5 * self.least or self.mu <= LEAST_MU:
+            self.ascent.bias[dual_maps.MULTIPLIER] += self.balance / self.mu
+            self.least = size
+        else:
+            self._stiffen(LESS * self.mu)
+
+    def examine(self, tol: float) -> Solution:
+        """Return the exact evaluation at the slopes at hand, balanced."""
+        problem = self.problem
+        slopes = self.balancer.balance(self.ascent.slopes)
+        weights = link(problem.mirror, -problem.gradient(slopes)[0] / problem.strength)
+        primal = problem.primal_upper(weights, self.bias)
+        dual = self.balancer.dual_lower(slopes)
+        done = primal - dual <= tol * max(1.0, abs(primal))
+        return Solution(
+            weights,
+            primal,
+            dual,
+            slopes,
+            self.ascent.passes,
+            done,
+            self.bias,
+            f"{problem.describe()}, bias free",
+        )

@@ -1,0 +1,170 @@
+"""`hindsight`: the best fixed predictor of given rows, and a proof of how good it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from noregret import mirrors
+from noregret.batch.problem import Problem, Solution
+from noregret.batch.progress import Progress
+from noregret.batch.radius import solve_radius
+from noregret.batch.solver import solve
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+
+#: Passes after which a run gives up and says so.
+MAX_PASSES = 10_000
+
+
+def hindsight(
+    X: Any,
+    y: Any,
+    loss: Loss,
+    radius: float | None = None,
+    l2: float | None = None,
+    mirror: Mirror | None = None,
+    strength: float | None = None,
+    weight: Any = None,
+    offset: Any = None,
+    tol: float = 1e-6,
+    max_passes: int = MAX_PASSES,
+    warm_start: Any = None,
+    seed: int = 0,
+    progress: bool | Callable[[Progress], None] = False,
+    bias: bool = False,
+) -> Solution:
+    """Return the best fixed linear predictor of all rows, with a certified duality gap.
+
+    Minimises sum_i c_i f(y_i, <w, x_i> + o_i), c the example weights and o the offsets,
+    - over the ball ||w||_2 <= radius,
+    - or plus (l2/2) ||w||^2 (LIBLINEAR's C is 1/l2), inside the ball if both are given,
+    - or plus strength * F(w), F the regulariser of a mirror map.
+    `bias` adds a constant to every prediction that is not regularised. It stops when
+    gap <= tol max(1, |primal|); `dual <= minimum <= primal` holds whenever it stops. Ctrl-C
+    returns the state so far, and `warm_start` takes a solution, or its `alpha`, up again.
+
+    >>> import noregret as nr
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1]
+    >>> best = hindsight(X, y, nr.losses.Hinge(), l2=1.0)
+    >>> round(float(best.weights[0]), 3), round(best.primal, 3), best.gap < 1e-5
+    (1.0, 1.5, True)
+    >>> hindsight(X, y, nr.losses.Hinge(), radius=1.0).primal <= best.primal
+    True
+
+    Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithms 1 and 2.
+    """
+    _require_options(tol, max_passes)
+    problem = _problem(X, y, loss, radius, l2, mirror, strength, weight, offset, bias)
+    return _solver(problem, bias)(
+        problem,
+        tol=float(tol),
+        max_passes=max_passes,
+        seed=seed,
+        progress=progress,
+        **_start(problem, warm_start),
+    )
+
+
+def regularization_path(
+    X: Any,
+    y: Any,
+    loss: Loss,
+    strengths: Iterable[float],
+    mirror: Mirror | None = None,
+    weight: Any = None,
+    offset: Any = None,
+    tol: float = 1e-6,
+    max_passes: int = MAX_PASSES,
+    seed: int = 0,
+    progress: bool | Callable[[Progress], None] = False,
+    bias: bool = False,
+) -> Iterator[Solution]:
+    """Yield the solution for every strength in turn, each started from the one before.
+
+    The strength multiplies the regulariser of the map, half the squared 2-norm unless told.
+    From the strongest to the weakest is the cheapest order as a rule.
+
+    >>> import noregret as nr
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1]
+    >>> path = regularization_path(X, y, nr.losses.Logistic(), [10.0, 1.0, 0.1])
+    >>> [round(float(best.weights[0]), 3) for best in path]
+    [0.095, 0.692, 2.514]
+    """
+    _require_options(tol, max_passes)
+    problem: Problem | None = None
+    slopes = None
+    for strength in strengths:
+        if problem is None:
+            problem = _problem(X, y, loss, None, None, mirror, strength, weight, offset, bias)
+        else:
+            problem = problem.with_strength(strength)
+        solution = _solver(problem, bias)(
+            problem,
+            tol=float(tol),
+            max_passes=max_passes,
+            warm_start=slopes,
+            seed=seed,
+            progress=progress,
+        )
+        slopes = solution.alpha
+        yield solution
+
+
+def _problem(
+    X: Any,
+    y: Any,
+    loss: Loss,
+    radius: float | None,
+    l2: float | None,
+    mirror: Mirror | None,
+    strength: float | None,
+    weight: Any,
+    offset: Any,
+    bias: bool,
+) -> Problem:
+    """Return the checked problem, or say in one line which options do not go together."""
+    if l2 is not None and (strength is not None or mirror is not None):
+        raise ValueError("l2 is the strength of the Euclidean map: give l2, or mirror and strength")
+    if radius is not None and (strength is not None or mirror is not None):
+        raise ValueError("radius is of the 2-norm ball: give radius (and l2), or mirror, strength")
+    if radius is None and l2 is None and strength is None:
+        raise ValueError("give radius=, l2= or strength=: without any there may be no best one")
+    if bias and radius is not None:
+        raise ValueError("bias is for l2= or strength=; in a ball add a constant feature instead")
+    if l2 is not None and radius is not None:
+        Problem.require("radius", radius)
+        mirror, radius = mirrors.Ball(radius), None
+    force = l2 if l2 is not None else strength
+    return Problem.of(X, y, loss, mirror, force or 0.0, weight, offset, radius)
+
+
+def _require_options(tol: float, max_passes: int) -> None:
+    if not 0.0 <= float(tol) < float("inf"):
+        raise ValueError(f"tol must be a finite number >= 0, got {tol}")
+    if not int(max_passes) >= 1:
+        raise ValueError(f"max_passes must be at least 1, got {max_passes}")
+
+
+def _start(problem: Problem, warm_start: Any) -> dict[str, Any]:
+    """Return what a solver may start from: slopes, and in a ball also the weights."""
+    if not isinstance(warm_start, Solution):
+        return {"warm_start": warm_start}
+    start: dict[str, Any] = {"warm_start": warm_start.alpha}
+    if problem.radius is not None and warm_start.weights.shape == (problem.rows.width,):
+        start["centre"] = problem.inside(warm_start.weights)
+    return start
+
+
+def _solver(problem: Problem, bias: bool) -> Callable[..., Solution]:
+    if bias:
+        from noregret.batch.bias import solve_with_bias
+
+        return solve_with_bias
+    if problem.radius is not None:
+        return solve_radius
+    if type(problem.mirror) in (mirrors.Euclidean, mirrors.Ball):
+        return solve
+    from noregret.batch.mapped import solve_mapped
+
+    return solve_mapped

@@ -1,0 +1,314 @@
+"""A batch problem, a solution of it, and the two numbers between which its minimum lies.
+
+Minimise over w  P(w) = sum_i c_i f(y_i, <w, x_i> + o_i) + b F(w), F the regulariser of a
+mirror map, or the sum alone over the ball ||w|| <= radius. A dual variable is the slope s_i of
+row i; with g = sum_i c_i s_i x_i and theta = -g / b, for any slopes whatever
+
+    D(s) = sum_i c_i (s_i o_i - f*(y_i, s_i)) - b G(theta)  <=  P(w)  for every w,
+
+where G is the conjugate of F, and b G(theta) becomes radius ||g|| for the ball. Reference:
+Zhang, On the Dual Formulation of Regularized Linear Systems with Convex Risks, eq. 4 to 11.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import geometry, mirrors
+from noregret.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.convexity import require_convex
+from noregret.examples import Rows, as_labels, as_rows, as_weights
+from noregret.geometry import EPSILON
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes import gap, sync
+from noregret.passes.checks import sound_rows
+from noregret.rounding import down, up
+
+Vector = npt.NDArray[np.float64]
+
+#: Roundings of a weight that the link computed, with room for its missing the set of its map.
+LINK_ERRORS = 16.0
+#: A signed entropy is known to this, relative to the strength, near the rim of its set.
+RIM_ERROR = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows, labels, example weights c, offsets o, and the objective over them.
+
+    >>> from noregret import losses
+    >>> problem = Problem.of([[1.0], [2.0]], [1, -1], losses.Hinge(), strength=0.5)
+    >>> len(problem.rows), problem.strength, problem.mirror
+    (2, 0.5, Euclidean())
+    """
+
+    rows: Rows
+    y: Vector
+    weight: Vector
+    offset: Vector
+    loss: Loss
+    mirror: Mirror
+    #: b, the factor of the regulariser; 0 if a radius takes its place.
+    strength: float
+    radius: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        loss: Loss,
+        mirror: Mirror | None = None,
+        strength: float = 0.0,
+        weight: Any = None,
+        offset: Any = None,
+        radius: float | None = None,
+    ) -> Problem:
+        """Check what a user holds and return the problem, or say in one line what is wrong."""
+        if not isinstance(loss, Loss):
+            raise ValueError(f"loss must be one of nr.losses or your own Loss, got {loss!r}")
+        if not hasattr(loss, "conjugate"):
+            raise ValueError(
+                f"{type(loss).__name__} has no conjugate(y, s), which every dual needs"
+            )
+        mirror = mirrors.Euclidean() if mirror is None else mirror
+        if not isinstance(mirror, Mirror):
+            raise ValueError(f"mirror must be one of nr.mirrors, got {mirror!r}")
+        if radius is None:
+            cls.require("strength", strength)
+        else:
+            cls.require("radius", radius)
+            if strength != 0.0 or type(mirror) is not mirrors.Euclidean:
+                raise ValueError("radius stands alone: no strength, no mirror other than Euclidean")
+        if not type(loss).__module__.startswith("noregret.losses."):
+            require_convex(loss)
+        rows = as_rows(X)
+        count = len(rows)
+        if count == 0 or rows.width == 0:
+            raise ValueError(f"X has {count} rows and {rows.width} columns, expected some of both")
+        labels = as_labels(y, count, loss)
+        weights = as_weights(weight, count)
+        offsets = np.zeros(count) if offset is None else _as_offsets(offset, count)
+        if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
+            mirror = mirror.replace(start=1.0 / rows.width)
+        # Maps that nobody has bounded from above are refused here and not after the work.
+        geometry.conjugate_upper(mirror, np.zeros(1), 1.0, 0.0, 1.0)
+        return cls(
+            sound_rows(rows, 0), labels, weights, offsets, loss, mirror, float(strength),
+            None if radius is None else float(radius),
+        )  # fmt: skip
+
+    @staticmethod
+    def require(name: str, value: float) -> None:
+        """Refuse a strength or radius that is not a finite number above 0."""
+        if not (isinstance(value, (int, float, np.number)) and 0.0 < float(value) < math.inf):
+            raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+
+    def with_strength(self, strength: float) -> Problem:
+        """Return the same problem with another strength."""
+        self.require("strength", strength)
+        return replace(self, strength=float(strength))
+
+    def describe(self) -> str:
+        """Return what is minimised, in words."""
+        name = type(self.loss).__name__
+        if self.radius is not None:
+            return f"sum of {name} over ||w||_2 <= {self.radius:g}"
+        return f"sum of {name} + {self.strength:g} x {type(self.mirror).__name__}"
+
+    def initial_slopes(self) -> Vector:
+        """Return slopes at which the dual is finite."""
+        slopes = np.empty(len(self.y))
+        gap.first_slopes(self.loss, self.y, slopes)
+        return slopes
+
+    def inside(self, weights: Vector) -> Vector:
+        """Return the weights, shortened until they certainly lie in the ball."""
+        if self.radius is None:
+            return weights
+        length = geometry.norm_upper(weights, 2.0)
+        inside = weights * (self.radius / max(length, self.radius))
+        while geometry.norm_upper(inside, 2.0) > self.radius:
+            inside *= 1.0 - (len(inside) + 16.0) * EPSILON
+        return inside
+
+    def mean_square(self) -> float:
+        """Return the mean of c_i ||x_i||^2 over the rows."""
+        rows = self.rows
+        if rows.dense:
+            squares = np.einsum("ij,ij->i", rows.values, rows.values, dtype=np.float64)
+        else:
+            running = np.concatenate([[0.0], np.cumsum(np.square(rows.values, dtype=np.float64))])
+            squares = np.diff(running[rows.indptr.astype(np.int64)])
+        return float(np.mean(self.weight * squares))
+
+    def clipped(self, slopes: Any) -> Vector:
+        """Return a copy of given slopes, brought into the intervals where the dual is finite."""
+        given = np.array(slopes, np.float64)
+        if given.shape != self.y.shape:
+            raise ValueError(
+                f"warm_start has shape {given.shape}, expected {self.y.shape}: a slope a row"
+            )
+        if not np.all(np.isfinite(given)):
+            raise ValueError("warm_start must hold finite slopes")
+        gap.allowed_slopes(self.loss, self.y, given)
+        return given
+
+    def gradient(self, slopes: Vector) -> tuple[Vector, float, float, float]:
+        """Return g = sum c_i s_i x_i and sum c_i (s_i o_i - f*(s_i)), each with its error.
+
+        The error of g is one in the 1-norm.
+        """
+        rows, count = self.rows, len(self.rows)
+        state = np.zeros((rows.width, 2))
+        total, magnitude, travel = gap.dual_sums(
+            self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight, self.offset,
+            slopes, state,
+        )  # fmt: skip
+        growth = 1.0 + 4.0 * count * EPSILON
+        # A product, its factor and the last addition round; the low-order parts once more.
+        delta = (4.0 + count * (count * EPSILON)) * EPSILON * travel * growth
+        delta += count * rows.width * UNDERFLOW
+        slack = 2.0 * ROUND_ERRORS * EPSILON * magnitude * growth + count * UNDERFLOW
+        return state[:, 0] + state[:, 1], delta, float(total), slack
+
+    def dual_lower(self, slopes: Vector) -> float:
+        """Return D(s), rounded down: no w whatever has a smaller objective."""
+        return self._lower(*self.gradient(slopes))
+
+    def _lower(self, g: Vector, delta: float, total: float, slack: float) -> float:
+        if self.radius is not None:
+            length = geometry.support_upper(self.mirror, g, self.radius, delta)
+        else:
+            length = geometry.conjugate_upper(
+                self.mirror, -g, 1.0 / self.strength, delta, self.strength
+            )
+        floor = total - length - slack - 8.0 * EPSILON * (abs(total) + abs(length))
+        # Something overflowed, and nothing is known.
+        return -math.inf if math.isnan(floor) else float(floor)
+
+    def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
+        """Return P(w), rounded up; `bias` is added to every prediction."""
+        rows = self.rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            total, magnitude = gap.primal_sums(
+                self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight,
+                self.offset, bias, weights, LINK_ERRORS,
+            )  # fmt: skip
+            growth = 1.0 + 4.0 * len(rows) * EPSILON
+            value = total + 2.0 * ROUND_ERRORS * EPSILON * magnitude * growth
+            value += len(rows) * UNDERFLOW
+            if self.radius is None:
+                value += self._regularizer_upper(weights)
+        return math.inf if math.isnan(value) else float(value)
+
+    def _regularizer_upper(self, weights: Vector) -> float:
+        """Return b F(w), rounded up."""
+        mirror, b, d = self.mirror, self.strength, len(weights)
+        value = geometry.regularizer(mirror, weights, 1.0 / b, b)
+        size = np.abs(weights)
+        magnitude = abs(value)
+        if mirror.multiplicative():
+            # Logarithms of both signs cancel, and so do what stands at weight 0 and is
+            # subtracted again.
+            some = size[size > 0.0]
+            logs = np.abs(np.log(some)) + math.log(d) + 4.0
+            floor = float(getattr(mirror, "start", 0.0) or getattr(mirror, "beta", 0.0) or 0.0)
+            scale = geometry.own_radius(mirror) or floor or 1.0
+            logs += abs(math.log(scale))
+            magnitude += b * (float(np.sum(some * logs)) + 4.0 * d * floor)
+        upper = value + (d + 64.0) * EPSILON * magnitude
+        if isinstance(mirror, mirrors.SignedEntropy):
+            upper += RIM_ERROR * b
+        return upper
+
+
+def _as_offsets(offset: Any, count: int) -> Vector:
+    offsets = np.atleast_1d(np.asarray(offset, np.float64))
+    if offsets.shape != (count,):
+        raise ValueError(f"offset has shape {offsets.shape}, expected ({count},): one a row of X")
+    bad = np.flatnonzero(~(np.abs(offsets) <= 1e100))
+    if bad.size:
+        raise ValueError(f"offset row {bad[0]}: {offsets[bad[0]]:g}; expected a finite number")
+    return np.ascontiguousarray(offsets)
+
+
+def link(mirror: Mirror, theta: Vector) -> Vector:
+    """Return the weights grad G(theta) of a map at rate 1.
+
+    >>> link(mirrors.Entropy(), np.array([0.0, math.log(3.0)])).round(12).tolist()
+    [0.25, 0.75]
+    """
+    state = np.zeros((len(theta), 2))
+    state[:, 0] = theta
+    if mirror.linear():
+        column, kappa = 0, mirror.kappa(float(sync.half_square(state)), 0.0, 1.0)
+    else:
+        reference = mirror.reference(*map(float, sync.extremes(state, 1.0)))
+        s = float(sync.rebuild(mirror, state, 1.0, reference))
+        column, kappa = 1, mirror.kappa(s, reference, 1.0)
+    weights = np.empty(len(theta))
+    sync.read_out(mirror, state, column, kappa, mirror.threshold(1.0), weights)
+    return weights
+
+
+def evaluate(problem: Problem, slopes: Vector) -> tuple[Vector, float, float]:
+    """Return w = link(theta), P(w) rounded up and D(s) rounded down, all at the same slopes.
+
+    The minimum of P lies between the two numbers, whatever the slopes are.
+
+    >>> from noregret import losses
+    >>> problem = Problem.of([[1.0], [2.0]], [1, -1], losses.Squared(), strength=2.0)
+    >>> weights, primal, dual = evaluate(problem, np.array([-2.0 - 1 / 3, 2.0 - 2 / 3]))
+    >>> weights.round(6).tolist(), round(primal, 6), round(dual, 6)
+    ([-0.166667], 1.833333, 1.833333)
+    """
+    if problem.radius is not None:
+        raise ValueError("slopes alone do not name weights in a ball without a regulariser")
+    parts = problem.gradient(slopes)
+    weights = link(problem.mirror, -parts[0] / problem.strength)
+    return weights, problem.primal_upper(weights), problem._lower(*parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The best predictor found, and how far it can be from the best there is.
+
+    `alpha` holds the dual variables: the slope s_i of the loss that every row ended with, one
+    a row, which is what `warm_start` takes. `dual <= minimum <= primal`, rounding included.
+    """
+
+    weights: Vector
+    primal: float
+    dual: float
+    alpha: Vector
+    passes: int
+    converged: bool
+    bias: float = 0.0
+    #: What was minimised, in words.
+    objective: str = field(default="objective", repr=False)
+
+    @property
+    def gap(self) -> float:
+        """The duality gap: no predictor is better than this one by more."""
+        return self.primal - self.dual
+
+    def __str__(self) -> str:
+        state = "converged" if self.converged else "stopped"
+        lines = [f"Best in hindsight, {self.objective}: {state} after {self.passes:,} passes"]
+        for name, value in (
+            ("objective", up(self.primal, 10)),
+            ("no predictor has less than", down(self.dual, 10)),
+            ("gap", up(self.gap, 3)),
+            ("bias", f"{self.bias:.6g}" if self.bias else ""),
+            ("norm of the weights", f"{np.linalg.norm(self.weights):.6g}"),
+        ):
+            if value:
+                lines.append(f"  {name:<28}{value:>18}")
+        return "\n".join(lines)

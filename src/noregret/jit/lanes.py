@@ -1,0 +1,168 @@
+"""Building blocks of vector code: loops over the features of a row, in lanes of a register."""
+
+# Numba types its public face only, and differently in each version.
+# mypy: allow-untyped-calls, disable-error-code="attr-defined"
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import errors
+from numba.core import types as nb
+from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
+
+WORD = ir.IntType(64)
+LANE = ir.IntType(32)
+DOUBLE = ir.DoubleType()
+_FUSED = ("contract",)
+
+
+def register(function: Callable[..., Any], definition: Callable[..., Any]) -> None:
+    """Let kernels name the Python function itself, so that their `py_func` runs as well."""
+    template = make_intrinsic_template(function, definition, function.__name__)
+    infer(template)
+    infer_global(function, nb.Function(template))
+
+
+def require(name: str, array: Any, indices: Any = None, values: Any = None) -> None:
+    """Refuse, when a kernel is compiled, arrays that the vector code is not made for."""
+    if array != nb.Array(nb.float64, 2, "C"):
+        raise errors.TypingError(f"{name} takes a C-contiguous float64 matrix, got {array}")
+    if indices is not None and indices.dtype not in (nb.uint32, nb.uint64):
+        raise errors.TypingError(f"{name} takes unsigned indices, got {indices}")
+    if values is not None and values.dtype not in (nb.float32, nb.float64):
+        raise errors.TypingError(f"{name} takes floating-point values, got {values}")
+
+
+def data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Return the address of an array's first element."""
+    return context.make_array(kind)(context, builder, array).data
+
+
+def address(builder: Any, data: Any, row: Any, columns: Any) -> Any:
+    """Return the address of a record."""
+    if row.type.width < WORD.width:
+        row = builder.zext(row, WORD)
+    return builder.gep(data, [builder.mul(row, columns)])
+
+
+def addresses(
+    context: Any, builder: Any, kind: Any, array: Any, indices: Any
+) -> Callable[..., list[Any]]:
+    """Return a function of k and lanes that gives the addresses of as many records."""
+    held = context.make_array(kind)(context, builder, array)
+    width = builder.extract_value(held.shape, 1)
+
+    def given(k: Any, lanes: int) -> list[Any]:
+        places = [builder.gep(indices, [builder.add(k, WORD(lane))]) for lane in range(lanes)]
+        return [address(builder, held.data, builder.load(place), width) for place in places]
+
+    return given
+
+
+def cells_of(context: Any, builder: Any, kind: Any, work: Any) -> Callable[..., Any]:
+    """Return a function of row and column that gives the address of a cell of `work`."""
+    held = context.make_array(kind)(context, builder, work)
+    width = builder.extract_value(held.shape, 1)
+
+    def cell(row: int, column: Any) -> Any:
+        return builder.gep(held.data, [builder.add(builder.mul(WORD(row), width), column)])
+
+    return cell
+
+
+def filled(builder: Any, *lanes: Any) -> Any:
+    """Return a vector of these lanes."""
+    vector = ir.Constant(ir.VectorType(lanes[0].type, len(lanes)), ir.Undefined)
+    for place, lane in enumerate(lanes):
+        vector = builder.insert_element(vector, lane, LANE(place))
+    return vector
+
+
+def vector_at(builder: Any, place: Any, lanes: int) -> Any:
+    """Return an address as that of a vector of float64 lanes."""
+    return builder.bitcast(place, ir.VectorType(DOUBLE, lanes).as_pointer())
+
+
+def load(builder: Any, data: Any, k: Any, lanes: int) -> Any:
+    """Return values k, k + 1, ... as float64 lanes; rows need not begin at a multiple."""
+    place = builder.gep(data, [k])
+    narrow = place.type.pointee == ir.FloatType()
+    place = builder.bitcast(place, ir.VectorType(place.type.pointee, lanes).as_pointer())
+    vector = builder.load(place, align=4 if narrow else 8)
+    return builder.fpext(vector, ir.VectorType(DOUBLE, lanes)) if narrow else vector
+
+
+def stepwise(
+    builder: Any,
+    lanes: int,
+    begin: Any,
+    end: Any,
+    kept: list[Any],
+    body: Callable[..., tuple[Any, ...]],
+) -> tuple[Any, list[Any]]:
+    """Run body(k, *kept) for k = begin, begin + lanes, ... while as many are left.
+
+    The body returns what is kept afterwards; returned are the k it ended with and what is kept.
+    """
+    before = builder.block
+    head, inner, after = (builder.append_basic_block() for _ in range(3))
+    builder.branch(head)
+    builder.position_at_end(head)
+    here = builder.phi(WORD)
+    now = [builder.phi(value.type) for value in kept]
+    left = builder.sub(end, here)
+    builder.cbranch(builder.icmp_unsigned(">=", left, WORD(lanes)), inner, after)
+    builder.position_at_end(inner)
+    following = (builder.add(here, WORD(lanes)), *body(here, *now))
+    builder.branch(head)
+    for phi, first, next_ in zip((here, *now), (begin, *kept), following, strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(next_, builder.block)
+    builder.position_at_end(after)
+    return here, now
+
+
+def transposed(builder: Any, rows: list[Any]) -> list[Any]:
+    """Return the columns of a square of four vectors."""
+
+    def mixed(a: Any, b: Any, *lanes: int) -> Any:
+        return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(LANE, 4), list(lanes)))
+
+    a, b, c, d = rows
+    low, high = mixed(a, b, 0, 4, 2, 6), mixed(c, d, 0, 4, 2, 6)
+    odd, top = mixed(a, b, 1, 5, 3, 7), mixed(c, d, 1, 5, 3, 7)
+    return [
+        mixed(low, high, 0, 1, 4, 5),
+        mixed(odd, top, 0, 1, 4, 5),
+        mixed(low, high, 2, 3, 6, 7),
+        mixed(odd, top, 2, 3, 6, 7),
+    ]
+
+
+def add_product(builder: Any, total: Any, a: Any, b: Any) -> Any:
+    """Return total + a b, rounded once where the machine can."""
+    return builder.fadd(total, builder.fmul(a, b, _FUSED), _FUSED)
+
+
+def absolute(builder: Any, x: Any) -> Any:
+    """Return |x|."""
+    words = ir.VectorType(WORD, x.type.count)
+    bits = builder.and_(builder.bitcast(x, words), ir.Constant(words, [2**63 - 1] * words.count))
+    return builder.bitcast(bits, x.type)
+
+
+def add(builder: Any, a: Any, b: Any) -> Any:
+    """Return a + b."""
+    return builder.fadd(a, b)
+
+
+def smaller(builder: Any, a: Any, b: Any) -> Any:
+    """Return b where it is below a, else a."""
+    return builder.select(builder.fcmp_ordered("<", b, a), b, a)
+
+
+def larger(builder: Any, a: Any, b: Any) -> Any:
+    """Return b where it is above a, else a."""
+    return builder.select(builder.fcmp_ordered(">", b, a), b, a)

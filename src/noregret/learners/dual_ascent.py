@@ -1,0 +1,343 @@
+"""Dual ascent on streams of linear predictors: from the Perceptron to follow-the-leader."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import geometry, mirrors, store
+from noregret.examples import Rows, as_labels, as_offsets, as_rows, as_weights
+from noregret.learners.combination import Combination
+from noregret.learners.dual_certificate import DualCertificate
+from noregret.learners.dual_store import DualStore, sparse_parts
+from noregret.ledger import Entry
+from noregret.losses import Hinge, Loss
+from noregret.mirrors import Mirror
+from noregret.passes import dual_online
+from noregret.passes.checks import sound_rows
+from noregret.passes.dual_steps import VALUE, VALUE_LOW
+from noregret.passes.sync import predict_rows
+from noregret.rates import Constant
+
+Vector = npt.NDArray[np.float64]
+
+UPDATES = ("conservative", "aggressive", "exact", "window", "mini", "leader")
+SCHEDULES = ("last", "random", "oldest", "support")
+
+#: Stands for "all rows" where a pass wants a number.
+_ALL = 1 << 62
+
+
+class DualAscent:
+    """Online learning by raising the dual, with a certificate at every moment.
+
+    Each round: predict p = <w, x> + offset with w = link(theta), then raise
+
+        D(s) = C sum_t c_t (s_t o_t - f*(s_t)) - G(theta),  theta = -C sum_t c_t s_t x_t,
+
+    which lies below P(u) = F(u) + C sum_t c_t f(y_t, <u, x_t> + o_t) for every u. Here s_t is the
+    slope given to round t, f* the conjugate of the loss, c_t a weight, o_t an offset (a margin
+    that depends on the trial is an offset), F the map's regulariser and G its conjugate.
+
+    update: "conservative": the steepest slope on a mistake, none otherwise (hinge only).
+    "aggressive": min(loss / R^2, C) for the hinge, with R^2 a bound on <x, H x>; the same step
+    for other losses. "exact": the best slope for the new example (Passive-Aggressive for the
+    Euclidean map). "window": the best slopes for the last k examples together. "mini": exact
+    steps, the first on the new example, up to k in all; `schedule` says on which of the rows
+    kept: "last" (newest first), "random", "oldest" (least recently visited) or "support" (all
+    with a slope, whatever k is). "leader": the best slopes for all examples seen.
+
+    >>> import noregret as nr
+    >>> from noregret.learners import DualAscent
+    >>> learner = DualAscent(nr.losses.Hinge(), nr.mirrors.Euclidean())
+    >>> learner.learn([[2.0, 0.0], [0.0, 1.0]], [1, -1])
+    array([0., 0.])
+    >>> learner.weights, learner.dual
+    (array([ 0.5, -1. ]), 0.625)
+
+    Reference: Shalev-Shwartz and Singer, A Primal-Dual Perspective, figure 1, sections 4 to 6.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        mirror: Mirror,
+        C: float = 1.0,
+        update: str = "exact",
+        k: int = 1,
+        schedule: str = "last",
+        dimension: int | None = None,
+        seed: int = 0,
+        *,
+        memory: int | None = None,
+        row_limit: float | None = None,
+        tolerance: float = 1e-9,
+        sweeps: int = 100,
+    ) -> None:
+        """Make a learner.
+
+        `memory` is how many rows are kept, k unless told (a leader keeps all). `row_limit`
+        promises ||x||_* <= row_limit to the aggressive step, whose R^2 is else 1. A window is
+        left when its part of the duality gap is at most tolerance * max(1, D), or after so many
+        sweeps. `seed` is for random schedules.
+        """
+        if not 0.0 < C < 1e100:
+            raise ValueError(f"C must be a finite number above 0, got {C}")
+        if update not in UPDATES:
+            raise ValueError(f"update must be one of {', '.join(UPDATES)}, got {update!r}")
+        if schedule not in SCHEDULES:
+            raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+        self._parts = Combination(loss, mirror, Constant(C), None, True, False)
+        _require_dual(loss, mirror, update, row_limit)
+        self.C = float(C)
+        self.update = update
+        self.schedule = schedule
+        self.k = _whole("k", k)
+        self.sweeps = _whole("sweeps", sweeps)
+        self.seed = int(seed)
+        if not 0.0 <= tolerance < math.inf:
+            raise ValueError(f"tolerance must be a finite number >= 0, got {tolerance}")
+        self.tolerance = float(tolerance)
+        if row_limit is not None and not 0.0 < row_limit < math.inf:
+            raise ValueError(f"row_limit must be a finite number above 0, got {row_limit}")
+        self.row_limit = None if row_limit is None else float(row_limit)
+        self.memory = self._rows_kept(memory)
+        self._growable = self._parts.growable()
+        self._fixed = dimension is not None
+        self._store: DualStore | None = None
+        self._weights: Vector | None = None
+        if dimension is not None:
+            self._open(_whole("dimension", dimension))
+
+    def _rows_kept(self, memory: int | None) -> int | None:
+        if self.update == "leader":
+            if memory is not None:
+                raise ValueError("a leader keeps all rows: drop memory, or use update='window'")
+            return None
+        needed = self.k if self.update in ("window", "mini") else 1
+        kept = needed if memory is None else _whole("memory", memory)
+        if self.update == "window" and kept < needed:
+            raise ValueError(f"memory={kept} is too small for a window of k={self.k} rows")
+        return kept
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+        return self._parts.loss
+
+    @property
+    def mirror(self) -> Mirror:
+        """The mirror map."""
+        return self._parts.mirror
+
+    @property
+    def rounds(self) -> int:
+        """How many examples were learnt."""
+        return 0 if self._store is None else int(self._store.ledger[Entry.ROUNDS])
+
+    @property
+    def dimension(self) -> int:
+        """How many features are known."""
+        return 0 if self._store is None else self._store.dimension
+
+    @property
+    def dual(self) -> float:
+        """The running value of D, summed from what each step gained.
+
+        A step that rounding says lowered D counts as zero gain, so that this never falls in a
+        round of exact steps. What is proved, with rounding taken off, is `certificate().dual`.
+        """
+        if self._store is None:
+            return 0.0
+        return float(self._store.accounts[VALUE] + self._store.accounts[VALUE_LOW])
+
+    @property
+    def alpha(self) -> Vector:
+        """The dual variables C c |s| of the rows kept, oldest first, signed -C c s for targets."""
+        if self._store is None:
+            return np.zeros(0)
+        alpha = -self.C * self._store.column("WEIGHT") * self._store.column("SLOPE")
+        return alpha * self._store.column("LABEL") if self.loss.labels == "sign" else alpha
+
+    def learn(self, X: Any, y: Any, weight: Any = None, offset: Any = None) -> Vector:
+        """Learn the rows of X one after the other; return the predictions made before each.
+
+        X: a dense array, a scipy sparse matrix or a `noregret.streams.Block`. Predictions
+        include the offsets. Input that cannot be learnt raises ValueError and leaves the
+        learner as it was; numbers out of range raise OverflowError, with the rounds before kept.
+        """
+        rows = as_rows(X)
+        labels = as_labels(y, len(rows), self.loss)
+        weights = as_weights(weight, len(rows))
+        offsets = as_offsets(offset, len(rows))
+        self._check_width(rows)
+        rows = sound_rows(rows, 0)
+        self._open(max(rows.width, self.dimension))
+        predictions = np.empty(len(rows))
+        for part, chunk in sparse_parts(rows):
+            self._play(chunk, labels[part], weights[part], offsets[part], predictions[part])
+        return predictions
+
+    def _play(
+        self, rows: Rows, y: Vector, weight: Vector, offset: Vector, predictions: Vector
+    ) -> None:
+        kept = self._store
+        assert kept is not None
+        self._weights = None
+        kept.make_slots(len(y))
+        row = 0
+        while row < len(y):
+            row, stop = dual_online.dual_pass(
+                self.loss, kept.mirror, self.C, self._kind(), SCHEDULES.index(self.schedule),
+                _ALL if self.update == "leader" else self.k, self._square(), self.tolerance,
+                self.sweeps, rows.indptr, rows.indices, rows.values, y, weight, offset, row,
+                kept.state, kept.sums(), kept.kept(), kept.ring, kept.links, predictions,
+            )  # fmt: skip
+            if stop == dual_online.ROOM:
+                kept.make_room(int(np.diff(rows.indptr).max()))
+            elif stop == dual_online.OVERFLOW:
+                raise OverflowError(
+                    f"the loss or gradient of round {self.rounds + 1} overflows; use a smaller "
+                    "C, a map with a radius, or scale the features"
+                )
+
+    def _kind(self) -> int:
+        """Return the update as the pass knows it."""
+        if self.update == "leader":
+            return dual_online.WINDOW
+        if self.update == "window" and self.k <= 2:
+            simple = type(self.mirror) is mirrors.Euclidean and type(self.loss) is Hinge
+            return dual_online.EXACT if self.k == 1 else _pair(simple)
+        return int(getattr(dual_online, self.update.upper()))
+
+    def _square(self) -> float:
+        """Return R^2 of the aggressive step."""
+        if self.row_limit is None:
+            return 1.0
+        return self.mirror.smoothness() * self.row_limit * self.row_limit
+
+    def predict(self, X: Any, offset: Any = None) -> Vector:
+        """Return <w, x> + offset for each row with the weights of the coming round."""
+        rows = as_rows(X)
+        offsets = as_offsets(offset, len(rows))
+        if self._store is None:
+            if self._growable:
+                return offsets
+            return self._fresh(rows.width).predict(X, offset)
+        if rows.width != self.dimension and (self._fixed or not self._growable or rows.dense):
+            raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
+        rows = sound_rows(rows, 0)
+        predictions = np.empty(len(rows))
+        predict_rows(self._current_weights(), rows.indptr, rows.indices, rows.values, predictions)
+        return predictions + offsets
+
+    def _fresh(self, dimension: int) -> Self:
+        return type(self)(self.loss, self.mirror, self.C, dimension=dimension)
+
+    @property
+    def weights(self) -> Vector:
+        """The weights for the coming round."""
+        return self._current_weights().copy()
+
+    def _current_weights(self) -> Vector:
+        if self._weights is None:
+            kept = self._store
+            if kept is None:
+                return np.zeros(0)
+            self._weights = kept.weights()
+        return self._weights
+
+    def certificate(self) -> DualCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        mirror, rate = self._parts.resolved(self.dimension)
+        kept = self._store if self._store is not None else DualStore(mirror, 0, 1, 0)
+        kept.count_rate(self.C)
+        return DualCertificate(
+            loss_function=self.loss,
+            mirror=mirror,
+            rate=rate,
+            ledger=kept.ledger.copy(),
+            gradient=kept.theta / -self.C,
+            reach=geometry.predictor_norm(mirror, self.weights),
+            accounts=kept.accounts.copy(),
+            update=self.update,
+            square=self._square(),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
+        header: dict[str, Any] = {
+            "learner": "DualAscent",
+            "fixed": self._fixed,
+            "memory": None if self.update == "leader" else self.memory,
+            "loss": store.component_to_header(self.loss),
+            "mirror": store.component_to_header(self.mirror),
+        }
+        header |= {name: getattr(self, name) for name in _SETTINGS}
+        store.write(path, header, {} if self._store is None else self._store.arrays())
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        learner = cls(
+            store.component_from_header(header["loss"], Loss),
+            store.component_from_header(header["mirror"], Mirror),
+            memory=header["memory"],
+            **{name: header[name] for name in _SETTINGS},
+        )
+        learner._fixed = bool(header["fixed"])
+        if arrays:
+            learner._open(len(arrays["state"]))
+            assert learner._store is not None
+            learner._store.restore(arrays)
+        return learner
+
+    def _check_width(self, rows: Rows) -> None:
+        if self._store is None:
+            if rows.width == 0 and not self._growable:
+                raise ValueError("X has no columns, and this map must know its features in advance")
+        elif rows.width != self.dimension and (self._fixed or not self._growable or rows.dense):
+            raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
+
+    def _open(self, dimension: int) -> None:
+        """Make the arrays, or make room in them."""
+        if self._store is None:
+            mirror, _ = self._parts.resolved(dimension)
+            self._store = DualStore(mirror, dimension, self.memory, self.seed)
+        elif dimension > self.dimension:
+            self._weights = None
+            self._store.grow(dimension)
+
+
+_SETTINGS = ("C", "update", "k", "schedule", "seed", "row_limit", "tolerance", "sweeps")
+
+
+def _pair(simple: bool) -> int:
+    return dual_online.PAIR if simple else dual_online.WINDOW
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{name} must be a whole number >= 1, got {value}")
+    return int(value)
+
+
+def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | None) -> None:
+    """Refuse in one line what has no dual to ascend."""
+    name = type(loss).__name__
+    if not hasattr(loss, "conjugate"):
+        raise ValueError(f"{name} has no conjugate(y, s), which dual ascent needs")
+    for y in (-1.0, 1.0) if loss.labels == "sign" else (-1.0, 0.0, 0.5):
+        if not math.isfinite(loss.conjugate(y, 0.0)):
+            raise ValueError(f"{name} has no least value, so that no slope is free to begin with")
+    if mirror.threshold(1.0) > 0.0 or isinstance(mirror, mirrors.SoftThreshold):
+        raise ValueError("SoftThreshold changes with every round and has no dual to ascend")
+    if row_limit is not None and not mirror.smoothness() > 0.0:
+        raise ValueError(
+            f"{type(mirror).__name__} has no bound on its Hessian that row_limit could scale"
+        )
+    if update == "conservative" and not isinstance(loss, Hinge):
+        raise ValueError(f"update='conservative' steps on mistakes of the Hinge loss, not {name}")

@@ -1,0 +1,240 @@
+"""What a run of dual ascent proves: its dual value, floors, and the theorems about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import geometry, theorems
+from noregret.bounds import UNDERFLOW, Bound
+from noregret.certificate import UNDERFLOW as LOST
+from noregret.certificate import Certificate
+from noregret.geometry import EPSILON
+from noregret.ledger import Entry
+from noregret.losses import Hinge
+from noregret.passes.dual_steps import ERROR, FELL, PROGRESS, PROGRESS_LOW, VISITS
+from noregret.rounding import down
+
+Vector = npt.NDArray[np.float64]
+
+#: What rounding can take from the closed form of a theorem.
+ROUNDED_UP = 1.0 + 1e-12
+
+_SOURCE = "Shalev-Shwartz, Singer 2006"
+
+
+@dataclass(frozen=True, eq=False)
+class DualCertificate(Certificate):
+    """A statement about the rounds of a dual-ascent learner, true whatever the data were.
+
+    The slopes s_t are the learner's dual variables, so that the intercept is sum c (s o - f*(s))
+    and no line need touch a loss where the learner stood. `regularized_floor()` is D/C, below
+    sum f_t(u) + F(u)/C for every u.
+
+    >>> import noregret as nr
+    >>> from noregret.learners import DualAscent
+    >>> learner = DualAscent(nr.losses.Hinge(), nr.mirrors.Euclidean(), C=0.5)
+    >>> _ = learner.learn([[0.6, 0.8], [0.8, 0.6]], [1, -1])
+    >>> certificate = learner.certificate()
+    >>> round(certificate.dual, 6), round(certificate.floor(1), 6)
+    (0.99, 1.717157)
+    """
+
+    accounts: Vector = field(default_factory=lambda: np.zeros(0))
+    update: str = "exact"
+    #: R^2 of the aggressive step.
+    square: float = 1.0
+
+    @property
+    def C(self) -> float:
+        """The factor of the losses in P(u) = F(u) + C sum f_t(u)."""
+        return float(self.ledger[Entry.LAST_ETA])
+
+    @cached_property
+    def slack(self) -> float:
+        """How far rounding can have moved the loss and the intercept, at most."""
+        # Two compensated additions a visit: what they lose is of second order.
+        doubled = (4.0 * self._visits * EPSILON) ** 2 * float(self.ledger[Entry.MAGNITUDE])
+        return super().slack * (1.0 + 4.0 * self._visits * EPSILON) + doubled
+
+    @cached_property
+    def delta(self) -> float:
+        """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
+        # Every term of the accounts stands for half of EPSILON; the other half is to spare.
+        error = float(self.accounts[ERROR]) * (1.0 + 4.0 * self._visits * EPSILON) / self.C
+        own = 4.0 * float(np.abs(self.gradient).sum())
+        return EPSILON * (error + own) + self._visits * len(self.gradient) * LOST
+
+    @property
+    def _visits(self) -> float:
+        return float(self.accounts[VISITS]) + self.rounds
+
+    @property
+    def dual(self) -> float:
+        """D with its rounding taken off: P(u) = F(u) + C sum f_t(u) is nowhere below it."""
+        floor = self.C * self.regularized_floor()
+        return floor - EPSILON * abs(floor)
+
+    @property
+    def progress(self) -> float:
+        """Theorem 1's lambda: what a mistake raised D by on average, 0 without mistakes."""
+        if self.mistakes == 0:
+            return 0.0
+        risen = float(self.accounts[PROGRESS] + self.accounts[PROGRESS_LOW])
+        return min(risen, self.dual) / self.mistakes * (1.0 - 4.0 * EPSILON)
+
+    @property
+    def fell(self) -> int:
+        """The first round that lowered D, 0 if none did: only steps too long for the rows can."""
+        return int(self.accounts[FELL])
+
+    def bounds_for(self, radius: float) -> list[Bound]:
+        """Return each theorem's bound for comparators of that radius beside what is proved."""
+        radius = self._radius(radius)
+        return list(_bounds(self, radius)) if self.rounds else []
+
+    def as_dict(self, radius: float | None = None) -> dict[str, Any]:
+        """Return the certificate as plain numbers, ready for JSON."""
+        own = {
+            "update": self.update,
+            "C": self.C,
+            "dual": self.dual,
+            "regularized_floor": self.regularized_floor(),
+            "lambda": self.progress,
+            "fell": self.fell,
+        }
+        return super().as_dict(radius) | own
+
+    def text(self, radius: float | None = None) -> str:
+        """Return the certificate for a person, for comparators of that radius."""
+        lines = [super().text(radius)]
+        dual, floor = down(self.dual), down(self.regularized_floor())
+        lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {self.C:g}")
+        lines.append(f"    every u: loss + F(u)/C is at least {floor}")
+        if self.fell:
+            lines.append(f"    fell in round {self.fell} first: C is too large for such steps")
+        if self.mistakes:
+            lines.append(f"  {'gain a mistake (lambda)':<26}{down(self.progress):>14}")
+        return "\n".join(lines)
+
+
+class _Facts:
+    """The numbers that the theorems are made of."""
+
+    def __init__(self, certificate: DualCertificate, radius: float) -> None:
+        ledger = certificate.ledger
+        self.certificate = certificate
+        self.complexity = geometry.largest_regularizer(
+            certificate.mirror, radius, 1.0, len(certificate.gradient)
+        )
+        self.outside = ""
+        if math.isinf(self.complexity):
+            self.outside = f"radius {radius:g} is not that of the map"
+        loss = certificate.loss_function
+        self.margin = loss.margin if isinstance(loss, Hinge) else math.nan
+        self.smoothness = certificate.mirror.smoothness()
+        self.row = float(ledger[Entry.LARGEST_ROW])
+        self.counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
+        self.weighted = ""
+        if not ledger[Entry.LIGHTEST] == 1.0 == ledger[Entry.HEAVIEST]:
+            self.weighted = "the examples do not all weigh 1"
+
+    def square(self, row: float) -> float:
+        """Return a bound on <x, H x> over rows of that dual norm."""
+        return self.smoothness * row * row
+
+    def untouched(self) -> str:
+        """Say why the theorems about aggressive steps do not speak of this run, if so."""
+        certificate = self.certificate
+        if math.isnan(self.margin):
+            return "the theorem is about the Hinge loss"
+        if not self.smoothness >= 0.0:
+            return "the map has no bound on its Hessian"
+        if certificate.update == "aggressive":
+            if self.square(self.row) > certificate.square * ROUNDED_UP:
+                return f"<x, H x> <= {certificate.square:g} does not hold for the rows seen"
+        return self.outside or self.weighted
+
+    def step_square(self) -> float:
+        """Return the R^2 for which every step gained what the theorems count on."""
+        seen = self.square(self.row)
+        return self.certificate.square if self.certificate.update == "aggressive" else seen
+
+    def mistakes(self, name: str, reference: str, gain: float, reason: str) -> Bound:
+        """Return M <= (F(u) + C L(u)) / gain, which Theorem 1 makes of a gain a mistake."""
+        if not reason and not gain > 0.0:
+            reason = (
+                "mistakes did not raise the dual" if self.certificate.mistakes else "no mistakes"
+            )
+        if reason:
+            return Bound(name, reference, math.inf, 1.0, "mistakes", False, reason)
+        factor = self.certificate.C / gain * ROUNDED_UP
+        value = self.complexity / gain * ROUNDED_UP + UNDERFLOW
+        return Bound(name, reference, value, factor, "mistakes")
+
+    def proved(self) -> float:
+        """Return what D proves about the regret: loss - D/C + F(u)/C."""
+        certificate = self.certificate
+        gap = certificate.loss - certificate.regularized_floor() + certificate.slack
+        gap += 8.0 * EPSILON * abs(certificate.loss)
+        return (gap + self.complexity / certificate.C) * ROUNDED_UP
+
+    def regret(self, name: str, reference: str, value: float, reason: str) -> Bound:
+        """Return a bound with factor 1, not below what is proved anyway."""
+        value = math.inf if reason else max(value * ROUNDED_UP, self.proved())
+        return Bound(name, reference, value, 1.0, "loss", not reason, reason)
+
+
+def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
+    facts = _Facts(certificate, radius)
+    C, rounds = certificate.C, certificate.rounds
+    yield facts.regret(
+        "dual ascent, after the fact", f"{_SOURCE}, weak duality", 0.0, facts.outside
+    )
+    if certificate.loss_function.labels == "sign":
+        yield facts.mistakes(
+            "dual ascent, gain as measured",
+            f"{_SOURCE}, Theorem 1",
+            certificate.progress,
+            facts.outside,
+        )
+    if certificate.update == "conservative":
+        yield from _conservative(facts)
+        return
+    reason = facts.untouched()
+    square = facts.step_square() if not reason else 1.0
+    yield facts.regret(
+        "dual ascent, aggressive steps",
+        f"{_SOURCE}, Theorem 3",
+        facts.complexity / C + 0.5 * rounds * C * square,
+        reason,
+    )
+    best = math.sqrt(2.0 * facts.complexity / (rounds * square)) if square > 0.0 else math.inf
+    untuned = "" if abs(C - best) <= 1e-9 * best else f"C is not sqrt(2 F / (m R^2)) = {best:.6g}"
+    yield facts.regret(
+        "dual ascent, the best C",
+        f"{_SOURCE}, Corollary 2",
+        math.sqrt(2.0 * facts.complexity * rounds * square) if not reason else math.inf,
+        reason or untuned,
+    )
+    if certificate.loss_function.labels == "sign":
+        gain = C * theorems.mitigated(facts.margin, C, square) if not reason and square > 0 else 0.0
+        yield facts.mistakes("dual ascent, aggressive mistakes", f"{_SOURCE}, eq. 31", gain, reason)
+
+
+def _conservative(facts: _Facts) -> Iterator[Bound]:
+    certificate = facts.certificate
+    reason = facts.outside or facts.weighted
+    if not facts.smoothness >= 0.0:
+        reason = "the map has no bound on its Hessian"
+    square = facts.square(facts.counted_row)
+    gain = theorems.progress(facts.margin, certificate.C, square) if not reason else 0.0
+    if not reason and gain <= 0.0:
+        reason = "C is too large for the rows seen: the theorem is empty"
+    yield facts.mistakes("dual ascent, gain guaranteed", f"{_SOURCE}, Corollary 1", gain, reason)

@@ -1,0 +1,202 @@
+"""The arrays of a dual-ascent learner: weights, sums and the ring of rows it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.examples import Rows
+from noregret.ledger import SIZE, Entry, new_ledger
+from noregret.mirrors import Mirror
+from noregret.passes import dual_rows
+from noregret.passes.dual_maps import settle
+from noregret.passes.dual_rows import BOOK_COLUMNS, COUNT, FIRST, RANDOM, RING_SIZE
+from noregret.passes.dual_steps import ACCOUNTS
+from noregret.passes.slots import Slot, new_slots
+
+Array = npt.NDArray[Any]
+Vector = npt.NDArray[np.float64]
+
+#: Features that are converted together.
+PORTION = 1 << 15
+
+#: Features for which there is room at first.
+FIRST_CAPACITY = 256
+
+
+class DualStore:
+    """All that a dual-ascent learner knows, as arrays that a pass writes and a file keeps.
+
+    `memory` is how many rows are kept at most, None for all of them.
+    """
+
+    def __init__(self, mirror: Mirror, dimension: int, memory: int | None, seed: int) -> None:
+        self.mirror = mirror
+        self.memory = memory
+        #: Only where weights are theta itself there is nothing to keep beside it.
+        self.flat = mirror.linear() and mirror.separable()
+        self.state: Vector = np.zeros(dimension if self.flat else (dimension, 2))
+        self.slots = new_slots()
+        if not self.flat:
+            settle(mirror, self.state, self.slots)
+        self.ledger = new_ledger()
+        self.accounts: Vector = np.zeros(ACCOUNTS)
+        slots = (memory if memory is not None else 15) + 1
+        self.spans = np.zeros(2 * slots, np.uint64)
+        self.book: Vector = np.zeros((slots, BOOK_COLUMNS))
+        self.indices = np.zeros(FIRST_CAPACITY, np.uint32)
+        self.values: Vector = np.zeros(FIRST_CAPACITY)
+        self.ring = np.zeros(RING_SIZE, np.uint64)
+        # The generator must not start at zero, and small seeds should not look alike.
+        self.ring[RANDOM] = (seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03) % (1 << 64) or 1
+        self.work: Vector = np.zeros((2, 0))
+        self._relink()
+
+    @property
+    def dimension(self) -> int:
+        """How many features are known."""
+        return len(self.state)
+
+    @property
+    def count(self) -> int:
+        """How many rows are kept."""
+        return int(self.ring[COUNT])
+
+    def grow(self, dimension: int) -> None:
+        """Make room for features that were never seen: records of zeros, no sum changes."""
+        state = np.zeros((dimension, *self.state.shape[1:]))
+        state[: len(self.state)] = self.state
+        self.state = state
+
+    @property
+    def theta(self) -> Vector:
+        """The sum -C sum c s x, which the link makes weights of."""
+        return self.state if self.flat else self.state[:, 0]
+
+    def weights(self) -> Vector:
+        """Return the weights for the coming round."""
+        if self.flat:
+            return self.state.copy()
+        total, reference = self.slots[Slot.SUM], self.slots[Slot.REFERENCE]
+        return self.mirror.kappa(float(total), float(reference), 1.0) * self.state[:, 1]
+
+    def sums(self) -> tuple[Vector, Vector, Vector, Vector]:
+        """Return the arrays that a step writes beside the state, as the pass takes them."""
+        if not self.flat and self.work.shape[1] < self.dimension:
+            self.work = np.zeros((2, self.dimension))
+        return self.slots, self.ledger, self.accounts, self.work
+
+    def kept(self) -> tuple[Array, Array, Vector, Vector]:
+        """Return the rows kept, as the pass takes them."""
+        return self.spans, self.indices, self.values, self.book
+
+    def oldest_first(self) -> Array:
+        """Return the slots of the rows kept, in the order in which they came."""
+        return (int(self.ring[FIRST]) + np.arange(self.count)) % len(self.book)
+
+    def make_slots(self, more: int) -> None:
+        """Have slots for so many further rows, where all rows are kept."""
+        if self.memory is None and self.count + more >= len(self.book):
+            self._repack(max(2 * len(self.book), self.count + more + 1), len(self.values))
+
+    def make_room(self, need: int) -> None:
+        """Have room for a row of that many features, with room to spare."""
+        live = int(np.sum(np.diff(self.spans.reshape(-1, 2)[self.oldest_first()])))
+        self._repack(len(self.book), max(2 * len(self.values), 2 * (live + need) + 2))
+
+    def _repack(self, slots: int, capacity: int) -> None:
+        order = self.oldest_first()
+        spans, book = np.zeros(2 * slots, np.uint64), np.zeros((slots, BOOK_COLUMNS))
+        indices, values = np.zeros(capacity, np.uint32), np.zeros(capacity)
+        book[: len(order)] = self.book[order]
+        head = 0
+        for new, old in enumerate(order.tolist()):
+            begin, end = self.spans[2 * old : 2 * old + 2].tolist()
+            spans[2 * new] = head
+            indices[head : head + end - begin] = self.indices[begin:end]
+            values[head : head + end - begin] = self.values[begin:end]
+            head += end - begin
+            spans[2 * new + 1] = head
+        self.spans, self.book, self.indices, self.values = spans, book, indices, values
+        self.ring[FIRST] = 0
+        self._relink()
+
+    def _relink(self) -> None:
+        """Queue the rows by their last visits; the queue is not kept in files."""
+        order = self.oldest_first()
+        order = order[np.argsort(self.book[order, dual_rows.VISITED], kind="stable")]
+        circle = np.concatenate([[len(self.book)], order, [len(self.book)]]).astype(np.uint64)
+        self.links = np.zeros((len(self.book) + 1, 2), np.uint64)
+        self.links[circle[:-1], dual_rows.NEXT] = circle[1:]
+        self.links[circle[1:], dual_rows.PREVIOUS] = circle[:-1]
+
+    def column(self, name: str) -> Vector:
+        """Return a column of the book for the rows kept, oldest first."""
+        column: Vector = self.book[self.oldest_first(), getattr(dual_rows, name)]
+        return column
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays that a model file keeps."""
+        names = ("state", "slots", "ledger", "accounts", "spans", "book", "indices", "values")
+        return {name: getattr(self, name).copy() for name in (*names, "ring")}
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Take the arrays of a file, or refuse those that cannot belong together."""
+        for name, array in self.arrays().items():
+            given = arrays[name]
+            if name not in ("spans", "book", "indices", "values") and given.shape != array.shape:
+                raise ValueError(f"{name} has shape {given.shape}, expected {array.shape}")
+            if given.dtype != array.dtype or given.ndim != array.ndim:
+                raise ValueError(f"{name} holds {given.dtype}, expected {array.dtype}")
+        slots = len(arrays["book"])
+        if (
+            arrays["ledger"].shape != (SIZE,)
+            or arrays["spans"].shape != (2 * slots,)
+            or arrays["book"].shape != (slots, BOOK_COLUMNS)
+            or arrays["values"].shape != arrays["indices"].shape
+            or (self.memory is not None and slots != self.memory + 1)
+            or not int(arrays["ring"][COUNT]) < slots > int(arrays["ring"][FIRST])
+            or int(arrays["spans"].max(initial=0)) > len(arrays["values"])
+            or int(arrays["indices"].max(initial=0)) >= max(len(arrays["state"]), 1)
+        ):
+            raise ValueError("the rows kept do not fit together, expected those of one learner")
+        for name, array in arrays.items():
+            setattr(self, name, array.copy())
+        self._relink()
+
+    def count_rate(self, C: float) -> None:
+        """Enter C where certificates look for the rate."""
+        self.ledger[Entry.FIRST_ETA] = self.ledger[Entry.LAST_ETA] = C
+
+
+def sparse_parts(rows: Rows) -> Iterator[tuple[slice, Rows]]:
+    """Yield the rows as CSR in double precision: a pass is compiled for nothing else.
+
+    What must be converted is converted in portions that stay in the cache.
+    """
+    if not rows.dense and rows.values.dtype == np.float64:
+        yield slice(0, len(rows)), rows
+        return
+    if rows.dense:
+        cuts = list(range(0, len(rows), max(1, PORTION // max(1, rows.width)))) or [0]
+    else:
+        goals = np.arange(int(rows.indptr[0]), int(rows.indptr[-1]), PORTION, dtype=np.uint64)
+        cuts = np.unique(np.searchsorted(rows.indptr, goals)).tolist() or [0]
+    for start, stop in zip(cuts, [*cuts[1:], len(rows)], strict=True):
+        yield slice(start, stop), _as_sparse(rows.part(start, stop))
+
+
+def _as_sparse(rows: Rows) -> Rows:
+    if rows.dense:
+        some = rows.values != 0.0
+        indptr = np.zeros(len(rows) + 1, np.uint64)
+        np.cumsum(some.sum(axis=1), out=indptr[1:])
+        indices, values = np.nonzero(some)[1].astype(np.uint32), rows.values[some]
+    else:
+        part = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
+        indptr, indices = rows.indptr - rows.indptr[0], rows.indices[part]
+        values = rows.values[part]
+    return Rows(indptr, indices, values.astype(np.float64), rows.width, len(rows))

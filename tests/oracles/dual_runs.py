@@ -1,0 +1,47 @@
+"""How the tests of dual ascent run a learner and read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from noregret import losses, mirrors
+from noregret.learners import DualAscent
+from oracles.data import near
+
+HINGE = losses.Hinge()
+EUCLID = mirrors.Euclidean()
+#: Windows are solved to the last place, as slowly as that may be.
+FULLY = {"tolerance": 0.0, "sweeps": 20_000}
+#: The least P(w) of set A at C = 1.
+BEST = 2.9874567474
+
+
+def numbers(text: str) -> list[float]:
+    """Return the numbers of a line."""
+    return [float(number) for number in text.split()]
+
+
+def run(
+    learner: DualAscent, X: np.ndarray, y: np.ndarray, offset: Any = None
+) -> tuple[list[float], list[float], list[float]]:
+    """Return the margins met, the alpha given to each new example, and D after each trial."""
+    margins, alphas, duals = [], [], []
+    for t in range(len(y)):
+        shift = None if offset is None else [offset[t]]
+        margins.append(float(y[t] * learner.learn(X[t], y[t], offset=shift)[0]))
+        alphas.append(float(learner.alpha[-1]))
+        duals.append(learner.dual)
+        if learner.dual > 0.0:
+            assert learner.certificate().dual == near(learner.dual)
+            assert learner.certificate().dual <= learner.dual
+    return margins, alphas, duals
+
+
+def theta(learner: DualAscent) -> np.ndarray:
+    return -learner.C * learner.certificate().gradient
+
+
+def ascent(update: str = "exact", C: float = 1.0, **settings: Any) -> DualAscent:
+    return DualAscent(HINGE, EUCLID, C, update, **settings)
