@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from noregret import losses, mirrors
 from noregret.batch.bias import Balancer, solve_with_bias
-from noregret.batch.mapped import Ascent, solve_mapped
+from noregret.batch.mapped import Ascent, first_slopes, solve_mapped
 from noregret.batch.problem import Problem, Solution, evaluate, link
 from noregret.batch.progress import Progress
 from noregret.losses import Loss
@@ -328,3 +328,22 @@ def test_one_class_and_no_best_bias() -> None:
     problem = Problem.of(X, np.ones(4), losses.NegativeLog(), mirrors.Entropy(), 1.0)
     with pytest.raises(ValueError, match="none is best"):
         solve_with_bias(problem)
+
+
+@pytest.mark.parametrize("mirror", [mirrors.UnnormalizedEntropy(start=1.0), mirrors.Hypentropy()])
+def test_the_dual_does_not_fall_where_exponentials_explode(mirror) -> None:
+    """A step too long has predictions of 1e150: it must be seen to lie beyond the maximum."""
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        n, d = rng.integers(2, 12), rng.integers(1, 6)
+        X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2.0, 2.5)
+        y = rng.normal(size=n) * 10.0 ** rng.uniform(-1.0, 2.0)
+        strength = 10.0 ** rng.uniform(-3.0, 2.0)
+        problem = Problem.of(X, y, losses.Squared(), mirror, strength=strength)
+        ascent = Ascent.start(problem, first_slopes(problem))
+        before = problem.dual_lower(ascent.slopes)
+        for _ in range(6):
+            ascent.visit(rng.permutation(n))
+            after = problem.dual_lower(ascent.slopes)
+            assert after >= before - 1e-6 * max(1.0, abs(before))
+            before = after

@@ -135,7 +135,7 @@ def test_pd22_mistakes_of_the_aggressive_family(C: float, best: float, value: fl
     gain = C * theorems.mitigated(1.0, C)
     assert best / gain == near(value)
     assert certificate.progress >= gain - 1e-15
-    theorem = bound(certificate, "dual ascent, mistakes of aggressive steps", 1.5)
+    theorem = bound(certificate, "dual ascent, aggressive mistakes", 1.5)
     assert (theorem.factor, theorem.value) == near((C / gain, 1.125 / gain))
     leader = ascent("leader", C, **FULLY)
     leader.learn(X_A, S_A)

@@ -195,12 +195,15 @@ def climb(  # type: ignore[no-untyped-def]
             q = secant if secant >= 0.0 and secant < np.inf else q
             following = loss.proximal_slope(label, p + q * new, q, new)
             error = abs(following - new)
-            beyond = following < new if upwards else following > new
+            # The loss itself tells the side: the difference of two steps may be all rounding.
+            at = loss.slope(label, p)
+            beyond = at < new if upwards else at > new
             move = abs(new - slope)
             enough = accuracy * move
             if beyond:
                 # So little past it that D, whose slope there is about -q error, has not fallen.
-                enough = OVERSHOT * min(move, abs(p_first - p) / q) if q > 0.0 else 0.0
+                known = q * abs(new) * EPSILON <= OVERSHOT * abs(p_first - p)
+                enough = OVERSHOT * min(move, abs(p_first - p) / q) if q > 0.0 and known else -1.0
             if error <= enough or (not beyond and error <= 2.0 * EPSILON * abs(new)):
                 break
             before, p_before = new, p
