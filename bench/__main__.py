@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import machine, speed, startup
+from bench import dual, machine, speed, startup
 from bench.data import ROWS, make
 from bench.timing import Line
 
-PARTS = ("loops", "sklearn", "maps", "memory", "startup")
+PARTS = ("loops", "sklearn", "maps", "liblinear", "memory", "startup")
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measure(arguments: argparse.Namespace, facts: dict[str, str]) -> Iterator[Line]:
-    if {"loops", "sklearn", "maps"} & set(arguments.only):
+    if {"loops", "sklearn", "maps", "liblinear"} & set(arguments.only):
         dtype = np.float64 if arguments.float64 else np.float32
         data = make(rows=arguments.rows, dtype=dtype)
         facts["data"] = data.describe()
@@ -57,6 +57,8 @@ def _measure(arguments: argparse.Namespace, facts: dict[str, str]) -> Iterator[L
             yield from speed.against_sklearn(data, max(3, arguments.turns // 2))
         if "maps" in arguments.only:
             yield from speed.map_against_map(data, arguments.turns)
+        if "liblinear" in arguments.only:
+            yield from dual.against_liblinear(data, max(7, arguments.turns))
         del data
     if "memory" in arguments.only:
         yield from startup.memory()

@@ -20,7 +20,6 @@ import numpy.typing as npt
 import noregret as nr
 from bench.data import Data, make
 from bench.timing import Line
-from noregret.batch.hindsight import hindsight
 
 ROWS = 100_000
 #: The relative distance from the minimum that everybody has to reach, in every repetition.
@@ -69,7 +68,7 @@ def ours(data: Data, task: Task) -> Fit:
     """Return our solver, from the matrix to the certified solution."""
 
     def fit(tolerance: float) -> Vector:
-        best = hindsight(data.X, data.y, task.loss, l2=task.strength, tol=tolerance)
+        best = nr.hindsight(data.X, data.y, task.loss, l2=task.strength, tol=tolerance)
         return best.weights
 
     return fit
@@ -125,7 +124,7 @@ def loosest(fit: Fit, tolerances: tuple[float, ...], reached: Callable[[Vector],
 
 def measure(data: Data, task: Task, turns: int) -> Iterator[Line]:
     """Measure one loss: everybody at the loosest tolerance, in turns, ratios within a turn."""
-    exact = hindsight(data.X, data.y, task.loss, l2=task.strength, tol=1e-9)
+    exact = nr.hindsight(data.X, data.y, task.loss, l2=task.strength, tol=1e-9)
     limit = exact.dual * (1.0 + ACCURACY)
 
     def reached(weights: Vector) -> bool:

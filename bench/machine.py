@@ -9,7 +9,7 @@ import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-PACKAGES = ("noregret", "numpy", "scipy", "numba", "scikit-learn")
+PACKAGES = ("noregret", "numpy", "scipy", "numba", "scikit-learn", "liblinear-official")
 
 
 def describe() -> dict[str, str]:

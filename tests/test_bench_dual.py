@@ -12,7 +12,7 @@ from bench.data import make
 def test_our_objective_is_that_of_the_solution() -> None:
     data = make(rows=300, features=50, nonzeros=8)
     for task in dual.TASKS:
-        best = dual.hindsight(data.X, data.y, task.loss, l2=task.strength, tol=1e-9)
+        best = dual.nr.hindsight(data.X, data.y, task.loss, l2=task.strength, tol=1e-9)
         assert task.objective(data, best.weights) == pytest.approx(best.primal, rel=1e-6)
 
 
