@@ -57,3 +57,11 @@ def test_squares_are_powers_too() -> None:
         2.0 * math.sqrt(0.09 + 1.7**2), rel=1e-13
     )
     assert geometry.describe(mirrors.Power(1.5), 2.0) == "every u with ||u||_1.5 <= 2"
+
+
+def test_the_regulariser_of_a_p_norm_does_not_overflow_on_the_way() -> None:
+    u = np.array([1e120, -1e120])
+    assert geometry.regularizer(mirrors.PNorm(3.0), u, 1.0) == pytest.approx(
+        0.5e240 * 2.0 ** (4.0 / 3.0), rel=1e-12
+    )
+    assert geometry.regularizer(mirrors.PNorm(3.0), 1e80 * u, 1.0) == math.inf

@@ -125,8 +125,8 @@ def regularizer(mirror: Mirror, u: Vector, eta: float, rounds: float = 0.0) -> f
     if isinstance(mirror, mirrors.SignedEntropy):
         return _signed_complexity(u / mirror.radius) / eta
     if isinstance(mirror, mirrors.PNorm):
-        q = mirror.p / (mirror.p - 1.0)
-        return math.pow(float(np.sum(np.abs(u) ** q)), 2.0 / q) / (2.0 * eta)
+        length = norm_upper(u, mirror.p / (mirror.p - 1.0))
+        return length * length / (2.0 * eta)
     if isinstance(mirror, mirrors.Power):
         return float(np.sum(np.abs(u) ** mirror.p)) / mirror.p / eta
     if isinstance(mirror, mirrors.Hypentropy):
