@@ -22,7 +22,7 @@ import numpy.typing as npt
 from noregret import geometry, mirrors
 from noregret.certificate import ROUND_ERRORS, UNDERFLOW
 from noregret.convexity import require_convex
-from noregret.examples import Rows, as_labels, as_rows, as_weights
+from noregret.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 from noregret.geometry import EPSILON
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -94,7 +94,7 @@ class Problem:
             raise ValueError(f"X has {count} rows and {rows.width} columns, expected some of both")
         labels = as_labels(y, count, loss)
         weights = as_weights(weight, count)
-        offsets = np.zeros(count) if offset is None else _as_offsets(offset, count)
+        offsets = as_offsets(offset, count)
         if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
             mirror = mirror.replace(start=1.0 / rows.width)
         # Maps that nobody has bounded from above are refused here and not after the work.
@@ -227,16 +227,6 @@ class Problem:
         if isinstance(mirror, mirrors.SignedEntropy):
             upper += RIM_ERROR * b
         return upper
-
-
-def _as_offsets(offset: Any, count: int) -> Vector:
-    offsets = np.atleast_1d(np.asarray(offset, np.float64))
-    if offsets.shape != (count,):
-        raise ValueError(f"offset has shape {offsets.shape}, expected ({count},): one a row of X")
-    bad = np.flatnonzero(~(np.abs(offsets) <= 1e100))
-    if bad.size:
-        raise ValueError(f"offset row {bad[0]}: {offsets[bad[0]]:g}; expected a finite number")
-    return np.ascontiguousarray(offsets)
 
 
 def link(mirror: Mirror, theta: Vector) -> Vector:

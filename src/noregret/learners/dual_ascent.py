@@ -211,7 +211,9 @@ class DualAscent:
             return dual_online.WINDOW
         if self.update == "window" and self.k <= 2:
             simple = type(self.mirror) is mirrors.Euclidean and type(self.loss) is Hinge
-            return dual_online.EXACT if self.k == 1 else _pair(simple)
+            if self.k == 1:
+                return dual_online.EXACT
+            return dual_online.PAIR if simple else dual_online.WINDOW
         return int(getattr(dual_online, self.update.upper()))
 
     def _square(self) -> float:
@@ -313,10 +315,6 @@ class DualAscent:
 
 
 _SETTINGS = ("C", "update", "k", "schedule", "seed", "row_limit", "tolerance", "sweeps")
-
-
-def _pair(simple: bool) -> int:
-    return dual_online.PAIR if simple else dual_online.WINDOW
 
 
 def _whole(name: str, value: Any) -> int:
