@@ -1,0 +1,22 @@
+"""What a stream says when it cannot be read."""
+
+from __future__ import annotations
+
+_SHOWN = 40
+
+
+class StreamError(ValueError):
+    """A stream that cannot be read: one line that says where, what was found and expected."""
+
+
+class Malformed(Exception):
+    """A line that breaks the rules of its format, before its place in the file is known.
+
+    >>> str(Malformed(4, b"3:x", "a finite number after the colon"))
+    "column 5: found '3:x', expected a finite number after the colon"
+    """
+
+    def __init__(self, column: int, text: bytes, expected: str):
+        shown = text.decode("utf-8", "backslashreplace")
+        shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+        super().__init__(f"column {column + 1}: found {shown!r}, expected {expected}")
