@@ -20,8 +20,8 @@ needs_data = pytest.mark.skipif(
     "NOREGRET_DATA" not in os.environ, reason="NOREGRET_DATA does not name a folder of real data"
 )
 
-#: Rows that are enough to tell solvers apart, and few enough for LIBLINEAR at tight tolerance.
-ROWS = {"a9a": 4000, "mushrooms": 2000, "splice": 1000, "rcv1_small": 5000}
+#: Rows of each set, all but for splice: there LIBLINEAR takes long, and gives up on the hinge.
+ROWS = {"a9a": None, "mushrooms": None, "splice": 1000, "rcv1_small": None}
 
 
 def random_rows(seed: int, rows: int = 60, width: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -72,14 +72,6 @@ def test_the_optimum_is_that_of_liblinear(name: str, loss: nr.losses.Loss, facto
     assert best.gap <= 1e-8 * best.primal
     assert abs(theirs - best.primal) <= 1e-6 * theirs
     assert best.dual <= theirs
-
-
-@needs_data
-def test_all_rows_of_a9a() -> None:
-    X, y = matrix("a9a")
-    best = hindsight(X, y, nr.losses.Logistic(), l2=1.0, tol=1e-7)
-    theirs = objective(nr.losses.Logistic(), X, y, liblinear(nr.losses.Logistic(), X, y, 1.0), 1.0)
-    assert abs(theirs - best.primal) <= 1e-6 * theirs
 
 
 def test_ridge_regression_has_a_closed_form() -> None:
@@ -237,7 +229,7 @@ def test_a_solution_reads_well() -> None:
     best = hindsight([[1.0], [2.0]], [1, -1], nr.losses.Hinge(), l2=1.0)
     text = str(best)
     assert isinstance(best, Solution)
-    assert text.startswith("Best in hindsight, sum of Hinge + 1 x Euclidean: converged after")
+    assert text.startswith("Best in hindsight, sum of Hinge(margin=1.0) + 1 x Euclidean: converged")
     assert "no predictor has less than" in text
 
 

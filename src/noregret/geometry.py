@@ -82,6 +82,25 @@ def support_upper(
     return value + radius * delta + 4.0 * EPSILON * abs(value)
 
 
+def scaled_support_upper(z: Vector, sizes: Vector, radius: float, delta: float) -> float:
+    """Return the maximum of <u, -z> over sum (sizes_i u_i)^2 <= radius^2, rounded up.
+
+    Where a size is 0 so is z: no row has had that feature. `delta` bounds the error of
+    sum |z_i| / sizes_i, underflow of z aside.
+    """
+    some = sizes > 0.0
+    kept = sizes[some]
+    with np.errstate(over="ignore"):
+        length = norm_upper(z[some] / kept, 2.0) * (1.0 + 4.0 * EPSILON)
+        lost = len(kept) * 1e-323 / float(kept.min(initial=1.0))
+    return radius * (length + delta + lost) * (1.0 + 4.0 * EPSILON)
+
+
+def scaled_norm(u: Vector, sizes: Vector, offset: float) -> float:
+    """Return sqrt(sum (sizes_i u_i)^2 + offset^2), rounded up."""
+    return norm_upper(np.append(u * sizes, offset), 2.0) * (1.0 + 4.0 * EPSILON)
+
+
 def describe(mirror: Mirror, radius: float, norm: float | None = None) -> str:
     """Return the class of predictors in words.
 
@@ -195,7 +214,8 @@ def largest_regularizer(mirror: Mirror, radius: float, eta: float, dimension: in
         corner = d * start + (radius * math.log(radius / (math.e * start)) if radius > 0.0 else 0.0)
         return max(d * start, corner) / eta
     if isinstance(mirror, mirrors.Power):
-        return math.pow(radius, mirror.p) / mirror.p / eta
+        with np.errstate(over="ignore"):
+            return float(np.float64(radius) ** mirror.p) / mirror.p / eta
     if isinstance(mirror, mirrors.Hypentropy):
         # A convex function of the 1-ball is largest at a corner.
         return float(_two_sided(np.array([radius]), 2.0 * mirror.beta)[0]) / eta
@@ -268,12 +288,27 @@ def conjugate_upper(
             return math.inf
         # A rounding of the exponent a moves the exponential by |a| roundings.
         size = float(np.sum((np.abs(a) + d + 64.0) * (np.abs(terms) + start * np.abs(a))))
-        return (float(terms.sum()) + 2.0 * growth * EPSILON * size) / eta
+        # Products of the smallest numbers underflow, and so would what stands for their errors.
+        lost = d * (1.0 + start) * 1e-300
+        return (float(terms.sum()) + 2.0 * growth * EPSILON * size + lost) / eta
     if isinstance(mirror, (mirrors.Power, mirrors.Hypentropy)):
         return _sum_upper(mirror, eta * (np.abs(theta) + delta), eta)
     raise ValueError(
         f"{type(mirror).__name__} has no conjugate rounded upwards; floor(radius) is available"
     )
+
+
+def has_conjugate(mirror: Mirror) -> bool:
+    """Tell whether `conjugate_upper` knows the map: a map of one's own it does not.
+
+    >>> has_conjugate(mirrors.PNorm(3.0))
+    True
+    """
+    try:
+        conjugate_upper(mirror, np.zeros(1), 1.0, 0.0, 0.0)
+    except ValueError:
+        return False
+    return True
 
 
 def _sum_upper(mirror: mirrors.Power | mirrors.Hypentropy, a: Vector, eta: float) -> float:

@@ -1,19 +1,23 @@
 """Estimators for scikit-learn: thin faces of the batch dual solver.
 
-Both minimise ||w||^2/2 + C sum_i loss(y_i, <w,x_i> + b), stop when the duality gap is at most
-`tol` times the objective, and keep the gap, so that a fit says how far from optimal it can be.
+Both minimise ||w||^2/2 + C sum_i c_i loss(y_i, <w, x_i> + b), c the sample weights, stop when the
+duality gap is at most `tol` times the objective (or `tol`, if that is below 1), and keep the gap:
+a fit says how far from optimal it can be, and warns if that is more than was asked for.
 """
 
 # scikit-learn is not typed.
 # mypy: disable-error-code="misc, no-any-return, no-untyped-call"
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -60,53 +64,76 @@ class _DualEstimator(BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _loss(self) -> Loss:
+    def _chosen_loss(self) -> Loss:
         if isinstance(self.loss, Loss):
             return self.loss
-        if self.loss not in self._named:
-            raise ValueError(
-                f"loss must be one of {', '.join(sorted(self._named))} or a noregret loss, "
-                f"got {self.loss!r}"
-            )
-        return self._named[self.loss]
+        if isinstance(self.loss, str) and self.loss in self._named:
+            return self._named[self.loss]
+        raise ValueError(
+            f"loss must be one of {', '.join(sorted(self._named))} or a noregret loss, "
+            f"got {self.loss!r}"
+        )
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def _check_parameters(self) -> None:
+        """Refuse numbers that mean nothing, by the names they have here."""
+        for name, above in (("C", True), ("tol", False)):
+            value = getattr(self, name)
+            if not (0.0 < value < math.inf or (value == 0.0 and not above)):
+                sign = "above" if above else "of at least"
+                raise ValueError(f"{name} must be a finite number {sign} 0, got {value!r}")
+        if not self.max_iter >= 1:
+            raise ValueError(f"max_iter must be at least 1, got {self.max_iter!r}")
+
+    def _check_rows(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        """Return X, or X and y, as scikit-learn checks them."""
         return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )
 
-    def _solve(
-        self, X: Any, y: Vector, weight: Vector, seed: int
-    ) -> tuple[Vector, float, Solution]:
-        """Return the coefficients, the intercept and the solution they come from."""
-        if not self.C > 0.0:
-            raise ValueError(f"C must be above 0, got {self.C}")
+    def _check_weights(self, sample_weight: Any, X: Any) -> Vector:
+        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+    def _solve(self, X: Any, targets: list[Vector], weight: Vector) -> list[Solution]:
+        """Return the best predictor of every vector of targets, and keep how good they are."""
         penalized = self.fit_intercept and self.penalize_intercept
-        solution = hindsight(
-            _with_constant(X) if penalized else X,
-            y,
-            self._loss(),
-            l2=1.0 / self.C,
-            weight=weight,
-            tol=self.tol,
-            max_passes=self.max_iter,
-            seed=seed,
-            bias=self.fit_intercept and not self.penalize_intercept,
-        )
-        if penalized:
-            return solution.weights[:-1], float(solution.weights[-1]), solution
-        return solution.weights, solution.bias, solution
+        rows = _with_constant(X) if penalized else X
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        found = [
+            hindsight(
+                rows,
+                y,
+                self._chosen_loss(),
+                l2=1.0,
+                weight=self.C * weight,
+                tol=self.tol,
+                max_passes=self.max_iter,
+                seed=seed,
+                bias=self.fit_intercept and not self.penalize_intercept,
+            )
+            for y in targets
+        ]
+        self.n_iter_ = max(solution.passes for solution in found)
+        self.objective_ = math.fsum(solution.primal for solution in found)
+        self.dual_gap_ = math.fsum(solution.gap for solution in found)
+        if not all(solution.converged for solution in found):
+            warnings.warn(
+                f"the duality gap is {self.dual_gap_:.3g} of an objective of "
+                f"{self.objective_:.6g} after {self.n_iter_} passes: raise max_iter or tol, or "
+                "scale the features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return found
 
-    def _keep(self, solutions: list[tuple[Vector, float, Solution]]) -> None:
-        """Set what a fit leaves behind: coefficients, and how far from optimal they can be."""
-        self.n_iter_ = max(solution.passes for _, _, solution in solutions)
-        # Of ||w||^2/2 + C sum of losses, where the solver divides by C.
-        self.objective_ = float(self.C * sum(solution.primal for _, _, solution in solutions))
-        self.dual_gap_ = float(self.C * sum(solution.gap for _, _, solution in solutions))
+    def _split(self, solution: Solution) -> tuple[Vector, float]:
+        """Return the coefficients and the intercept of a solution."""
+        if self.fit_intercept and self.penalize_intercept:
+            return solution.weights[:-1], float(solution.weights[-1])
+        return solution.weights, solution.bias
 
     def _margins(self, X: Any) -> Vector:
         check_is_fitted(self)
-        X = self._rows(X, reset=False)
+        X = self._check_rows(X, reset=False)
         return np.asarray(X @ self.coef_.T) + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
@@ -118,9 +145,14 @@ class _DualEstimator(BaseEstimator):
 class DualClassifier(ClassifierMixin, _DualEstimator):
     """Linear classifier by dual coordinate ascent, with the duality gap of its fit.
 
-    More than two classes are learnt one against the rest. Loss: "hinge", "squared_hinge" (which
-    carries a half), "logistic" or a loss of noregret. `penalize_intercept=False` leaves the
-    intercept out of ||w||^2 (augmented Lagrangian, slower).
+    Parameters: `loss` is "hinge", "squared_hinge" (which carries a half), "logistic" or a loss
+    of noregret for labels -1 and +1; `C` weighs the losses against ||w||^2/2;
+    `penalize_intercept=False` leaves the intercept out of ||w||^2 (slower); `class_weight` as
+    everywhere in scikit-learn; `random_state` orders the visits of the rows.
+    Attributes: `classes_`, `coef_` (1 or a row a class), `intercept_`, `n_iter_` (passes, of the
+    slowest class), `objective_` and `dual_gap_`: no other coefficients are better by more. More
+    than two classes are learnt one against the rest, and then these two are sums over the
+    classes.
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithms 1 and 2.
 
     >>> from sklearn.datasets import load_iris
@@ -149,28 +181,21 @@ class DualClassifier(ClassifierMixin, _DualEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels y."""
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        self._check_parameters()
+        X, y = self._check_rows(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         count = len(self.classes_)
         if count < 2:
             raise ValueError("y has 1 class; a classifier needs at least 2 classes")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = self._check_weights(sample_weight, X)
         if self.class_weight is not None:
-            weight = (
-                weight
-                * compute_class_weight(
-                    self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
-                )[codes]
-            )
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            weight = weight * factors[codes]
         positives = [1] if count == 2 else range(count)
-        found = [self._solve(X, np.where(codes == k, 1.0, -1.0), weight, seed) for k in positives]
-        self.coef_ = np.vstack([coefficients for coefficients, _, _ in found])
-        self.intercept_ = np.array([intercept for _, intercept, _ in found])
-        self._keep(found)
+        found = self._solve(X, [np.where(codes == k, 1.0, -1.0) for k in positives], weight)
+        coefficients, intercepts = zip(*map(self._split, found), strict=True)
+        self.coef_, self.intercept_ = np.vstack(coefficients), np.array(intercepts)
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -188,8 +213,9 @@ class DualClassifier(ClassifierMixin, _DualEstimator):
 class DualRegressor(RegressorMixin, _DualEstimator):
     """Linear regression by dual coordinate ascent, with the duality gap of its fit.
 
-    Loss: "squared" ((p - y)^2, without a half), "absolute", "epsilon_insensitive" (0.1),
-    "huber" (1) or a loss of noregret.
+    Parameters: `loss` is "squared" ((p - y)^2, without a half), "absolute",
+    "epsilon_insensitive" (0.1), "huber" (1) or a loss of noregret for real targets; the others,
+    and the attributes but for `classes_`, are those of `DualClassifier`.
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithms 1 and 2.
 
     >>> import numpy as np
@@ -215,18 +241,15 @@ class DualRegressor(RegressorMixin, _DualEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and targets y."""
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
-        )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        found = self._solve(X, np.asarray(y, np.float64), weight, seed)
-        self.coef_, self.intercept_ = found[0], found[1]
-        self._keep([found])
+        self._check_parameters()
+        X, y = self._check_rows(X, y, y_numeric=True)
+        weight = self._check_weights(sample_weight, X)
+        (found,) = self._solve(X, [np.asarray(y, np.float64)], weight)
+        self.coef_, self.intercept_ = self._split(found)
         return self
 
     def predict(self, X: Any) -> Vector:
-        """Return <w, x> + b for each row."""
+        """Return <w, x> + b, one number a row."""
         return self._margins(X)
 
 

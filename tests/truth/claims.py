@@ -53,7 +53,7 @@ def judge(random: np.random.Generator, played: Played) -> Tally:
         if rounds == 0:
             assert certificate.floor(1.0) == certificate.loss == 0.0
             continue
-        judged = _Case(random, certificate, everything.part(rounds), played, rounds)
+        judged = Case(random, certificate, everything.part(rounds), played, rounds)
         judged.learner_loss(tally)
         for ball in judged.classes():
             judged.against_class(tally, ball)
@@ -67,8 +67,8 @@ def shape_of(mirror: mirrors.Mirror) -> str:
     """Return the class that belongs to a map, in the referee's words."""
     if mirror.geometry in ("simplex", "subsimplex", "1", "2"):
         return mirror.geometry
-    assert isinstance(mirror, mirrors.PNorm)
-    return repr(mirror.p / (mirror.p - 1.0))
+    assert isinstance(mirror, (mirrors.PNorm, mirrors.Power))
+    return repr(mirror.p / (mirror.p - 1.0) if isinstance(mirror, mirrors.PNorm) else mirror.p)
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def bare_theorems() -> Iterator[None]:
         yield
 
 
-class _Case:
+class Case:
     """One certificate before the referee."""
 
     def __init__(
@@ -95,6 +95,8 @@ class _Case:
         self.random, self.certificate, self.referee = random, certificate, referee
         self.predictions = played.predictions[:rounds]
         self.learner = played.learner
+        #: A learner may have grown since.
+        self.weights: Vector = played.learner.weights[: len(certificate.gradient)]
         self.rounds = rounds
         size = float(np.abs(referee.X).max(initial=0.0))
         self.natural = 1.0 / size if 1e-200 < size else 1.0
@@ -173,9 +175,9 @@ class _Case:
                     u, [measures[bound.measure], -bound.value], factor=bound.factor
                 )
                 tally.enter("theorem", true, distance, f"{bound!r}", u)
-        self._bare(tally, ball)
+        self.bare(tally, ball)
 
-    def _bare(self, tally: Tally, ball: Class) -> None:
+    def bare(self, tally: Tally, ball: Class) -> None:
         """A theorem must hold by itself, without being lifted to what is proved."""
         certificate = self.certificate
         facts = bounds._Facts(certificate, ball.radius)
@@ -244,19 +246,19 @@ class _Case:
         """The regularised floor is below sum f_t(u) + R(u) / eta for every u."""
         certificate = self.certificate
         last = float(certificate.ledger[Entry.LAST_ETA]) or UNBOUNDED
-        tried = self._anywhere()
+        tried = self.anywhere()
         others = [eta for eta in (last * 1e-3, last * 1e3) if 0.0 < eta < math.inf]
         for eta in [None, *(others if certificate.factors is None else [])]:
             floor = certificate.regularized_floor(eta)
             for u in tried:
                 extra: Any = 0.0
                 if eta is not None or certificate.curvature == 0.0:
-                    extra = self._regularizer(u, last if eta is None else eta)
+                    extra = self.regularizer(u, last if eta is None else eta)
                 true, distance = self.referee.exceeds(u, [floor], extra=extra)
                 what = f"{floor!r}, eta={eta!r}"
                 tally.enter("regularised floor", true, distance, what, extra, u)
 
-    def _regularizer(self, u: Vector, eta: float) -> Any:
+    def regularizer(self, u: Vector, eta: float) -> Any:
         """Return R(u) / eta, exactly for the squares, else rounded up."""
         mirror, factors = self.certificate.mirror, self.certificate.factors
         if isinstance(mirror, (mirrors.Euclidean, mirrors.Box)):
@@ -283,33 +285,40 @@ class _Case:
         # The few logarithms and powers in it are rounded by far less than this.
         return math.inf if math.isnan(value) else value * (1.0 + 1e-13) + 1e-14 / eta
 
-    def _anywhere(self) -> list[Vector]:
+    def anywhere(self) -> list[Vector]:
         d, mirror = len(self.certificate.gradient), self.certificate.mirror
         sizes = [self.natural, 1e-3 * self.natural, 30.0 * self.natural]
-        own = geometry.own_radius(mirror)
-        tried = [np.zeros(d), self.learner.weights]
-        if not self._has_no_average():
+        tried = [np.zeros(d), self.weights]
+        if not self.has_no_average():
             tried.append(self.learner.average)
         tried += [self.random.normal(size=d) * size for size in sizes]
+        tried = [self.fitted(u) for u in tried]
+        own = geometry.own_radius(mirror)
         if own is not None:
-            ball = Class(shape_of(mirror), own)
-            tried = [u for u in map(ball.fitted, tried) if u is not None]
-            tried.append(ball.corner(self.certificate.gradient))
-        elif isinstance(mirror, mirrors.UnnormalizedEntropy):
-            tried = [np.abs(u) for u in tried]
-        elif isinstance(mirror, mirrors.Box):
-            tried = [np.clip(u, mirror.low, mirror.high) for u in tried]
-        return tried
+            tried.append(Class(shape_of(mirror), own).corner(self.certificate.gradient))
+        return [u for u in tried if u is not None]
 
-    def _has_no_average(self) -> bool:
+    def fitted(self, u: Vector) -> Vector | None:
+        """Return u moved into the set of the map, None if in vain."""
+        mirror = self.certificate.mirror
+        own = geometry.own_radius(mirror)
+        if own is not None:
+            return Class(shape_of(mirror), own).fitted(u)
+        if isinstance(mirror, mirrors.UnnormalizedEntropy):
+            return np.abs(u)
+        if isinstance(mirror, mirrors.Box):
+            return np.clip(u, mirror.low, mirror.high)
+        return u
+
+    def has_no_average(self) -> bool:
         mirror = self.certificate.mirror
         return isinstance(mirror, mirrors.SoftThreshold) and mirror.l1 > 0.0
 
     def every_predictor(self, tally: Tally) -> None:
         """The regret against a given u is never more than stated."""
         d = len(self.certificate.gradient)
-        tried = [np.zeros(d), self.learner.weights, np.full(d, 1e200), np.full(d, 1e-200)]
-        if not self._has_no_average():
+        tried = [np.zeros(d), self.weights, np.full(d, 1e200), np.full(d, 1e-200)]
+        if not self.has_no_average():
             tried.append(self.learner.average)
         for power in (-3, 0, 3, 20):
             tried.append(self.random.normal(size=d) * self.natural * 10.0**power)

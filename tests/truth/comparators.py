@@ -140,7 +140,7 @@ def best_found(referee: Referee, ball: Class, starts: list[Vector], natural: flo
     problem = _Problem(referee, size, heavy, Class(ball.shape, radius))
     found = [problem.descended(start * size) for start in (starts[1], starts[4])]
     polyhedral = (losses.Hinge, losses.Absolute, losses.EpsilonInsensitive)
-    if isinstance(referee.loss, polyhedral) and referee.sigma == 0.0 and ball.q != 2.0:
+    if type(referee.loss) in polyhedral and referee.sigma == 0.0 and ball.q != 2.0:
         found.append(problem.linear_program())
     elif ball.q == 2.0:
         found.append(problem.sequential(found[0]))
@@ -160,7 +160,7 @@ class _Problem:
 
     def objective(self, v: Vector) -> tuple[float, Vector]:
         """Return the objective and a subgradient."""
-        loss, y, p = self.referee.loss, self.referee.y, self.X @ v
+        loss, y, p = self.referee.loss, self.referee.y, self.X @ v + self.referee.offset
         value = float(self.weight @ in_doubles(loss, y, p)) + 0.5 * self.curvature * float(v @ v)
         return value, self.X.T @ (self.weight * slopes(loss, y, p)) + self.curvature * v
 
@@ -199,15 +199,16 @@ class _Problem:
     def linear_program(self) -> Vector | None:
         """Return the optimum over a polyhedron, by linear programming."""
         (n, d), loss, y = self.X.shape, self.referee.loss, self.referee.y
-        if float(np.abs(y).max()) > 1e12:
+        offset = self.referee.offset
+        if float(np.maximum(np.abs(y), np.abs(offset)).max()) > 1e12:
             return None
         # Variables u+ >= 0, u- >= 0 and slacks s_t >= loss_t.
         wide = np.hstack([self.X, -self.X])
         if isinstance(loss, losses.Hinge):
-            rows, limits = [-y[:, None] * wide], [-loss.margin * np.ones(n)]
+            rows, limits = [-y[:, None] * wide], [y * offset - loss.margin]
         else:
             tube = loss.epsilon if isinstance(loss, losses.EpsilonInsensitive) else 0.0
-            rows, limits = [wide, -wide], [y + tube, -y + tube]
+            rows, limits = [wide, -wide], [y - offset + tube, offset - y + tube]
         matrix = np.vstack([np.hstack([r, -np.eye(n)]) for r in rows])
         bounds: list[tuple[float, float | None]] = [(0.0, None)] * (2 * d + n)
         total, sums = np.concatenate([np.ones(2 * d), np.zeros(n)])[None, :], [self.ball.radius]

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import losses
+from noregret.losses.tubes import SquaredEpsilonInsensitive
 
 Vector = npt.NDArray[np.float64]
 Long = npt.NDArray[np.longdouble]
@@ -38,7 +39,9 @@ def hinge(excess: Any, zero: Any) -> Any:
 
 
 def exact_loss(loss: losses.Loss, y: Fraction, p: Fraction) -> tuple[Fraction, Fraction]:
-    """Return bounds on the loss from below and above, equal but for the logistic loss."""
+    """Return bounds on the loss from below and above, equal where the loss is rational."""
+    if isinstance(loss, losses.Exponential):
+        return _exponential(-y * p)
     value = _exact_rational(loss, y, p)
     return (value, value) if value is not None else _logistic(y * p)
 
@@ -49,6 +52,12 @@ def _exact_rational(loss: losses.Loss, y: Fraction, p: Fraction) -> Fraction | N
         return Fraction(hinge(Fraction(loss.margin) - y * p, zero))
     if isinstance(loss, losses.SquaredHinge):
         return half * hinge(Fraction(loss.margin) - y * p, zero) ** 2
+    if isinstance(loss, losses.PowerHinge):
+        # Whole powers only: the others are not rational.
+        return hinge(Fraction(loss.margin) - y * p, zero) ** int(loss.r) / Fraction(loss.r)
+    if isinstance(loss, losses.OneSidedHuber):
+        excess = hinge(Fraction(loss.margin) - y * p, zero)
+        return half * excess**2 if excess <= 2 else 2 * excess - 2
     if isinstance(loss, losses.WinnowHinge):
         return Fraction(hinge(1 - y * (2 * p - 1), zero))
     if isinstance(loss, losses.Squared):
@@ -56,7 +65,8 @@ def _exact_rational(loss: losses.Loss, y: Fraction, p: Fraction) -> Fraction | N
     if isinstance(loss, losses.Absolute):
         return abs(p - y)
     if isinstance(loss, losses.EpsilonInsensitive):
-        return Fraction(hinge(abs(p - y) - Fraction(loss.epsilon), zero))
+        excess = Fraction(hinge(abs(p - y) - Fraction(loss.epsilon), zero))
+        return half * excess**2 if isinstance(loss, SquaredEpsilonInsensitive) else excess
     if isinstance(loss, losses.Quantile):
         level = Fraction(loss.level)
         return max(level * (y - p), (1 - level) * (p - y))
@@ -84,6 +94,19 @@ def _logistic(margin: Fraction) -> tuple[Fraction, Fraction]:
     return linear + curved - error, linear + curved + error
 
 
+def _exponential(exponent: Fraction) -> tuple[Fraction, Fraction]:
+    """Return bounds on exp(exponent)."""
+    if exponent < -(10**5):
+        return Fraction(0), Fraction(1, 10**40000)
+    if exponent > 10**5:
+        # Beyond any double: a lower bound will do.
+        return Fraction(10**40000), Fraction(10**40000)
+    e = Fraction(
+        _DIGITS.exp(_DIGITS.divide(Decimal(exponent.numerator), Decimal(exponent.denominator)))
+    )
+    return e * (1 - _ROUNDED), e * (1 + _ROUNDED)
+
+
 def _fast(loss: losses.Loss, y: Long, p: Long) -> tuple[Long, Callable[[Long], Long]]:
     """Return the losses in extended precision, and a bound on how much an error of p costs."""
     one = np.ones_like(p)
@@ -93,6 +116,16 @@ def _fast(loss: losses.Loss, y: Long, p: Long) -> tuple[Long, Callable[[Long], L
     if isinstance(loss, losses.SquaredHinge):
         excess = np.maximum(loss.margin - y * p, zero)
         return excess**2 / 2, lambda e: (excess + e) * e
+    if isinstance(loss, losses.PowerHinge):
+        excess = np.maximum(loss.margin - y * p, zero)
+        return excess**loss.r / loss.r, lambda e: (excess + e) ** (loss.r - 1) * e
+    if isinstance(loss, losses.OneSidedHuber):
+        excess = np.maximum(loss.margin - y * p, zero)
+        reach = np.minimum(excess, 2 * one)
+        return reach * (excess - reach / 2), lambda e: (reach + e) * e
+    if isinstance(loss, losses.Exponential):
+        value = np.exp(-y * p)
+        return value, lambda e: value * np.expm1(e)
     if isinstance(loss, losses.WinnowHinge):
         return np.maximum(1 - y * (2 * p - 1), zero), lambda e: 2 * e
     if isinstance(loss, losses.Squared):
@@ -100,7 +133,10 @@ def _fast(loss: losses.Loss, y: Long, p: Long) -> tuple[Long, Callable[[Long], L
     if isinstance(loss, losses.Absolute):
         return abs(p - y), lambda e: e
     if isinstance(loss, losses.EpsilonInsensitive):
-        return np.maximum(abs(p - y) - loss.epsilon, zero), lambda e: e
+        excess = np.maximum(abs(p - y) - loss.epsilon, zero)
+        if isinstance(loss, SquaredEpsilonInsensitive):
+            return excess**2 / 2, lambda e: (excess + e) * e
+        return excess, lambda e: e
     if isinstance(loss, losses.Quantile):
         level = np.longdouble(loss.level)
         return np.maximum(level * (y - p), (1 - level) * (p - y)), lambda e: e
@@ -127,12 +163,20 @@ def slopes(loss: losses.Loss, y: Vector, p: Vector) -> Vector:
         return np.where(y * p < loss.margin, -y, 0.0)
     if isinstance(loss, losses.SquaredHinge):
         return -y * np.maximum(loss.margin - y * p, 0.0)
+    if isinstance(loss, losses.PowerHinge):
+        return -y * np.maximum(loss.margin - y * p, 0.0) ** (loss.r - 1.0)
+    if isinstance(loss, losses.OneSidedHuber):
+        return -y * np.clip(loss.margin - y * p, 0.0, 2.0)
+    if isinstance(loss, losses.Exponential):
+        return -y * np.exp(-y * p)
     if isinstance(loss, losses.WinnowHinge):
         return np.where(y * (2.0 * p - 1.0) < 1.0, -2.0 * y, 0.0)
     if isinstance(loss, losses.Squared):
         return 2.0 * (p - y)
     if isinstance(loss, losses.Absolute):
         return np.sign(p - y)
+    if isinstance(loss, SquaredEpsilonInsensitive):
+        return np.sign(p - y) * np.maximum(abs(p - y) - loss.epsilon, 0.0)
     if isinstance(loss, losses.EpsilonInsensitive):
         return np.where(abs(p - y) > loss.epsilon, np.sign(p - y), 0.0)
     if isinstance(loss, losses.Quantile):
@@ -174,10 +218,18 @@ class Referee:
     """Knows a stream and judges statements about the losses of fixed predictors on it."""
 
     def __init__(
-        self, loss: losses.Loss, X: Vector, y: Vector, weight: Vector, sigma: float = 0.0
+        self,
+        loss: losses.Loss,
+        X: Vector,
+        y: Vector,
+        weight: Vector,
+        sigma: float = 0.0,
+        offset: Vector | None = None,
     ) -> None:
         self.loss = loss
         self.X, self.y, self.weight = X, y, weight
+        #: What the prediction of each row has beside <u, x>.
+        self.offset = np.zeros(len(X)) if offset is None else offset
         #: Every round carries (sigma/2)||u||^2 as well.
         self.sigma = sigma
         self._X, self._y = X.astype(np.longdouble), y.astype(np.longdouble)
@@ -188,13 +240,20 @@ class Referee:
     def part(self, rounds: int) -> Referee:
         """Return the judge of the first rounds."""
         part = slice(0, rounds)
-        return Referee(self.loss, self.X[part], self.y[part], self.weight[part], self.sigma)
+        return Referee(
+            self.loss,
+            self.X[part],
+            self.y[part],
+            self.weight[part],
+            self.sigma,
+            self.offset[part],
+        )
 
     def approximate(self, u: Vector) -> tuple[np.longdouble, np.longdouble]:
         """Return the loss of u and a margin that its rounding stays within."""
         long = u.astype(np.longdouble)
         with np.errstate(all="ignore"):
-            p, size = self._X @ long, abs(self._X) @ abs(long)
+            p, size = self._X @ long + self.offset, abs(self._X) @ abs(long) + abs(self.offset)
             return self._summed(p, size, 0.5 * len(self.X) * self.sigma * (long @ long))
 
     def at(self, predictions: Vector) -> tuple[np.longdouble, np.longdouble]:
@@ -221,7 +280,8 @@ class Referee:
                 [(j, Fraction(float(x))) for j, x in enumerate(row) if x != 0.0] for row in self.X
             ]
         predictions = [
-            sum((x * exact_u[j] for j, x in row), start=Fraction(0)) for row in self._rows
+            sum((x * exact_u[j] for j, x in row), start=Fraction(float(offset)))
+            for row, offset in zip(self._rows, self.offset, strict=True)
         ]
         low, high = self._exact_sum(predictions)
         square = sum((v * v for v in exact_u), start=Fraction(0))

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tests.truth import dual_streams
 from tests.truth.claims import Tally, judge
 from tests.truth.learners import COMBOS, Combo
 from tests.truth.streams import KINDS, LONG, Kind, play
 
+FAMILIES = ("descent", "dual")
 LAYOUTS = ("dense64", "sparse64", "dense32", "sparse32")
 
 
@@ -54,31 +56,40 @@ def table(total: Tally, streams: int) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak; return 1 if any statement was false."""
-    parser = argparse.ArgumentParser(prog="tests.truth.soak", description=__doc__)
-    parser.add_argument("--count", type=int, default=2000, help="how many streams")
-    parser.add_argument("--seed", type=int, default=0, help="which streams")
-    parser.add_argument("--only", type=int, help="the number of one stream to play again")
-    options = parser.parse_args(arguments)
+def soak(family: str, seed: int, numbers: Sequence[int]) -> Tally:
+    """Play these streams of a family, print what is false and a table; return the tally."""
+    one = dual_streams.stream if family == "dual" else stream
     total, start = Tally(), time.monotonic()
-    numbers = range(options.count) if options.only is None else [options.only]
     for done, index in enumerate(numbers, 1):
-        tally, what = stream(options.seed, index)
+        tally, what = one(seed, index)
         total.add(tally)
         if tally.false:
-            print(f"\nFALSE --seed {options.seed} --only {index}: {what}")
+            print(f"\nFALSE --family {family} --seed {seed} --only {index}: {what}")
             print("\n".join(f"    {text}" for text in tally.false[:5]))
         if done % 20 == 0 or done == len(numbers):
             checked, passed = sum(total.checked.values()), time.monotonic() - start
             print(
-                f"\r{done:,} of {len(numbers):,} streams, {checked:,} statements, "
+                f"\r{family}: {done:,} of {len(numbers):,} streams, {checked:,} statements, "
                 f"{len(total.false)} violations, {passed:.0f} s",
                 end="",
                 flush=True,
             )
     print("\n" + table(total, len(numbers)))
-    return 1 if total.false else 0
+    return total
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the soak; return 1 if any statement was false."""
+    parser = argparse.ArgumentParser(prog="tests.truth.soak", description=__doc__)
+    parser.add_argument("--count", type=int, default=2000, help="how many streams of each family")
+    parser.add_argument("--seed", type=int, default=0, help="which streams")
+    parser.add_argument("--only", type=int, help="the number of one stream to play again")
+    parser.add_argument("--family", choices=FAMILIES, help="mirror descent or dual ascent only")
+    options = parser.parse_args(arguments)
+    numbers = range(options.count) if options.only is None else [options.only]
+    families = FAMILIES if options.family is None else [options.family]
+    totals = [soak(family, options.seed, numbers) for family in families]
+    return 1 if any(total.false for total in totals) else 0
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ class Played:
     y: Vector
     weight: Vector
     predictions: Vector
-    learner: nr.MirrorDescent
+    learner: Any
     #: Certificates after so many rounds, the last one after all of them.
     certificates: dict[int, nr.Certificate]
 
@@ -122,7 +122,8 @@ def layout(X: Vector, name: str) -> Any:
     return csr_array(values) if name.startswith("sparse") else values
 
 
-def _weights(random: Random, kind: str, rounds: int) -> Vector | None:
+def weights_of(random: Random, kind: str, rounds: int) -> Vector | None:
+    """Return example weights of that kind, None for ones."""
     if kind == "ones":
         return None
     if kind == "heavy":
@@ -156,7 +157,7 @@ def play(
     rounds = len(rows)
     real = learner.loss.labels == "real"
     hidden = random.normal(size=dimension) / max(float(np.abs(rows).max(initial=0.0)), 1e-300)
-    given = _weights(random, kind.weights, rounds)
+    given = weights_of(random, kind.weights, rounds)
     weight = np.ones(rounds) if given is None else given
     y, predictions = np.ones(rounds), np.zeros(rounds)
     certificates: dict[int, nr.Certificate] = {}
@@ -179,13 +180,14 @@ def play(
         played = t + 1
         if t == cut:
             certificates[played] = learner.certificate()
-            learner = _saved_and_loaded(learner)
+            learner = saved_and_loaded(learner)
     certificates[played] = learner.certificate()
     part = slice(0, played)
     return Played(rows[part], y[part], weight[part], predictions[part], learner, certificates)
 
 
-def _saved_and_loaded(learner: nr.MirrorDescent) -> nr.MirrorDescent:
+def saved_and_loaded(learner: Any) -> Any:
+    """Return the learner as its file has it."""
     handle, path = tempfile.mkstemp(suffix=".nr")
     os.close(handle)
     try:

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from noregret import Certificate, bounds, geometry, losses
-from tests.truth import soak
+from noregret.learners import dual_certificate
+from tests.truth import dual_streams, soak
 from tests.truth.claims import Tally
+from tests.truth.dual_streams import COMPILED, DUAL_COMBOS
 from tests.truth.learners import COMBOS
 from tests.truth.referee import Referee, exact_loss
 from tests.truth.streams import KINDS, LONG
@@ -38,6 +40,41 @@ def test_long_streams(name: str) -> None:
     combo = next(combo for combo in COMBOS if combo.name == name)
     tally, what = soak.run_one(combo, LONG, [3])
     assert not tally.false, "\n".join([what, *tally.false[:5]])
+
+
+#: Streams of dual ascent for each pair that the tests compile anyway.
+DUAL_STREAMS = 4
+
+
+@pytest.mark.parametrize(
+    "number", range(COMPILED), ids=[combo.name for combo in DUAL_COMBOS[:COMPILED]]
+)
+def test_every_statement_of_dual_ascent_is_true(number: int) -> None:
+    total = Tally()
+    for k in range(DUAL_STREAMS):
+        kind = KINDS[(7 * number + 11 * k) % len(KINDS)]
+        tally, what = dual_streams.run_one(DUAL_COMBOS[number], kind, [number, k])
+        assert not tally.false, "\n".join([what, *tally.false[:5]])
+        total.add(tally)
+    for statement in ("floor", "regret", "dual value", "lambda", "theorem"):
+        assert total.checked[statement] > 0
+
+
+def test_the_referee_catches_a_dual_value_that_is_too_high() -> None:
+    plain = dual_certificate.DualCertificate
+    true_slack, true_delta = plain.slack.func, plain.delta.func
+    found = []
+    with (
+        mock.patch.object(plain, "slack", property(lambda self: 0.0 * true_slack(self))),
+        mock.patch.object(plain, "delta", property(lambda self: 0.0 * true_delta(self))),
+        mock.patch("noregret.certificate.EPSILON", 0.0),
+        mock.patch("noregret.geometry.EPSILON", 0.0),
+        mock.patch.object(plain, "dual", property(lambda self: self.C * self.regularized_floor())),
+    ):
+        for k in range(8):
+            tally, _ = dual_streams.run_one(DUAL_COMBOS[0], KINDS[0], [6, k])
+            found += [text for text in tally.false if text.startswith("dual value")]
+    assert found
 
 
 def _caught(combo: str, kind: str) -> list[str]:

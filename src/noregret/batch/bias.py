@@ -22,12 +22,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from noregret.batch.mapped import Ascent, first_slopes, standing
-from noregret.batch.problem import Problem, Solution, Vector, link
+from noregret.batch.joint import Rounds, between
+from noregret.batch.mapped import Ascent, better, first_slopes, standing
+from noregret.batch.problem import Problem, Solution, Vector, closed, link
 from noregret.batch.progress import Progress, Reporter
 from noregret.geometry import EPSILON
 from noregret.passes import dual_maps
@@ -149,23 +151,28 @@ def solve_with_bias(
     """
     problem = standing(problem)
     multipliers = Multipliers(problem, first_slopes(problem, warm_start), seed, first_mu)
-    solution: Solution | None = None
+    rounds = Rounds(problem, free=True)
+    best: Solution | None = None
     ascent = multipliers.ascent
     try:
         with Reporter(progress, tol) as reporter:
             while ascent.passes < max_passes:
-                goal = tol * max(1.0, abs(solution.primal)) if solution else 0.0
-                multipliers.settle(0.25 * goal, max_passes)
-                solution = multipliers.examine(tol)
-                reporter.epoch(ascent.passes, solution.gap, solution.primal, len(problem.y))
-                if solution.converged:
-                    return solution
-                multipliers.move()
+                goal = tol * max(1.0, abs(best.primal)) if best else 0.0
+                settled = multipliers.settle(0.25 * goal, min(rounds.due, max_passes))
+                best = better(best, multipliers.examine(tol), tol)
+                if not best.converged and ascent.passes >= rounds.due:
+                    best = multipliers.hurry(rounds, best, max_passes, tol)
+                elif settled:
+                    multipliers.move()
+                reporter.epoch(ascent.passes, best.gap, best.primal, len(problem.y))
+                if best.converged:
+                    return best
     except KeyboardInterrupt:
-        solution = None
-    if solution is None or solution.passes < ascent.passes:
-        solution = multipliers.examine(tol)
-    return solution
+        # The slopes of a pass cut short are as good as any: what they prove is computed afresh.
+        return better(best, multipliers.examine(tol), tol)
+    if best is None or best.passes < ascent.passes:
+        best = better(best, multipliers.examine(tol), tol)
+    return best
 
 
 class Multipliers:
@@ -198,15 +205,39 @@ class Multipliers:
         """The bias that predictions are made with."""
         return float(self.ascent.bias[dual_maps.MULTIPLIER]) + self.balance / self.mu
 
-    def settle(self, goal: float, max_passes: int, part: float = SETTLED) -> None:
-        """Ascend until slopes and predictions agree, to a part of the penalty or to the goal."""
+    def settle(self, goal: float, until: int, part: float = SETTLED) -> bool:
+        """Ascend until slopes and predictions agree, to a part of the penalty or to the goal.
+
+        At least one pass is made, and none beyond `until`; returns whether they agree.
+        """
         ascent = self.ascent
-        while ascent.passes < max_passes:
+        agreed = False
+        while not agreed:
             moved = ascent.visit(self.random.permutation(self.rows))
             penalty = self.problem.strength * self.balance**2 / self.mu
-            if not moved or self._apart() <= max(goal, part * penalty):
+            agreed = not moved or self._apart() <= max(goal, part * penalty)
+            if ascent.passes >= until:
                 break
         ascent.refresh()
+        return agreed
+
+    def hurry(self, rounds: Rounds, best: Solution, max_passes: int, tol: float) -> Solution:
+        """Play a round of Newton steps, each counted as a pass, from the best slopes so far."""
+        ascent, balancer = self.ascent, self.balancer
+        goal = tol * max(1.0, abs(best.primal))
+        found, steps = rounds.play(
+            best.alpha, self.bias, best.gap, goal, max_passes - ascent.passes
+        )
+        ascent.passes += steps
+        wanted = balancer.balance(self.problem.clipped(found.slopes))
+        ascent.slopes[:] = between(best.alpha, wanted, balancer.dual_lower)
+        ascent.refresh()
+        ascent.bias[dual_maps.MULTIPLIER] = found.bias - self.balance / self.mu
+        primal = self.problem.primal_upper(found.weights, found.bias)
+        offered = replace(best, weights=found.weights, primal=primal, bias=found.bias)
+        new = better(offered if primal < best.primal else best, self.examine(tol), tol)
+        rounds.judge(ascent.passes, steps, best.gap, new.gap)
+        return new
 
     def _apart(self) -> float:
         problem, rows, ascent = self.problem, self.problem.rows, self.ascent
@@ -243,7 +274,7 @@ class Multipliers:
         weights = link(problem.mirror, -problem.gradient(slopes)[0] / problem.strength)
         primal = problem.primal_upper(weights, self.bias)
         dual = self.balancer.dual_lower(slopes)
-        done = primal - dual <= tol * max(1.0, abs(primal))
+        done = closed(primal, dual, tol)
         return Solution(
             weights,
             primal,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
+from noregret.batch.joint import Rounds, between
 from noregret.batch.problem import Problem, Solution, Vector, link
 from noregret.batch.progress import Progress, Reporter
 from noregret.batch.solver import examine
@@ -98,6 +99,21 @@ class Ascent:
         self.evaluations += int(evaluations)
         return int(moved)
 
+    def hurry(self, rounds: Rounds, best: Solution, max_passes: int, tol: float) -> Solution:
+        """Play a round of Newton steps, each counted as a pass; the dual never falls."""
+        problem = self.problem
+        goal = tol * max(1.0, abs(best.primal))
+        found, steps = rounds.play(self.slopes, 0.0, best.gap, goal, max_passes - self.passes)
+        self.passes += steps
+        self.slopes[:] = between(self.slopes, found.slopes, problem.dual_lower)
+        new = examine(problem, self.slopes.copy(), self.passes, tol)
+        primal = problem.primal_upper(found.weights)
+        offered = replace(new, weights=found.weights, primal=primal)
+        new = better(offered if primal < new.primal else best, new, tol)
+        new = better(best, new, tol)
+        rounds.judge(self.passes, steps, best.gap, new.gap)
+        return new
+
 
 def first_curvatures(problem: Problem) -> Vector:
     """Return for each row a first guess of the fall of its prediction a unit of its slope.
@@ -151,29 +167,50 @@ def solve_mapped(
     ([0.982, 0.018], True)
     """
     problem = standing(problem)
-    slopes = first_slopes(problem, warm_start)
-    ascent = Ascent.start(problem, slopes)
+    ascent = Ascent.start(problem, first_slopes(problem, warm_start))
+    rounds = Rounds(problem)
     random = np.random.default_rng(seed)
     rows = np.flatnonzero(problem.weight)
-    due = 1
-    solution: Solution | None = None
+    due, looked, gap = 1, 0, math.inf
+    best: Solution | None = None
     try:
         with Reporter(progress, tol) as reporter:
             while ascent.passes < max_passes:
                 moved = ascent.visit(random.permutation(rows))
                 if ascent.passes < due and moved:
                     continue
-                solution = examine(problem, ascent.slopes.copy(), ascent.passes, tol)
-                reporter.epoch(ascent.passes, solution.gap, solution.primal, moved)
-                if solution.converged or not moved:
-                    return solution
-                due = ascent.passes + max(1, ascent.passes // PATIENCE)
+                best = better(best, examine(problem, ascent.slopes.copy(), ascent.passes, tol), tol)
+                reporter.epoch(ascent.passes, best.gap, best.primal, moved)
+                if best.converged or not moved:
+                    return best
+                since, before, gap = ascent.passes - looked, gap, best.gap
+                goal = tol * max(1.0, abs(best.primal))
+                if rounds.wanted(ascent.passes, since, before, gap, goal):
+                    best = ascent.hurry(rounds, best, max_passes, tol)
+                    reporter.epoch(ascent.passes, best.gap, best.primal, moved)
+                    if best.converged:
+                        return best
+                    gap = best.gap
+                looked = ascent.passes
+                due = looked + (1 if rounds.pause == 1 else max(1, looked // PATIENCE))
                 ascent.refresh()
     except KeyboardInterrupt:
-        solution = None
-    if solution is None or solution.passes < ascent.passes:
-        solution = examine(problem, ascent.slopes.copy(), ascent.passes, tol)
-    return solution
+        # The slopes of a pass cut short are as good as any: what they prove is computed afresh.
+        return better(best, examine(problem, ascent.slopes.copy(), ascent.passes, tol), tol)
+    if best is None or best.passes < ascent.passes:
+        best = better(best, examine(problem, ascent.slopes.copy(), ascent.passes, tol), tol)
+    return best
+
+
+def better(best: Solution | None, new: Solution, tol: float) -> Solution:
+    """Return the new solution with earlier weights or slopes in place of its own if better."""
+    if best is None:
+        return new
+    if best.primal < new.primal:
+        new = replace(new, weights=best.weights, primal=best.primal, bias=best.bias)
+    if best.dual > new.dual:
+        new = replace(new, alpha=best.alpha, dual=best.dual)
+    return replace(new, converged=new.gap <= tol * max(1.0, abs(new.primal)))
 
 
 def first_slopes(problem: Problem, warm_start: Any = None) -> Vector:

@@ -117,13 +117,18 @@ class Problem:
 
     def describe(self) -> str:
         """Return what is minimised, in words."""
-        name = type(self.loss).__name__
+        # All digits: what is said of this problem need not hold for a neighbouring one.
+        loss, mirror = (repr(part).removesuffix("()") for part in (self.loss, self.mirror))
         if self.radius is not None:
-            return f"sum of {name} over ||w||_2 <= {self.radius:g}"
-        return f"sum of {name} + {self.strength:g} x {type(self.mirror).__name__}"
+            return f"sum of {loss} over ||w||_2 <= {self.radius!r}".removesuffix(".0")
+        return f"sum of {loss} + {f'{self.strength!r}'.removesuffix('.0')} x {mirror}"
+
+    def start(self, warm_start: Any = None) -> Vector:
+        """Return slopes to start from: those given, else 0, where nothing has to be undone."""
+        return self.clipped(np.zeros(len(self.y)) if warm_start is None else warm_start)
 
     def initial_slopes(self) -> Vector:
-        """Return slopes at which the dual is finite."""
+        """Return the slopes that the loss itself would start from."""
         slopes = np.empty(len(self.y))
         gap.first_slopes(self.loss, self.y, slopes)
         return slopes
@@ -190,8 +195,11 @@ class Problem:
                 self.mirror, -g, 1.0 / self.strength, delta, self.strength
             )
         floor = total - length - slack - 8.0 * EPSILON * (abs(total) + abs(length))
-        # Something overflowed, and nothing is known.
-        return -math.inf if math.isnan(floor) else float(floor)
+        if math.isnan(floor):
+            # Something overflowed, and nothing is known.
+            floor = -math.inf
+        # Neither losses that cannot be negative nor a regulariser sum to less than zero.
+        return max(float(floor), 0.0) if self.loss.nonnegative else float(floor)
 
     def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
         """Return P(w), rounded up; `bias` is added to every prediction."""
@@ -203,7 +211,8 @@ class Problem:
             )  # fmt: skip
             growth = 1.0 + 4.0 * len(rows) * EPSILON
             value = total + 2.0 * ROUND_ERRORS * EPSILON * magnitude * growth
-            value += len(rows) * UNDERFLOW
+            # A loss that underflows is multiplied by its weight nevertheless.
+            value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
             if self.radius is None:
                 value += self._regularizer_upper(weights)
         return math.inf if math.isnan(value) else float(value)
@@ -223,6 +232,9 @@ class Problem:
             scale = geometry.own_radius(mirror) or floor or 1.0
             logs += abs(math.log(scale))
             magnitude += b * (float(np.sum(some * logs)) + 4.0 * d * floor)
+        if isinstance(mirror, mirrors.Box):
+            # The least square in the box is subtracted from each.
+            magnitude += b * d * mirror.phi_prime(0.0, 0.0) ** 2
         upper = value + (d + 64.0) * EPSILON * magnitude
         if isinstance(mirror, mirrors.SignedEntropy):
             upper += RIM_ERROR * b
@@ -264,6 +276,15 @@ def evaluate(problem: Problem, slopes: Vector) -> tuple[Vector, float, float]:
     parts = problem.gradient(slopes)
     weights = link(problem.mirror, -parts[0] / problem.strength)
     return weights, problem.primal_upper(weights), problem._lower(*parts)
+
+
+def closed(primal: float, dual: float, tol: float) -> bool:
+    """Tell whether a gap is within the tolerance; that of an infinite objective never is.
+
+    >>> closed(2.0, 1.5, 0.25), closed(math.inf, 1.5, 0.25)
+    (True, False)
+    """
+    return primal < math.inf and primal - dual <= tol * max(1.0, abs(primal))
 
 
 @dataclass(frozen=True, eq=False)

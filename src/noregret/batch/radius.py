@@ -23,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 
 from noregret import mirrors
-from noregret.batch.problem import Problem, Solution, Vector
+from noregret.batch.problem import Problem, Solution, Vector, closed
 from noregret.batch.progress import Progress, Reporter
 from noregret.batch.solver import FIRST_DAMPING, Ascent, Guess
 from noregret.passes.dual import inner
@@ -107,7 +107,7 @@ def solve_radius(
 
     `centre` is where the proximal points begin, 0 unless told.
     """
-    slopes = problem.initial_slopes() if warm_start is None else problem.clipped(warm_start)
+    slopes = problem.start(warm_start)
     state = Proximal(problem, slopes, seed, centre)
     best: Solution | None = None
     if warm_start is not None:
@@ -152,7 +152,7 @@ def conclude(state: Proximal, best: Solution | None, passes: int, tol: float) ->
 def examine(problem: Problem, slopes: Vector, weights: Vector, passes: int, tol: float) -> Solution:
     """Return the exact evaluation at these slopes and weights as a solution."""
     primal, lower = problem.primal_upper(weights), problem.dual_lower(slopes)
-    done = primal - lower <= tol * max(1.0, abs(primal))
+    done = closed(primal, lower, tol)
     return Solution(weights, primal, lower, slopes, passes, done, objective=problem.describe())
 
 

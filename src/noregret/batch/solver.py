@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noregret.batch.leap import leap
-from noregret.batch.problem import Problem, Solution, Vector, evaluate
+from noregret.batch.problem import Problem, Solution, Vector, closed, evaluate
 from noregret.batch.progress import Progress, Reporter
 from noregret.passes import dual
 
@@ -189,7 +189,7 @@ def solve(
     An interrupted run (KeyboardInterrupt) returns what it has; `alpha` of it, given as
     `warm_start`, takes the run up again.
     """
-    slopes = problem.initial_slopes() if warm_start is None else problem.clipped(warm_start)
+    slopes = problem.start(warm_start)
     if warm_start is not None:
         given = examine(problem, slopes, 0, tol)
         if given.converged:
@@ -225,5 +225,5 @@ def solve(
 def examine(problem: Problem, slopes: Vector, passes: int, tol: float) -> Solution:
     """Return the exact evaluation at these slopes as a solution."""
     weights, primal, lower = evaluate(problem, slopes)
-    done = primal - lower <= tol * max(1.0, abs(primal))
+    done = closed(primal, lower, tol)
     return Solution(weights, primal, lower, slopes, passes, done, objective=problem.describe())

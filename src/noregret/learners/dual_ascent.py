@@ -14,13 +14,13 @@ from noregret.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 from noregret.learners.combination import Combination
 from noregret.learners.dual_certificate import DualCertificate
 from noregret.learners.dual_store import DualStore, sparse_parts
+from noregret.learners.linear import LinearLearner
 from noregret.ledger import Entry
 from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.passes import dual_online
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual_steps import VALUE, VALUE_LOW
-from noregret.passes.sync import predict_rows
 from noregret.rates import Constant
 
 Vector = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ SCHEDULES = ("last", "random", "oldest", "support")
 _ALL = 1 << 62
 
 
-class DualAscent:
+class DualAscent(LinearLearner):
     """Online learning by raising the dual, with a certificate at every moment.
 
     Each round: predict p = <w, x> + offset with w = link(theta), then raise
@@ -125,16 +125,6 @@ class DualAscent:
         return kept
 
     @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self._parts.loss
-
-    @property
-    def mirror(self) -> Mirror:
-        """The mirror map."""
-        return self._parts.mirror
-
-    @property
     def rounds(self) -> int:
         """How many examples were learnt."""
         return 0 if self._store is None else int(self._store.ledger[Entry.ROUNDS])
@@ -224,34 +214,18 @@ class DualAscent:
 
     def predict(self, X: Any, offset: Any = None) -> Vector:
         """Return <w, x> + offset for each row with the weights of the coming round."""
-        rows = as_rows(X)
-        offsets = as_offsets(offset, len(rows))
-        if self._store is None:
-            if self._growable:
-                return offsets
-            return self._fresh(rows.width).predict(X, offset)
-        if rows.width != self.dimension and (self._fixed or not self._growable or rows.dense):
-            raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
-        rows = sound_rows(rows, 0)
-        predictions = np.empty(len(rows))
-        predict_rows(self._current_weights(), rows.indptr, rows.indices, rows.values, predictions)
-        return predictions + offsets
+        products = self._products(X)
+        return products + as_offsets(offset, len(products))
+
+    def _is_open(self) -> bool:
+        return self._store is not None
 
     def _fresh(self, dimension: int) -> Self:
         return type(self)(self.loss, self.mirror, self.C, dimension=dimension)
 
-    @property
-    def weights(self) -> Vector:
-        """The weights for the coming round."""
-        return self._current_weights().copy()
-
-    def _current_weights(self) -> Vector:
-        if self._weights is None:
-            kept = self._store
-            if kept is None:
-                return np.zeros(0)
-            self._weights = kept.weights()
-        return self._weights
+    def _read_weights(self) -> Vector:
+        assert self._store is not None
+        return self._store.weights()
 
     def certificate(self) -> DualCertificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
@@ -270,8 +244,11 @@ class DualAscent:
             square=self._square(),
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
+    def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
+        """Write the learner to a file, atomically; `nr.load` resumes it to the bit.
+
+        `extra` is kept beside it for `load_with_extra`.
+        """
         header: dict[str, Any] = {
             "learner": "DualAscent",
             "fixed": self._fixed,
@@ -280,7 +257,8 @@ class DualAscent:
             "mirror": store.component_to_header(self.mirror),
         }
         header |= {name: getattr(self, name) for name in _SETTINGS}
-        store.write(path, header, {} if self._store is None else self._store.arrays())
+        arrays = {} if self._store is None else self._store.arrays()
+        store.write(path, *store.attached(header, arrays, extra))
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
@@ -297,13 +275,6 @@ class DualAscent:
             learner._store.restore(arrays)
         return learner
 
-    def _check_width(self, rows: Rows) -> None:
-        if self._store is None:
-            if rows.width == 0 and not self._growable:
-                raise ValueError("X has no columns, and this map must know its features in advance")
-        elif rows.width != self.dimension and (self._fixed or not self._growable or rows.dense):
-            raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
-
     def _open(self, dimension: int) -> None:
         """Make the arrays, or make room in them."""
         if self._store is None:
@@ -318,7 +289,8 @@ _SETTINGS = ("C", "update", "k", "schedule", "seed", "row_limit", "tolerance", "
 
 
 def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or int(value) != value or value < 1:
+    whole = isinstance(value, (int, float, np.integer, np.floating)) and value % 1 == 0
+    if isinstance(value, bool) or not whole or value < 1:
         raise ValueError(f"{name} must be a whole number >= 1, got {value}")
     return int(value)
 
@@ -333,6 +305,8 @@ def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | No
             raise ValueError(f"{name} has no least value, so that no slope is free to begin with")
     if mirror.threshold(1.0) > 0.0 or isinstance(mirror, mirrors.SoftThreshold):
         raise ValueError("SoftThreshold changes with every round and has no dual to ascend")
+    if not geometry.has_conjugate(mirror):
+        raise ValueError(f"{type(mirror).__name__} has no conjugate rounded upwards to certify D")
     if row_limit is not None and not mirror.smoothness() > 0.0:
         raise ValueError(
             f"{type(mirror).__name__} has no bound on its Hessian that row_limit could scale"

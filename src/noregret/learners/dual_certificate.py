@@ -13,16 +13,18 @@ import numpy.typing as npt
 
 from noregret import geometry, theorems
 from noregret.bounds import UNDERFLOW, Bound
+from noregret.certificate import ROUND_ERRORS, Certificate
 from noregret.certificate import UNDERFLOW as LOST
-from noregret.certificate import Certificate
 from noregret.geometry import EPSILON
 from noregret.ledger import Entry
 from noregret.losses import Hinge
-from noregret.passes.dual_steps import ERROR, FELL, PROGRESS, PROGRESS_LOW, VISITS
+from noregret.passes.dual_steps import ERROR, FELL, PROGRESS, PROGRESS_LOW, TRAVELLED, VISITS
 from noregret.rounding import down
 
 Vector = npt.NDArray[np.float64]
 
+#: The smallest number above zero: what underflow can take.
+SMALLEST = 5e-324
 #: What rounding can take from the closed form of a theorem.
 ROUNDED_UP = 1.0 + 1e-12
 
@@ -59,9 +61,11 @@ class DualCertificate(Certificate):
     @cached_property
     def slack(self) -> float:
         """How far rounding can have moved the loss and the intercept, at most."""
-        # Two compensated additions a visit: what they lose is of second order.
-        doubled = (4.0 * self._visits * EPSILON) ** 2 * float(self.ledger[Entry.MAGNITUDE])
-        return super().slack * (1.0 + 4.0 * self._visits * EPSILON) + doubled
+        # What is taken out again leaves its rounding in the sum of the sizes, and rounding of
+        # second order in the compensated sum: both in proportion to all that went through them.
+        part = 4.0 * self._visits * EPSILON
+        size = abs(float(self.ledger[Entry.MAGNITUDE])) + float(self.accounts[TRAVELLED])
+        return super().slack * (1.0 + part) + part * (ROUND_ERRORS * EPSILON + part) * size
 
     @cached_property
     def delta(self) -> float:
@@ -79,15 +83,19 @@ class DualCertificate(Certificate):
     def dual(self) -> float:
         """D with its rounding taken off: P(u) = F(u) + C sum f_t(u) is nowhere below it."""
         floor = self.C * self.regularized_floor()
-        return floor - EPSILON * abs(floor)
+        return floor - EPSILON * abs(floor) - SMALLEST if floor != 0.0 else 0.0
 
     @property
     def progress(self) -> float:
         """Theorem 1's lambda: what a mistake raised D by on average, 0 without mistakes."""
         if self.mistakes == 0:
             return 0.0
-        risen = float(self.accounts[PROGRESS] + self.accounts[PROGRESS_LOW])
-        return min(risen, self.dual) / self.mistakes * (1.0 - 4.0 * EPSILON)
+        return self.gain_at_most(float(self.accounts[PROGRESS] + self.accounts[PROGRESS_LOW]))
+
+    def gain_at_most(self, risen: float) -> float:
+        """Return risen or D, whichever is less, by mistake, rounded down."""
+        gain = min(risen, self.dual) / self.mistakes
+        return gain - 4.0 * EPSILON * abs(gain) - SMALLEST
 
     @property
     def fell(self) -> int:
@@ -115,7 +123,9 @@ class DualCertificate(Certificate):
         """Return the certificate for a person, for comparators of that radius."""
         lines = [super().text(radius)]
         dual, floor = down(self.dual), down(self.regularized_floor())
-        lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {self.C:g}")
+        # All digits of C: with another one the two statements would be about other sums.
+        C = f"{self.C!r}".removesuffix(".0")
+        lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {C}")
         lines.append(f"    every u: loss + F(u)/C is at least {floor}")
         if self.fell:
             lines.append(f"    fell in round {self.fell} first: C is too large for such steps")
@@ -137,7 +147,8 @@ class _Facts:
         if math.isinf(self.complexity):
             self.outside = f"radius {radius:g} is not that of the map"
         loss = certificate.loss_function
-        self.margin = loss.margin if isinstance(loss, Hinge) else math.nan
+        # A subclass may mean something else by its margin.
+        self.margin = loss.margin if type(loss) is Hinge else math.nan
         self.smoothness = certificate.mirror.smoothness()
         self.row = float(ledger[Entry.LARGEST_ROW])
         self.counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
@@ -168,22 +179,37 @@ class _Facts:
 
     def mistakes(self, name: str, reference: str, gain: float, reason: str) -> Bound:
         """Return M <= (F(u) + C L(u)) / gain, which Theorem 1 makes of a gain a mistake."""
+        gain = self.gained(gain) if not reason else 0.0
         if not reason and not gain > 0.0:
             reason = (
                 "mistakes did not raise the dual" if self.certificate.mistakes else "no mistakes"
             )
-        if reason:
+        factor = math.inf if reason else self.certificate.C / gain * ROUNDED_UP
+        if factor == math.inf:
+            reason = reason or "mistakes raised the dual by next to nothing"
             return Bound(name, reference, math.inf, 1.0, "mistakes", False, reason)
-        factor = self.certificate.C / gain * ROUNDED_UP
         value = self.complexity / gain * ROUNDED_UP + UNDERFLOW
         return Bound(name, reference, value, factor, "mistakes")
+
+    def gained(self, gain: float) -> float:
+        """Return a theorem's gain a mistake, not above what D proves: rounding may have cost some.
+
+        M gain <= D <= F(u) + C L(u) whatever happened.
+        """
+        certificate = self.certificate
+        if certificate.mistakes == 0:
+            return gain
+        return min(gain, certificate.gain_at_most(math.inf))
 
     def proved(self) -> float:
         """Return what D proves about the regret: loss - D/C + F(u)/C."""
         certificate = self.certificate
-        gap = certificate.loss - certificate.regularized_floor() + certificate.slack
-        gap += 8.0 * EPSILON * abs(certificate.loss)
-        return (gap + self.complexity / certificate.C) * ROUNDED_UP
+        floor = certificate.regularized_floor()
+        gap = certificate.loss - floor + certificate.slack
+        gap += 8.0 * EPSILON * (abs(certificate.loss) + abs(floor))
+        gap += self.complexity / certificate.C * ROUNDED_UP
+        # Where numbers overflowed, nothing is proved.
+        return math.inf if math.isnan(gap) else gap
 
     def regret(self, name: str, reference: str, value: float, reason: str) -> Bound:
         """Return a bound with factor 1, not below what is proved anyway."""
@@ -224,7 +250,9 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
         reason or untuned,
     )
     if certificate.loss_function.labels == "sign":
-        gain = C * theorems.mitigated(facts.margin, C, square) if not reason and square > 0 else 0.0
+        # Rows so short that C R^2 vanishes let a step gain all of C times the loss.
+        shrunk = not reason and C * square > 0.0
+        gain = C * (theorems.mitigated(facts.margin, C, square) if shrunk else facts.margin)
         yield facts.mistakes("dual ascent, aggressive mistakes", f"{_SOURCE}, eq. 31", gain, reason)
 
 

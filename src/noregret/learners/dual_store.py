@@ -20,8 +20,9 @@ from noregret.passes.slots import Slot, new_slots
 Array = npt.NDArray[Any]
 Vector = npt.NDArray[np.float64]
 
-#: Features that are converted together.
-PORTION = 1 << 15
+#: Features that are converted together: few enough for the cache, and enough of them that calls
+#: of the pass cost nothing beside its work.
+PORTION = 1 << 17
 
 #: Features for which there is room at first.
 FIRST_CAPACITY = 256
@@ -53,7 +54,8 @@ class DualStore:
         # The generator must not start at zero, and small seeds should not look alike.
         self.ring[RANDOM] = (seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03) % (1 << 64) or 1
         self.work: Vector = np.zeros((2, 0))
-        self._relink()
+        self.links: Array = np.zeros((0, 2), np.uint64)
+        self._take(book=self.book, ring=self.ring)
 
     @property
     def dimension(self) -> int:
@@ -95,7 +97,7 @@ class DualStore:
 
     def oldest_first(self) -> Array:
         """Return the slots of the rows kept, in the order in which they came."""
-        return (int(self.ring[FIRST]) + np.arange(self.count)) % len(self.book)
+        return _oldest_first(self.book, self.ring)
 
     def make_slots(self, more: int) -> None:
         """Have slots for so many further rows, where all rows are kept."""
@@ -120,18 +122,23 @@ class DualStore:
             values[head : head + end - begin] = self.values[begin:end]
             head += end - begin
             spans[2 * new + 1] = head
-        self.spans, self.book, self.indices, self.values = spans, book, indices, values
-        self.ring[FIRST] = 0
-        self._relink()
+        ring = self.ring.copy()
+        ring[FIRST] = 0
+        self._take(spans=spans, book=book, indices=indices, values=values, ring=ring)
 
-    def _relink(self) -> None:
-        """Queue the rows by their last visits; the queue is not kept in files."""
-        order = self.oldest_first()
-        order = order[np.argsort(self.book[order, dual_rows.VISITED], kind="stable")]
-        circle = np.concatenate([[len(self.book)], order, [len(self.book)]]).astype(np.uint64)
-        self.links = np.zeros((len(self.book) + 1, 2), np.uint64)
-        self.links[circle[:-1], dual_rows.NEXT] = circle[1:]
-        self.links[circle[1:], dual_rows.PREVIOUS] = circle[:-1]
+    def _take(self, **arrays: Array) -> None:
+        """Have these arrays from now on, in one stroke: an interrupt comes before or after it.
+
+        The queue of the rows by their last visits is not kept in files.
+        """
+        book, ring = arrays["book"], arrays["ring"]
+        order = _oldest_first(book, ring)
+        order = order[np.argsort(book[order, dual_rows.VISITED], kind="stable")]
+        circle = np.concatenate([[len(book)], order, [len(book)]]).astype(np.uint64)
+        links = np.zeros((len(book) + 1, 2), np.uint64)
+        links[circle[:-1], dual_rows.NEXT] = circle[1:]
+        links[circle[1:], dual_rows.PREVIOUS] = circle[:-1]
+        vars(self).update(arrays, links=links)
 
     def column(self, name: str) -> Vector:
         """Return a column of the book for the rows kept, oldest first."""
@@ -163,13 +170,15 @@ class DualStore:
             or int(arrays["indices"].max(initial=0)) >= max(len(arrays["state"]), 1)
         ):
             raise ValueError("the rows kept do not fit together, expected those of one learner")
-        for name, array in arrays.items():
-            setattr(self, name, array.copy())
-        self._relink()
+        self._take(**{name: arrays[name].copy() for name in self.arrays()})
 
     def count_rate(self, C: float) -> None:
         """Enter C where certificates look for the rate."""
         self.ledger[Entry.FIRST_ETA] = self.ledger[Entry.LAST_ETA] = C
+
+
+def _oldest_first(book: Vector, ring: Array) -> Array:
+    return (int(ring[FIRST]) + np.arange(int(ring[COUNT]))) % len(book)
 
 
 def sparse_parts(rows: Rows) -> Iterator[tuple[slice, Rows]]:

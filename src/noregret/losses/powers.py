@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from noregret.component import require_positive
 from noregret.losses.base import LEAST_DIVISOR, Loss
 
+#: The powers of a hinge whose value and conjugate are known to a few units in the last place.
+_LEAST_POWER, _LARGEST_POWER = 1.05, 50.0
+
 
 class OneSided(Loss):
     """A loss of labels -1 and +1 that is 0 beyond the margin and has no steepest slope."""
@@ -23,7 +26,7 @@ class OneSided(Loss):
 
 @dataclass(frozen=True)
 class PowerHinge(OneSided):
-    """The r-th power of the hinge, (1/r) [margin - y p]+^r, for r > 1.
+    """The r-th power of the hinge, (1/r) [margin - y p]+^r, 1.05 <= r <= 50.
 
     Conjugate, with 1/r + 1/t = 1: e^t/t - margin e at s = -y e, e >= 0.
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, table of pairs.
@@ -37,8 +40,12 @@ class PowerHinge(OneSided):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1.0 < self.r < math.inf:
-            raise ValueError(f"PowerHinge(r) must be a finite number above 1, got {self.r}")
+        # Outside, powers magnify the rounding of what is raised beyond what a loss promises.
+        if not _LEAST_POWER <= self.r <= _LARGEST_POWER:
+            raise ValueError(
+                "PowerHinge(r) must be a finite number above 1, from "
+                f"{_LEAST_POWER:g} to {_LARGEST_POWER:g}, got {self.r}"
+            )
         require_positive("PowerHinge(margin)", self.margin)
 
     def value(self, y: float, p: float) -> float:

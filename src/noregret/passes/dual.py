@@ -228,7 +228,8 @@ def _best_slope(loss, mirror, records, i, square, product, kappa):  # type: igno
                 break
             reach = min(MARGIN * needed, 1.0) if trial < 2 else 1.0
             new = loss.proximal_slope(y, p + reach * q * s, reach * q, s)
-    return new, p
+    # Where numbers overflow a row stays as it is, so that the slopes at hand are always finite.
+    return (new if abs(new) < np.inf else s), p
 
 
 @kernel

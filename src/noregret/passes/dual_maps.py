@@ -63,7 +63,7 @@ def _read(state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
 
 
 @kernel(fast=True, inline=True)
-def _try(mirror, state, step, reference, work, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def try_move(mirror, state, step, reference, work, indptr, indices, values, t):  # type: ignore[no-untyped-def]
     """Put theta + step x and its v into `work`; return sum v_j x_j and the change of S."""
     raw = 0.0
     change = 0.0
@@ -126,7 +126,7 @@ def _afresh(mirror, state, slots, step, work, indptr, indices, values, t):  # ty
     _swap(state, work, indptr, indices, values, t)
     settle(mirror, state, slots)
     # The reference may be another one now: what was tried must belong to it.
-    _try(mirror, state, step, slots[_REFERENCE], work, indptr, indices, values, t)
+    try_move(mirror, state, step, slots[_REFERENCE], work, indptr, indices, values, t)
     return product
 
 
@@ -173,7 +173,9 @@ def climb(  # type: ignore[no-untyped-def]
     while True:
         count += 1
         step = unit * (new - slope)
-        raw, change = _try(mirror, state, step, slots[_REFERENCE], work, indptr, indices, values, t)
+        raw, change = try_move(
+            mirror, state, step, slots[_REFERENCE], work, indptr, indices, values, t
+        )
         total = slots[_SUM] + change
         hard = not (total > max(FAINTEST * slots[_SUM], 0.0) and total < np.inf)
         if mirror.separable():

@@ -241,7 +241,9 @@ def dual_pass(  # type: ignore[no-untyped-def]
         p = kappa * raw + shift
         slope = loss.slope(label, p)
         fits = C * mass * book[j, SQUARE] < LARGEST_LOSS
-        if not (fits and playable(loss, label, C * mass, p, slope, norm)):
+        fits = fits and playable(loss, label, C * mass, p, slope, norm)
+        # The loss itself is summed without C.
+        if not (fits and (C >= 1.0 or playable(loss, label, mass, p, slope, 0.0))):
             return np.int64(t), OVERFLOW
         predictions[t] = p
         ring[COUNT] += _1
@@ -258,8 +260,10 @@ def dual_pass(  # type: ignore[no-untyped-def]
         bend = smoothness * norm * norm
         book[j, CURVATURE] = C * mass * (bend if bend >= 0.0 else book[j, SQUARE])
         mistake = _enter_round(loss, ledger, label, mass, p, norm)
-        enter_slope(loss, ledger, label, mass, shift, 0.0, 1.0)
-        gain = -C * mass * loss.conjugate(label, 0.0)
+        enter_slope(loss, ledger, accounts, label, mass, shift, 0.0, 1.0)
+        # A loss with values below zero brings D down as it enters, which no step is to blame for.
+        entry = -C * mass * loss.conjugate(label, 0.0)
+        gain = 0.0
         if update == CONSERVATIVE:
             if mistake:
                 gain += move(loss, mirror, C, state, sums, kept, j, slope)
@@ -277,9 +281,9 @@ def dual_pass(  # type: ignore[no-untyped-def]
             gain += rise
             if update == MINI:
                 gain += mini_updates(loss, mirror, C, state, sums, kept, ring, links, schedule, k)
-        add_compensated(accounts, VALUE, gain)
+        add_compensated(accounts, VALUE, entry + gain)
         if mistake:
-            add_compensated(accounts, PROGRESS, gain)
+            add_compensated(accounts, PROGRESS, entry + gain)
         if gain < 0.0 and accounts[FELL] == 0.0:
             accounts[FELL] = ledger[_ROUNDS]
     return np.int64(y.shape[0]), DONE

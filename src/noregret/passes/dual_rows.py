@@ -14,8 +14,9 @@ import numpy as np
 from noregret.jit import kernel
 
 #: Columns of the book: label, offset, weight c, slope s, ||x||_2^2, how fast the prediction was
-#: seen to fall with the slope (0: not known), and when the row was last visited.
-LABEL, OFFSET, WEIGHT, SLOPE, SQUARE, CURVATURE, VISITED = range(7)
+#: seen to fall with the slope (0: not known), when the row was last visited, and ||x||_1 plus the
+#: number of its features, to which what underflows is proportional.
+LABEL, OFFSET, WEIGHT, SLOPE, SQUARE, CURVATURE, VISITED, REACH = range(8)
 BOOK_COLUMNS = 8
 
 #: Columns of the links of the queue in which rows wait for a visit.
@@ -31,8 +32,11 @@ _7, _13, _17, _32 = np.uint64(7), np.uint64(13), np.uint64(17), np.uint64(32)
 
 @kernel(inline=True)
 def slot_of(ring, book, age):  # type: ignore[no-untyped-def]
-    """Return where the row lies that came `age` rows after the oldest."""
-    return (ring[FIRST] + age) % np.uint64(book.shape[0])
+    """Return where the row lies that came `age` <= slots rows after the oldest."""
+    slots = np.uint64(book.shape[0])
+    place = ring[FIRST] + age
+    # Without a division, of which a round would have several.
+    return place - slots if place >= slots else place
 
 
 @kernel(inline=True)
@@ -64,20 +68,36 @@ def _norms(mirror, values, begin, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _copy(indices, values, begin, end, held_indices, held_values, start):  # type: ignore[no-untyped-def]
+    """Copy a row as it is and return how many zeros it has."""
+    zeros = _0
+    for m in range(end - begin):
+        held_indices[start + m] = indices[begin + m]
+        held_values[start + m] = values[begin + m]
+        zeros += np.uint64(values[begin + m] == 0.0)
+    return zeros
+
+
+@kernel
 def keep_row(mirror, indptr, indices, values, t, kept, start, j):  # type: ignore[no-untyped-def]
     """Copy the nonzeros of row t to slot j; return its dual-norm accumulator and ||x||_1."""
     spans, held_indices, held_values, book = kept
-    k = start
-    for m in range(indptr[t], indptr[t + _1]):
-        # Without a branch: a zero is written too, and then written over.
-        held_indices[k] = indices[m]
-        held_values[k] = values[m]
-        k += _1 if values[m] != 0.0 else _0
+    begin, end = indptr[t], indptr[t + _1]
+    zeros = _copy(indices, values, begin, end, held_indices, held_values, start)
+    k = start + (end - begin)
+    if zeros > _0:
+        k = start
+        for m in range(begin, end):
+            # Without a branch: a zero is written too, and then written over.
+            held_indices[k] = indices[m]
+            held_values[k] = values[m]
+            k += _1 if values[m] != 0.0 else _0
     spans[_2 * j] = start
     spans[_2 * j + _1] = k
     # Summed after the zeros are gone, so that the order of the sums does not know of them.
     total, reach, square = _norms(mirror, held_values, start, k)
     book[j, SQUARE] = square
+    book[j, REACH] = reach + np.float64(k - start)
     return total, reach
 
 

@@ -20,6 +20,7 @@ from noregret.passes.dual_rows import (
     CURVATURE,
     LABEL,
     OFFSET,
+    REACH,
     SLOPE,
     SQUARE,
     VISITED,
@@ -28,13 +29,17 @@ from noregret.passes.dual_rows import (
 )
 from noregret.passes.dual_search import best_slope, try_step
 from noregret.passes.lazy import keep_sum
-from noregret.passes.rounds import add_compensated
+from noregret.passes.rounds import LARGEST_LOSS, add_compensated
 from noregret.passes.slots import Slot
 
 #: Places in the accounts of the dual: D and its rise on mistakes, both compensated; what the
-#: rounding of theta is proportional to; visits of rows; the first round that lowered D (0: none).
-VALUE, VALUE_LOW, PROGRESS, PROGRESS_LOW, ERROR, VISITS, FELL = range(7)
-ACCOUNTS = 7
+#: rounding of theta is proportional to; visits of rows; the first round whose steps lowered D (0:
+#: none); and the sizes of all intercepts ever entered or taken out.
+VALUE, VALUE_LOW, PROGRESS, PROGRESS_LOW, ERROR, VISITS, FELL, TRAVELLED = range(8)
+ACCOUNTS = 8
+
+#: What underflow can take from a product, in units of EPSILON, with room to spare.
+UNDERFLOWN = 1e-306
 
 #: How often a search is taken up again after the numbers were brought back into range.
 RESUMED = 100
@@ -48,10 +53,11 @@ _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 
 
 @kernel
-def enter_slope(loss, ledger, y, weight, offset, s, sign):  # type: ignore[no-untyped-def]
+def enter_slope(loss, ledger, accounts, y, weight, offset, s, sign):  # type: ignore[no-untyped-def]
     """Add the intercept c (s o - f*(s)) of a row to the ledger, or take it out (sign -1).
 
-    What is taken out is to the bit what was added, and so is its rounding.
+    What is taken out is to the bit what was added, and so is its rounding; the sums themselves
+    lose a part of all that ever went through them.
     """
     conjugate = loss.conjugate(y, s)
     add_compensated(ledger, _INTERCEPT, sign * (weight * (s * offset - conjugate)))
@@ -59,13 +65,16 @@ def enter_slope(loss, ledger, y, weight, offset, s, sign):  # type: ignore[no-un
     size = abs(s)
     parts = abs(conjugate) + abs(loss.value(y, 0.0)) + size * (size + abs(y) + abs(offset))
     ledger[_MAGNITUDE] += sign * (weight * parts)
+    accounts[TRAVELLED] += weight * parts
 
 
 @kernel(inline=True)
-def _replace_slope(loss, ledger, book, j, new):  # type: ignore[no-untyped-def]
+def _replace_slope(loss, ledger, accounts, book, j, new):  # type: ignore[no-untyped-def]
     y, weight, offset = book[j, LABEL], book[j, WEIGHT], book[j, OFFSET]
-    enter_slope(loss, ledger, y, weight, offset, new, 1.0)
-    enter_slope(loss, ledger, y, weight, offset, book[j, SLOPE], -1.0)
+    enter_slope(loss, ledger, accounts, y, weight, offset, new, 1.0)
+    enter_slope(loss, ledger, accounts, y, weight, offset, book[j, SLOPE], -1.0)
+    # Where C c, its product with the move or that with a feature underflows, theta misses this.
+    accounts[ERROR] += UNDERFLOWN * (1.0 + abs(new - book[j, SLOPE])) * book[j, REACH]
     book[j, SLOPE] = new
 
 
@@ -148,7 +157,7 @@ def move(loss, mirror, C, state, sums, kept, j, new):  # type: ignore[no-untyped
         try_step(mirror, state, slots, work, step, spans, indices, values, j)
         rise, _ = _take(mirror, state, sums, step, False, spans, indices, values, j)
         gain = scale * (height + fall * offset) - rise
-    _replace_slope(loss, ledger, book, j, new)
+    _replace_slope(loss, ledger, accounts, book, j, new)
     return gain
 
 
@@ -176,11 +185,11 @@ def visit(loss, mirror, C, state, sums, kept, j, raw):  # type: ignore[no-untype
         new = loss.proximal_slope(y, p + q * s, q, s)
         fall = new - s
         lower = loss.conjugate(y, new)
-        if fall == 0.0 or not lower < np.inf:
+        if fall == 0.0 or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
             return 0.0, 0.0, gap
         bend = height - lower + fall * (p - q * fall)
         _shift(state, accounts, -scale * fall, spans, indices, values, j)
-        _replace_slope(loss, ledger, book, j, new)
+        _replace_slope(loss, ledger, accounts, book, j, new)
         return scale * (max(bend, 0.0) + 0.5 * q * fall * fall), abs(fall), gap
     else:
         p = mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0) * raw + offset
@@ -206,7 +215,7 @@ def visit(loss, mirror, C, state, sums, kept, j, raw):  # type: ignore[no-untype
                 j,
             )
             lower = loss.conjugate(y, new)
-            if new == s or not lower < np.inf:
+            if new == s or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
                 break
             fall = new - s
             rise, redone = _take(
@@ -214,7 +223,7 @@ def visit(loss, mirror, C, state, sums, kept, j, raw):  # type: ignore[no-untype
             )
             gain += max(scale * (height - lower + fall * offset) - rise, 0.0)
             distance += abs(fall)
-            _replace_slope(loss, ledger, book, j, new)
+            _replace_slope(loss, ledger, accounts, book, j, new)
             book[j, CURVATURE] = q
             if not redone:
                 break

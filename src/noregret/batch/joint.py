@@ -1,0 +1,356 @@
+"""Newton steps over all rows at once, for when visits one by one correct one another endlessly.
+
+The dual D is raised by a proximal point method: the next slopes maximise
+D(s) - (delta/2) sum c_i (s_i - given_i)^2. That is the dual of the problem with every loss
+smoothed by delta around the given slopes (`passes.joint`), which is solved for theta (and a bias
+beta) by a semismooth Newton method with w = link(theta): with A = sum c_i a_i' x_i x_i', a_i the
+answer of row i, and W the derivative of the link, the step satisfies
+
+    (b I + A W) dtheta = -(b theta + sum c_i a_i x_i).
+
+W is a diagonal and a square of one vector, so that W = L L' is at hand and the matrix solved
+with, b I + L' A L, is symmetric. Where losses have no kinks delta is 0 and one such solution is
+the answer; elsewhere delta follows the gap, and the rate is better than linear.
+Reference: Rockafellar, Augmented Lagrangians and Applications of the Proximal Point Algorithm;
+Li, Sun, Toh, A Highly Efficient Semismooth Newton Augmented Lagrangian Method, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from noregret.batch.leap import _conjugate_gradients
+from noregret.batch.problem import Problem, Vector, link
+from noregret.examples import Rows
+from noregret.mirrors import Mirror
+from noregret.passes import joint, sync
+
+#: The matrix of a step is formed up to this size, if that takes no longer than so many
+#: conjugate gradients, which need only apply it.
+LARGEST_MATRIX = 3000
+GRADIENTS = 100
+#: Newton steps of a round.
+MOST_STEPS = 20
+#: A round ends when its own gap is this part of how far the slopes were drawn back.
+ENOUGH = 0.2
+#: Halvings of a step, and the part of the promised descent that is asked for.
+HALVINGS, PROMISED = 20, 1e-4
+#: Passes before the first round, and how many more must be in sight for one to be played.
+FIRST, MANY = 8, 20.0
+#: The part of the wanted gap that a round leaves.
+GOAL = 0.1
+#: What delta is multiplied by after a round that reached its end, and after another.
+NARROWER, WIDER = 0.3, 3.0
+#: Parts of the way to the slopes of a round that are tried.
+PARTS = (1.0, 0.5, 0.25, 0.1, 0.03)
+#: Least part of the curvature of a bias that is reckoned with, as if so many rows were bent.
+LEAST_BEND = 1e-3
+
+
+@dataclass(eq=False)
+class Point:
+    """A theta and a bias, and what the smoothed problem is there."""
+
+    theta: Vector
+    bias: float
+    #: Column 0 theta, column 1 v = phi'(theta).
+    state: Vector
+    reference: float
+    total: float
+    kappa: float
+    weights: Vector
+    predictions: Vector
+    slopes: Vector
+    value: float
+    mirror: Mirror
+
+    @property
+    def growth(self) -> float:
+        """dS/dtheta_j over v_j, one number for all j: a reference may scale v."""
+        j = int(np.argmax(np.abs(self.state[:, 1])))
+        a, near = float(self.theta[j]), joint.NEAR * (1.0 + abs(float(self.theta[j])))
+        rise = self.mirror.phi(a + near, self.reference) - self.mirror.phi(a - near, self.reference)
+        return rise / (2.0 * near * float(self.state[j, 1]))
+
+
+class Joint:
+    """The smoothed problem around given slopes, and Newton's method for it."""
+
+    def __init__(self, problem: Problem, given: Vector, delta: float, free: bool) -> None:
+        self.problem, self.given, self.delta, self.free = problem, given, delta, free
+        self.steps = 0
+        self.solved = False
+
+    def width(self, here: Point, gap: float) -> float:
+        """Return a delta with which drawing the slopes back costs about the gap."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            away = float(self.problem.weight @ np.square(here.slopes - self.given))
+        return 2.0 * gap / away if 0.0 < away < math.inf else 0.0
+
+    def point(self, theta: Vector, bias: float) -> Point:
+        """Return the point with its value, which may be infinite or not a number."""
+        problem, rows, mirror = self.problem, self.problem.rows, self.problem.mirror
+        state = np.zeros((len(theta), 2))
+        state[:, 0] = theta
+        reference = mirror.reference(*map(float, sync.extremes(state, 1.0)))
+        total = float(sync.rebuild(mirror, state, 1.0, reference))
+        weights = link(mirror, theta)
+        predictions = np.empty(len(rows))
+        sync.predict_rows(weights, rows.indptr, rows.indices, rows.values, predictions)
+        predictions += problem.offset + bias
+        slopes = np.empty(len(rows))
+        value = float(
+            joint.answer(
+                problem.loss, problem.y, problem.weight, predictions, self.given, self.delta, slopes
+            )
+        )
+        if total > 0.0 or mirror.separable():
+            value += problem.strength * (float(theta @ weights) - mirror.psi(total, reference))
+        kappa = mirror.kappa(total, reference, 1.0)
+        return Point(
+            theta, bias, state, reference, total, kappa, weights, predictions, slopes, value,
+            mirror,
+        )  # fmt: skip
+
+    def pull(self, slopes: Vector) -> Vector:
+        """Return sum c_i s_i x_i."""
+        rows = self.problem.rows
+        found = np.empty(rows.width)
+        joint.pull(rows.indptr, rows.indices, rows.values, self.problem.weight * slopes, found)
+        return found
+
+    def apart(self, here: Point, pulled: Vector) -> tuple[float, float]:
+        """Return the gap of the smoothed problem, and how much the slopes were drawn back."""
+        problem = self.problem
+        lower = float(
+            joint.conjugates(
+                problem.loss, problem.y, problem.weight, problem.offset + here.bias, here.slopes
+            )
+        )
+        theta = -pulled / problem.strength
+        state = np.zeros((len(theta), 2))
+        state[:, 0] = theta
+        reference = problem.mirror.reference(*map(float, sync.extremes(state, 1.0)))
+        total = float(sync.rebuild(problem.mirror, state, 1.0, reference))
+        if total > 0.0 or problem.mirror.separable():
+            lower -= problem.strength * problem.mirror.psi(total, reference)
+        back = 0.5 * self.delta * float(problem.weight @ np.square(here.slopes - self.given))
+        return here.value - (lower - back), back
+
+    def solve(self, here: Point, goal: float, most: int) -> Point:
+        """Return a point near the minimum of the smoothed problem, after so many steps at most."""
+        while self.steps < most:
+            pulled = self.pull(here.slopes)
+            gap, back = self.apart(here, pulled)
+            if gap <= max(goal, ENOUGH * back):
+                self.solved = True
+                break
+            self.steps += 1
+            there = self.step(here, pulled)
+            if there is None:
+                break
+            here = there
+        return here
+
+    def step(self, here: Point, pulled: Vector) -> Point | None:
+        """Return the point after a Newton step that lowers the value, if there is one."""
+        problem, b = self.problem, self.problem.strength
+        bends = np.empty(len(problem.y))
+        joint.bends(
+            problem.loss, problem.y, problem.weight, here.predictions, self.given, self.delta,
+            here.slopes, bends,
+        )  # fmt: skip
+        diagonal = np.empty(len(here.theta))
+        joint.stiffness(problem.mirror, here.theta, -pulled / b, here.reference, diagonal)
+        excess = float(problem.weight @ here.slopes) if self.free else 0.0
+        force = np.append(b * here.theta + pulled, excess)
+        factor = Factor.of(here, diagonal * here.kappa, problem.mirror)
+        spread = float(bends.sum())
+        held = LEAST_BEND * float(problem.weight.sum()) / max(self.delta, 1.0) if self.free else 1.0
+        rest = max(held - spread, 0.0) if self.free else 1.0
+        base = np.append(np.full(len(here.theta), b), rest)
+        image = self._image(bends)
+        moved = image.solve(factor, base, force)
+        change = -(force + image(moved))[:-1] / b
+        slant = float(force @ moved)
+        if not slant < 0.0:
+            return None
+        length = 1.0
+        for _ in range(HALVINGS):
+            theta = np.empty_like(change)
+            joint.reach(
+                problem.mirror, here.theta, length * change, here.reference, diagonal, theta
+            )
+            with np.errstate(all="ignore"):
+                there = self.point(theta, here.bias + length * float(moved[-1]))
+            if there.value <= here.value + PROMISED * length * slant:
+                return there
+            length *= 0.5
+        return None
+
+    def _image(self, bends: Vector) -> Image:
+        rows = self.problem.rows
+        matrix = None
+        if self._small():
+            matrix = np.empty((rows.width + 1, rows.width + 1))
+            joint.squares(rows.indptr, rows.indices, rows.values, bends, matrix)
+            if not self.free:
+                matrix[-1, :] = matrix[:, -1] = 0.0
+        return Image(rows, bends, self.free, matrix)
+
+    def _small(self) -> bool:
+        """Tell whether forming and factoring the matrix is cheaper than conjugate gradients."""
+        rows, d = self.problem.rows, self.problem.rows.width
+        if d > LARGEST_MATRIX:
+            return False
+        lengths = np.full(len(rows), d) if rows.dense else np.diff(rows.indptr.astype(np.int64))
+        lengths = lengths.astype(np.float64)
+        return bool(lengths @ lengths + d**3 / 3.0 <= 4.0 * GRADIENTS * lengths.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """The matrix A of a step, bordered by that of a bias: formed, or only applied."""
+
+    rows: Rows
+    bends: Vector
+    free: bool
+    matrix: Vector | None
+
+    def __call__(self, v: Vector) -> Vector:
+        """Return A v."""
+        if self.matrix is not None:
+            result: Vector = self.matrix @ v
+            return result
+        rows = self.rows
+        predictions = np.empty(len(rows))
+        sync.predict_rows(v[:-1], rows.indptr, rows.indices, rows.values, predictions)
+        predictions = self.bends * (predictions + (v[-1] if self.free else 0.0))
+        found = np.empty(rows.width)
+        joint.pull(rows.indptr, rows.indices, rows.values, predictions, found)
+        return np.append(found, predictions.sum() if self.free else 0.0)
+
+    def solve(self, factor: Factor, base: Vector, force: Vector) -> Vector:
+        """Return L y with (base + L' A L) y = -L' force."""
+        right = -factor.transposed(force)
+        if self.matrix is not None:
+            whole = factor.around(self.matrix)
+            whole[np.diag_indices(len(right))] += base
+            joint.solve(whole, right)
+            return factor.times(right)
+
+        def curve(y: Vector) -> Vector:
+            result: Vector = base * y + factor.transposed(self(factor.times(y)))
+            return result
+
+        rows, found = self.rows, np.empty(self.rows.width)
+        joint.pull(rows.indptr, rows.indices, np.square(rows.values), self.bends, found)
+        diagonal = np.append(found, self.bends.sum() if self.free else 0.0)
+        scale = base + np.square(factor.root) * diagonal
+        return factor.times(_conjugate_gradients(curve, right, scale, GRADIENTS))
+
+
+@dataclass(frozen=True)
+class Factor:
+    """L with L L' = W, the derivative of the link, and 1 for a bias: diag(root) (I - part z z')."""
+
+    root: Vector
+    z: Vector
+    part: float
+
+    @classmethod
+    def of(cls, here: Point, diagonal: Vector, mirror: Mirror) -> Factor:
+        """Return the factor of diag + (dkappa/dS) v (dS/dtheta)'."""
+        root = np.sqrt(diagonal)
+        v = here.state[:, 1]
+        z = np.divide(v, root, out=np.zeros_like(v), where=root > 0.0)
+        length = float(z @ z)
+        part = 0.0
+        if not mirror.separable() and length > 0.0 and here.total > 0.0:
+            low, high = here.total * (1.0 - joint.NEAR), here.total * (1.0 + joint.NEAR)
+            bend = mirror.kappa(high, here.reference, 1.0) - mirror.kappa(low, here.reference, 1.0)
+            bend *= here.growth / (high - low)
+            # (I - part z z')^2 = I + bend z z'; a convex G leaves the root real.
+            part = (1.0 - math.sqrt(max(1.0 + bend * length, 0.0))) / length
+        return cls(np.append(root, 1.0), np.append(z, 0.0), part)
+
+    def times(self, y: Vector) -> Vector:
+        """Return L y."""
+        result: Vector = self.root * (y - (self.part * float(self.z @ y)) * self.z)
+        return result
+
+    def transposed(self, u: Vector) -> Vector:
+        """Return L' u."""
+        scaled: Vector = self.root * u
+        return scaled - (self.part * float(self.z @ scaled)) * self.z
+
+    def around(self, matrix: Vector) -> Vector:
+        """Return L' matrix L."""
+        inner: Vector = self.root[:, None] * matrix * self.root
+        if self.part == 0.0:
+            return inner
+        side = inner @ self.z
+        cross = np.outer(self.part * self.z, side)
+        square = self.part * self.part * float(self.z @ side)
+        return inner - cross - cross.T + square * np.outer(self.z, self.z)
+
+
+class Rounds:
+    """Newton's method in rounds: each solves one smoothed problem and offers its slopes."""
+
+    def __init__(self, problem: Problem, free: bool = False) -> None:
+        self.problem, self.free = problem, free
+        self.delta = math.inf
+        self.theta: Vector | None = None
+        #: Passes after which the next round is due, and how long to wait after it.
+        self.due, self.pause = FIRST, 1
+
+    def wanted(self, passes: int, since: int, before: float, gap: float, goal: float) -> bool:
+        """Tell whether the gap would take many more passes to fall to the goal."""
+        if passes < self.due or not 0.0 < goal < gap < math.inf:
+            return False
+        if not gap < before:
+            return True
+        return math.log(goal / gap) / math.log(gap / before) * since > MANY
+
+    def play(
+        self, slopes: Vector, bias: float, gap: float, goal: float, most: int
+    ) -> tuple[Point, int]:
+        """Return the point of one round from these slopes, and the steps that it took."""
+        problem = self.problem
+        if self.theta is None:
+            self.theta = -problem.gradient(slopes)[0] / problem.strength
+        plain = Joint(problem, slopes, 0.0, self.free)
+        if not problem.loss.curvature() < math.inf:
+            self.delta = min(self.delta, plain.width(plain.point(self.theta, bias), gap))
+            plain = Joint(problem, slopes, self.delta, self.free)
+        here = plain.point(self.theta, bias)
+        if not here.value < math.inf:
+            self.theta = None
+            return here, 0
+        here = plain.solve(here, GOAL * goal, min(MOST_STEPS, most))
+        self.theta = here.theta
+        self.delta *= NARROWER if plain.solved else WIDER
+        return here, plain.steps
+
+    def judge(self, passes: int, steps: int, before: float, gap: float) -> None:
+        """Wait longer for the next round if this one did not halve the gap."""
+        # Weights that depend on one theta each may be flat, and a round then lead nowhere: visits
+        # get as many passes as it took. Where all depend on S, the next round goes on from here.
+        spent = steps if self.problem.mirror.separable() else 0
+        self.pause = 1 if gap <= 0.5 * before else 2 * max(self.pause, spent)
+        self.due = passes + self.pause
+
+
+def between(slopes: Vector, wanted: Vector, dual: Callable[[Vector], float]) -> Vector:
+    """Return slopes on the way to the wanted ones with a dual above that of the given ones."""
+    floor = dual(slopes)
+    for part in PARTS:
+        offered = slopes + part * (wanted - slopes)
+        if dual(offered) > floor:
+            return offered
+    return slopes

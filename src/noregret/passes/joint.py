@@ -1,0 +1,192 @@
+"""What a Newton step over all rows at once asks of the loss, the map and the rows.
+
+Every loss is seen through its proximal smoothing of width delta around given slopes: at a
+prediction p it answers with s = proximal_slope(p + delta given, delta), which is a continuous
+function of p even where the loss has a kink, and its value is f(u) + (delta/2)(s^2 - given^2) at
+u = p + delta (given - s). With delta = 0 it is the loss itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.passes.rows import place, row_span
+
+_0, _1 = np.uint64(0), np.uint64(1)
+
+#: Derivatives are differences over this distance, relative to a prediction or a theta.
+NEAR = 1e-6
+#: ... and over this part of the width of a smoothing.
+PART = 1e-3
+#: A weight may move this much more than its tangent says.
+OVERSHOT = 2.0
+MOST_HALVINGS = 100
+#: A pivot that is this part of its diagonal is rounding.
+LOST = 1e-15
+
+
+@kernel
+def answer(loss, y, weight, predictions, given, delta, slopes):  # type: ignore[no-untyped-def]
+    """Write the slopes with which the smoothed losses answer; return the sum of their values."""
+    total = 0.0
+    for t in range(np.uint64(y.shape[0])):
+        s = given[t]
+        if weight[t] > 0.0:
+            z = predictions[t] + delta * given[t]
+            s = loss.proximal_slope(y[t], z, delta, given[t])
+            value = loss.value(y[t], z - delta * s)
+            total += weight[t] * (value + 0.5 * delta * (s - given[t]) * (s + given[t]))
+        slopes[t] = s
+    return total
+
+
+@kernel
+def bends(loss, y, weight, predictions, given, delta, slopes, found):  # type: ignore[no-untyped-def]
+    """Write c_t times the derivative of each answer in its prediction."""
+    for t in range(np.uint64(y.shape[0])):
+        found[t] = 0.0
+        if weight[t] > 0.0:
+            z = predictions[t] + delta * given[t]
+            near = max(PART * delta, NEAR * (1.0 + abs(z)))
+            above = loss.proximal_slope(y[t], z + near, delta, slopes[t])
+            below = loss.proximal_slope(y[t], z - near, delta, slopes[t])
+            rise = weight[t] * (above - below) / (2.0 * near)
+            found[t] = rise if 0.0 < rise < np.inf else 0.0
+
+
+@kernel
+def conjugates(loss, y, weight, offset, slopes):  # type: ignore[no-untyped-def]
+    """Return sum c_t (s_t o_t - f*(s_t))."""
+    total = 0.0
+    for t in range(np.uint64(y.shape[0])):
+        if weight[t] > 0.0:
+            total += weight[t] * (slopes[t] * offset[t] - loss.conjugate(y[t], slopes[t]))
+    return total
+
+
+@kernel
+def pull(indptr, indices, values, factors, found):  # type: ignore[no-untyped-def]
+    """Write sum_t factor_t x_t."""
+    found[:] = 0.0
+    for t in range(np.uint64(factors.shape[0])):
+        if factors[t] != 0.0:
+            begin, end = row_span(indptr, values, t)
+            for k in range(end - begin):
+                j, x = place(values, indices, begin, k, t)
+                found[j] += factors[t] * x
+
+
+@kernel
+def squares(indptr, indices, values, factors, found):  # type: ignore[no-untyped-def]
+    """Write sum_t factor_t x_t x_t', and in the last row and column that of (x_t, 1)."""
+    found[:] = 0.0
+    last = np.uint64(found.shape[0]) - _1
+    for t in range(np.uint64(factors.shape[0])):
+        if factors[t] == 0.0:
+            continue
+        begin, end = row_span(indptr, values, t)
+        for k in range(end - begin):
+            i, left = place(values, indices, begin, k, t)
+            scaled = factors[t] * left
+            found[i, last] += scaled
+            for m in range(end - begin):
+                j, right = place(values, indices, begin, m, t)
+                found[i, j] += scaled * right
+        found[last, last] += factors[t]
+    for i in range(last):
+        found[last, i] = found[i, last]
+
+
+@kernel
+def _edge(mirror, a, aim, here, reference):  # type: ignore[no-untyped-def]
+    """Return the last point on the way to the aim at which phi' is still the same, and the next."""
+    low, high = a, aim
+    if mirror.phi_prime(high, reference) == here:
+        return high, high
+    while True:
+        middle = low + 0.5 * (high - low)
+        if middle == low or middle == high:
+            return low, high
+        if mirror.phi_prime(middle, reference) == here:
+            low = middle
+        else:
+            high = middle
+
+
+@kernel
+def stiffness(mirror, theta, aim, reference, found):  # type: ignore[no-untyped-def]
+    """Write phi''(theta_j), and bring theta_j as near to its aim as leaves its weight unmoved.
+
+    Where a map is flat, as inside a threshold, a weight does not know its theta, and where the
+    flat part ends the slope beyond it counts if the aim lies there.
+    """
+    for j in range(np.uint64(theta.shape[0])):
+        a = theta[j]
+        near = NEAR * (1.0 + abs(a))
+        here = mirror.phi_prime(a, reference)
+        above = mirror.phi_prime(a + near, reference) - here
+        below = here - mirror.phi_prime(a - near, reference)
+        ahead = above if aim[j] > a else below
+        if ahead == 0.0 and aim[j] != a:
+            edge, beyond = _edge(mirror, a, aim[j], here, reference)
+            theta[j] = edge
+            if beyond != edge:
+                near = NEAR * (1.0 + abs(edge))
+                way = near if beyond > edge else -near
+                ahead = abs(mirror.phi_prime(edge + way, reference) - here)
+        elif above != 0.0 and below != 0.0:
+            ahead = 0.5 * (above + below)
+        found[j] = max(ahead, 0.0) / near
+
+
+@kernel
+def reach(mirror, theta, change, reference, stiff, found):  # type: ignore[no-untyped-def]
+    """Write theta + change, halved in every coordinate until its weight moves as was reckoned.
+
+    Beyond the end of a flat part, or of an exponential, a weight runs away from its tangent.
+    """
+    for j in range(np.uint64(theta.shape[0])):
+        here = mirror.phi_prime(theta[j], reference)
+        step = change[j]
+        allowed = OVERSHOT * stiff[j] * abs(step)
+        for _ in range(MOST_HALVINGS):
+            if abs(mirror.phi_prime(theta[j] + step, reference) - here) <= allowed:
+                break
+            step *= 0.5
+        else:
+            step = 0.0
+        found[j] = theta[j] + step
+
+
+@kernel(fast=True, inline=True)
+def _inner(matrix, i, j, count):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(count):
+        total += matrix[i, k] * matrix[j, k]
+    return total
+
+
+@kernel
+def solve(matrix, right):  # type: ignore[no-untyped-def]
+    """Replace `right` by the solution of matrix x = right, and the matrix by its Cholesky factor.
+
+    The matrix is symmetric and not indefinite; a pivot lost in rounding makes its unknown 0.
+    """
+    count = np.uint64(right.shape[0])
+    for i in range(count):
+        for j in range(i + _1):
+            rest = matrix[i, j] - _inner(matrix, i, j, j)
+            if i == j:
+                matrix[i, i] = np.sqrt(rest) if rest > LOST * matrix[i, i] else np.inf
+            else:
+                matrix[i, j] = rest / matrix[j, j]
+    for i in range(count):
+        for k in range(i):
+            right[i] -= matrix[i, k] * right[k]
+        right[i] /= matrix[i, i]
+    for back in range(count):
+        last = count - _1 - back
+        for k in range(last + _1, count):
+            right[last] -= matrix[k, last] * right[k]
+        right[last] /= matrix[last, last]
