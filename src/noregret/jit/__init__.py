@@ -8,19 +8,44 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 from noregret.jit import elementary as _elementary  # noqa: F401 - compiled forms are told
 from noregret.jit.directory import cache_directory, cache_events
 from noregret.jit.kernels import Kernel, kernel
-from noregret.jit.records import collect, write_step
+from noregret.jit.records import collect, write_back, write_step
 from noregret.jit.vectors import axpy1, axpy2, dot, fetch, mapped_dot
+from noregret.jit.words import (
+    byte_at,
+    float_of,
+    high_product,
+    leading_zeros,
+    load_word,
+    low_product,
+    ones,
+    span_above,
+    strangers,
+    text_of,
+    trailing_zeros,
+)
 
 __all__ = [
     "Kernel",
     "axpy1",
     "axpy2",
+    "byte_at",
     "cache_directory",
     "cache_events",
     "collect",
     "dot",
     "fetch",
+    "float_of",
+    "high_product",
     "kernel",
+    "leading_zeros",
+    "load_word",
+    "low_product",
     "mapped_dot",
+    "ones",
+    "span_above",
+    "strangers",
+    "text_of",
+    "trailing_zeros",
+    "write_back",
     "write_step",
 ]

@@ -18,7 +18,8 @@ class Block:
     Row i has the features `indices[indptr[i]:indptr[i + 1]]`, with the `values` at the same
     places. `indptr` need not begin at 0: a slice of rows shares the arrays of its parent.
     `width` is the number of columns known so far; a later block of the same stream may know
-    of more.
+    of more. `ordered` says that somebody has looked: columns ascend within every row and
+    values are finite, so that a learner need not look again.
 
     >>> import numpy as np
     >>> block = Block(
@@ -38,6 +39,7 @@ class Block:
     y: NDArray[np.float64]
     width: int
     weight: NDArray[np.float64] | None = None
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         """Refuse arrays that a compiled pass could not read safely."""
@@ -76,6 +78,35 @@ class Block:
             f"width is {self.width} but column {widest - 1} occurs (columns count from 0)",
         )
 
+    @classmethod
+    def sound(
+        cls,
+        indptr: NDArray[np.uint64],
+        indices: NDArray[np.uint32],
+        values: Floats,
+        y: NDArray[np.float64],
+        width: int,
+        weight: NDArray[np.float64] | None = None,
+        ordered: bool = False,
+    ) -> Block:
+        """Return a block that its maker vouches for: checking costs a pass over its nonzeros.
+
+        What a parser has written is sound by construction, and so is a part of a sound block.
+        """
+        block = object.__new__(cls)
+        fields = {
+            "indptr": indptr,
+            "indices": indices,
+            "values": values,
+            "y": y,
+            "width": width,
+            "weight": weight,
+            "ordered": ordered,
+        }
+        for name, value in fields.items():
+            object.__setattr__(block, name, value)
+        return block
+
     def __len__(self) -> int:
         return len(self.y)
 
@@ -93,19 +124,15 @@ class Block:
         """Return rows start to stop (not included) as a block that shares the arrays."""
         if not 0 <= start <= stop <= len(self):
             raise IndexError(f"rows({start}, {stop}) of a block of {len(self)} rows")
-        # A part of a sound block is sound: checking it again would cost a pass over its nonzeros.
-        part = object.__new__(Block)
-        values = {
-            "indptr": self.indptr[start : stop + 1],
-            "indices": self.indices,
-            "values": self.values,
-            "y": self.y[start:stop],
-            "width": self.width,
-            "weight": None if self.weight is None else self.weight[start:stop],
-        }
-        for name, value in values.items():
-            object.__setattr__(part, name, value)
-        return part
+        return Block.sound(
+            self.indptr[start : stop + 1],
+            self.indices,
+            self.values,
+            self.y[start:stop],
+            self.width,
+            None if self.weight is None else self.weight[start:stop],
+            self.ordered,
+        )
 
     def dense(self) -> NDArray[np.float64]:
         """Return the rows as an ordinary matrix; meant for small blocks and for tests."""

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from noregret.streams.block import Floats
 from noregret.streams.errors import Malformed
 
+#: So many bytes after the last line may be read, whatever they hold: words are taken whole.
+PADDING = 64
+
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
@@ -38,7 +41,30 @@ class TextFormat(Protocol):
     parallel: bool
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
-        """Return the rows of buffer[:stop], which ends with a line end."""
+        """Return the rows of buffer[:stop], which ends with a line end; PADDING bytes follow it.
+
+        The buffer is used again: what is returned must not refer to it.
+        """
 
     def explain(self, line: bytes) -> Malformed:
         """Say why a line is refused; called for refused lines only."""
+
+
+def check_text(buffer: NDArray[np.uint8], stop: int) -> None:
+    """Refuse what a kernel could read beyond: lines without end, or without PADDING."""
+    if stop + PADDING > len(buffer) or (stop and buffer[stop - 1] != ord("\n")):
+        raise ValueError(
+            f"text of {stop} bytes in a buffer of {len(buffer)}: expected it to end with a line "
+            f"end and {PADDING} bytes to follow"
+        )
+
+
+def padded(text: bytes) -> tuple[NDArray[np.uint8], int]:
+    r"""Return text as `parse` takes it, with a line end if it has none.
+
+    >>> buffer, stop = padded(b"1 1:2")
+    >>> bytes(buffer[:stop]), len(buffer)
+    (b'1 1:2\n', 70)
+    """
+    text = text if not text or text.endswith(b"\n") else text + b"\n"
+    return np.frombuffer(text + bytes(PADDING), np.uint8).copy(), len(text)

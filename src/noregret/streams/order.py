@@ -16,6 +16,9 @@ _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
+#: Learners refuse features beyond this size: their squares could not be summed.
+LARGEST_FEATURE = 1e100
+
 #: Runs of so many keys are sorted by insertion, then merged.
 _RUN = np.uint64(24)
 
@@ -28,12 +31,35 @@ def _ascending(indices, begin, end):  # type: ignore[no-untyped-def]
     return falls == np.uint32(0)
 
 
+@kernel(fast=True)
+def in_order(indptr, indices, values):  # type: ignore[no-untyped-def]
+    """Tell whether columns ascend within every row and no value is beyond LARGEST_FEATURE."""
+    begin = indptr[0]
+    stop = indptr[np.uint64(indptr.shape[0]) - _1]
+    falls = np.uint64(0)
+    for k in range(begin + _1, stop):
+        falls += np.uint64(indices[k] <= indices[k - _1])
+    # From one row to the next the column may fall.
+    for t in range(_1, np.uint64(indptr.shape[0]) - _1):
+        start = indptr[t]
+        if begin < start < stop and start != indptr[t - _1]:
+            falls -= np.uint64(indices[start] <= indices[start - _1])
+    largest = 0.0
+    total = 0.0
+    for k in range(begin, stop):
+        size = abs(np.float64(values[k]))
+        largest = max(largest, size)
+        total += size
+    # NaN survives in the sum, whatever a maximum makes of it.
+    return falls == _0 and largest <= LARGEST_FEATURE and total < np.inf
+
+
 @kernel
 def _insert(keys, begin, end):  # type: ignore[no-untyped-def]
     """Sort keys[begin:end] by insertion."""
     for k in range(begin + _1, end):
         key = keys[k]
-        place = k
+        place = np.uint64(k)
         while place > begin and keys[place - _1] > key:
             keys[place] = keys[place - _1]
             place -= _1
@@ -90,14 +116,14 @@ def _order(indptr, indices, values, keys, spare, old):  # type: ignore[no-untype
                 keys[k] = (np.uint64(indices[begin + k]) << _HALF) | k
                 old[k] = values[begin + k]
             ordered = _sort(keys, spare, count)
-            k = _0
-            while k < count:
-                column = ordered[k] >> _HALF
-                total = np.float64(old[ordered[k] & _LOW])
-                k += _1
-                while k < count and ordered[k] >> _HALF == column:
-                    total += np.float64(old[ordered[k] & _LOW])
-                    k += _1
+            rank = _0
+            while rank < count:
+                column = ordered[rank] >> _HALF
+                total = np.float64(old[ordered[rank] & _LOW])
+                rank += _1
+                while rank < count and ordered[rank] >> _HALF == column:
+                    total += np.float64(old[ordered[rank] & _LOW])
+                    rank += _1
                 indices[place] = np.uint32(column)
                 values[place] = total
                 place += _1

@@ -1,0 +1,282 @@
+"""A file of the compact form, mapped into memory and checked before it is used."""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.jit import kernel
+from noregret.streams.arrow import arrow_errors, import_arrow
+from noregret.streams.block import Block
+from noregret.streams.errors import StreamError
+from noregret.streams.labels import LabelMap
+from noregret.streams.names import FeatureNames, HashedNames, Names
+
+MARK = b"noregret"
+VERSION = 1
+NAME_ARRAYS = {"name_text": "u1", "name_offsets": "<u8", "name_slots": "<u4"}
+_COLUMNS = ("label", "weight", "indices", "values")
+_LISTS = _COLUMNS[2:]
+#: Which of the buffers of a list hold offsets and content.
+_OFFSETS, _CONTENT = 1, 3
+_FAULTS = (
+    "",
+    "a row has more indices than values or fewer",
+    "expected finite labels, and weights from 0",
+    "a column index is beyond the width",
+)
+
+
+@kernel
+def _check(offsets, others, indices, y, weight, weighted, width, indptr):  # type: ignore[no-untyped-def]
+    """Fill indptr; return which of the faults a batch has."""
+    for row in range(np.uint64(indptr.shape[0])):
+        if offsets[row] != others[row]:
+            return 1
+        indptr[row] = np.uint64(offsets[row])
+    for row in range(np.uint64(y.shape[0])):
+        if not np.isfinite(y[row]) or (weighted and not 0.0 <= weight[row] < np.inf):
+            return 2
+    largest = np.uint32(0)
+    for k in range(indptr[0], np.uint64(indices.shape[0])):
+        largest = max(largest, indices[k])
+    return 0 if largest < width or indptr[0] == np.uint64(indices.shape[0]) else 3
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the last record batch of a file tells."""
+
+    rows: int
+    width: int
+    weighted: bool
+    label_map: LabelMap
+    #: The number of bits of hashed columns, None for a dictionary.
+    bits: int | None = None
+    #: How many hashed names were to be remembered.
+    limit: int = 0
+
+    def to_json(self) -> bytes:
+        """Return the facts as text."""
+        held = vars(self) | {"label_map": list(self.label_map.items())}
+        return json.dumps(held).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes, where: str) -> Facts:
+        """Return the facts that a file tells; refuse what no file of ours would."""
+        try:
+            held = json.loads(text)
+            pairs = [(written, float(value)) for written, value in held.pop("label_map")]
+            facts = cls(**held, label_map=dict(pairs))
+            sound = (
+                type(facts.rows) is int
+                and type(facts.width) is int
+                and 0 <= facts.rows
+                and 0 <= facts.width <= 1 << 32
+                and type(facts.weighted) is bool
+                and all(isinstance(written, str | int | float) for written, _ in pairs)
+                and all(math.isfinite(value) for _, value in pairs)
+                and (facts.bits is None or (type(facts.bits) is int and 1 <= facts.bits <= 31))
+                and type(facts.limit) is int
+            )
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            sound = False
+        if not sound:
+            raise StreamError(f"{where}: damaged, its description cannot be read")
+        return facts
+
+
+@dataclass(eq=False)
+class BinaryFile:
+    """A file of the compact form, mapped into memory."""
+
+    path: Path
+    facts: Facts = field(init=False)
+    _names: Names | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Map the file and read what it says about itself."""
+        where = str(self.path)
+        self._bytes = _mapped(self.path)
+        arrow = import_arrow(where)
+        with arrow_errors(where):
+            self._reader = arrow.ipc.open_file(arrow.py_buffer(self._bytes))
+            schema = self._reader.schema
+            self.batches: int = self._reader.num_record_batches - 1
+            _check_schema(arrow, schema, where)
+            if self.batches < 0:
+                raise StreamError(f"{where}: damaged, it has no description")
+            last, told = self._reader.get_batch_with_custom_metadata(self.batches)
+        self._told: dict[bytes, bytes] = dict(told or {})
+        if last.num_rows or MARK not in self._told:
+            raise StreamError(f"{where}: damaged, its last batch is not a description")
+        self.facts = Facts.from_json(self._told[MARK], where)
+        self._base = int(self._bytes.__array_interface__["data"][0])
+        self._weighted = self.facts.weighted and "weight" in schema.names
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return len(self._bytes)
+
+    @property
+    def names(self) -> Names | None:
+        """The names of the columns, if they were kept; read when asked for."""
+        if self._names is None and b"name_text" in self._told:
+            try:
+                arrays = {
+                    key: np.frombuffer(self._told[key.encode()], kind).copy()
+                    for key, kind in NAME_ARRAYS.items()
+                    if key.encode() in self._told
+                }
+                if self.facts.bits is None:
+                    self._names = FeatureNames.from_arrays(arrays)
+                else:
+                    self._names = HashedNames.from_arrays(arrays, self.facts.bits, self.facts.limit)
+            except (ValueError, KeyError) as error:
+                raise StreamError(f"{self.path}: damaged, {error}") from error
+        return self._names
+
+    def same_columns(self, other: BinaryFile) -> bool:
+        """Return whether columns mean the same in both files, as far as they tell."""
+        kept = [key.encode() for key in NAME_ARRAYS if self.facts.bits is None]
+        return self.facts.bits == other.facts.bits and all(
+            self._told.get(key) == other._told.get(key) for key in kept
+        )
+
+    def blocks(self) -> Iterator[tuple[Block, int]]:
+        """Yield each batch as a block, and the bytes of the file up to its end."""
+        rows = 0
+        for number in range(self.batches):
+            where = f"{self.path}, batch {number + 1} of {self.batches}"
+            block, end = self._block(number, where)
+            rows += len(block)
+            yield block, end
+        if rows != self.facts.rows:
+            raise StreamError(
+                f"{self.path}: damaged, found {rows} rows, expected {self.facts.rows}"
+            )
+
+    def _block(self, number: int, where: str) -> tuple[Block, int]:
+        with arrow_errors(where):
+            batch = self._reader.get_batch(number)
+            # Also what is not looked at here must lie within the file.
+            batch.validate(full=True)
+            label, lists = batch.column("label"), [batch.column(name) for name in _LISTS]
+            weights = [batch.column("weight")] if self._weighted else []
+        if any(column.null_count or column.offset for column in (label, *lists, *weights)):
+            raise StreamError(f"{where}: found nulls, expected none")
+        rows = len(label)
+        if not rows:
+            raise StreamError(f"{where}: damaged, found no rows")
+        y = self._array(label.buffers()[1], np.float64, rows, where)
+        weight = None
+        for column in weights:
+            weight = self._array(column.buffers()[1], np.float64, rows, where)
+        offsets, others = (self._offsets(column, where) for column in lists)
+        used = int(offsets[-1])
+        indices, values = (
+            self._content(column, min(used, int(others[-1])), where) for column in lists
+        )
+        indptr = np.empty(rows + 1, np.uint64)
+        given = y if weight is None else weight
+        fault = _check(
+            offsets,
+            others,
+            indices,
+            y,
+            given,
+            weight is not None,
+            np.uint64(self.facts.width),
+            indptr,
+        )
+        if fault:
+            raise StreamError(f"{where}: damaged, {_FAULTS[fault]}")
+        block = Block.sound(indptr, indices, values, y, self.facts.width, weight)
+        return block, self._end_of(values)
+
+    def _end_of(self, array: NDArray[Any]) -> int:
+        start = int(array.__array_interface__["data"][0]) - self._base
+        return start + array.nbytes if len(array) else 0
+
+    def _offsets(self, column: Any, where: str) -> NDArray[Any]:
+        kind = np.int64 if str(column.type).startswith("large") else np.int32
+        return self._array(column.buffers()[_OFFSETS], kind, len(column) + 1, where)
+
+    def _content(self, column: Any, count: int, where: str) -> NDArray[Any]:
+        kind = column.type.value_type.to_pandas_dtype()
+        return self._array(column.buffers()[_CONTENT], kind, count, where)
+
+    def _array(self, buffer: Any, kind: Any, count: int, where: str) -> NDArray[Any]:
+        """Return what lies in a buffer, as a part of the mapped file."""
+        if count == 0:
+            return np.empty(0, kind)
+        size = count * np.dtype(kind).itemsize
+        begin = buffer.address - self._base
+        if not 0 <= begin <= len(self._bytes) - size or begin % 8:
+            raise StreamError(f"{where}: compressed or damaged, expected arrays as they are used")
+        return self._bytes[begin : begin + size].view(kind)
+
+
+def is_binary(schema: Any) -> bool:
+    """Return whether a schema of Arrow is that of the compact form."""
+    return MARK in (schema.metadata or {})
+
+
+def _check_schema(arrow: Any, schema: Any, where: str) -> None:
+    if not is_binary(schema):
+        raise StreamError(f"{where}: an Arrow file, but not one that noregret has written")
+    if schema.metadata[MARK] != str(VERSION).encode():
+        version = schema.metadata[MARK].decode("utf-8", "backslashreplace")
+        raise StreamError(f"{where}: found version {version:.20}, expected {VERSION}")
+    lists = (arrow.list_, arrow.large_list)
+    kinds = {
+        "label": [arrow.float64()],
+        "weight": [arrow.float64()],
+        "indices": [kind(arrow.uint32()) for kind in lists],
+        "values": [kind(x) for kind in lists for x in (arrow.float32(), arrow.float64())],
+    }
+    names = list(schema.names)
+    if [*filter(lambda name: name != "weight", names)] != ["label", "indices", "values"]:
+        raise StreamError(f"{where}: found the columns {names}, expected {list(_COLUMNS)}")
+    for name in names:
+        if schema.field(name).type not in kinds[name]:
+            raise StreamError(
+                f"{where}: column {name} is {schema.field(name).type}, expected {kinds[name][0]}"
+            )
+
+
+def _mapped(path: Path) -> NDArray[np.uint8]:
+    """Return the bytes of a file, mapped.
+
+    The mapping is private and may be written to, though nobody does: kernels are compiled
+    anew for arrays that cannot be.
+    """
+    try:
+        with path.open("rb") as file:
+            descriptor = file.fileno()
+            # Room is not reserved for copies of pages that nobody makes.
+            flags = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_NORESERVE", 0)
+            try:
+                if flags:
+                    protection = mmap.PROT_READ | mmap.PROT_WRITE
+                    held = mmap.mmap(descriptor, 0, flags=flags, prot=protection)
+                else:
+                    held = mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
+            except OSError:
+                # A file larger than what may be reserved; as it cannot be written to, kernels
+                # are compiled once more.
+                held = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise StreamError(f"{path}: {error.strerror or error}") from error
+    except ValueError:
+        raise StreamError(f"{path}: the file is empty") from None
+    return np.frombuffer(held, np.uint8)

@@ -1,0 +1,216 @@
+"""Write a stream in the compact form: with bounded memory, and whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from noregret.streams.arrow import arrow_errors, import_arrow
+from noregret.streams.binary_file import MARK, VERSION, Facts
+from noregret.streams.block import Block
+from noregret.streams.errors import StreamError
+from noregret.streams.names import FeatureNames, HashedNames
+
+#: A batch ends after so many nonzeros or rows: small beside any memory, large beside its header.
+BATCH_NONZEROS = 1 << 20
+BATCH_ROWS = 1 << 16
+#: Offsets within a batch are numbers of 31 bits.
+_MOST_NONZEROS = 2**31 - 1
+
+
+def write_binary(
+    stream: Iterable[Block],
+    path: str | os.PathLike[str],
+    *,
+    dtype: Literal["float32", "float64"] | None = None,
+) -> int:
+    """Write the blocks of a stream as a file of the compact form; return how many rows.
+
+    What is at `path` is replaced when all is written and on the disk, and stays as it is if
+    anything goes wrong before that. Values keep the type of the first block unless `dtype`
+    says otherwise.
+
+    >>> import tempfile
+    >>> from noregret.streams.binary import open_binary
+    >>> block = Block(
+    ...     indptr=np.array([0, 2, 3], np.uint64),
+    ...     indices=np.array([0, 2, 1], np.uint32),
+    ...     values=np.array([0.5, 2.0, 1.0]),
+    ...     y=np.array([-1.0, 1.0]),
+    ...     width=3,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = write_binary([block], folder + "/tiny.arrow", dtype="float32")
+    ...     back = list(open_binary(folder + "/tiny.arrow"))
+    >>> rows, back[0].dense().tolist(), back[0].values.dtype
+    (2, [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], dtype('float32'))
+    """
+    if dtype not in (None, "float32", "float64"):
+        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
+    where = os.fspath(path)
+    arrow = import_arrow("the compact form")
+    with _replaced(Path(path)) as temporary, arrow_errors(where):
+        with arrow.OSFile(str(temporary), "wb") as sink:
+            rows = _write(arrow, sink, stream, dtype, where)
+    return rows
+
+
+def _write(arrow: Any, sink: Any, stream: Iterable[Block], dtype: str | None, where: str) -> int:
+    writer: Any = None
+    kind = np.dtype(dtype or np.float64)
+    rows = width = 0
+    weighted = False
+
+    def seen() -> Iterator[Block]:
+        nonlocal width, weighted
+        for block in stream:
+            width = max(width, block.width)
+            weighted = weighted or block.weight is not None
+            yield block
+
+    try:
+        for blocks in _grouped(seen()):
+            if writer is None:
+                kind = np.dtype(dtype or blocks[0].values.dtype)
+                schema = _schema(arrow, kind)
+                writer = arrow.ipc.new_file(sink, schema)
+            writer.write_batch(_batch(arrow, schema, blocks, kind, rows, where))
+            rows += sum(map(len, blocks))
+        if writer is None:
+            schema = _schema(arrow, kind)
+            writer = arrow.ipc.new_file(sink, schema)
+        told = _description(stream, rows, max(width, getattr(stream, "width", 0)), weighted)
+        writer.write_batch(_batch(arrow, schema, [], kind, rows, where), custom_metadata=told)
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
+
+
+def _grouped(stream: Iterable[Block]) -> Iterator[list[Block]]:
+    """Yield lists of blocks that make a batch each."""
+    held: list[Block] = []
+    rows = nonzeros = 0
+    for block in stream:
+        for part in _parts(block):
+            if held and (
+                rows + len(part) > BATCH_ROWS or nonzeros + part.nonzeros > BATCH_NONZEROS
+            ):
+                yield held
+                held, rows, nonzeros = [], 0, 0
+            held.append(part)
+            rows += len(part)
+            nonzeros += part.nonzeros
+    if held:
+        yield held
+
+
+def _parts(block: Block) -> Iterator[Block]:
+    """Yield a block in parts that fit a batch, single rows of any length."""
+    start = 0
+    while start < len(block):
+        goal = block.indptr[start] + np.uint64(BATCH_NONZEROS)
+        stop = int(np.searchsorted(block.indptr, goal, side="right")) - 1
+        stop = min(max(stop, start + 1), start + BATCH_ROWS, len(block))
+        yield block.rows(start, stop)
+        start = stop
+
+
+def _schema(arrow: Any, kind: np.dtype[Any]) -> Any:
+    fields = [
+        ("label", arrow.float64()),
+        ("weight", arrow.float64()),
+        ("indices", arrow.list_(arrow.uint32())),
+        ("values", arrow.list_(arrow.from_numpy_dtype(kind))),
+    ]
+    return arrow.schema(fields, metadata={MARK: str(VERSION)})
+
+
+def _batch(
+    arrow: Any, schema: Any, blocks: list[Block], kind: np.dtype[Any], before: int, where: str
+) -> Any:
+    lengths = [np.diff(block.indptr) for block in blocks]
+    spans = [slice(int(block.indptr[0]), int(block.indptr[-1])) for block in blocks]
+    offsets = np.zeros(1 + sum(map(len, blocks)), np.uint64)
+    np.cumsum(_joined(lengths, np.uint64), out=offsets[1:])
+    if int(offsets[-1]) > _MOST_NONZEROS:
+        raise StreamError(f"{where}, row {before + 1}: more than {_MOST_NONZEROS} nonzeros")
+    indices = _joined([b.indices[span] for b, span in zip(blocks, spans, strict=True)], np.uint32)
+    exact = _joined([b.values[span] for b, span in zip(blocks, spans, strict=True)], None)
+    with np.errstate(over="ignore"):
+        values = exact.astype(kind, copy=False)
+    if not np.isfinite(values).all():
+        fault = int(np.flatnonzero(~np.isfinite(values))[0])
+        row = before + int(np.searchsorted(offsets, fault, side="right"))
+        raise StreamError(f"{where}, row {row}: found {exact[fault]}, expected a finite {kind}")
+    ones = (np.ones(len(b)) if b.weight is None else b.weight for b in blocks)
+    places = arrow.array(offsets.astype(np.int32))
+    return arrow.record_batch(
+        [
+            arrow.array(_joined([block.y for block in blocks], np.float64)),
+            arrow.array(_joined(list(ones), np.float64)),
+            arrow.ListArray.from_arrays(places, arrow.array(indices)),
+            arrow.ListArray.from_arrays(places, arrow.array(values)),
+        ],
+        schema=schema,
+    )
+
+
+def _joined(parts: list[Any], kind: Any) -> Any:
+    return np.concatenate(parts) if parts else np.empty(0, kind or np.float64)
+
+
+def _description(
+    stream: Iterable[Block], rows: int, width: int, weighted: bool
+) -> dict[bytes, bytes]:
+    """Return the metadata of the last batch: the facts, and the names if there are any."""
+    names = getattr(stream, "names", None)
+    facts = Facts(
+        rows=rows,
+        width=width,
+        weighted=weighted,
+        label_map=dict(getattr(stream, "label_map", {})),
+        bits=names.bits if isinstance(names, HashedNames) else None,
+        limit=names.limit if isinstance(names, HashedNames) else 0,
+    )
+    told = {MARK: facts.to_json()}
+    if isinstance(names, FeatureNames | HashedNames):
+        arrays = names.arrays()
+        told |= {key.encode(): array.tobytes() for key, array in arrays.items()}
+    return told
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[Path]:
+    """Let the body write a temporary file, which takes the place of `path` once it is whole."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise StreamError(f"{path}: not a regular file, expected a place for one")
+    if not target.parent.is_dir():
+        raise StreamError(f"{path}: no directory {str(target.parent)!r} to write to")
+    temporary = target.parent / f".noregret-{secrets.token_hex(8)}.tmp"
+    try:
+        yield temporary
+        _to_disk(temporary)
+        os.replace(temporary, target)
+        if os.name == "posix":
+            _to_disk(target.parent)
+    except OSError as error:
+        raise StreamError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _to_disk(path: Path) -> None:
+    """Force a file or a directory to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,279 @@
+"""CSV and TSV with a header, plain or compressed, as a stream of blocks.
+
+What columns are follows from their names and from the first lines, see `columns`; how lines
+are written, see `csv_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.streams.columns import (
+    CATEGORY,
+    LABEL,
+    NAMED_LABEL,
+    NUMBER,
+    SKIPPED,
+    WEIGHT,
+    Missing,
+    Unlabelled,
+    choose,
+)
+from noregret.streams.csv_grammar import Grammar
+from noregret.streams.csv_head import column_names, learn_grammar
+from noregret.streams.csv_rows import ABSENT, parse_lines, spell
+from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.features import Features, without_unknown
+from noregret.streams.format import Parsed, check_text
+from noregret.streams.inputs import Inputs
+from noregret.streams.labels import Labels, check
+from noregret.streams.names import NO_ROOM, FeatureNames
+from noregret.streams.order import order_rows
+from noregret.streams.slabs import Slabs
+from noregret.streams.source import Source
+from noregret.streams.stream import TextStream
+
+_SEPARATORS = ",;\t|:"
+
+
+def _writable(text: bytes) -> NDArray[np.uint8]:
+    """Return bytes as an array that can be written to: kernels are compiled for one kind."""
+    return np.frombuffer(bytearray(text), np.uint8)
+
+
+_ABSENT = _writable(b"missing")
+
+
+class CsvFormat:
+    """Separated values whose columns are known."""
+
+    def __init__(self, grammar: Grammar, features: Features, dtype: str = "float64"):
+        self.grammar = grammar
+        self.features = features
+        self.dtype = np.dtype(dtype)
+        self._slabs = Slabs()
+        numbers = [f for f, role in enumerate(grammar.roles) if role == NUMBER]
+        slots = features.columns([grammar.names[f] for f in numbers])
+        self._slots = np.zeros(len(grammar.roles), np.uint32)
+        self._slots[numbers] = slots
+        self._roles = np.array(grammar.roles, np.uint8)
+        # What a dictionary that does not grow has no column for is no feature.
+        self._roles[numbers] = np.where(slots == NO_ROOM, SKIPPED, NUMBER)
+        prefixes = [f"{name}=".encode() for name in grammar.names]
+        self._prefixes = _writable(b"".join(prefixes))
+        self._prefix_ends = np.cumsum([0, *map(len, prefixes)]).astype(np.uint64)
+        pair = [name.encode() for name in grammar.pair or ("", "")]
+        self._pair = _writable(b"".join(pair))
+        self._negative_length = np.uint64(len(pair[0]))
+        self._spells = grammar.indicate or CATEGORY in grammar.roles
+        #: Whether no line changes what is known about later ones.
+        self.parallel = not (self._spells and features.grows)
+        self._ascending = not self._spells and bool((np.diff(slots.astype(np.int64)) > 0).all())
+
+    @property
+    def label(self) -> str | None:
+        """The name of the column that holds the labels."""
+        return next(iter(self.columns(LABEL) + self.columns(NAMED_LABEL)), None)
+
+    @property
+    def numeric(self) -> list[str]:
+        """The names of the columns that are numbers."""
+        return self.columns(NUMBER)
+
+    @property
+    def categorical(self) -> list[str]:
+        """The names of the columns that are categories."""
+        return self.columns(CATEGORY)
+
+    def columns(self, role: int) -> list[str]:
+        """Return the names of the columns with a role."""
+        pairs = zip(self.grammar.names, self.grammar.roles, strict=True)
+        return [name for name, its_role in pairs if its_role == role]
+
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
+        """Return the rows of buffer[:stop]."""
+        check_text(buffer, stop)
+        take = self._slabs.take
+        # A line has two bytes at least, and so has a feature, unless its value may be missing;
+        # the last line may be given up after its constant, and one place is written in advance.
+        most_rows = len(buffer) // 2 + 1
+        most = len(buffer) // (1 if self.grammar.indicate else 2) + 2
+        indptr = take(np.uint64, most_rows + 1)
+        indices, values = take(np.uint32, most), take(self.dtype, most)
+        y, weight = take(np.float64, most_rows), take(np.float64, most_rows)
+        line_of_row, faults = take(np.uint32, most_rows), take(np.uint64, most_rows)
+        most_spelt = most if self._spells else 0
+        refs = take(np.uint32, 4 * most_spelt).reshape(most_spelt, 4)
+        styles = take(np.uint8, most_spelt)
+        counts = parse_lines(
+            buffer,
+            np.uint64(stop),
+            np.uint8(self.grammar.separator[0]),
+            self._roles,
+            self._slots,
+            self._pair,
+            self._negative_length,
+            self.grammar.indicate,
+            self.grammar.unlabelled,
+            self.grammar.largest,
+            self.features.constant,
+            np.uint32(self.features.constant_column),
+            indptr,
+            indices,
+            values,
+            y,
+            weight,
+            line_of_row,
+            faults,
+            refs,
+            styles,
+        )
+        lines, rows, bad, met = map(int, counts)
+        indptr = indptr[: rows + 1]
+        if met:
+            self._spell(buffer, refs[:met], styles[:met], indices)
+            indptr, indices, values = without_unknown(indptr, indices, values)
+        if not self._ascending:
+            order_rows(indptr, indices, values)
+        used = int(indptr[-1])
+        return Parsed(
+            indptr=indptr,
+            indices=indices[:used],
+            values=values[:used],
+            y=y[:rows],
+            weight=weight[:rows] if WEIGHT in self.grammar.roles else None,
+            width=self.features.width,
+            lines=lines,
+            line_of_row=None if rows == lines else line_of_row[:rows],
+            faults=faults[:bad],
+        )
+
+    def _spell(
+        self,
+        buffer: NDArray[np.uint8],
+        refs: NDArray[np.uint32],
+        styles: NDArray[np.uint8],
+        indices: NDArray[np.uint32],
+    ) -> None:
+        """Give columns to the categories met, by their names."""
+        lengths = np.diff(self._prefix_ends)[refs[:, 1]]
+        lengths += np.where(styles == ABSENT, len(_ABSENT), refs[:, 3] - refs[:, 2])
+        arena = np.empty(int(lengths.sum()), np.uint8)
+        ends = np.empty(len(styles) + 1, np.uint64)
+        spell(buffer, refs, styles, self._prefixes, self._prefix_ends, _ABSENT, arena, ends)
+        indices[refs[:, 0]] = self.features.columns_of(arena, ends)
+
+    def explain(self, line: bytes) -> Malformed:
+        """Say why a line is refused."""
+        try:
+            self.grammar.read(line)
+        except Malformed as reason:
+            return reason
+        raise AssertionError(f"the kernel refused {line!r}, the grammar does not")
+
+
+def open_csv(
+    inputs: Inputs,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    drop: str | Iterable[str] = (),
+    keep: str | Iterable[str] | None = None,
+    categorical: str | Iterable[str] = (),
+    numeric: str | Iterable[str] = (),
+    missing: Missing = "refuse",
+    unlabelled: Unlabelled = "refuse",
+    separator: str = ",",
+    header: bool = True,
+    labels: Labels = "real",
+    constant: float = 0.0,
+    bits: int | None = None,
+    remember: int = 0,
+    names: FeatureNames | None = None,
+    grow: bool = True,
+    dtype: Literal["float32", "float64"] = "float64",
+    **options: Any,
+) -> TextStream:
+    r"""Open separated values as a stream of blocks.
+
+    Args:
+        inputs: a path, several, a pattern, or "-" for standard input.
+        label: the column of the labels; without it one called label, target, class or y, or
+            the last. `stream.format.label` tells.
+        weight: the column of the weights of examples.
+        drop: columns to leave out.
+        keep: the only columns to be used as features.
+        categorical: columns that are categorical, though they may look like numbers.
+        numeric: columns that are numeric, though they may not look it in the first lines.
+        missing: "refuse", or "indicator" for a feature "column=missing".
+        unlabelled: "keep" gives lines without a label the label NaN.
+        separator: what parts fields.
+        header: whether the first line of every input holds the names of the columns; without
+            they are called "1", "2", ...
+        labels: "real", "binary" (also for two names, in alphabetical order), or a pair
+            (negative, positive) of numbers or names.
+        constant: the value of a feature that every example has; 0 for none.
+        bits: hash the names of features to 2^bits columns; without it a dictionary is kept.
+        remember: how many names of hashed features to keep for people to read.
+        names: the dictionary to begin with.
+        grow: whether names that are not in the dictionary get columns, or are left out.
+        dtype: the type of the values.
+        options: what every stream takes: rows, threads, on_error.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "tiny.csv"
+    ...     _ = path.write_text("age,city,class\n31,Bonn,UP\n0,Rome,DOWN\n")
+    ...     stream = open_csv(path, labels="binary")
+    ...     blocks = list(stream)
+    >>> blocks[0].dense().tolist(), blocks[0].y.tolist()
+    ([[31.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [1.0, -1.0])
+    >>> list(stream.names), stream.label_map
+    (['age', 'city=Bonn', 'city=Rome'], {'DOWN': -1.0, 'UP': 1.0})
+    """
+    check(labels)
+    if len(separator) != 1 or separator not in _SEPARATORS:
+        shown = " ".join(map(repr, _SEPARATORS))
+        raise StreamError(f"separator={separator!r}: expected one of {shown}")
+    if dtype not in ("float32", "float64"):
+        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
+    choice = choose(label, weight, drop, keep, categorical, numeric, missing, unlabelled)
+    features = Features(bits, constant, remember, names, grow)
+    mark = separator.encode()
+    source = Source(inputs, _SameHeader() if header else None)
+    where = source.inputs[0].name
+    grammar = learn_grammar(
+        column_names(source.first_line(), mark, header, where),
+        source.head().split(b"\n")[:-1],
+        mark,
+        choice,
+        labels,
+        float(np.finfo(dtype).max),
+        where,
+    )
+    return TextStream(
+        source,
+        CsvFormat(grammar, features, dtype),
+        labels=labels if grammar.pair is None else grammar.pair,
+        names=features.names,
+        **options,
+    )
+
+
+class _SameHeader:
+    """Sees to it that all inputs have the same columns."""
+
+    def __init__(self) -> None:
+        self._first: tuple[bytes, str] | None = None
+
+    def __call__(self, line: bytes, name: str) -> None:
+        self._first = self._first or (line, name)
+        if line != self._first[0]:
+            found = line.decode("utf-8", "backslashreplace")
+            raise StreamError(
+                f"{name}, line 1: found the header {found!r:.60}, expected that of {self._first[1]}"
+            )

@@ -1,0 +1,177 @@
+"""Lines of separated values in plain Python: what the kernel reads, and why a line is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from noregret.streams.columns import (
+    CATEGORY,
+    LABEL,
+    MISSING_TEXTS,
+    NAMED_LABEL,
+    NUMBER,
+    WEIGHT,
+)
+from noregret.streams.errors import Malformed
+
+_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_T = TypeVar("_T")
+_QUOTE, _SPACE, _RETURN = b'"', b" ", b"\r"
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a field holds, quotes and spaces around it aside, and where it begins in its line."""
+
+    start: int
+    text: bytes
+
+
+def decimal(text: bytes, otherwise: _T = None) -> float | _T:  # type: ignore[assignment]
+    """Return the finite number that a text is, or something else.
+
+    >>> decimal(b"-1.5e3"), decimal(b"1_000"), decimal(b"inf"), decimal(b"1e999")
+    (-1500.0, None, None, None)
+    """
+    if not _NUMBER.fullmatch(text):
+        return otherwise
+    value = float(text)
+    return value if math.isfinite(value) else otherwise
+
+
+def split_fields(line: bytes, separator: bytes) -> list[Field]:
+    """Return the fields of a line without its end.
+
+    >>> [field.text for field in split_fields(b' a ,"b, ""c"" d" ,', b",")]
+    [b'a', b'b, "c" d', b'']
+    """
+    line = line.removesuffix(_RETURN)
+    fields: list[Field] = []
+    at = 0
+    while True:
+        start = at
+        while line[at : at + 1] == _SPACE:
+            at += 1
+        if line[at : at + 1] == _QUOTE:
+            text, at = _quoted(line, at, separator)
+        else:
+            end = line.find(separator, at)
+            end = len(line) if end < 0 else end
+            text, at = line[at:end].rstrip(_SPACE), end
+        fields.append(Field(start, text))
+        if at >= len(line):
+            return fields
+        at += 1
+
+
+def _quoted(line: bytes, opening: int, separator: bytes) -> tuple[bytes, int]:
+    """Return the text of a quoted field and where its separator is, or the end of the line."""
+    at = opening + 1
+    text = b""
+    while True:
+        end = line.find(_QUOTE, at)
+        if end < 0:
+            raise Malformed(
+                opening,
+                line[opening:],
+                "a closing quote in the same line (line ends inside quotes are not read)",
+            )
+        text += line[at:end]
+        if line[end + 1 : end + 2] != _QUOTE:
+            break
+        text += _QUOTE
+        at = end + 2
+    at = end + 1
+    while line[at : at + 1] == _SPACE:
+        at += 1
+    if at < len(line) and line[at : at + 1] != separator:
+        raise Malformed(at, line[at:], "a separator after the closing quote")
+    return text, at
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a line says: label, weight, and features by name."""
+
+    label: float
+    weight: float
+    features: list[tuple[bytes, float]]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What the fields of a line are for."""
+
+    separator: bytes
+    names: Sequence[str]
+    roles: Sequence[int]
+    #: The names of the two labels, if they are names.
+    pair: tuple[str, str] | None = None
+    #: Whether a missing value is a feature of its own, and whether labels may be missing.
+    indicate: bool = False
+    unlabelled: bool = False
+    #: The largest number that a feature may be.
+    largest: float = sys.float_info.max
+
+    def read(self, line: bytes) -> Row | None:
+        """Return what a line without its end says, None if it is blank; raise Malformed."""
+        if line in (b"", _RETURN):
+            return None
+        fields = split_fields(line, self.separator)
+        label, weight = math.nan, 1.0
+        features: list[tuple[bytes, float]] = []
+        # Faults are told in the order of the line, one field after the other.
+        for field, name, role in zip(fields, self.names, self.roles, strict=False):
+            if role == NUMBER or role == CATEGORY:
+                feature, value = self._feature(field, name, role)
+                if value != 0.0:
+                    features.append((feature, value))
+            elif role == WEIGHT:
+                weight = decimal(field.text, math.nan)
+                if not weight >= 0.0:
+                    expected = f"a number from 0 as weight in column {name!r}"
+                    raise Malformed(field.start, field.text, expected)
+            elif role == LABEL or role == NAMED_LABEL:
+                label = self._label(field, name)
+        if len(fields) != len(self.names):
+            raise Malformed(0, line, f"{len(self.names)} fields, there are {len(fields)}")
+        return Row(label, weight, features)
+
+    def _feature(self, field: Field, name: str, role: int) -> tuple[bytes, float]:
+        if field.text in MISSING_TEXTS:
+            if self.indicate:
+                return f"{name}=missing".encode(), 1.0
+            expected = f'a value in column {name!r}, or missing="indicator"'
+            raise Malformed(field.start, field.text, expected)
+        if role == CATEGORY:
+            return f"{name}=".encode() + field.text, 1.0
+        value = decimal(field.text, math.nan)
+        if not math.isfinite(value):
+            expected = f"a finite number in column {name!r}, which is numeric by the first lines"
+            raise Malformed(field.start, field.text, expected)
+        if abs(value) > self.largest:
+            expected = f"a number of size at most {self.largest:g} in column {name!r}"
+            raise Malformed(field.start, field.text, expected)
+        return name.encode(), value
+
+    def _label(self, field: Field, name: str) -> float:
+        if self.unlabelled and field.text in MISSING_TEXTS:
+            return math.nan
+        if self.pair is None:
+            value = decimal(field.text, math.nan)
+            if math.isfinite(value):
+                return value
+            expected = f"a finite number as label in column {name!r}"
+            if field.text not in MISSING_TEXTS:
+                expected += ' (labels="binary" if labels are two names)'
+        else:
+            written = [name.encode() for name in self.pair]
+            if field.text in written:
+                return -1.0 if field.text == written[0] else 1.0
+            expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
+        raise Malformed(field.start, field.text, expected)

@@ -1,0 +1,121 @@
+"""What the first lines of separated values tell: names of columns, their kinds, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from noregret.streams.columns import (
+    CATEGORY,
+    LABEL,
+    MISSING_TEXTS,
+    NAMED_LABEL,
+    NUMBER,
+    UNKNOWN,
+    Choice,
+    given_names,
+    is_numeric,
+    named_pair,
+    roles_of,
+)
+from noregret.streams.csv_grammar import Field, Grammar, decimal, split_fields
+from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.labels import Labels
+
+#: So many of the first lines tell which columns are numeric.
+_LOOK = 1000
+
+
+def column_names(line: bytes, separator: bytes, header: bool, where: str) -> list[str]:
+    """Return the names of the columns by the first line; numbers from 1 if it is no header."""
+    try:
+        fields = split_fields(line, separator)
+        texts = [field.text.decode() for field in fields]
+    except Malformed as error:
+        raise StreamError(f"{where}, line 1, {error}") from None
+    except UnicodeDecodeError as error:
+        raise StreamError(f"{where}, line 1: the header is not UTF-8 ({error.reason})") from None
+    numbers = [str(k) for k in range(len(fields) + 1)]
+    if len(fields) == 1:
+        raise StreamError(
+            f"{where}, line 1: found the one field {texts[0]!r:.60}, expected several, parted by "
+            f"{separator.decode()!r} (separator= if it is another)"
+        )
+    if not header:
+        return numbers[1:]
+    if all(decimal(field.text) is not None for field in fields):
+        # Data frames without names are written with numbers in their place.
+        if texts not in (numbers[1:], numbers[:-1]):
+            raise StreamError(
+                f"{where}, line 1: found numbers only, expected the names of the columns "
+                "(header=False if the file has none)"
+            )
+    return [text or f"column {k + 1}" for k, text in enumerate(texts)]
+
+
+def learn_grammar(
+    names: list[str],
+    lines: Sequence[bytes],
+    separator: bytes,
+    choice: Choice,
+    labels: Labels,
+    largest: float,
+    where: str,
+) -> Grammar:
+    """Return the grammar of a file by its first lines, the header not among them."""
+    roles, label = roles_of(names, choice, where)
+    _find_kinds(roles, lines[:_LOOK], separator)
+    pair = None
+    if label is not None:
+        field = roles.index(LABEL)
+        pair = _label_names(labels, lines, separator, field, len(names), where)
+        if pair is not None:
+            roles[field] = NAMED_LABEL
+    return Grammar(
+        separator=separator,
+        names=tuple(names),
+        roles=tuple(roles),
+        pair=pair,
+        indicate=choice.missing == "indicator",
+        unlabelled=choice.unlabelled == "keep",
+        largest=largest,
+    )
+
+
+def _sound_rows(lines: Sequence[bytes], separator: bytes, width: int) -> Iterator[list[Field]]:
+    """Yield the fields of the lines that have as many as they should.
+
+    The others are refused when their turn comes, or left out, as the user wants it.
+    """
+    for line in lines:
+        try:
+            fields = split_fields(line, separator)
+        except Malformed:
+            continue
+        if len(fields) == width:
+            yield fields
+
+
+def _find_kinds(roles: list[int], lines: Sequence[bytes], separator: bytes) -> None:
+    """Make NUMBER or CATEGORY of the columns that are UNKNOWN."""
+    unknown = [f for f, role in enumerate(roles) if role == UNKNOWN]
+    numbers = dict.fromkeys(unknown, 0)
+    others = dict.fromkeys(unknown, 0)
+    for fields in _sound_rows(lines if unknown else (), separator, len(roles)):
+        for f in unknown:
+            if (text := fields[f].text) not in MISSING_TEXTS:
+                (others if decimal(text) is None else numbers)[f] += 1
+    for f in unknown:
+        roles[f] = NUMBER if is_numeric(numbers[f], others[f]) else CATEGORY
+
+
+def _label_names(
+    labels: Labels, lines: Sequence[bytes], separator: bytes, field: int, width: int, where: str
+) -> tuple[str, str] | None:
+    """Return the names of the two labels, None if labels are numbers."""
+    if labels != "binary":
+        return given_names(labels)
+    found = {fields[field].text for fields in _sound_rows(lines, separator, width)}
+    found -= MISSING_TEXTS
+    if all(decimal(text) is not None for text in found):
+        return None
+    return named_pair((text.decode("utf-8", "backslashreplace") for text in found), where)

@@ -1,0 +1,250 @@
+"""Lines of separated values to rows, as a kernel on bytes.
+
+The grammar, RFC 4180 with three liberties:
+- fields are parted by one separator; a field that begins with a quote ends at the next quote
+  that is not doubled, and two quotes inside it mean one; other quotes stand for themselves;
+- spaces around a field are no part of it, unless they are inside quotes;
+- blank lines are no examples;
+- a line end inside quotes is refused: an example is a line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.streams.columns import CATEGORY, LABEL, NAMED_LABEL, NUMBER, WEIGHT
+from noregret.streams.numbers import number
+
+_0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
+_NEWLINE, _RETURN, _SPACE, _QUOTE, _ZERO = (np.uint8(ord(c)) for c in '\n\r "0')
+
+#: How a field was written.
+PLAIN, QUOTED, DOUBLED, BROKEN = (np.uint8(k) for k in range(4))
+#: In place of how it was written: the value was missing.
+ABSENT = np.uint8(4)
+
+
+@kernel(inline=True)
+def _field(buffer, at, separator):  # type: ignore[no-untyped-def]
+    """Return begin and end of the field at `at`, where its terminator is, and how it is written."""
+    while buffer[at] == _SPACE:
+        at += _1
+    begin = at
+    if buffer[at] == _QUOTE:
+        style = QUOTED
+        at += _1
+        begin = at
+        while True:
+            c = buffer[at]
+            if c == _NEWLINE:
+                return begin, at, at, BROKEN
+            at += _1
+            if c == _QUOTE:
+                if buffer[at] != _QUOTE:
+                    break
+                style = DOUBLED
+                at += _1
+        end = at - _1
+        while buffer[at] == _SPACE:
+            at += _1
+        if buffer[at] == _RETURN and buffer[at + _1] == _NEWLINE:
+            at += _1
+        if buffer[at] != _NEWLINE and buffer[at] != separator:
+            style = BROKEN
+        return begin, end, at, style
+    while buffer[at] != separator and buffer[at] != _NEWLINE:
+        at += _1
+    end = at
+    if buffer[at] == _NEWLINE and end > begin and buffer[end - _1] == _RETURN:
+        end -= _1
+    while end > begin and buffer[end - _1] == _SPACE:
+        end -= _1
+    return begin, end, at, PLAIN
+
+
+@kernel(inline=True)
+def _equal(buffer, begin, end, text, first, last):  # type: ignore[no-untyped-def]
+    """Return whether buffer[begin:end] is text[first:last]."""
+    if end - begin != last - first:
+        return False
+    for k in range(end - begin):
+        if buffer[begin + k] != text[first + k]:
+            return False
+    return True
+
+
+@kernel(inline=True)
+def _is_missing(buffer, begin, end):  # type: ignore[no-untyped-def]
+    length = end - begin
+    if length == _0:
+        return True
+    c = buffer[begin]
+    if length == _1:
+        return c == np.uint8(ord("?"))
+    d = buffer[begin + _1]
+    if length == _2:
+        return c == np.uint8(ord("N")) and d == np.uint8(ord("A"))
+    if length != np.uint64(3) or buffer[begin + _2] != c:
+        return False
+    upper, lower = np.uint8(ord("N")), np.uint8(ord("n"))
+    return (c == upper or c == lower) and d == np.uint8(ord("a"))
+
+
+@kernel
+def parse_lines(  # type: ignore[no-untyped-def]
+    buffer,
+    stop,
+    separator,
+    roles,
+    slots,
+    pair,
+    negative_length,
+    indicate,
+    unlabelled,
+    largest,
+    constant,
+    constant_slot,
+    indptr,
+    indices,
+    values,
+    y,
+    weight,
+    line_of_row,
+    faults,
+    refs,
+    styles,
+):
+    """Fill the arrays with the rows of buffer[:stop], which ends with a line end.
+
+    roles, slots: of each field, what it is for and the column of a number.
+    pair, negative_length: the bytes of the two names of labels, one after the other.
+    indicate, unlabelled: whether values and labels may be missing; such a label is NaN.
+    largest: the largest value that `values` can hold.
+    refs, styles: for each category met, where in the row arrays its column belongs, its field,
+    begin and end in the buffer, and how it is written.
+    Returns the counts of lines, rows, faults and categories.
+    """
+    fields = np.uint64(roles.shape[0])
+    at = lines = rows = bad = met = _0
+    indptr[0] = _0
+    while at < stop:
+        start = at
+        lines += _1
+        if buffer[at] == _NEWLINE or (buffer[at] == _RETURN and buffer[at + _1] == _NEWLINE):
+            at += _1 + np.uint64(buffer[at] == _RETURN)
+            continue
+        sound = True
+        n = indptr[rows]
+        met_before = met
+        if constant != 0.0:
+            indices[n] = constant_slot
+            values[n] = constant
+            n += _1
+        y[rows] = np.nan
+        weight[rows] = 1.0
+        for f in range(fields):
+            role = roles[f]
+            digit = np.uint8(buffer[at] - _ZERO)
+            if role == NUMBER and buffer[at + _1] == separator and digit < np.uint8(10):
+                # One digit: most of what tables of zeros and ones hold.
+                indices[n] = slots[f]
+                values[n] = np.float64(digit)
+                n += np.uint64(digit != np.uint8(0))
+                at += _1
+            elif role == NUMBER or role == LABEL or role == WEIGHT:
+                value, end = number(buffer, at)
+                begin, at = at, end
+                missing = False
+                if end == begin or (buffer[at] != separator and buffer[at] != _NEWLINE):
+                    begin, end, at, style = _field(buffer, begin, separator)
+                    missing = _is_missing(buffer, begin, end)
+                    value, after = number(buffer, begin)
+                    sound = style != BROKEN and (missing or after == end)
+                sound = sound and abs(value) < np.inf
+                if not sound:
+                    break
+                if missing and role != NUMBER:
+                    sound = role == LABEL and unlabelled
+                elif missing:
+                    sound = indicate
+                    refs[met, 0], refs[met, 1] = n, f
+                    styles[met] = ABSENT
+                    met += _1
+                    values[n] = 1.0
+                    n += _1
+                elif role == NUMBER:
+                    indices[n] = slots[f]
+                    values[n] = value
+                    n += np.uint64(value != 0.0)
+                    sound = abs(value) <= largest
+                elif role == LABEL:
+                    y[rows] = value
+                else:
+                    weight[rows] = value
+                    sound = value >= 0.0
+            else:
+                begin, end, at, style = _field(buffer, at, separator)
+                if style == BROKEN:
+                    sound = False
+                    break
+                if role == CATEGORY:
+                    if _is_missing(buffer, begin, end):
+                        style = ABSENT
+                        sound = indicate
+                    refs[met, 0], refs[met, 1], refs[met, 2], refs[met, 3] = n, f, begin, end
+                    styles[met] = style
+                    met += _1
+                    values[n] = 1.0
+                    n += _1
+                elif role == NAMED_LABEL:
+                    length = np.uint64(pair.shape[0])
+                    if _equal(buffer, begin, end, pair, _0, negative_length):
+                        y[rows] = -1.0
+                    elif _equal(buffer, begin, end, pair, negative_length, length):
+                        y[rows] = 1.0
+                    else:
+                        sound = unlabelled and _is_missing(buffer, begin, end)
+            if (buffer[at] == _NEWLINE) != (f + _1 == fields):
+                sound = False
+            if not sound:
+                break
+            at += _1
+        if sound:
+            line_of_row[rows] = np.uint32(lines - _1)
+            rows += _1
+            indptr[rows] = n
+        else:
+            met = met_before
+            faults[bad] = start
+            bad += _1
+            while buffer[at] != _NEWLINE:
+                at += _1
+            at += _1
+    return lines, rows, bad, met
+
+
+@kernel
+def spell(buffer, refs, styles, prefixes, prefix_ends, absent, arena, ends):  # type: ignore[no-untyped-def]
+    """Write the names "column=value" of categories one after the other, each up to its end."""
+    place = _0
+    ends[0] = _0
+    for k in range(np.uint64(styles.shape[0])):
+        f = np.uint64(refs[k, 1])
+        for p in range(prefix_ends[f], prefix_ends[f + _1]):
+            arena[place] = prefixes[p]
+            place += _1
+        if styles[k] == ABSENT:
+            for p in range(np.uint64(absent.shape[0])):
+                arena[place] = absent[p]
+                place += _1
+        else:
+            at, end = np.uint64(refs[k, 2]), np.uint64(refs[k, 3])
+            doubled = styles[k] == DOUBLED
+            while at < end:
+                c = buffer[at]
+                arena[place] = c
+                place += _1
+                # Of two quotes the first is kept.
+                at += _2 if doubled and c == _QUOTE else _1
+        ends[k + _1] = place

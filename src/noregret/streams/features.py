@@ -1,0 +1,129 @@
+"""Where named features go: to the columns of an exact dictionary, or to hashed slots."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.jit import kernel
+from noregret.streams.block import Floats
+from noregret.streams.errors import StreamError
+from noregret.streams.hashing import CONSTANT, feature_hash, mask
+from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
+
+#: The name of the constant feature in a dictionary.
+INTERCEPT = "intercept"
+
+_1 = np.uint64(1)
+
+
+@kernel
+def _hash_all(arena, ends, columns, last):  # type: ignore[no-untyped-def]
+    for k in range(np.uint64(columns.shape[0])):
+        columns[k] = feature_hash(arena, ends[k], ends[k + _1], np.uint32(0), False) & last
+
+
+class Features:
+    """The space of features of a stream whose features have names.
+
+    Without `bits` every new name gets the next column, and the constant feature, if there is
+    one, the first; `names` is the dictionary to begin with, and unless it may `grow`, names
+    that are not in it have no column. With `bits` a name goes to the slot that Vowpal Wabbit
+    gives it in its default namespace; `remember` of the names are kept, for people to read.
+
+    >>> exact, hashed = Features(constant=1.0), Features(bits=18)
+    >>> exact.columns(["age", "city=Bonn", "age"]).tolist(), len(exact.names)
+    ([1, 2, 1], 3)
+    >>> hashed.columns(["age", "12"]).tolist(), hashed.width
+    ([165201, 12], 262144)
+    """
+
+    def __init__(
+        self,
+        bits: int | None = None,
+        constant: float = 0.0,
+        remember: int = 0,
+        names: FeatureNames | None = None,
+        grow: bool = True,
+    ):
+        if not math.isfinite(constant):
+            raise StreamError(f"constant={constant}: expected a finite number, 0 for none")
+        if bits is not None and (names is not None or not grow):
+            raise StreamError(f"bits={bits}: a dictionary of names needs bits=None")
+        if bits is None and remember:
+            raise StreamError(f"remember={remember}: a dictionary keeps all names")
+        self.bits = bits
+        self.constant = float(constant)
+        self.names: FeatureNames | HashedNames
+        self._grow = grow
+        if bits is None:
+            self.names = FeatureNames() if names is None else names
+            self.constant_column = self.names.add(INTERCEPT) if self.constant else 0
+            return
+        try:
+            self._last = np.uint32(mask(bits))
+        except ValueError as error:
+            raise StreamError(str(error)) from None
+        self.names = HashedNames(bits, remember)
+        self.constant_column = CONSTANT & mask(bits)
+
+    @property
+    def exact(self) -> bool:
+        """Whether columns have one name each."""
+        return self.bits is None
+
+    @property
+    def grows(self) -> bool:
+        """Whether a name changes what is known, so that names must come in order."""
+        if isinstance(self.names, HashedNames):
+            return self.names.limit > 0
+        return self._grow
+
+    @property
+    def width(self) -> int:
+        """The number of columns so far."""
+        return len(self.names) if self.bits is None else 1 << self.bits
+
+    def columns(self, names: list[str]) -> NDArray[np.uint32]:
+        """Return the columns of names, NO_ROOM for those that have none."""
+        joined = "".join(names)
+        texts: list[str] | list[bytes] = names
+        if not joined.isascii():
+            # Half of a surrogate pair, which JSON may hold, is a name like any other.
+            texts = [name.encode("utf-8", "surrogatepass") for name in names]
+        ends = np.zeros(len(names) + 1, np.uint64)
+        np.cumsum(np.fromiter(map(len, texts), np.uint64, len(texts)), out=ends[1:])
+        # Of a bytearray, because kernels are compiled anew for arrays that cannot be written to.
+        arena = bytearray(joined, "utf-8", "surrogatepass")
+        return self.columns_of(np.frombuffer(arena, np.uint8), ends)
+
+    def columns_of(self, arena: NDArray[np.uint8], ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Return the columns of the names arena[ends[k]:ends[k + 1]], NO_ROOM for none."""
+        if isinstance(self.names, FeatureNames):
+            return self.names.columns_of(arena, ends, self._grow)
+        slots = np.empty(len(ends) - 1, np.uint32)
+        _hash_all(arena, ends, slots, self._last)
+        if self.names.limit:
+            self.names.remember_all(arena, ends, slots)
+        return slots
+
+
+def without_unknown(
+    indptr: NDArray[np.uint64], indices: NDArray[np.uint32], values: Floats
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32], Floats]:
+    """Return rows without the features whose column is NO_ROOM.
+
+    >>> parts = without_unknown(np.array([0, 2, 3], np.uint64),
+    ...     np.array([5, NO_ROOM, NO_ROOM], np.uint32), np.array([1.0, 2.0, 3.0]))
+    >>> [part.tolist() for part in parts]
+    [[0, 1, 1], [5], [1.0]]
+    """
+    used = int(indptr[-1])
+    known = indices[:used] != NO_ROOM
+    if known.all():
+        return indptr, indices, values
+    before = np.zeros(used + 1, np.uint64)
+    np.cumsum(known, out=before[1:])
+    return before[indptr], indices[:used][known], values[:used][known]

@@ -1,0 +1,294 @@
+"""Where bytes come from: files, patterns of names, standard input; plain or compressed."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import lzma
+import os
+import select
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from noregret.streams.errors import StreamError
+
+Inputs: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""A path, a pattern with wildcards, "-" for standard input, or several of these."""
+
+STANDARD_INPUT = "-"
+_STDIN_NAME = "standard input"
+#: What a compressed file begins with, and the name of what made it.
+_MAGIC = {
+    ".gz": (b"\x1f\x8b", "gzip"),
+    ".xz": (b"\xfd7zXZ\x00", "xz"),
+    ".zst": (b"\x28\xb5\x2f\xfd", "zstd"),
+}
+COMPRESSIONS = tuple(_MAGIC)
+_DAMAGED: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+#: So much of a zstd file is given to the decompressor at once; what comes out has no limit.
+_ZSTD_PIECE = 1 << 12
+
+
+@dataclass(frozen=True)
+class Input:
+    """One file, or standard input where `path` is None."""
+
+    name: str
+    path: Path | None
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes lie on the disk; None where nobody knows."""
+        if self.path is None:
+            return None
+        facts = self.path.stat()
+        return facts.st_size if stat.S_ISREG(facts.st_mode) else None
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name that tells the compression, or nothing."""
+        suffix = "" if self.path is None else self.path.suffix.lower()
+        return suffix if suffix in _MAGIC else ""
+
+
+def find(inputs: Inputs) -> list[Input]:
+    """Return the inputs in order, the matches of a pattern sorted by name.
+
+    >>> find("-")
+    [Input(name='standard input', path=None)]
+    """
+    if isinstance(inputs, str | os.PathLike):
+        inputs = [inputs]
+    found: list[Input] = []
+    for one in inputs:
+        text = os.fspath(one)
+        if text == STANDARD_INPUT:
+            found.append(Input(_STDIN_NAME, None))
+        elif os.path.lexists(text) or not glob.has_magic(text):
+            found.append(_file(text))
+        else:
+            matches = sorted(glob.glob(text, recursive=True))
+            if not matches:
+                raise StreamError(f"{text}: no file has such a name")
+            found += map(_file, matches)
+    if not found:
+        raise StreamError("no input: expected a path, several paths, a pattern or '-'")
+    if sum(one.path is None for one in found) > 1:
+        raise StreamError("standard input can be read once only, found '-' twice")
+    return found
+
+
+def _file(text: str) -> Input:
+    if os.path.isdir(text):
+        raise StreamError(f"{text}: a directory, expected a file")
+    if not os.path.exists(text):
+        raise StreamError(f"{text}: no such file")
+    return Input(text, Path(text))
+
+
+class Tap:
+    """The bytes of one input, uncompressed, as they come."""
+
+    def __init__(self, source: Input):
+        self._input = source
+        self._raw = _Raw(source)
+        self._unpacked: Any = None
+        #: Whether it is known what the content is: to find out may have to wait.
+        self._begun = False
+
+    def _begin(self) -> None:
+        self._begun = True
+        name = self._input.name
+        seen = self._raw.begins_like([magic for magic, _ in _MAGIC.values()])
+        found = next((suffix for suffix, (magic, _) in _MAGIC.items() if seen == magic), "")
+        told = self._input.suffix
+        if self._input.path is not None and told != found and (found or not self._raw.empty):
+            if not told:
+                raise StreamError(
+                    f"{name}: the content is {_MAGIC[found][1]}-compressed, expected a name that "
+                    f"ends in {found}"
+                )
+            content = f"the content is that of {found}" if found else "the content is not"
+            raise StreamError(f"{name}: the name ends in {told} but {content}")
+        if found:
+            self._unpacked = _UNPACKERS[found](self._raw)
+
+    @property
+    def position(self) -> int:
+        """How many bytes were taken from the disk or the pipe."""
+        return self._raw.position
+
+    def readinto(self, room: memoryview) -> int:
+        """Fill room with at least one byte, more if they are there; 0 says that it is the end."""
+        if not self._begun:
+            self._begin()
+        if self._unpacked is None:
+            return self._raw.readinto(room)
+        try:
+            data: bytes = self._unpacked.read1(len(room))
+        except _DAMAGED as error:
+            raise StreamError(
+                f"{self._input.name}: the compressed file is damaged or cut short ({error})"
+            ) from error
+        room[: len(data)] = data
+        return len(data)
+
+    def waiting(self) -> bool:
+        """Say whether the next byte has yet to arrive."""
+        return self._raw.waiting()
+
+    def wake(self) -> None:
+        """Make a `readinto` that waits for a pipe return as if it had ended."""
+        self._raw.wake()
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._raw.close()
+
+
+class _Raw(io.RawIOBase):
+    """Bytes as they lie on the disk; waits for a pipe in such a way that it can be woken."""
+
+    def __init__(self, source: Input):
+        self.position = 0
+        self._ahead = b""
+        self._owned = source.path is not None
+        self._file: Any
+        if source.path is not None:
+            self._file = _open(source.path)
+        else:
+            self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+        self._poll: Any = None
+        self._alarm: tuple[int, int] | None = None
+        if hasattr(select, "poll") and _may_wait(self._file):
+            self._alarm = os.pipe()
+            self._poll = select.poll()
+            for descriptor in (self._file.fileno(), self._alarm[0]):
+                self._poll.register(descriptor, select.POLLIN)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was there to begin with."""
+        return self.position == 0
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def begins_like(self, patterns: list[bytes]) -> bytes | None:
+        """Return the pattern that the content begins with; reads no further than to decide."""
+        while fitting := [pattern for pattern in patterns if pattern.startswith(self._ahead)]:
+            longest = max(map(len, fitting)) - len(self._ahead)
+            room = bytearray(longest)
+            count = self._take(room) if longest else 0
+            if not count:
+                break
+            self._ahead += room[:count]
+            for pattern in patterns:
+                if self._ahead.startswith(pattern):
+                    return pattern
+        return None
+
+    def readinto(self, room: Any) -> int:
+        """Fill room with what is there, waiting for the first byte only."""
+        view = memoryview(room).cast("B")
+        if self._ahead:
+            part = self._ahead[: len(view)]
+            view[: len(part)] = part
+            self._ahead = self._ahead[len(part) :]
+            return len(part)
+        return self._take(view)
+
+    def _take(self, room: Any) -> int:
+        if self._alarm is not None:
+            ready = self._poll.poll()
+            if any(descriptor == self._alarm[0] for descriptor, _ in ready):
+                return 0
+        count = int(self._file.readinto(room) or 0)
+        self.position += count
+        return count
+
+    def waiting(self) -> bool:
+        """Say whether the next byte has yet to arrive."""
+        return self._poll is not None and not self._ahead and not self._poll.poll(0)
+
+    def wake(self) -> None:
+        """End a wait."""
+        if self._alarm is not None:
+            os.write(self._alarm[1], b"!")
+
+    def close(self) -> None:
+        """Close what was opened here."""
+        if not self.closed:
+            if self._owned:
+                self._file.close()
+            for descriptor in self._alarm or ():
+                os.close(descriptor)
+            self._alarm = self._poll = None
+        super().close()
+
+
+def _open(path: Path) -> Any:
+    if not path.is_fifo():
+        return path.open("rb", buffering=0)
+    # To open a named pipe would wait for its writer, and nothing could end that.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def _may_wait(file: Any) -> bool:
+    try:
+        return not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (OSError, ValueError):
+        # An object in memory in place of standard input: it has no descriptor and never waits.
+        return False
+
+
+class _Zstd:
+    """Frames of zstd; unlike the package's own reader, notices an end that came too early."""
+
+    def __init__(self, raw: _Raw):
+        try:
+            import zstandard
+        except ImportError:
+            raise StreamError(
+                "reading .zst needs the package zstandard: pip install 'noregret[zstd]'"
+            ) from None
+        self._raw = raw
+        self._fresh = zstandard.ZstdDecompressor().decompressobj
+        self._error = zstandard.ZstdError
+        self._frame: Any = None
+        self._fed = b""
+        self._made = b""
+
+    def read1(self, size: int) -> bytes:
+        while not self._made:
+            self._fed = self._fed or self._raw.read(_ZSTD_PIECE) or b""
+            if not self._fed:
+                if self._frame is not None:
+                    raise EOFError("the last frame has no end")
+                return b""
+            self._frame = self._frame or self._fresh()
+            try:
+                self._made = self._frame.decompress(self._fed)
+            except self._error as error:
+                raise EOFError(str(error)) from error
+            self._fed = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame = None
+        part, self._made = self._made[:size], self._made[size:]
+        return part
+
+
+_UNPACKERS: dict[str, Callable[[Any], Any]] = {
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"),
+    ".xz": lambda raw: lzma.LZMAFile(raw),
+    ".zst": _Zstd,
+}

@@ -1,0 +1,217 @@
+"""Products of features, chosen by the first letters of their namespaces as Vowpal Wabbit does.
+
+"ab" multiplies every feature of the namespaces that begin with a with every one of those that
+begin with b, in this order; "aab" takes three. The letter for features without a namespace is
+a space, and ":" stands for every printable letter of ASCII that occurs. A namespace taken
+several times gives each choice of its features once, whatever its order, a feature with
+itself included.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.jit import kernel
+from noregret.streams.hashing import combined
+from noregret.streams.vw_names import NO_PART
+
+#: More products of one line are a mistake, not an example.
+MOST_PRODUCTS = 1 << 22
+#: Features multiplied at most.
+MOST_FACTORS = 8
+
+_ANY = ord(":")
+_0, _1 = np.uint64(0), np.uint64(1)
+
+
+class Interactions:
+    """Which features are multiplied.
+
+    >>> Interactions(["ab", "ba", "a:"]).terms(b"abc")
+    [b'aa', b'ab', b'ac']
+    """
+
+    def __init__(self, wanted: Iterable[str | bytes] = ()) -> None:
+        # The order of Vowpal Wabbit, because the first of two that mean the same is kept.
+        self.wanted = sorted({_letters(one) for one in wanted}, key=lambda one: (len(one), one))
+
+    def __bool__(self) -> bool:
+        return bool(self.wanted)
+
+    @property
+    def longest(self) -> int:
+        """The largest number of factors."""
+        return max(map(len, self.wanted), default=0)
+
+    def terms(self, letters: bytes) -> list[bytes]:
+        """Return the products of features whose namespaces begin with these letters.
+
+        ":" is replaced in all ways, two of them in ascending order. A term that has a letter
+        twice is sorted; of two terms of the same letters the first stays. (Where two or more ":"
+        of a longer term become different letters, Vowpal Wabbit's order is that of its hash
+        table: such products have other slots there.)
+        """
+        found: dict[bytes, bytes] = {}
+        printable = [letter for letter in sorted(letters) if 32 <= letter < 127]
+        for one in self.wanted:
+            places = [place for place, letter in enumerate(one) if letter == _ANY]
+            fixed = set(one) - {_ANY}
+            if not fixed <= set(letters):
+                continue
+            for choice in itertools.combinations_with_replacement(printable, len(places)):
+                term = bytearray(one)
+                for place, letter in zip(places, choice, strict=True):
+                    term[place] = letter
+                ordered = bytes(sorted(term))
+                found.setdefault(ordered, ordered if len(set(term)) < len(term) else bytes(term))
+        return list(found.values())
+
+
+def _letters(wanted: str | bytes) -> bytes:
+    try:
+        term = wanted.encode("ascii") if isinstance(wanted, str) else bytes(wanted)
+    except UnicodeEncodeError:
+        term = b""
+    if not 2 <= len(term) <= MOST_FACTORS or set(term) & set(b"|\t\r\n"):
+        raise ValueError(
+            f"interactions: found {wanted!r}, expected 2 to {MOST_FACTORS} first letters of "
+            "namespaces, a space for features without one, ':' for any"
+        )
+    return term
+
+
+def products(groups: Sequence[int], term: bytes) -> Iterator[tuple[int, ...]]:
+    """Yield which features are multiplied for a term, given the letter of each feature.
+
+    >>> list(products(b"aab", b"aa")), list(products(b"aab", b"ba"))
+    ([(0, 0), (0, 1), (1, 1)], [(2, 0), (2, 1)])
+    """
+    members = [[k for k, group in enumerate(groups) if group == letter] for letter in term]
+    for choice in itertools.product(*members):
+        pairs = zip(itertools.pairwise(term), itertools.pairwise(choice), strict=True)
+        if all(a != b or k <= m for (a, b), (k, m) in pairs):
+            yield choice
+
+
+def as_matrix(terms: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+    """Return terms of several lengths as kernels want them."""
+    lengths = np.array([len(term) for term in terms], np.uint64)
+    matrix = np.zeros((len(terms), max(map(len, terms), default=1)), np.uint8)
+    for row, term in zip(matrix, terms, strict=True):
+        row[: len(term)] = list(term)
+    return matrix, lengths
+
+
+@kernel
+def count_products(indptr, values, groups, matrix, lengths, counts):  # type: ignore[no-untyped-def]
+    """Write how many products each row gives, MOST_PRODUCTS + 1 if too many or too large."""
+    members = np.zeros(256)
+    largest = np.zeros(256, values.dtype)
+    probe = np.zeros(1, values.dtype)
+    for t in range(np.uint64(counts.shape[0])):
+        members[:] = 0.0
+        largest[:] = 0.0
+        for k in range(indptr[t], indptr[t + _1]):
+            members[groups[k]] += 1.0
+            largest[groups[k]] = max(largest[groups[k]], abs(values[k]))
+        total = 0.0
+        finite = True
+        for m in range(np.uint64(lengths.shape[0])):
+            number = 1.0
+            product = 1.0
+            again = 1.0
+            for d in range(lengths[m]):
+                letter = matrix[m, d]
+                again = again + 1.0 if d > _0 and letter == matrix[m, d - _1] else 1.0
+                # Choices of j among n with repetition: n (n + 1) ... (n + j - 1) / j!
+                number *= (members[letter] + again - 1.0) / again
+                product *= np.float64(largest[letter])
+            if number > 0.5:
+                total += np.rint(number)
+                # No product of this term is larger: rounding keeps order.
+                probe[0] = product
+                finite &= np.isfinite(probe[0])
+        if total > MOST_PRODUCTS or not finite:
+            total = MOST_PRODUCTS + 1.0
+        counts[t] = np.uint64(total)
+
+
+@kernel
+def multiply(  # type: ignore[no-untyped-def]
+    indptr, indices, values, groups, matrix, lengths, last,
+    out_indptr, out_indices, out_values, parts,
+):  # fmt: skip
+    """Write each row's features and then its products; out_indptr[0] is where to begin.
+
+    Columns are combined as hashes and masked by `last`; parts, if it has rows, gets the
+    features of each product, or the one feature, beside it.
+    """
+    depths = np.uint64(matrix.shape[1])
+    first = np.zeros(257, np.uint64)
+    following = np.zeros(256, np.uint64)
+    at = np.zeros(depths, np.uint64)
+    hashes = np.zeros(depths, np.uint32)
+    factors = np.zeros(depths)
+    longest = _0
+    rows = np.uint64(indptr.shape[0]) - _1
+    for t in range(rows):
+        longest = max(longest, indptr[t + _1] - indptr[t])
+    order = np.zeros(longest, np.uint64)
+    detailed = parts.shape[0] > 0
+    place = out_indptr[0]
+    for t in range(rows):
+        begin, end = indptr[t], indptr[t + _1]
+        first[:] = _0
+        for k in range(begin, end):
+            out_indices[place] = indices[k] & last
+            out_values[place] = values[k]
+            if detailed:
+                parts[place, 0] = k
+                for d in range(_1, depths):
+                    parts[place, d] = NO_PART
+            place += _1
+            first[np.uint64(groups[k]) + _1] += _1
+        for letter in range(np.uint64(256)):
+            first[letter + _1] += first[letter]
+            following[letter] = first[letter]
+        for k in range(begin, end):
+            order[following[groups[k]]] = k
+            following[groups[k]] += _1
+        for m in range(np.uint64(lengths.shape[0])):
+            deepest = lengths[m] - _1
+            depth = _0
+            at[0] = first[matrix[m, 0]]
+            while True:
+                group = np.uint64(matrix[m, depth])
+                if at[depth] >= first[group + _1]:
+                    if depth == _0:
+                        break
+                    depth -= _1
+                    at[depth] += _1
+                    continue
+                k = order[at[depth]]
+                hashed, factor = indices[k], np.float64(values[k])
+                if depth > _0:
+                    hashed = combined(hashes[depth - _1], hashed)
+                    factor = factors[depth - _1] * factor
+                if depth < deepest:
+                    hashes[depth] = hashed
+                    factors[depth] = factor
+                    depth += _1
+                    same = matrix[m, depth] == matrix[m, depth - _1]
+                    at[depth] = at[depth - _1] if same else first[matrix[m, depth]]
+                    continue
+                out_indices[place] = hashed & last
+                out_values[place] = factor
+                if detailed:
+                    for d in range(lengths[m]):
+                        parts[place, d] = order[at[d]]
+                    for d in range(lengths[m], depths):
+                        parts[place, d] = NO_PART
+                at[depth] += _1
+                place += _1
+        out_indptr[t + _1] = place

@@ -1,0 +1,125 @@
+"""Examples from Python: an iterable of (features, label), as the data sets of River are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from noregret.streams.columns import Missing, Unlabelled, choose
+from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.features import Features
+from noregret.streams.labels import LOOK, Labels, check
+from noregret.streams.names import FeatureNames
+from noregret.streams.records import FeatureRules, LabelRules, RowBuilder, Unfit, names_among
+from noregret.streams.stream import Piece, Stream
+
+_LABEL = "label"
+
+
+class PairStream(Stream):
+    """Blocks of an iterable of (features, label)."""
+
+    def __init__(
+        self,
+        pairs: Iterable[tuple[Mapping[Any, Any], Any]],
+        features: Features,
+        rules: FeatureRules,
+        *,
+        labels: Labels,
+        unlabelled: bool,
+        dtype: str,
+        **options: Any,
+    ):
+        self._pairs = pairs
+        self._features, self._rules, self._dtype = features, rules, dtype
+        name = f"a {type(pairs).__name__}"
+        self._begun: Iterator[Any] | None = None
+        self._once = iter(pairs) is pairs
+        self._used = False
+        pair = names_among(self._first_labels() if labels == "binary" else (), labels, name)
+        self._labels = LabelRules(pair, unlabelled)
+        super().__init__(
+            name, labels=labels if pair is None else pair, names=features.names, **options
+        )
+
+    def _first_labels(self) -> list[Any]:
+        """Return the first labels; an iterator will yield its examples nevertheless."""
+        examples = iter(self._pairs)
+        first = list(itertools.islice(examples, LOOK))
+        if self._once:
+            self._begun = itertools.chain(first, examples)
+        return [one[1] for one in first if isinstance(one, tuple) and len(one) == 2]
+
+    def _open(self) -> Iterator[Any]:
+        if self._used and self._once:
+            raise StreamError(f"{self.name} can be read once only; make a list of it to go again")
+        self._used = True
+        begun, self._begun = self._begun, None
+        return iter(self._pairs) if begun is None else begun
+
+    def _pieces(self) -> Generator[Piece, None, None]:
+        examples = self._open()
+        first = 1
+        while batch := list(itertools.islice(examples, self.rows)):
+            yield self._piece(batch, first)
+            first += len(batch)
+
+    def _piece(self, batch: list[Any], first: int) -> Piece:
+        builder = RowBuilder(self._features, self._rules, self._dtype)
+        reasons: list[tuple[int, Malformed]] = []
+        for place, example in enumerate(batch):
+            try:
+                if not (
+                    isinstance(example, tuple)
+                    and len(example) == 2
+                    and isinstance(example[0], Mapping)
+                ):
+                    raise Unfit("", example, "a pair of a dictionary and a label")
+                label = self._labels.read(_LABEL, example[1])
+                builder.add(example[0], label, 1.0, place)
+            except Unfit as error:
+                reasons.append((place, error))
+        parsed = builder.parsed(len(batch), [place for place, _ in reasons], weighted=False)
+        return Piece(parsed, self.name, "example", first, 0, reasons)
+
+
+def open_pairs(
+    pairs: Iterable[tuple[Mapping[Any, Any], Any]],
+    *,
+    drop: str | Iterable[str] = (),
+    keep: str | Iterable[str] | None = None,
+    categorical: str | Iterable[str] = (),
+    missing: Missing = "refuse",
+    unlabelled: Unlabelled = "refuse",
+    labels: Labels = "real",
+    constant: float = 0.0,
+    bits: int | None = None,
+    remember: int = 0,
+    names: FeatureNames | None = None,
+    grow: bool = True,
+    dtype: Literal["float32", "float64"] = "float64",
+    **options: Any,
+) -> PairStream:
+    """Open (features, label) pairs as a stream of blocks; the arguments are those of `open_jsonl`.
+
+    >>> stream = open_pairs([({"a": 2, "b": "x"}, True), ({"a": 0}, False)], labels="binary")
+    >>> blocks = list(stream)
+    >>> blocks[0].dense().tolist(), blocks[0].y.tolist(), list(stream.names)
+    ([[2.0, 1.0], [0.0, 0.0]], [1.0, -1.0], ['a', 'b=x'])
+    """
+    check(labels)
+    if dtype not in ("float32", "float64"):
+        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
+    choice = choose(None, None, drop, keep, categorical, (), missing, unlabelled)
+    return PairStream(
+        pairs,
+        Features(bits, constant, remember, names, grow),
+        FeatureRules.by_choice(choice, float(np.finfo(dtype).max)),
+        labels=labels,
+        unlabelled=unlabelled == "keep",
+        dtype=dtype,
+        **options,
+    )

@@ -1,0 +1,223 @@
+"""JSON lines: one object a line, its features by the rules of `records`.
+
+{"label": 1, "age": 31, "home": {"city": "Bonn"}, "words": ["cheap", "pills"]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.streams.columns import Missing, Unlabelled, choose
+from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.features import Features
+from noregret.streams.format import Parsed
+from noregret.streams.inputs import Inputs
+from noregret.streams.labels import Labels, check
+from noregret.streams.names import FeatureNames
+from noregret.streams.records import (
+    FeatureRules,
+    LabelRules,
+    RowBuilder,
+    Unfit,
+    as_number,
+    label_key,
+    names_among,
+)
+from noregret.streams.source import Source
+from noregret.streams.stream import TextStream
+
+_BLANKS = b" \t\r"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise Unfit(twice, held[twice], "a key that comes once")
+    return held
+
+
+def _constant(name: str) -> float:
+    raise Unfit(name, name, "a number that JSON knows")
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant).decode
+
+
+def decode_line(line: bytes) -> dict[str, Any] | None:
+    """Return the object of a line, None if it is blank; raise Malformed."""
+    if not line.strip(_BLANKS):
+        return None
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise Malformed(error.start, line[error.start :][:8], "UTF-8") from None
+    try:
+        held = _decode(text)
+    except json.JSONDecodeError as error:
+        found = text[error.pos :].encode("utf-8", "replace")
+        raise Malformed(error.pos, found, f"JSON ({error.msg})") from None
+    except Unfit as error:
+        raise _located(error, line) from None
+    except (RecursionError, ValueError):
+        # Thousands of brackets, or of digits.
+        raise Malformed(0, line, "JSON of modest depth, and numbers of modest length") from None
+    if not isinstance(held, dict):
+        raise Malformed(0, line, "an object, { ... }")
+    return held
+
+
+def _located(error: Unfit, line: bytes) -> Malformed:
+    """Return what is wrong under a key with the place where that key stands."""
+    key = error.key.rpartition(".")[2]
+    column = line.find(json.dumps(key, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    found = json.dumps(error.found, default=repr).encode("utf-8", "surrogatepass")
+    return Malformed(max(column, 0), found, f"{error.expected}, under {error.key!r}")
+
+
+class JsonFormat:
+    """JSON lines whose keys for label and weight are known."""
+
+    def __init__(
+        self,
+        features: Features,
+        rules: FeatureRules,
+        label: str,
+        labels: LabelRules,
+        weight: str | None,
+        dtype: str,
+    ):
+        self.features, self.rules, self.dtype = features, rules, dtype
+        self.label, self.weight = label, weight
+        self._labels = labels
+        self.parallel = not features.grows
+
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
+        """Return the rows of buffer[:stop]."""
+        builder = RowBuilder(self.features, self.rules, self.dtype)
+        lines = buffer[:stop].tobytes().split(b"\n")[:-1]
+        faults: list[int] = []
+        start = 0
+        for place, line in enumerate(lines):
+            try:
+                self._read(line, builder, place)
+            except Malformed:
+                faults.append(start)
+            start += len(line) + 1
+        return builder.parsed(len(lines), faults, self.weight is not None)
+
+    def _read(self, line: bytes, builder: RowBuilder, place: int) -> None:
+        record = decode_line(line)
+        if record is None:
+            return
+        try:
+            label = self._labels.read(self.label, record.pop(self.label, None))
+            weight = 1.0
+            if self.weight is not None:
+                given = record.pop(self.weight, None)
+                weight = as_number(self.weight, given)
+                if weight < 0.0:
+                    raise Unfit(self.weight, given, "a weight from 0")
+            builder.add(record, label, weight, place)
+        except Unfit as error:
+            raise _located(error, line) from None
+
+    def explain(self, line: bytes) -> Malformed:
+        """Say why a line is refused."""
+        try:
+            self._read(line, RowBuilder(self.features, self.rules, self.dtype), 0)
+        except Malformed as reason:
+            return reason
+        raise AssertionError(f"{line!r} was refused, but can be read")
+
+
+def open_jsonl(
+    inputs: Inputs,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    drop: str | Iterable[str] = (),
+    keep: str | Iterable[str] | None = None,
+    categorical: str | Iterable[str] = (),
+    missing: Missing = "refuse",
+    unlabelled: Unlabelled = "refuse",
+    labels: Labels = "real",
+    constant: float = 0.0,
+    bits: int | None = None,
+    remember: int = 0,
+    names: FeatureNames | None = None,
+    grow: bool = True,
+    dtype: Literal["float32", "float64"] = "float64",
+    **options: Any,
+) -> TextStream:
+    r"""Open JSON lines as a stream of blocks; what is not explained here is as in `open_csv`.
+
+    Args:
+        inputs: a path, several, a pattern, or "-" for standard input.
+        label: the key of the labels; without it label, target, class or y, whichever of these
+            the first object has.
+        weight: the key of the weights of examples.
+        drop: keys to leave out; those inside others with points, as "home.city".
+        keep: the only outermost keys to be used as features.
+        categorical: keys whose numbers are names, as "zip=10115".
+        missing: what null is: "refuse", or "indicator" for a feature "key=missing".
+        unlabelled: "keep" gives objects without a label the label NaN.
+        labels: as in `open_csv`.
+        constant: as in `open_csv`, like all that follow.
+        bits: hash the names of features.
+        remember: how many names of hashed features to keep.
+        names: the dictionary to begin with.
+        grow: whether the dictionary may grow.
+        dtype: the type of the values.
+        options: what every stream takes: rows, threads, on_error.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "tiny.jsonl"
+    ...     _ = path.write_text('{"y": 1, "a": 0.5, "w": ["b", "c"]}\n{"y": 0, "a": 2}\n')
+    ...     stream = open_jsonl(path, labels="binary")
+    ...     blocks = list(stream)
+    >>> blocks[0].dense().tolist(), blocks[0].y.tolist(), list(stream.names)
+    ([[0.5, 1.0, 1.0], [2.0, 0.0, 0.0]], [1.0, -1.0], ['a', 'w=b', 'w=c'])
+    """
+    check(labels)
+    if dtype not in ("float32", "float64"):
+        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
+    choice = choose(label, weight, drop, keep, categorical, (), missing, unlabelled)
+    features = Features(bits, constant, remember, names, grow)
+    source = Source(inputs)
+    where = source.inputs[0].name
+    first: list[dict[str, Any]] = []
+    if label is None or labels == "binary":
+        first = _first_objects(source.head())
+    if label is None:
+        label = label_key(first[0] if first else {}, unlabelled, where)
+    pair = names_among((record.get(label) for record in first), labels, where)
+    rules = FeatureRules.by_choice(choice, float(np.finfo(dtype).max))
+    label_rules = LabelRules(pair, unlabelled == "keep")
+    return TextStream(
+        source,
+        JsonFormat(features, rules, label, label_rules, weight, dtype),
+        labels=labels if pair is None else pair,
+        names=features.names,
+        **options,
+    )
+
+
+def _first_objects(text: bytes) -> list[dict[str, Any]]:
+    """Return the objects of the first lines; those refused are so when their turn comes."""
+    found = []
+    for line in text.split(b"\n")[:-1]:
+        try:
+            record = decode_line(line)
+        except Malformed:
+            continue
+        if record is not None:
+            found.append(record)
+    return found

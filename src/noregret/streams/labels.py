@@ -1,0 +1,135 @@
+"""What labels mean: real numbers as they are written, or two kinds mapped to -1 and +1."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.streams.errors import StreamError
+
+Labels: TypeAlias = Literal["real", "binary"] | tuple[float, float] | tuple[str, str]
+"""How labels are read: as written, mapped to -1/+1, or mapped from a given pair."""
+
+LabelMap: TypeAlias = dict[float | str, float]
+"""What was written, and the -1 or +1 that it became."""
+
+_CONVENTIONS = ((-1.0, 1.0), (0.0, 1.0), (1.0, 2.0))
+#: A 1 is +1 beside -1 or 0, and -1 beside 2: so many rows are looked at to tell.
+LOOK = 8192
+
+
+def check(labels: Labels) -> None:
+    """Refuse what is no rule for labels.
+
+    >>> check(("ham", "spam"))
+    """
+    if labels in ("real", "binary"):
+        return
+    pair = labels
+    if not (
+        isinstance(pair, tuple)
+        and len(pair) == 2
+        and pair[0] != pair[1]
+        and (
+            all(isinstance(one, str) for one in pair)
+            or all(isinstance(one, int | float) and one - one == 0 for one in pair)
+        )
+    ):
+        raise StreamError(
+            f'labels={pair!r}: expected "real", "binary" or a pair (negative, positive)'
+        )
+
+
+class LabelReader:
+    """The labels of one pass over a stream.
+
+    Which of -1/+1, 0/1 and 1/2 a stream uses is told by the first LOOK rows, however they are
+    cut into blocks; ones alone are positive. What contradicts that later is refused.
+
+    >>> label_map = {}
+    >>> reader = LabelReader("binary", label_map)
+    >>> reader.look(np.array([1.0, 2.0]))
+    True
+    >>> reader.read(np.array([1.0, 2.0, 0.0]))
+    (array([-1.,  1.,  1.]), array([2]))
+    >>> label_map
+    {1.0: -1.0, 2.0: 1.0}
+    """
+
+    def __init__(self, labels: Labels, label_map: LabelMap):
+        self._map = label_map
+        self._map.clear()
+        self._pairs: tuple[tuple[float, float], ...] = ()
+        self._left = 0
+        if labels == "binary":
+            self._pairs = _CONVENTIONS
+            self._left = LOOK
+        elif isinstance(labels, tuple):
+            negative, positive = labels
+            if isinstance(negative, str) or isinstance(positive, str):
+                # The format knows the names and writes -1 and +1 itself.
+                self._map.update({negative: -1.0, positive: 1.0})
+            else:
+                self._pairs = ((float(negative), float(positive)),)
+
+    def look(self, y: NDArray[np.float64]) -> bool:
+        """Look at the next rows before they are read; say whether that is enough to go on."""
+        if self._left == 0:
+            return True
+        self._narrow(y[: self._left])
+        if len(self._pairs) == 1:
+            self._left = 0
+        else:
+            self._left -= min(self._left, len(y))
+            if self._left == 0:
+                self.decide()
+        return self._left == 0
+
+    def decide(self) -> None:
+        """Settle what can no longer be told: there are no more rows to look at."""
+        self._left = 0
+        self._pairs = tuple(pair for pair in self._pairs if pair[1] == 1.0) or self._pairs
+
+    def read(self, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Return the labels as -1 and +1, and the rows whose label cannot be one of them."""
+        none = np.empty(0, np.intp)
+        if not self._pairs or not len(y):
+            return y, none
+        self._narrow(y)
+        negatives = sorted({negative for negative, _ in self._pairs})
+        positives = sorted({positive for _, positive in self._pairs})
+        low = np.zeros(len(y), np.bool_)
+        for negative in negatives:
+            low |= y == negative
+        known = low.copy()
+        for positive in positives:
+            known |= y == positive
+        if not all(label in self._map for label in (*negatives, *positives)):
+            for labels, meaning in ((negatives, -1.0), (positives, 1.0)):
+                self._map.update({a: meaning for a in labels if a not in self._map and a in y})
+        mapped = np.where(low, -1.0, 1.0)
+        if known.all():
+            return mapped, none
+        # A row without a label (a format may allow them) has nan for one.
+        mapped[np.isnan(y)] = np.nan
+        return mapped, np.flatnonzero(~known & ~np.isnan(y))
+
+    def _narrow(self, y: NDArray[np.float64]) -> None:
+        """Keep the pairs that go with every label, in the order in which they turn up."""
+        if len(self._pairs) == 1:
+            return
+        labels, places = np.unique(y, return_index=True)
+        for label in labels[np.argsort(places)].tolist():
+            self._pairs = tuple(pair for pair in self._pairs if label in pair) or self._pairs
+
+    def expected(self) -> str:
+        """Say what a label should have been."""
+        allowed = " or ".join(f"{a:g}/{b:g}" for a, b in self._pairs)
+        before = ", ".join(f"{a} as {b:+g}" for a, b in sorted(self._written().items()))
+        since = f", since those before it were read {before}" if before else ""
+        return f"{allowed}{since}; name the pair (negative, positive) if it is another"
+
+    def _written(self) -> dict[str, float]:
+        return {one if isinstance(one, str) else f"{one:g}": b for one, b in self._map.items()}

@@ -1,0 +1,338 @@
+"""Columns and the names of features: exact dictionaries, and what is remembered of hashed ones.
+
+All names lie one after the other in one array of bytes; a table of open addressing finds
+them. Parsers add names from a kernel (`find_or_add`), everybody else through the objects. A
+kernel never enlarges anything: `reserve` does, before or between its calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.jit import kernel
+from noregret.streams.hashing import CONSTANT, mask, murmur
+
+#: What `find_or_add` returns where a new name found no room.
+NO_ROOM = np.uint32(0xFFFFFFFF)
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+_S = TypeVar("_S", bound=np.generic)
+_0, _1 = np.uint64(0), np.uint64(1)
+_FIRST_NAMES, _FIRST_BYTES = 256, 4096
+
+
+class Names(Protocol):
+    """What a stream knows about its columns."""
+
+    def __len__(self) -> int:
+        """Return how many names are known."""
+
+    def name(self, column: int) -> str:
+        """Return the name of a column."""
+
+    def column(self, name: str) -> int | None:
+        """Return the column of a name, None if it is not known."""
+
+
+@kernel(inline=True)
+def _same(text, start, buffer, begin, end):  # type: ignore[no-untyped-def]
+    for k in range(end - begin):
+        if text[start + k] != buffer[begin + k]:
+            return False
+    return True
+
+
+@kernel(inline=True)
+def find_or_add(table, hashes, offsets, text, count, buffer, begin, end, add):  # type: ignore[no-untyped-def]
+    """Return the number of the name buffer[begin:end], as a new one if it was not known.
+
+    `table`, `hashes`, `offsets`, `text` and `count` are those of a `FeatureNames`. NO_ROOM is
+    returned for a new name if `add` is False or an array is full.
+    """
+    hashed = murmur(buffer, begin, end, np.uint32(0))
+    last = np.uint64(table.shape[0]) - _1
+    slot = np.uint64(hashed) & last
+    while table[slot] != np.uint32(0):
+        known = np.uint64(table[slot]) - _1
+        start = offsets[known]
+        if (
+            hashes[known] == hashed
+            and offsets[known + _1] - start == end - begin
+            and _same(text, start, buffer, begin, end)
+        ):
+            return np.uint32(known)
+        slot = (slot + _1) & last
+    new = count[0]
+    start = offsets[new]
+    if (
+        not add
+        or new >= np.uint64(hashes.shape[0])
+        or start + (end - begin) > np.uint64(text.shape[0])
+    ):
+        return NO_ROOM
+    for k in range(end - begin):
+        text[start + k] = buffer[begin + k]
+    offsets[new + _1] = start + (end - begin)
+    hashes[new] = hashed
+    table[slot] = np.uint32(new + _1)
+    count[0] = new + _1
+    return np.uint32(new)
+
+
+@kernel
+def _fill(table, hashes, count):  # type: ignore[no-untyped-def]
+    last = np.uint64(table.shape[0]) - _1
+    for k in range(count):
+        slot = np.uint64(hashes[k]) & last
+        while table[slot] != np.uint32(0):
+            slot = (slot + _1) & last
+        table[slot] = np.uint32(k + _1)
+
+
+@kernel
+def _find_all(  # type: ignore[no-untyped-def]
+    table, hashes, offsets, text, count, buffer, ends, columns, first, most
+):
+    """Find the names buffer[ends[k]:ends[k + 1]] from number `first` on.
+
+    Returned is where there was no room. Beyond `most` names new ones are NO_ROOM themselves.
+    """
+    for k in range(first, np.uint64(columns.shape[0])):
+        begin, end = ends[k], ends[k + _1]
+        add = count[0] < most
+        columns[k] = find_or_add(table, hashes, offsets, text, count, buffer, begin, end, add)
+        if add and columns[k] == NO_ROOM:
+            return k
+    return np.uint64(columns.shape[0])
+
+
+@kernel
+def _restore(table, hashes, offsets, text, count, buffer, ends):  # type: ignore[no-untyped-def]
+    """Add the names that `ends` tells of; return the first that was there before, or all."""
+    names = np.uint64(ends.shape[0]) - _1
+    for k in range(names):
+        begin, end = ends[k], ends[k + _1]
+        if find_or_add(table, hashes, offsets, text, count, buffer, begin, end, True) != k:
+            return k
+    return names
+
+
+class FeatureNames:
+    """A dictionary that gives every new name the next column.
+
+    >>> names = FeatureNames(["intercept", "price"])
+    >>> names.add(b"size"), names.add(b"price"), len(names)
+    (2, 1, 3)
+    >>> names.name(2), names.column("size"), names.column("colour")
+    ('size', 2, None)
+    """
+
+    def __init__(self, names: Iterable[str | bytes] = ()) -> None:
+        self.table: NDArray[np.uint32] = np.zeros(2 * _FIRST_NAMES, np.uint32)
+        self.hashes: NDArray[np.uint32] = np.empty(_FIRST_NAMES, np.uint32)
+        self.offsets: NDArray[np.uint64] = np.zeros(_FIRST_NAMES + 1, np.uint64)
+        self.text: NDArray[np.uint8] = np.empty(_FIRST_BYTES, np.uint8)
+        self.count = np.zeros(1, np.uint64)
+        for name in names:
+            self.add(name)
+
+    def __len__(self) -> int:
+        return int(self.count[0])
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.name(column) for column in range(len(self)))
+
+    def reserve(self, names: int, size: int) -> None:
+        """Make room for so many more names of so many bytes together."""
+        known = len(self)
+        if known + names > len(self.hashes):
+            room = _power(max(known + names, 2 * len(self.hashes)))
+            self.hashes = _enlarged(self.hashes, room, known)
+            self.offsets = _enlarged(self.offsets, room + 1, known + 1)
+            self.table = np.zeros(2 * room, np.uint32)
+            _fill(self.table, self.hashes, np.uint64(known))
+        used = int(self.offsets[known])
+        if used + size > len(self.text):
+            self.text = _enlarged(self.text, _power(max(used + size, 2 * len(self.text))), used)
+
+    def add(self, name: str | bytes) -> int:
+        """Return the column of a name, a new one if it was not known."""
+        key = _bytes(name)
+        self.reserve(1, len(key))
+        return self._find(key, add=True)
+
+    def column(self, name: str | bytes) -> int | None:
+        """Return the column of a name, None if it is not known."""
+        found = self._find(_bytes(name), add=False)
+        return None if found == NO_ROOM else found
+
+    def _find(self, key: bytes, add: bool) -> int:
+        buffer, end = np.frombuffer(key, np.uint8), np.uint64(len(key))
+        table, hashes, offsets, text, count = self.state
+        return int(find_or_add(table, hashes, offsets, text, count, buffer, _0, end, add))
+
+    def columns_of(
+        self,
+        text: NDArray[np.uint8],
+        ends: NDArray[np.uint64],
+        add: bool = True,
+        most: int = int(NO_ROOM),
+    ) -> NDArray[np.uint32]:
+        """Return the columns of the names text[ends[k]:ends[k + 1]].
+
+        New names get columns in their order while there are fewer than `most`; without `add`,
+        or beyond, NO_ROOM stands for them.
+        """
+        columns = np.empty(len(ends) - 1, np.uint32)
+        done = 0
+        while True:
+            table, hashes, offsets, own, count = self.state
+            done = int(
+                _find_all(
+                    table, hashes, offsets, own, count, text, ends, columns,
+                    np.uint64(done), np.uint64(most if add else 0),
+                )
+            )  # fmt: skip
+            if done == len(columns):
+                return columns
+            self.reserve(1, int(ends[done + 1]) - int(ends[done]))
+
+    @property
+    def state(self) -> tuple[NDArray[Any], ...]:
+        """The arrays that `find_or_add` wants, good until the next `reserve`."""
+        return self.table, self.hashes, self.offsets, self.text, self.count
+
+    def name(self, column: int) -> str:
+        """Return the name of a column; bytes that are not text are shown by their numbers."""
+        return self.key(column).decode("utf-8", "backslashreplace")
+
+    def key(self, column: int) -> bytes:
+        """Return the name of a column as it was read."""
+        if not 0 <= column < len(self):
+            raise IndexError(f"column {column} of {len(self)} names")
+        begin, end = int(self.offsets[column]), int(self.offsets[column + 1])
+        return self.text[begin:end].tobytes()
+
+    def arrays(self) -> Arrays:
+        """Return what a model file keeps: the bytes of all names, and where each ends.
+
+        >>> kept = FeatureNames(["a", "bc"]).arrays()
+        >>> kept["name_text"].tobytes(), kept["name_offsets"].tolist()
+        (b'abc', [0, 1, 3])
+        """
+        offsets = self.offsets[: len(self) + 1].copy()
+        return {"name_text": self.text[: int(offsets[-1])].copy(), "name_offsets": offsets}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> FeatureNames:
+        """Return the dictionary of which `arrays` tells; refuse what cannot be one."""
+        text, offsets = arrays["name_text"], arrays["name_offsets"]
+        if text.dtype != np.uint8 or offsets.dtype != np.uint64 or text.ndim + offsets.ndim != 2:
+            raise ValueError(
+                f"names: text is {text.dtype} and offsets are {offsets.dtype}, expected uint8 "
+                "and uint64 of one dimension"
+            )
+        if (
+            not len(offsets)
+            or offsets[0] != 0
+            or int(offsets[-1]) != len(text)
+            or bool(np.any(offsets[1:] < offsets[:-1]))
+        ):
+            raise ValueError(f"names: offsets must ascend from 0 to the {len(text)} bytes of text")
+        names = cls()
+        names.reserve(len(offsets) - 1, len(text))
+        table, hashes, own_offsets, own_text, count = names.state
+        twice = int(_restore(table, hashes, own_offsets, own_text, count, text, offsets))
+        if twice < len(offsets) - 1:
+            begin, end = int(offsets[twice]), int(offsets[twice + 1])
+            raise ValueError(f"names: {text[begin:end].tobytes()!r} occurs twice")
+        return names
+
+
+class HashedNames:
+    """Names of hashed features, remembered until there are too many, for people to read.
+
+    >>> names = HashedNames(bits=18, limit=2)
+    >>> names.remember(b"a^x", 55432), names.remember(b"b^y", 55432), names.remember(b"c", 7)
+    (True, True, False)
+    >>> names.name(55432), names.name(7), names.name(CONSTANT & mask(18)), names.column("b^y")
+    ('a^x or b^y', 'slot 7', 'Constant', 55432)
+    """
+
+    def __init__(self, bits: int, limit: int = 0) -> None:
+        self.bits = bits
+        #: Remembered at most; further names are not looked at.
+        self.limit = limit
+        self.names = FeatureNames()
+        self.slots: NDArray[np.uint32] = np.zeros(_FIRST_NAMES, np.uint32)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def remember(self, name: bytes, slot: int) -> bool:
+        """Keep the slot of a name; return False where there is no room for one more."""
+        text, ends = np.frombuffer(bytearray(name), np.uint8), np.array([0, len(name)], np.uint64)
+        return self.remember_all(text, ends, np.array([slot], np.uint32))
+
+    def remember_all(
+        self, text: NDArray[np.uint8], ends: NDArray[np.uint64], slots: NDArray[np.uint32]
+    ) -> bool:
+        """Keep the slots of the names text[ends[k]:ends[k + 1]]; return if there was room."""
+        if not self.limit:
+            return False
+        found = self.names.columns_of(text, ends, most=self.limit)
+        if len(self.slots) < len(self.names.hashes):
+            self.slots = _enlarged(self.slots, len(self.names.hashes), len(self.slots))
+        known = found != NO_ROOM
+        self.slots[found[known]] = slots[known]
+        return bool(known.all())
+
+    def name(self, column: int) -> str:
+        """Return the names that share a slot, or its number where none is remembered."""
+        found = np.flatnonzero(self.slots[: len(self)] == column).tolist()
+        if found:
+            return " or ".join(self.names.name(which) for which in found)
+        return "Constant" if column == CONSTANT & mask(self.bits) else f"slot {column}"
+
+    def column(self, name: str) -> int | None:
+        """Return the slot of a remembered name."""
+        found = self.names.column(name)
+        if found is not None:
+            return int(self.slots[found])
+        return CONSTANT & mask(self.bits) if name == "Constant" else None
+
+    def arrays(self) -> Arrays:
+        """Return what a model file keeps: the names and their slots."""
+        return {**self.names.arrays(), "name_slots": self.slots[: len(self)].copy()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, bits: int, limit: int = 0) -> HashedNames:
+        """Return the names of which `arrays` tells; refuse slots beyond 2^bits."""
+        made = cls(bits, limit)
+        made.names = FeatureNames.from_arrays(arrays)
+        slots = arrays["name_slots"]
+        if slots.dtype != np.uint32 or slots.shape != (len(made),):
+            raise ValueError(f"names: expected {len(made)} slots of uint32, found {slots.dtype}")
+        if len(slots) and int(slots.max()) > mask(bits):
+            raise ValueError(f"names: slot {slots.max()} is beyond {bits} bits")
+        made.slots = _enlarged(slots, len(made.names.hashes), len(made))
+        return made
+
+
+def _bytes(name: str | bytes) -> bytes:
+    return name.encode() if isinstance(name, str) else name
+
+
+def _power(least: int) -> int:
+    return 1 << (least - 1).bit_length()
+
+
+def _enlarged(array: NDArray[_S], room: int, used: int) -> NDArray[_S]:
+    larger: NDArray[_S] = np.zeros(room, array.dtype)
+    larger[:used] = array[:used]
+    return larger

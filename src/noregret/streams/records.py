@@ -1,0 +1,260 @@
+"""Examples that are dictionaries: of JSON lines, of data streams in Python.
+
+The features of a dictionary, whose keys are text:
+- a number is a feature with the name of its key, true is 1, false and 0 are no feature;
+- text is the feature "key=text" of value 1;
+- a dictionary inside gives its features with "key." before their names;
+- a list of texts is a bag of words: "key=word" with how often it occurs as value;
+- null, None and NaN are missing: refused, or with missing="indicator" the feature "key=missing".
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noregret.streams.columns import (
+    LABEL_NAMES,
+    Choice,
+    Missing,
+    Unlabelled,
+    given_names,
+    named_pair,
+)
+from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.features import Features, without_unknown
+from noregret.streams.format import Parsed
+from noregret.streams.labels import Labels
+from noregret.streams.order import order_rows
+
+#: Numbers that are not Python's own, and truth values.
+_NUMBERS = (numbers.Real, np.bool_)
+#: Dictionaries inside each other; names would be as long.
+_DEEPEST = 64
+_SHOWN = 40
+
+
+class Unfit(Malformed):
+    """A value that is no feature, by the name of its key or column.
+
+    >>> str(Unfit("age", None, "a number"))
+    "'age': found None, expected a number"
+    """
+
+    def __init__(self, key: str, found: object, expected: str):
+        shown = repr(found)
+        shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+        place = f"{key!r}: " if key else ""
+        # The text of the base class counts columns, which an object has none of.
+        Exception.__init__(self, f"{place}found {shown}, expected {expected}")
+        self.key, self.found, self.expected = key, found, expected
+
+
+@dataclass(frozen=True)
+class FeatureRules:
+    """Which features a dictionary has; names of keys inside others are written with points."""
+
+    missing: Missing = "refuse"
+    drop: frozenset[str] = frozenset()
+    #: The outermost keys that are used, None for all.
+    keep: frozenset[str] | None = None
+    categorical: frozenset[str] = frozenset()
+    #: The largest number that a feature may be.
+    largest: float = sys.float_info.max
+
+    @classmethod
+    def by_choice(cls, choice: Choice, largest: float) -> FeatureRules:
+        """Return the rules that a user has chosen."""
+        return cls(
+            missing=choice.missing,
+            drop=frozenset(choice.drop),
+            keep=None if choice.keep is None else frozenset(choice.keep),
+            categorical=frozenset(choice.categorical),
+            largest=largest,
+        )
+
+    def add(
+        self,
+        record: Mapping[Any, Any],
+        names: list[str],
+        values: list[float],
+        prefix: str = "",
+        depth: int = 0,
+    ) -> None:
+        """Append the names and values of the features of a dictionary.
+
+        >>> names, values = [], []
+        >>> record = {"age": 31, "home": {"city": "Bonn", "owned": True}, "words": ["a", "b", "a"]}
+        >>> FeatureRules().add(record, names, values)
+        >>> names, set(values)
+        (['age', 'home.city=Bonn', 'home.owned', 'words=a', 'words=b', 'words=a'], {1.0, 31.0})
+        """
+        if depth > _DEEPEST:
+            raise Unfit(prefix[:-1], record, f"at most {_DEEPEST} dictionaries inside each other")
+        kept = self.keep if not depth else None
+        chosen = bool(self.drop) or kept is not None
+        plain = not self.categorical
+        largest = self.largest
+        for key, value in record.items():
+            name = f"{prefix}{key}"
+            if chosen and (name in self.drop or (kept is not None and key not in kept)):
+                continue
+            kind = type(value)
+            # What most values are comes first, with nothing to be looked up or called.
+            if kind is float and plain and -largest <= value <= largest:
+                if value:
+                    names.append(name)
+                    values.append(value)
+            elif kind is str:
+                names.append(f"{name}={value}")
+                values.append(1.0)
+            elif kind is int or isinstance(value, _NUMBERS):
+                self._add_number(name, value, names, values)
+            elif value is None:
+                self._add_missing(name, value, names, values)
+            elif isinstance(value, Mapping):
+                self.add(value, names, values, f"{name}.", depth + 1)
+            elif isinstance(value, list | tuple | set | frozenset):
+                for word in value:
+                    if not isinstance(word, str):
+                        raise Unfit(name, word, "texts only in a list")
+                    # A word that comes twice is added up with its column.
+                    names.append(f"{name}={word}")
+                    values.append(1.0)
+            else:
+                raise Unfit(name, value, "a number, text, a dictionary or a list of texts")
+
+    def _add_number(self, name: str, value: Any, names: list[str], values: list[float]) -> None:
+        if isinstance(value, float) and value != value:
+            self._add_missing(name, value, names, values)
+        elif name in self.categorical:
+            names.append(f"{name}={value}")
+            values.append(1.0)
+        elif number := as_number(name, value, self.largest):
+            names.append(name)
+            values.append(number)
+
+    def _add_missing(self, name: str, value: Any, names: list[str], values: list[float]) -> None:
+        if self.missing == "refuse":
+            raise Unfit(name, value, 'a value, or missing="indicator"')
+        names.append(f"{name}=missing")
+        values.append(1.0)
+
+
+def as_number(key: str, value: Any, largest: float = sys.float_info.max) -> float:
+    """Return a finite float, or say what is under the key instead."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    except (TypeError, ValueError):
+        number = math.nan
+    if not abs(number) <= largest:
+        raise Unfit(key, value, f"a number of size at most {largest:.3g}")
+    return number
+
+
+@dataclass(frozen=True)
+class LabelRules:
+    """Labels of any type to numbers: as they are, or by their names."""
+
+    #: (negative, positive), or None where labels are numbers.
+    pair: tuple[str, str] | None = None
+    unlabelled: bool = False
+
+    def read(self, key: str, value: Any) -> float:
+        """Return the number of a label, NaN for None where that may be."""
+        if value is None:
+            if self.unlabelled:
+                return math.nan
+            raise Unfit(key, value, "a label")
+        if self.pair is None:
+            if isinstance(value, str):
+                raise Unfit(key, value, 'a number as label (labels="binary" for two names)')
+            return as_number(key, value)
+        name = str(value)
+        if name not in self.pair:
+            raise Unfit(key, value, f"{self.pair[0]!r} or {self.pair[1]!r} as label")
+        return 1.0 if name == self.pair[1] else -1.0
+
+
+def names_among(found: Iterable[Any], labels: Labels, where: str) -> tuple[str, str] | None:
+    """Return the names of the two labels by the rule and the first labels, None for numbers."""
+    if labels != "binary":
+        return given_names(labels)
+    present = [label for label in found if label is not None]
+    if not any(isinstance(label, str) for label in present):
+        return None
+    return named_pair(map(str, present), where)
+
+
+def label_key(record: Mapping[Any, Any], unlabelled: Unlabelled, where: str) -> str:
+    """Return the key of the label, by the first example, where none is named."""
+    by_lower_case = {str(key).lower(): str(key) for key in reversed(list(record))}
+    for name in LABEL_NAMES:
+        if name in by_lower_case:
+            return by_lower_case[name]
+    if unlabelled == "keep":
+        return LABEL_NAMES[0]
+    raise StreamError(
+        f"{where}: the first example has no {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; "
+        "name the key that holds the label with label="
+    )
+
+
+class RowBuilder:
+    """Collects rows of named features and makes arrays of them."""
+
+    def __init__(self, features: Features, rules: FeatureRules, dtype: str):
+        self.features, self.rules, self.dtype = features, rules, dtype
+        self.names: list[str] = []
+        self.values: list[float] = []
+        self.ends: list[int] = [0]
+        self.y: list[float] = []
+        self.weight: list[float] = []
+        #: The numbers of the rows, as their source counts them from 0.
+        self.places: list[int] = []
+
+    def add(self, record: Mapping[Any, Any], label: float, weight: float, place: int) -> None:
+        """Add a row, or raise Unfit and leave everything as it was."""
+        try:
+            self.rules.add(record, self.names, self.values)
+        except Unfit:
+            del self.names[self.ends[-1] :], self.values[self.ends[-1] :]
+            raise
+        self.ends.append(len(self.names))
+        self.y.append(label)
+        self.weight.append(weight)
+        self.places.append(place)
+
+    def parsed(self, lines: int, faults: list[int], weighted: bool) -> Parsed:
+        """Return the rows, with the constant feature if there is one, columns in order."""
+        columns = self.features.columns(self.names)
+        values = np.array(self.values, self.dtype)
+        indptr = np.array(self.ends, np.uint64)
+        if self.features.constant:
+            starts = np.array(self.ends[:-1], np.intp)
+            columns = np.insert(columns, starts, np.uint32(self.features.constant_column))
+            values = np.insert(values, starts, self.features.constant)
+            indptr += np.arange(len(indptr), dtype=np.uint64)
+        indptr, columns, values = without_unknown(indptr, columns, values)
+        order_rows(indptr, columns, values)
+        used = int(indptr[-1])
+        places = np.array(self.places, np.uint32)
+        return Parsed(
+            indptr=indptr,
+            indices=columns[:used],
+            values=values[:used],
+            y=np.array(self.y),
+            weight=np.array(self.weight) if weighted else None,
+            width=self.features.width,
+            lines=lines,
+            line_of_row=None if len(places) == lines else places,
+            faults=np.array(faults, np.uint64),
+        )

@@ -1,0 +1,259 @@
+"""Whole lines from files: the text of one or many inputs, in pieces of bounded size."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.streams.errors import StreamError
+from noregret.streams.format import PADDING
+from noregret.streams.inputs import Input, Inputs, Tap, find
+
+#: How much text is parsed at once: it and what is made of it stay in a core's own cache.
+CHUNK = 1 << 20
+#: A line that is longer than this is an error, not an example.
+LONGEST_LINE = 1 << 28
+#: A file with a zero among so many first bytes is no text.
+_TEXT = 8000
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LINE_END = b"\n"
+#: What files that are no text begin with.
+_KNOWN = {
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"PK\x03\x04": "a zip archive",
+    b"BZh": "bzip2-compressed",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy file",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Whole lines: memory[:stop], which ends with a line end and is followed by PADDING bytes."""
+
+    memory: bytearray
+    stop: int
+    name: str
+    #: The number of the first line where a new input begins, None where one goes on.
+    line: int | None
+    #: How many bytes of all inputs, as they lie on the disk, were read to get here.
+    position: int
+
+    @property
+    def buffer(self) -> NDArray[np.uint8]:
+        """The bytes as an array."""
+        return np.frombuffer(self.memory, np.uint8)
+
+
+class Source:
+    """The text of some inputs; `open` it as often as it can be read.
+
+    `header` is called with the first line of every input (without its end) and with the
+    input's name; that line is then no part of the chunks.
+    """
+
+    def __init__(self, inputs: Inputs, header: Callable[[bytes, str], None] | None = None):
+        self.inputs: list[Input] = find(inputs)
+        self.header = header
+        self._used = False
+        self._begun: Reader | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it: the first name, and how many more there are."""
+        more = len(self.inputs) - 1
+        return self.inputs[0].name + (f" and {more} more" if more else "")
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes lie on the disk; None where nobody knows."""
+        sizes = [one.size for one in self.inputs]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    def open(self) -> Reader:
+        """Begin at the beginning; whoever opens closes."""
+        if self._begun is not None:
+            reader, self._begun = self._begun, None
+            return reader
+        if self._used and any(one.path is None for one in self.inputs):
+            raise StreamError("standard input can be read once only; save it to a file to go again")
+        self._used = True
+        return Reader(self)
+
+    def first_line(self) -> bytes:
+        """Return the first line of all, without its end; the next `open` will see it again."""
+        return self._peeking().first_line()
+
+    def head(self) -> bytes:
+        """Return the first lines, those that `header` takes left out, as `open` will see them."""
+        return self._peeking().head()
+
+    def _peeking(self) -> Reader:
+        if self._begun is None:
+            self._begun = self.open()
+        return self._begun
+
+
+class Reader:
+    """One pass over a source; `next` may be called by one thread at a time."""
+
+    def __init__(self, source: Source):
+        self._source = source
+        self._opened = 0
+        self._tap: Tap | None = None
+        #: Bytes on the disk of the inputs that are done with.
+        self._done = 0
+        self._carried = b""
+        #: The first line of the first input, once it was read.
+        self._heading: bytes | None = None
+        self._line: int | None = 1
+        self._peeked: Chunk | None = None
+        self._spare: list[bytearray] = []
+        self._guard = threading.Lock()
+        self._woken = False
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        with self._guard:
+            if self._tap is not None:
+                self._tap.close()
+                self._tap = None
+
+    def wake(self) -> None:
+        """Let a `next` that waits for a pipe in another thread return None."""
+        with self._guard:
+            self._woken = True
+            if self._tap is not None:
+                self._tap.wake()
+
+    def give_back(self, chunk: Chunk) -> None:
+        """Say that the memory of a chunk may be used for another."""
+        if len(chunk.memory) == CHUNK:
+            self._spare.append(chunk.memory)
+
+    def first_line(self) -> bytes:
+        """Return the first line of all, without its end."""
+        self.head()
+        return self._heading or b""
+
+    def head(self) -> bytes:
+        """Return the first lines, which `next` will return again."""
+        if self._peeked is None:
+            self._peeked = self.next()
+        return b"" if self._peeked is None else bytes(self._peeked.memory[: self._peeked.stop])
+
+    def next(self) -> Chunk | None:
+        """Return the next lines, or None at the end."""
+        if self._peeked is not None:
+            chunk, self._peeked = self._peeked, None
+            return chunk
+        while not self._woken:
+            if self._tap is None and not self._advance():
+                return None
+            chunk = self._lines()
+            if chunk.stop and not self._woken:
+                return chunk
+            self.give_back(chunk)
+        return None
+
+    def _advance(self) -> bool:
+        """Open the next input; say whether there is one."""
+        inputs = self._source.inputs
+        if self._opened == len(inputs):
+            if self._heading is None:
+                what = "nothing is there" if len(inputs) == 1 else "nothing is in any of them"
+                raise StreamError(f"{self._source.name}: {what}, expected lines of text")
+            return False
+        tap = Tap(inputs[self._opened])
+        with self._guard:
+            self._tap = tap
+            if self._woken:
+                tap.wake()
+        self._opened += 1
+        self._line = 1
+        return True
+
+    def _lines(self) -> Chunk:
+        """Return whole lines of the input that is open; none if it has come to its end."""
+        assert self._tap is not None
+        memory, filled, cut, ended = self._fill(self._tap)
+        name = self._source.inputs[self._opened - 1].name
+        position = self._done + self._tap.position
+        if ended:
+            self._done = position
+            self.close()
+            if filled > cut:
+                memory[filled] = _LINE_END[0]
+                filled += 1
+            cut = filled
+        if self._line is not None and cut:
+            start = self._begin(memory, cut, name)
+            memory[: filled - start] = memory[start:filled]
+            filled, cut = filled - start, cut - start
+        self._carried = bytes(memory[cut:filled])
+        chunk = Chunk(memory, cut, name, self._line, position)
+        self._line = self._line if cut == 0 else None
+        return chunk
+
+    def _fill(self, tap: Tap) -> tuple[bytearray, int, int, bool]:
+        """Read until there is a whole line and nothing more to be had without waiting.
+
+        Returned are the memory, how much of it is filled, where its last line ends, and whether
+        the input has ended.
+        """
+        memory = self._spare.pop() if self._spare else bytearray(CHUNK)
+        filled = len(self._carried)
+        # Room for the padding, and for the end that the last line may lack.
+        while filled >= len(memory) - PADDING - 1:
+            memory = bytearray(2 * len(memory))
+        memory[:filled] = self._carried
+        searched = filled
+        while True:
+            room = len(memory) - PADDING - 1
+            count = 1
+            while count and filled < room:
+                with memoryview(memory) as view:
+                    count = tap.readinto(view[filled:room])
+                filled += count
+                if count and tap.waiting():
+                    break
+            cut = memory.rfind(_LINE_END, searched, filled) + 1
+            if cut or not count:
+                return memory, filled, cut, not count
+            searched = filled
+            if filled == room:
+                if filled >= LONGEST_LINE:
+                    raise StreamError(
+                        f"{self._source.inputs[self._opened - 1].name}: a line of more than "
+                        f"{LONGEST_LINE >> 20} MiB, expected examples, one a line"
+                    )
+                longer = bytearray(2 * len(memory))
+                longer[:filled] = memory[:filled]
+                memory = longer
+
+    def _begin(self, memory: bytearray, stop: int, name: str) -> int:
+        """Look at the first lines of an input; return where its examples begin."""
+        head = bytes(memory[: min(stop, _TEXT)])
+        for magic, what in _KNOWN.items():
+            if head.startswith(magic):
+                raise StreamError(f"{name}: the content is {what}, expected lines of text")
+        if b"\0" in head:
+            raise StreamError(
+                f"{name}: the content is binary (byte {head.index(0) + 1} is zero), expected "
+                "lines of text"
+            )
+        start = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
+        end = memory.index(_LINE_END, start)
+        line = bytes(memory[start:end]).removesuffix(b"\r")
+        if self._heading is None:
+            self._heading = line
+        if self._source.header is None:
+            return start
+        self._source.header(line, name)
+        self._line = 2
+        return end + 1

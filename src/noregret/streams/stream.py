@@ -1,0 +1,233 @@
+"""A stream of blocks: labels mapped, bad lines accounted for; and the kind that reads text."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from noregret.streams.ahead import ahead
+from noregret.streams.block import Block
+from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.format import Parsed, TextFormat
+from noregret.streams.labels import LabelMap, LabelReader, Labels, check
+from noregret.streams.source import Chunk, Reader, Source
+
+if TYPE_CHECKING:
+    from noregret.streams.names import Names
+
+OnError: TypeAlias = Literal["stop", "skip", "count"]
+"""What a bad line does: it ends the stream, or is left out; "count" keeps the first messages."""
+
+#: How many messages about lines left out are kept.
+KEPT = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Rows as they come from a file, and where in it they stood."""
+
+    parsed: Parsed
+    #: The input, and what its examples are: "line" in text, "row" in a table.
+    name: str
+    unit: str
+    #: The number of the first line or row, counted from 1.
+    first: int
+    #: How many bytes of all inputs were read to get here.
+    position: int
+    #: The first of the lines refused, counted from 0 within the piece, and why.
+    reasons: Sequence[tuple[int, Malformed]] = ()
+    #: Whether `in_order` has found the rows so.
+    ordered: bool = False
+
+    def line(self, row: int) -> int:
+        """Return where a row stands, counted from 0 within the piece."""
+        lines = self.parsed.line_of_row
+        return row if lines is None else int(lines[row])
+
+    def rows_before(self, line: int) -> int:
+        """Return how many rows stand before a line of the piece."""
+        lines = self.parsed.line_of_row
+        return min(line, len(self.parsed.y)) if lines is None else int(lines.searchsorted(line))
+
+    def place(self, line: int) -> str:
+        """Return the name and number of a line of the piece."""
+        return f"{self.name}, {self.unit} {self.first + line}"
+
+
+class Stream(ABC):
+    """Blocks of at most `rows` rows; iterate over it as often as its inputs can be read.
+
+    Attributes:
+        name: what is read.
+        label_map: labels as they were written and what they became; empty for real labels.
+        width: the number of columns known so far.
+        names: what the columns are called, where the format knows.
+        size: how many bytes lie on the disk, None where nobody knows.
+        bytes_read: how many of them have been read for the blocks seen so far.
+        refused: how many lines were left out, and `complaints`, why the first of them were.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        labels: Labels = "real",
+        rows: int = 8192,
+        on_error: OnError = "stop",
+        width: int = 0,
+        size: int | None = None,
+        names: Names | None = None,
+    ):
+        check(labels)
+        if rows < 1:
+            raise StreamError(f"rows={rows}: a block holds at least one row")
+        if on_error not in get_args(OnError):
+            raise StreamError(f"on_error={on_error!r}: expected 'stop', 'skip' or 'count'")
+        if width < 0:
+            raise StreamError(f"width={width}: expected the number of features, 0 if unknown")
+        self.name = name
+        self.labels = labels
+        self.rows = rows
+        self.on_error = on_error
+        self.size = size
+        self.names = names
+        self.label_map: LabelMap = {}
+        self.width = self._given_width = width
+        self.bytes_read = 0
+        self.refused = 0
+        self.complaints: list[str] = []
+
+    @abstractmethod
+    def _pieces(self) -> Generator[Piece, None, None]:
+        """Read everything from the beginning."""
+
+    def __iter__(self) -> Iterator[Block]:
+        self.width = self._given_width
+        self.bytes_read = self.refused = 0
+        self.complaints = []
+        reader = LabelReader(self.labels, self.label_map)
+        with closing(self._pieces()) as pieces:
+            for piece in _looked_at(pieces, reader):
+                self.bytes_read = piece.position
+                yield from self._blocks(piece, reader)
+
+    def _blocks(self, piece: Piece, reader: LabelReader) -> Iterator[Block]:
+        parsed = piece.parsed
+        y, strange = reader.read(parsed.y)
+        self.width = max(self.width, parsed.width)
+        block = Block.sound(
+            parsed.indptr,
+            parsed.indices,
+            parsed.values,
+            y,
+            self.width,
+            parsed.weight,
+            piece.ordered,
+        )
+        if not len(parsed.faults) and not len(strange):
+            yield from self._parts(block, 0, len(block))
+            return
+        # Bad lines in their order: where in the rows they stand, and what is to be said of them.
+        bad: list[tuple[int, str]] = []
+        wanted = self._wanted
+        for line, reason in piece.reasons[:wanted]:
+            bad.append((line, f"{piece.place(line)}, {reason}"))
+        for row in strange[:wanted].tolist():
+            line = piece.line(row)
+            found = f"{parsed.y[row]:.17g}"
+            bad.append(
+                (line, f"{piece.place(line)}: found label {found!r}, expected {reader.expected()}")
+            )
+        bad.sort()
+        if self.on_error == "stop":
+            line, complaint = bad[0]
+            yield from self._parts(block, 0, piece.rows_before(line))
+            raise StreamError(complaint)
+        self.refused += len(parsed.faults) + len(strange)
+        self.complaints += [complaint for _, complaint in bad][:wanted]
+        start = 0
+        for row in (*strange.tolist(), len(block)):
+            yield from self._parts(block, start, row)
+            start = row + 1
+
+    @property
+    def _wanted(self) -> int:
+        """How many messages are still wanted."""
+        match self.on_error:
+            case "stop":
+                return 1
+            case "skip":
+                return 0
+        return KEPT - len(self.complaints)
+
+    def _parts(self, block: Block, start: int, stop: int) -> Iterator[Block]:
+        for first in range(start, stop, self.rows):
+            yield block.rows(first, min(first + self.rows, stop))
+
+
+def _looked_at(pieces: Iterable[Piece], reader: LabelReader) -> Iterator[Piece]:
+    """Hold pieces back until it is known what their labels mean."""
+    held: list[Piece] = []
+    for piece in pieces:
+        held.append(piece)
+        if reader.look(piece.parsed.y):
+            yield from held
+            held.clear()
+    reader.decide()
+    yield from held
+
+
+class TextStream(Stream):
+    """Blocks of text: a source of lines and the format that reads them.
+
+    `threads` parse ahead of the consumer, 0 for none; without it two, if there are two cores.
+    """
+
+    def __init__(
+        self, source: Source, text_format: TextFormat, *, threads: int | None = None, **options: Any
+    ):
+        super().__init__(source.name, size=source.size, **options)
+        if threads is not None and threads < 0:
+            raise StreamError(f"threads={threads}: expected how many parse ahead, 0 for none")
+        self.source = source
+        self.format = text_format
+        self.threads = min(2, os.cpu_count() or 1) if threads is None else threads
+
+    def _pieces(self) -> Generator[Piece, None, None]:
+        reader = self.source.open()
+        try:
+            following = 1
+            pieces = ahead(
+                reader.next,
+                lambda chunk: self._parse(reader, chunk),
+                threads=self.threads,
+                ordered=not self.format.parallel,
+                wake=reader.wake,
+            )
+            with closing(pieces):
+                for chunk, parsed, reasons, ordered in pieces:
+                    first = following if chunk.line is None else chunk.line
+                    following = first + parsed.lines
+                    place = chunk.name, "line", first, chunk.position
+                    yield Piece(parsed, *place, reasons, ordered)
+        finally:
+            reader.close()
+
+    def _parse(
+        self, reader: Reader, chunk: Chunk
+    ) -> tuple[Chunk, Parsed, list[tuple[int, Malformed]], bool]:
+        parsed = self.format.parse(chunk.buffer, chunk.stop)
+        reasons = []
+        for offset in parsed.faults[: self._wanted].tolist():
+            line = bytes(chunk.memory[offset : chunk.memory.index(b"\n", offset)])
+            reasons.append((chunk.memory.count(b"\n", 0, offset), self.format.explain(line)))
+        reader.give_back(chunk)
+        # Here, because whoever only asks what a stream is should not wait for the compiler.
+        from noregret.streams.order import in_order
+
+        ordered = bool(in_order(parsed.indptr, parsed.indices, parsed.values))
+        return chunk, parsed, reasons, ordered

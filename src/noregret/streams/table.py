@@ -1,0 +1,313 @@
+"""Tables of Arrow as streams: Parquet, Feather and Arrow files, data frames of any library.
+
+Columns are what `columns` says, with types in place of first lines: integers, floating-point
+numbers, decimals and truth values are numbers, texts and dictionaries are categories, nulls and
+NaN are missing. Other types (lists, times, structures) are refused unless they are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.streams.arrow import import_arrow
+from noregret.streams.columns import (
+    CATEGORY,
+    LABEL,
+    NAMED_LABEL,
+    NUMBER,
+    SKIPPED,
+    UNKNOWN,
+    WEIGHT,
+    Choice,
+    Missing,
+    Unlabelled,
+    choose,
+    given_names,
+    named_pair,
+    roles_of,
+)
+from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.features import Features, without_unknown
+from noregret.streams.format import Parsed
+from noregret.streams.inputs import Inputs, find
+from noregret.streams.labels import Labels, check
+from noregret.streams.names import FeatureNames
+from noregret.streams.order import order_rows
+from noregret.streams.records import Unfit
+from noregret.streams.stream import Piece, Stream
+from noregret.streams.table_columns import (
+    FeatureColumn,
+    assemble,
+    is_text,
+    kind_of,
+    number_feature,
+    numbers_of,
+    text_feature,
+    texts_of,
+)
+from noregret.streams.table_inputs import TableFile, TableInput, TableObject
+
+
+class TableColumns:
+    """What the columns of a table are for, by their names and types."""
+
+    def __init__(self, schema: Any, choice: Choice, named: bool, where: str):
+        names = list(schema.names)
+        roles, self.label = roles_of(names, choice, where)
+        for f, role in enumerate(roles):
+            if role in (UNKNOWN, NUMBER, CATEGORY):
+                kind = kind_of(schema.field(f), where)
+                if role == NUMBER and kind != NUMBER:
+                    raise StreamError(
+                        f"{where}: column {names[f]!r} is {schema.field(f).type}, expected numbers"
+                    )
+                roles[f] = CATEGORY if CATEGORY in (role, kind) else NUMBER
+            elif role == WEIGHT and kind_of(schema.field(f), where) != NUMBER:
+                raise StreamError(
+                    f"{where}: column {names[f]!r} holds no numbers, expected weights"
+                )
+            elif role == LABEL and named:
+                roles[f] = NAMED_LABEL
+            elif role == LABEL and kind_of(schema.field(f), where) != NUMBER:
+                raise StreamError(
+                    f"{where}: column {names[f]!r} is {schema.field(f).type}, expected numbers as "
+                    'labels (labels="binary" for two names)'
+                )
+        self.roles = {
+            name: role for name, role in zip(names, roles, strict=True) if role != SKIPPED
+        }
+
+
+class ArrowStream(Stream):
+    """Blocks of tables whose columns are named and typed."""
+
+    def __init__(
+        self,
+        tables: list[TableInput],
+        choice: Choice,
+        features: Features,
+        *,
+        labels: Labels,
+        dtype: str,
+        **options: Any,
+    ):
+        first = tables[0]
+        self._tables, self._features, self._choice = tables, features, choice
+        self._dtype = np.dtype(dtype)
+        self._largest = float(np.finfo(dtype).max)
+        self._pair = self._label_names(labels)
+        columns = TableColumns(first.schema, choice, self._pair is not None, first.name)
+        self._roles = columns.roles
+        #: The name of the column that holds the labels.
+        self.label = columns.label
+        for other in tables[1:]:
+            roles = TableColumns(other.schema, choice, self._pair is not None, other.name).roles
+            if roles != self._roles:
+                raise StreamError(f"{other.name}: its columns are not those of {first.name}")
+        # Numbers come first in the dictionary, as their columns do in every row.
+        features.columns(self._of(NUMBER))
+        sizes = [table.size for table in tables]
+        super().__init__(
+            first.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else ""),
+            labels=labels if self._pair is None else self._pair,
+            names=features.names,
+            size=None if None in sizes else sum(size or 0 for size in sizes),
+            **options,
+        )
+
+    @property
+    def numeric(self) -> list[str]:
+        """The names of the columns that are numbers."""
+        return self._of(NUMBER)
+
+    @property
+    def categorical(self) -> list[str]:
+        """The names of the columns that are categories."""
+        return self._of(CATEGORY)
+
+    def _of(self, role: int) -> list[str]:
+        return [name for name, its_role in self._roles.items() if its_role == role]
+
+    def _label_names(self, labels: Labels) -> tuple[str, str] | None:
+        """Return the names of the two labels by the rule and the first batch."""
+        table = self._tables[0]
+        _, label = roles_of(table.schema.names, self._choice, table.name)
+        if labels != "binary" or label is None:
+            return given_names(labels)
+        types = import_arrow(table.name).types
+        kind = table.schema.field(label).type
+        if not is_text(types, kind.value_type if types.is_dictionary(kind) else kind):
+            return None
+        batch = table.first([label])
+        if batch is None:
+            return None
+        codes, texts = texts_of(batch.column(label), table.name)
+        return named_pair((texts[code] for code in np.unique(codes[codes >= 0])), table.name)
+
+    def _pieces(self) -> Generator[Piece, None, None]:
+        done = 0
+        for table in self._tables:
+            row = 1
+            for batch, position in table.batches(list(self._roles)):
+                parsed, reasons = self._parse(batch, table.name)
+                yield Piece(parsed, table.name, "row", row, done + position, reasons)
+                row += batch.num_rows
+            done += table.size or 0
+
+    def _parse(self, batch: Any, where: str) -> tuple[Parsed, list[tuple[int, Malformed]]]:
+        rows = batch.num_rows
+        y, weight = np.full(rows, np.nan), np.ones(rows)
+        #: Columns, the rows in which they are at fault, and what was expected there.
+        problems: list[tuple[str, NDArray[np.bool_], str]] = []
+        held: list[FeatureColumn] = []
+        for name, role in self._roles.items():
+            column = batch.column(name)
+            if role == LABEL or role == NAMED_LABEL:
+                y = self._labels_of(column, role, where)
+                keep = self._choice.unlabelled == "keep"
+                bad = np.isinf(y) if keep else ~np.isfinite(y)
+                problems.append((name, bad, self._label_expected))
+            elif role == WEIGHT:
+                weight = numbers_of(column, where)
+                bad = ~((weight >= 0.0) & (weight < np.inf))
+                problems.append((name, bad, "a weight from 0"))
+            else:
+                feature = self._feature(column, name, role, where)
+                if self._choice.missing == "refuse":
+                    problems.append((name, feature.missing, 'a value, or missing="indicator"'))
+                large = np.abs(feature.values) > self._largest
+                problems.append((name, large, f"a number of size at most {self._largest:.3g}"))
+                held.append(feature)
+        kept = np.ones(rows, np.bool_)
+        for _, bad, _ in problems:
+            kept &= ~bad
+        reasons = [] if kept.all() else self._reasons(batch, kept, problems)
+        return self._assembled(held, kept, y, weight), reasons
+
+    def _feature(self, column: Any, name: str, role: int, where: str) -> FeatureColumn:
+        if role == NUMBER:
+            slot = int(self._features.columns([name])[0])
+            feature = number_feature(column, slot, where)
+        else:
+            feature = text_feature(column, name, self._features, where)
+        if self._choice.missing == "indicator" and feature.missing.any():
+            slot = int(self._features.columns([f"{name}=missing"])[0])
+            feature.slots[feature.missing] = slot
+            feature.values[feature.missing] = 1.0
+        return feature
+
+    def _labels_of(self, column: Any, role: int, where: str) -> NDArray[np.float64]:
+        if role == LABEL or self._pair is None:
+            return numbers_of(column, where)
+        codes, texts = texts_of(column, where)
+        meaning = dict(zip(self._pair, (-1.0, 1.0), strict=True))
+        # A name that is none of the two is as little a label as a number without end.
+        return np.array([meaning.get(text, np.inf) for text in texts] + [np.nan])[codes]
+
+    @property
+    def _label_expected(self) -> str:
+        if self._pair is None:
+            return "a finite number as label"
+        return f"{self._pair[0]!r} or {self._pair[1]!r} as label"
+
+    def _reasons(
+        self,
+        batch: Any,
+        kept: NDArray[np.bool_],
+        problems: list[tuple[str, NDArray[np.bool_], str]],
+    ) -> list[tuple[int, Malformed]]:
+        """Say of the rows refused what the first of their columns at fault holds."""
+        reasons: list[tuple[int, Malformed]] = []
+        for row in np.flatnonzero(~kept)[: self._wanted].tolist():
+            name, expected = next((n, e) for n, bad, e in problems if bad[row])
+            reasons.append((row, Unfit(name, batch.column(name)[row].as_py(), expected)))
+        return reasons
+
+    def _assembled(
+        self,
+        held: list[FeatureColumn],
+        kept: NDArray[np.bool_],
+        y: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> Parsed:
+        rows = int(kept.sum())
+        most = rows * (len(held) + 1)
+        indptr = np.empty(rows + 1, np.uint64)
+        indices, values = np.empty(most, np.uint32), np.empty(most, self._dtype)
+        shape = (len(held), len(kept))
+        used = assemble(
+            np.array([feature.slots for feature in held], np.uint32).reshape(shape),
+            np.array([feature.values for feature in held], np.float64).reshape(shape),
+            kept,
+            self._features.constant,
+            np.uint32(self._features.constant_column),
+            indptr,
+            indices,
+            values,
+        )
+        indptr, indices, values = without_unknown(indptr, indices[:used], values[:used])
+        order_rows(indptr, indices, values)
+        used = int(indptr[-1])
+        return Parsed(
+            indptr=indptr,
+            indices=indices[:used],
+            values=values[:used],
+            y=y[kept],
+            weight=weight[kept] if WEIGHT in self._roles.values() else None,
+            width=self._features.width,
+            lines=len(kept),
+            line_of_row=None if rows == len(kept) else np.flatnonzero(kept).astype(np.uint32),
+            faults=np.flatnonzero(~kept).astype(np.uint64),
+        )
+
+
+def open_table(
+    inputs: Inputs | Any,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    drop: str | Iterable[str] = (),
+    keep: str | Iterable[str] | None = None,
+    categorical: str | Iterable[str] = (),
+    numeric: str | Iterable[str] = (),
+    missing: Missing = "refuse",
+    unlabelled: Unlabelled = "refuse",
+    labels: Labels = "real",
+    constant: float = 0.0,
+    bits: int | None = None,
+    remember: int = 0,
+    names: FeatureNames | None = None,
+    grow: bool = True,
+    dtype: Literal["float32", "float64"] = "float64",
+    **options: Any,
+) -> ArrowStream:
+    """Open files of Parquet, Feather or Arrow, or a data frame, as a stream of blocks.
+
+    The arguments are those of `open_csv`; `inputs` may also be an object that exports Arrow
+    (`__arrow_c_stream__`): a table, a data frame of pandas or polars, a reader of batches.
+    """
+    check(labels)
+    if dtype not in ("float32", "float64"):
+        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
+    choice = choose(label, weight, drop, keep, categorical, numeric, missing, unlabelled)
+    import_arrow("a table of Arrow")
+    tables: list[TableInput] = []
+    if hasattr(inputs, "__arrow_c_stream__"):
+        tables.append(TableObject(inputs))
+    else:
+        for one in find(inputs):
+            if one.path is None:
+                raise StreamError("tables are mapped into memory, expected a file, found '-'")
+            tables.append(TableFile(one.path))
+    return ArrowStream(
+        tables,
+        choice,
+        Features(bits, constant, remember, names, grow),
+        labels=labels,
+        dtype=dtype,
+        **options,
+    )

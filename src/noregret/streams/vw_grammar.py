@@ -1,0 +1,219 @@
+"""The text format of Vowpal Wabbit in plain Python: what a line means, and why one is refused.
+
+    [label [importance [0]]] ['tag]|[namespace[:scale]] feature[:value] ... |...
+
+- Numbers before the first bar are label, importance weight and initial prediction, parted by
+  spaces. A word there that begins with ' or touches the bar is a tag: `1|f x` has no label.
+- A namespace follows its bar at once; after a space features have none. Its scale multiplies
+  the values of its features.
+- A feature without a value has 1. A value that begins with a digit, a sign or a point is a
+  number; any other is a word up to the next space, and the feature is name and word together,
+  with value 1 whatever the scale. A value without a name is numbered within its namespace.
+- Features of value 0 are left out. Spaces and tabs part features; blank lines are no examples.
+
+What Vowpal Wabbit reads only with a warning, or otherwise than it looks, is refused: numbers
+with something behind them, values that are not finite or not there, an initial prediction
+other than 0, a fourth number, a negative importance, a tab before the bar (it ignores what
+stands before it), a carriage return within the line. The words e, E, e5, ... and words that
+begin with inf or nan are words here; there they are numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noregret.streams.errors import Malformed
+from noregret.streams.hashing import HashRule, hash_name
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+#: What begins like this is a number, or wrong.
+_NUMERIC = b"0123456789+-."
+_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NOT_FINITE = frozenset({b"inf", b"infinity", b"nan"})
+_HEAD_WORD = re.compile(rb"[^ |]+")
+_NAME = re.compile(rb"[^ \t:|]*")
+_UNTIL_BAR = re.compile(rb"[^ \t|]*")
+_UNTIL_SPACE = re.compile(rb"[^ \t]*")
+_GAP = re.compile(rb"[ \t]*")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature as it is written."""
+
+    #: Empty for none.
+    namespace: bytes
+    name: bytes
+    value: float
+    #: What stands in place of a number after the colon.
+    word: bytes = b""
+    #: The place of a feature without a name among those of its namespace.
+    number: int = 0
+
+    @property
+    def group(self) -> int:
+        """The first byte of the namespace, by which interactions choose; a space for none."""
+        return self.namespace[0] if self.namespace else ord(" ")
+
+    @property
+    def key(self) -> bytes:
+        """The name under which it is shown; a nameless one by its number."""
+        own = self.name if self.name or self.word else b":%d" % self.number
+        whole = own + b"^" + self.word if self.word else own
+        return self.namespace + b"^" + whole if self.namespace else whole
+
+    def hash(self, rule: HashRule = "strings") -> int:
+        """The 32-bit hash."""
+        # No namespace means 0 by either rule, not the hash of an empty name.
+        seed = hash_name(self.namespace, 0, rule) if self.namespace else 0
+        if self.word:
+            return hash_name(self.word, hash_name(self.name, seed, rule), rule)
+        if self.name:
+            return hash_name(self.name, seed, rule)
+        return (seed + self.number) & 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Line:
+    """One example as it is written; the label of an unlabelled one is not a number."""
+
+    label: float
+    weight: float
+    features: tuple[Feature, ...]
+
+
+def parse_line(
+    line: bytes, *, unlabelled: bool = False, rounded: Callable[[float], Any] = float
+) -> Line | None:
+    """Return what a line without its line end means, None if it is blank; raise Malformed.
+
+    `rounded` is the type of the values: they must be finite in it, and not 0 in it.
+
+    >>> parsed = parse_line(b"1 0.5 'tag|a:2 x y:3 |b z:red")
+    >>> parsed.label, parsed.weight, [(f.key, f.value) for f in parsed.features]
+    (1.0, 0.5, [(b'a^x', 2.0), (b'a^y', 6.0), (b'b^z^red', 1.0)])
+    """
+    line = line.removesuffix(b"\r")
+    start = len(BYTE_ORDER_MARK) if line.startswith(BYTE_ORDER_MARK) else 0
+    if not line[start:].strip(b" \t"):
+        return None
+    if b"\r" in line:
+        raise Malformed(line.index(b"\r"), b"\r", "no carriage return within a line")
+    bar = line.find(b"|")
+    if bar < 0:
+        raise Malformed(start, line[start:], "a '|' before the features")
+    label, weight = _head(line, start, bar, unlabelled)
+    features: list[Feature] = []
+    place = bar
+    while place < len(line):
+        place = _namespace(line, place + 1, features, rounded)
+    return Line(label, weight, tuple(features))
+
+
+def number(text: bytes) -> float | None:
+    """Return a decimal number that is finite, None for anything else."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _head(line: bytes, start: int, bar: int, unlabelled: bool) -> tuple[float, float]:
+    tab = line.find(b"\t", start, bar)
+    if tab >= 0:
+        raise Malformed(tab, line[tab : bar + 1], "spaces, not a tab, before the '|'")
+    words = list(_HEAD_WORD.finditer(line, start, bar))
+    if words and (words[-1].end() == bar or words[-1].group().startswith(b"'")):
+        words.pop()
+    if len(words) > 3:
+        raise Malformed(words[3].start(), words[3].group(), "at most three numbers before the '|'")
+    if not words:
+        if not unlabelled:
+            raise Malformed(
+                start,
+                line[start : bar + 1],
+                "a label and a space before the '|' (what touches the '|' is a tag)",
+            )
+        return math.nan, 1.0
+    label = number(words[0].group())
+    if label is None:
+        raise Malformed(words[0].start(), words[0].group(), "a finite number as label")
+    if len(words) < 2:
+        return label, 1.0
+    weight = number(words[1].group())
+    if weight is None or weight < 0:
+        raise Malformed(
+            words[1].start(),
+            words[1].group(),
+            "an importance of 0 or more, or a tag that begins with ' or touches the '|'",
+        )
+    if len(words) == 3 and number(words[2].group()) != 0:
+        raise Malformed(words[2].start(), words[2].group(), "no initial prediction other than 0")
+    return label, weight
+
+
+def _matched(pattern: re.Pattern[bytes], line: bytes, place: int) -> tuple[bytes, int]:
+    match = pattern.match(line, place)
+    assert match is not None
+    return match.group(), match.end()
+
+
+def _at(line: bytes, place: int, character: bytes) -> bool:
+    return line[place : place + 1] == character
+
+
+def _namespace(
+    line: bytes, place: int, features: list[Feature], rounded: Callable[[float], Any]
+) -> int:
+    """Read what follows a bar up to the next; return where that is."""
+    if _at(line, place, b":"):
+        raise Malformed(place - 1, line[place - 1 :], "a namespace or a space after the '|'")
+    begin = place
+    namespace, place = _matched(_NAME, line, place)
+    scale = 1.0
+    if _at(line, place, b":"):
+        text, place = _matched(_UNTIL_BAR, line, place + 1)
+        read = number(text)
+        if read is None:
+            raise Malformed(begin, line[begin:place], "a finite number as scale of the namespace")
+        scale = read
+    nameless = 0
+    while True:
+        _, place = _matched(_GAP, line, place)
+        if place >= len(line) or _at(line, place, b"|"):
+            return place
+        begin = place
+        name, place = _matched(_NAME, line, place)
+        value, word = scale, b""
+        if _at(line, place, b":"):
+            place += 1
+            if line[place : place + 1] and line[place] in _NUMERIC:
+                text, place = _matched(_UNTIL_BAR, line, place)
+                read = number(text)
+                if read is None:
+                    raise Malformed(begin, line[begin:place], "a finite number after the colon")
+                value = scale * read
+            else:
+                until_bar, _ = _matched(_UNTIL_BAR, line, place)
+                if not until_bar or until_bar.lower() in _NOT_FINITE:
+                    raise Malformed(
+                        begin, line[begin : place + len(until_bar)], "a value after the colon"
+                    )
+                word, place = _matched(_UNTIL_SPACE, line, place)
+                value = 1.0
+        feature = Feature(namespace, name, value, word, nameless)
+        if not name and not word:
+            nameless += 1
+        with np.errstate(over="ignore", under="ignore"):
+            kept = float(rounded(value))
+        if not math.isfinite(kept):
+            raise Malformed(begin, line[begin:place], "a value times its scale that is finite")
+        if kept != 0.0:
+            features.append(feature)

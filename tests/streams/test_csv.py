@@ -1,0 +1,384 @@
+"""CSV: the kernel against plain Python, files against Python's csv module, refusals, labels."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from noregret.streams.columns import CATEGORY, LABEL, NAMED_LABEL, NUMBER, SKIPPED, WEIGHT
+from noregret.streams.csv import CsvFormat, open_csv
+from noregret.streams.csv_grammar import Grammar
+from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.features import Features
+from noregret.streams.format import padded
+from noregret.streams.names import FeatureNames
+from tests.streams.named_rows import examples_in, examples_of
+
+DATA = os.environ.get("NOREGRET_DATA")
+needs_data = pytest.mark.skipif(DATA is None, reason="NOREGRET_DATA does not name a folder of data")
+
+ROLES = (NUMBER, CATEGORY, SKIPPED, WEIGHT, LABEL)
+
+
+def write(folder: Path, text: str | bytes, name: str = "table.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def check_against_grammar(text: bytes, grammar: Grammar, dtype: str = "float64") -> None:
+    """Hold the kernel to the grammar on every line of a text."""
+    formats = CsvFormat(grammar, Features(), dtype)
+    buffer, stop = padded(text)
+    parsed = formats.parse(buffer, stop)
+    lines = bytes(buffer[:stop]).split(b"\n")[:-1]
+    assert parsed.lines == len(lines)
+    expected, refused, start = [], [], 0
+    for number, line in enumerate(lines):
+        try:
+            row = grammar.read(line)
+        except Malformed:
+            refused.append(start)
+            assert isinstance(formats.explain(line), Malformed)
+        else:
+            if row is not None:
+                expected.append((number, row))
+        start += len(line) + 1
+    assert parsed.faults.tolist() == refused
+    where = parsed.line_of_row
+    found = range(len(parsed.y)) if where is None else where.tolist()
+    assert list(found) == [number for number, _ in expected]
+    for t, (_, row) in enumerate(expected):
+        part = slice(int(parsed.indptr[t]), int(parsed.indptr[t + 1]))
+        keys = [formats.features.names.key(column) for column in parsed.indices[part].tolist()]
+        features = {name: np.dtype(dtype).type(value) for name, value in row.features}
+        assert dict(zip(keys, parsed.values[part].tolist(), strict=True)) == features
+        assert repr(float(parsed.y[t])) == repr(row.label)
+        if parsed.weight is not None:
+            assert parsed.weight[t] == row.weight
+
+
+NUMBERS = b"1 0 -2.5e3 1e400 3e38 4e38 12345678901234567890123 0.1 +.5 5. 1_0 inf".split()
+TEXTS = [b"x", b"NA", b"NaN", b"nan", b"?", b"", b" ", b"up", b"down", b"\xff", b";"]
+MARKS = [b",", b",", b",", b",", b'"', b'""', b"\n", b"\r\n", b"\r", b'"1"', b'"a, ""b"""']
+TOKENS = st.sampled_from(NUMBERS + TEXTS + MARKS)
+#: Lines of which many are examples: five fields, most of them of the right kind.
+FIELDS = [NUMBERS, TEXTS, TEXTS, [b"2", b"0.5", b"-1", b"-0", b""], [b"1", b"up", b"down", b"?"]]
+LINE = st.tuples(*(st.sampled_from(field) | TOKENS for field in FIELDS)).map(b",".join)
+LINES = st.lists(LINE, max_size=8).map(b"\n".join)
+
+
+@given(
+    text=st.lists(TOKENS, max_size=40).map(b"".join) | LINES,
+    named=st.booleans(),
+    indicate=st.booleans(),
+    unlabelled=st.booleans(),
+    narrow=st.booleans(),
+)
+@settings(max_examples=400, deadline=None)
+@example(b'1,a,"x\n",1,2\n', False, False, False, False)
+@example(b',,,,\n"",?,,0,NA\r\n', False, True, True, False)
+def test_the_kernel_reads_what_the_grammar_reads(text, named, indicate, unlabelled, narrow):
+    roles = ROLES[:-1] + ((NAMED_LABEL,) if named else (LABEL,))
+    dtype = "float32" if narrow else "float64"
+    grammar = Grammar(
+        b",",
+        "abcde",
+        roles,
+        ("down", "up") if named else None,
+        indicate,
+        unlabelled,
+        float(np.finfo(dtype).max),
+    )
+    check_against_grammar(text, grammar, dtype)
+
+
+GOOD = b'1.5,red,skipped,2,-1\n0,"a ""q"", b",,0.5,1\r\n-3e-5, plain ,x,1,3.25\n12,?,x,1,0\n'
+
+
+def mutated(seed: int) -> bytes:
+    rng = random.Random(seed)
+    text = bytearray(GOOD * rng.randint(1, 3))
+    for _ in range(rng.randint(1, 6)):
+        at = rng.randrange(len(text))
+        match rng.randrange(4):
+            case 0:
+                text[at] = rng.randrange(256)
+            case 1:
+                del text[at : at + rng.randint(1, 5)]
+            case 2:
+                text[at:at] = rng.choice([b'"', b",", b"\n", b"\r", b"\0", b"9" * 30, b"e", b"NA"])
+            case 3:
+                text[at:at] = text[: rng.randrange(len(text))]
+    return bytes(text)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_mutated_bytes_do_not_part_kernel_and_grammar(part):
+    for seed in range(300 * part, 300 * (part + 1)):
+        grammar = Grammar(b",", "abcde", ROLES, indicate=bool(seed % 2))
+        check_against_grammar(mutated(seed), grammar)
+
+
+@pytest.mark.fuzz
+def test_many_mutated_bytes_do_not_part_kernel_and_grammar():
+    for seed in range(1000, 41_000):
+        check_against_grammar(mutated(seed), Grammar(b",", "abcde", ROLES, indicate=bool(seed % 2)))
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=8)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.floats(allow_nan=False, allow_infinity=False), TEXT, st.integers(-3, 3)),
+        min_size=1,
+        max_size=30,
+    ),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    separator=st.sampled_from([",", ";", "\t"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_file_reads_as_pythons_csv_module_reads_it(
+    tmp_path_factory, rows, quoting, end, separator
+):
+    held = io.StringIO()
+    writer = csv.writer(held, quoting=quoting, lineterminator=end, delimiter=separator)
+    writer.writerow(["number", "text", "target"])
+    writer.writerows(rows)
+    path = write(tmp_path_factory.mktemp("csv"), held.getvalue())
+    stream = open_csv(
+        path, separator=separator, categorical="text", numeric="number", missing="indicator"
+    )
+    expected = []
+    for number, text, label in list(csv.reader(io.StringIO(held.getvalue()), delimiter=separator))[
+        1:
+    ]:
+        # Spaces around what is not quoted are no part of it, and neither are quotes inside.
+        text = (
+            text
+            if quoting == csv.QUOTE_ALL or separator in text or '"' in text
+            else text.strip(" ")
+        )
+        features = {"number": float(number)} if float(number) else {}
+        missing = text in ("", "NA", "NaN", "nan", "?")
+        expected.append(
+            (float(label), 1.0, features | {"text=missing" if missing else f"text={text}": 1.0})
+        )
+    assert examples_of(stream) == expected
+
+
+def test_columns_get_their_roles_by_name(tmp_path):
+    text = "id,w,age,city,Y\n1,2,31,Bonn,0.5\n2,0,0,Rome,-1\n"
+    stream = open_csv(write(tmp_path, text), weight="w", drop="id", constant=1.0)
+    assert stream.format.label == "Y"
+    assert (stream.format.numeric, stream.format.categorical) == (["age"], ["city"])
+    assert examples_of(stream) == [
+        (0.5, 2.0, {"intercept": 1.0, "age": 31.0, "city=Bonn": 1.0}),
+        (-1.0, 0.0, {"intercept": 1.0, "city=Rome": 1.0}),
+    ]
+    kept = open_csv(write(tmp_path, text), keep=["age", "id"], label="w", categorical="id")
+    assert examples_of(kept)[1] == (0.0, 1.0, {"id=2": 1.0})
+    last = open_csv(write(tmp_path, "a,b\n1,2\n"))
+    assert last.format.label == "b" and examples_of(last) == [(2.0, 1.0, {"a": 1.0})]
+
+
+def test_hashed_columns_are_where_their_names_are_hashed(tmp_path):
+    path = write(tmp_path, "age,city,y\n31,Bonn,1\n0,Rome,2\n")
+    stream = open_csv(path, bits=10, constant=0.5, remember=8)
+    rows = examples_of(stream)
+    assert rows[0] == (1.0, 1.0, {"Constant": 0.5, "age": 31.0, "city=Bonn": 1.0})
+    assert stream.names.column("city=Rome") == Features(10).columns(["city=Rome"])[0]
+    assert not stream.format.parallel and open_csv(path, bits=10).format.parallel
+    assert [block.width for block in stream] == [1024]
+
+
+def test_named_labels_are_mapped_and_remembered(tmp_path):
+    path = write(tmp_path, "a,class\n1,UP\n2,DOWN\n3,UP\n")
+    found = open_csv(path, labels="binary")
+    assert [row[0] for row in examples_of(found)] == [1.0, -1.0, 1.0]
+    assert found.label_map == {"DOWN": -1.0, "UP": 1.0}
+    given_pair = open_csv(path, labels=("UP", "DOWN"))
+    assert [row[0] for row in examples_of(given_pair)] == [-1.0, 1.0, -1.0]
+    assert given_pair.label_map == {"UP": -1.0, "DOWN": 1.0}
+    numbers = open_csv(write(tmp_path, "a,class\n1,2\n2,1\n"), labels="binary")
+    assert [row[0] for row in examples_of(numbers)] == [1.0, -1.0]
+    assert numbers.label_map == {1.0: -1.0, 2.0: 1.0}
+
+
+def test_labels_may_be_missing_where_that_is_wanted(tmp_path):
+    stream = open_csv(write(tmp_path, "a,y\n1,?\n2,5\n"), unlabelled="keep")
+    assert [math.isnan(row[0]) for row in examples_of(stream)] == [True, False]
+    named = open_csv(write(tmp_path, "a,y\n1,?\n2,v\n3,u\n"), unlabelled="keep", labels="binary")
+    assert named.label_map == {} and [row[0] for row in examples_of(named)][1:] == [1.0, -1.0]
+    without = open_csv(write(tmp_path, "a,b\n1,3\n"), unlabelled="keep")
+    (row,) = examples_of(without)
+    assert math.isnan(row[0]) and row[2] == {"a": 1.0, "b": 3.0}
+
+
+def test_a_dictionary_that_does_not_grow_leaves_new_names_out(tmp_path):
+    names = FeatureNames(["city=Rome", "age"])
+    path = write(tmp_path, "age,city,size,y\n31,Bonn,5,1\n2,Rome,5,2\n")
+    stream = open_csv(path, names=names, grow=False)
+    assert [row[2] for row in examples_of(stream)] == [
+        {"age": 31.0},
+        {"city=Rome": 1.0, "age": 2.0},
+    ]
+    assert list(names) == ["city=Rome", "age"]
+
+
+def test_many_categories_and_small_blocks(tmp_path):
+    rows = [f"{k % 7},name {k % 5000},{k}" for k in range(20_000)]
+    path = write(tmp_path, "\n".join(["a,b,y", *rows]))
+    stream = open_csv(path, rows=100)
+    for _ in range(2):
+        assert [row[2] for row in examples_of(stream)] == [
+            ({"a": float(k % 7)} if k % 7 else {}) | {f"b=name {k % 5000}": 1.0}
+            for k in range(20_000)
+        ]
+    assert len(stream.names) == 5001
+
+
+def test_a_byte_order_mark_compression_and_several_files(tmp_path):
+    first = write(tmp_path, b"\xef\xbb\xbfa,y\r\n1,2\r\n")
+    second = tmp_path / "b.csv.gz"
+    second.write_bytes(gzip.compress(b"a,y\n3,4"))
+    assert examples_of(open_csv([first, second])) == [
+        (2.0, 1.0, {"a": 1.0}),
+        (4.0, 1.0, {"a": 3.0}),
+    ]
+    other = write(tmp_path, "y,a\n1,2\n", "c.csv")
+    with pytest.raises(
+        StreamError, match=r"c.csv, line 1: found the header 'y,a', expected that of"
+    ):
+        list(open_csv([first, other]))
+
+
+def test_standard_input_is_read_once(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a,b,class\n1,u,X\n2,v,Y\n")))
+    stream = open_csv("-", labels="binary")
+    assert [row[0] for row in examples_of(stream)] == [-1.0, 1.0]
+    with pytest.raises(StreamError, match="standard input can be read once only"):
+        list(stream)
+
+
+REFUSED = {
+    "1,x,0\n": (r"line 1002, column 1: found 'z'", "z,x,0\n", "number in column 'a'"),
+    "2,x,0\n": (r"line 1002, column 3: found ''", "2,,0\n", "a value in column 'b'"),
+    "3,x,0\n": (r"line 1002, column 5: found 'up'", "3,x,up\n", 'labels="binary"'),
+    "4,x,0\n": (r"line 1002, column 1: found '4,x'", "4,x\n", "3 fields, there are 2"),
+    "5,x,0\n": (r"line 1002, column 1: found '5,x,0,1'", "5,x,0,1\n", "3 fields, there are 4"),
+    "6,x,0\n": (r"line 1002, column 3: found '\"x'", '6,"x\ny",0\n', "closing quote in the same"),
+    "7,x,0\n": (r"line 1002, column 6: found 'z,0'", '7,"x"z,0\n', "after the closing quote"),
+    "8,x,0\n": (r"line 1002, column 1: found '1e999'", "1e999,x,0\n", "a finite number"),
+}
+
+
+@pytest.mark.parametrize("good", REFUSED)
+def test_a_bad_line_is_refused_with_place_text_and_column(tmp_path, good):
+    place, bad, expected = REFUSED[good]
+    path = write(tmp_path, "a,b,y\n" + good * 1000 + bad + good)
+    with pytest.raises(StreamError, match=f"^{path}, {place}, expected ") as caught:
+        list(open_csv(path))
+    assert expected in str(caught.value) and "\n" not in str(caught.value)
+    counted = open_csv(path, on_error="count")
+    assert sum(map(len, counted)) == 1001
+    assert counted.refused == len(counted.complaints) == bad.count("\n")
+    assert counted.complaints[0] == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a,b\n", {"label": "c"}, "there is no column 'c', expected one of 'a', 'b'"),
+        ("a,a,y\n1,2,3\n", {}, "two columns are called 'a'"),
+        ("a;b\n1;2\n", {}, "found the one field 'a;b', expected several, parted by ','"),
+        ("1.5,2\n3,4\n", {}, "found numbers only, expected the names of the columns"),
+        ("a,y\n1,u\n", {"labels": "binary"}, "found the label 'u' in the first rows, expected two"),
+        ("a,y\n1,u\n1,v\n1,w\n", {"labels": "binary"}, "found the labels 'u', 'v', 'w' in"),
+        ("a,y\n1,2\n", {"keep": "a", "drop": "a"}, "keep= and drop= exclude each other"),
+        ("a,y\n1,2\n", {"separator": "1"}, "separator='1': expected one of"),
+        ("a,y\n1,2\n", {"missing": "no"}, "missing='no': expected"),
+        ("a,y\n1,2\n", {"bits": 40}, "bits=40: expected 1 to 31"),
+        ("a,y\n1,2\n", {"dtype": "int"}, "dtype='int': expected"),
+        ("a,y\n1,2\n", {"label": "y", "weight": "y"}, "'y' cannot be both label and weight"),
+        ("a,y\n1,2\n", {"categorical": "a", "numeric": "a"}, "both categorical and numeric"),
+        ('"a,y\n1,2\n', {}, "line 1, column 1: found '\"a,y', expected a closing quote"),
+        ("", {}, "expected lines of text"),
+    ],
+)
+def test_what_makes_no_stream_is_refused_in_one_line(tmp_path, text, options, message):
+    with pytest.raises(StreamError, match=message) as caught:
+        open_csv(write(tmp_path, text), **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_column_is_numeric_if_nine_tenths_of_its_first_values_are_numbers(tmp_path):
+    text = "a,b,y\n" + "1,1,0\n" * 9 + "x,x,0\n" + "NA,x,0\n"
+    stream = open_csv(write(tmp_path, text), on_error="count")
+    assert (stream.format.numeric, stream.format.categorical) == (["a"], ["b"])
+    assert len(examples_of(stream)) == 9 and "line 11, column 1: found 'x'" in stream.complaints[0]
+
+
+def test_weights_are_not_negative_and_values_fit_their_type(tmp_path):
+    path = write(tmp_path, "a,w,y\n1,1,0\n4e38,-0.5,0\n4e38,2,0\n")
+    stream = open_csv(path, weight="w", on_error="count")
+    assert [row[:2] for row in examples_of(stream)] == [(0.0, 1.0), (0.0, 2.0)]
+    assert "line 3, column 6: found '-0.5', expected a number from 0 as" in stream.complaints[0]
+    narrow = open_csv(path, drop="w", dtype="float32", on_error="count")
+    assert len(examples_of(narrow)) == 1 and "at most 3.40282e+38" in narrow.complaints[1]
+
+
+def test_numbers_stand_for_the_names_of_a_file_without_header(tmp_path):
+    stream = open_csv(write(tmp_path, "1.5,2\n3,4\n"), header=False)
+    assert examples_of(stream) == [(2.0, 1.0, {"1": 1.5}), (4.0, 1.0, {"1": 3.0})]
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "options", "categorical"),
+    [
+        ("elec2/elec2.csv.xz", {"labels": ("DOWN", "UP")}, []),
+        ("bike_sharing/bike_sharing_hour.csv.xz", {"drop": ("casual", "registered")}, ["dteday"]),
+        ("nycflights13/flights.csv.xz", {"label": "distance", "drop": "time_hour"},
+         ["carrier", "tailnum", "origin", "dest"]),
+        ("covtype/covtype.csv.xz", {}, []),
+    ],
+)  # fmt: skip
+def test_real_files_read_as_pythons_csv_module_reads_them(name, options, categorical):
+    import lzma
+
+    path = Path(str(DATA)) / name
+    stream = open_csv(path, missing="indicator", **options)
+    assert stream.format.categorical == categorical
+    label, pair = stream.format.label, options.get("labels")
+    wanted = stream.format.numeric + stream.format.categorical
+    blocks = iter(stream)
+    rows: list[tuple[float, float, dict[str, float]]] = []
+    while len(rows) < 12_000:
+        rows += examples_in([next(blocks)], stream.names)
+    blocks.close()
+    with lzma.open(path, "rt", newline="") as file:
+        for number, (found, row) in enumerate(zip(rows, csv.DictReader(file), strict=False)):
+            features = {}
+            for column in wanted:
+                text = row[column]
+                if text in ("", "NA"):
+                    features[f"{column}=missing"] = 1.0
+                elif column in categorical:
+                    features[f"{column}={text}"] = 1.0
+                elif float(text):
+                    features[column] = float(text)
+            y = float(row[label]) if pair is None else (-1.0, 1.0)[pair.index(row[label])]
+            assert found == (y, 1.0, features), number
