@@ -5,10 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from noregret import domains, losses, mirrors, rates
-
 if TYPE_CHECKING:
-    from noregret import catalogue, oco
+    from noregret import catalogue, domains, losses, mirrors, oco, rates
     from noregret.batch import Solution
     from noregret.batch.hindsight import hindsight, regularization_path
     from noregret.certificate import Certificate
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-#: Names that need numba are imported when first asked for, so that `import noregret` is quick.
+#: Names are imported when first asked for, so that `import noregret` is quick.
 _LAZY = {
     "Certificate": "noregret.certificate",
     "DualAscent": "noregret.learners",
@@ -26,9 +24,13 @@ _LAZY = {
     "Solution": "noregret.batch",
     "catalogue": "noregret.catalogue",
     "certify": "noregret.foreign",
+    "domains": "noregret.domains",
     "hindsight": "noregret.batch",
     "load": "noregret.learners",
+    "losses": "noregret.losses",
+    "mirrors": "noregret.mirrors",
     "oco": "noregret.oco",
+    "rates": "noregret.rates",
     "read": "noregret.streams",
     "regularization_path": "noregret.batch",
 }

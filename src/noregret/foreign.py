@@ -37,22 +37,60 @@ def certify(
     >>> round(proof.loss, 6), round(proof.floor(0.3), 4)
     (0.02, 0.0951)
     """
-    require_convex(loss)
-    rows = as_rows(X)
-    labels = as_labels(y, len(rows), loss)
-    weights = as_weights(weight, len(rows))
-    given = as_predictions(predictions, len(rows))
-    mirror = mirrors.Euclidean() if mirror is None else mirror
-    if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
-        mirror = mirror.replace(start=1.0 / max(rows.width, 1))
-    ledger, gradient = new_ledger(), np.zeros(rows.width)
-    for start, stop in rows.chunks():
-        part = sound_rows(rows.part(start, stop), start)
-        entered = certify_pass(
-            loss, mirror, part.indptr, part.indices, part.values, labels[start:stop],
-            weights[start:stop], given[start:stop], ledger, gradient,
+    certifier = Certifier(loss, mirror)
+    certifier.add(X, y, predictions, weight)
+    return certifier.certificate()
+
+
+class Certifier:
+    """Anyone's predictions, taken in part by part: `certify` for streams of any length.
+
+    >>> from noregret import losses
+    >>> certifier = Certifier(losses.Squared())
+    >>> certifier.add([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], [1.1, 1.9])
+    >>> certifier.add([[1.0, 1.0]], [3.0], [3.0])
+    >>> certifier.certificate().rounds, round(certifier.certificate().floor(0.3), 4)
+    (3, 0.0951)
+    """
+
+    def __init__(self, loss: Loss, mirror: Mirror | None = None) -> None:
+        require_convex(loss)
+        self._loss = loss
+        self._mirror = mirrors.Euclidean() if mirror is None else mirror
+        self._ledger = new_ledger()
+        self._gradient = np.zeros(0)
+
+    def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
+        """Enter rows with their labels and what was predicted for them."""
+        rows = as_rows(X)
+        labels = as_labels(y, len(rows), self._loss)
+        weights = as_weights(weight, len(rows))
+        given = as_predictions(predictions, len(rows))
+        if rows.width > len(self._gradient):
+            self._gradient = np.pad(self._gradient, (0, rows.width - len(self._gradient)))
+        # Left as it was where rows are refused.
+        ledger, gradient = self._ledger.copy(), self._gradient.copy()
+        mirror = self._resolved()
+        for start, stop in rows.chunks():
+            part = sound_rows(rows.part(start, stop), start)
+            entered = certify_pass(
+                self._loss, mirror, part.indptr, part.indices, part.values, labels[start:stop],
+                weights[start:stop], given[start:stop], ledger, gradient,
+            )  # fmt: skip
+            if entered < stop - start:
+                row = start + entered
+                raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
+        self._ledger, self._gradient = ledger, gradient
+
+    def _resolved(self) -> Mirror:
+        mirror = self._mirror
+        if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
+            return mirror.replace(start=1.0 / max(len(self._gradient), 1))
+        return mirror
+
+    def certificate(self) -> Certificate:
+        """Return what the predictions so far prove."""
+        return Certificate(
+            self._loss, self._resolved(), rates.Constant(1.0), self._ledger.copy(),
+            self._gradient.copy(), played=False,
         )  # fmt: skip
-        if entered < stop - start:
-            row = start + entered
-            raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
-    return Certificate(loss, mirror, rates.Constant(1.0), ledger, gradient, played=False)

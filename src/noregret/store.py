@@ -44,8 +44,18 @@ _TAG = "$float"
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _DTYPES = frozenset(np.dtype(code).name for code in "?efdbhiqBHIQ")
 
+_EXTRA = "extra"
+
 FilePath = str | os.PathLike[str]
 C = TypeVar("C", bound=Component)
+
+
+@dataclasses.dataclass(frozen=True)
+class Extra:
+    """What a program keeps in a model file beside the learner; the learner never looks at it."""
+
+    header: dict[str, Any] = dataclasses.field(default_factory=dict)
+    arrays: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
 def write(path: FilePath, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -98,6 +108,35 @@ def read(path: FilePath) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise ValueError(f"{_name(path)}: is {kind}, expected a {FORMAT} file")
     with open(path, "rb") as stream:
         return _decode(stream, os.fstat(stream.fileno()).st_size, _name(path))
+
+
+def attached(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], extra: Extra | None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return header and arrays of a learner together with an extra part.
+
+    >>> attached({"rounds": 3}, {}, Extra({"bits": 18}, {"seen": np.ones(1)}))
+    ({'rounds': 3, 'extra': {'bits': 18}}, {'extra/seen': array([1.])})
+    """
+    if extra is None:
+        return header, arrays
+    named = {f"{_EXTRA}/{name}": array for name, array in extra.arrays.items()}
+    return header | {_EXTRA: extra.header}, arrays | named
+
+
+def detached(
+    header: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> tuple[dict[str, Any], dict[str, np.ndarray], Extra]:
+    """Undo `attached`; a model without an extra part has an empty one."""
+    prefix = f"{_EXTRA}/"
+    own = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
+    extra = {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+    plain = {key: value for key, value in header.items() if key != _EXTRA}
+    return plain, own, Extra(dict(header.get(_EXTRA) or {}), extra)
 
 
 def component_to_header(component: Component) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from noregret.cli.progress import Point
+    from noregret.evaluate import Point
     from noregret.streams import Block
 
 _RADIUS = 10.0
@@ -33,8 +33,8 @@ def demo(
     from rich.console import Console
 
     import noregret as nr
-    from noregret.cli.progress import follow, marks
     from noregret.cli.screen import Table
+    from noregret.evaluate import follow, marks
     from noregret.report import draw, rounded_down
 
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())

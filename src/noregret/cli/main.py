@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from noregret import __version__
+from noregret.cli.audit import audit
+from noregret.cli.certify import certify
+from noregret.cli.compare import compare
+from noregret.cli.convert import convert
 from noregret.cli.demo import demo
+from noregret.cli.hindsight import hindsight
+from noregret.cli.inspect import inspect
 from noregret.cli.learn import learn
+from noregret.cli.predict import predict
+from noregret.cli.report import report
+from noregret.cli.warmup import warmup
 
 app = typer.Typer(
     name="noregret",
@@ -20,8 +30,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(learn)
-app.command()(demo)
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Learn and predict": (learn, predict, compare),
+    "Prove": (certify, hindsight, audit),
+    "Look": (inspect, report),
+    "Prepare": (convert, warmup, demo),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
 
 
 def _version(wanted: bool) -> None:
@@ -52,7 +69,7 @@ def main() -> None:
         sys.exit(141)
     except KeyboardInterrupt:
         sys.exit(130)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, OverflowError, MemoryError) as error:
         print(f"noregret: {_one_line(error)}", file=sys.stderr)
         sys.exit(2)
 

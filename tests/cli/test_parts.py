@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from noregret.cli import choices
-from noregret.cli.progress import Point, follow, marks
 from noregret.cli.screen import Table
+from noregret.evaluate import Point, follow, marks
 from noregret.streams import Block
 
 
@@ -41,6 +41,7 @@ class Recorder:
         return sum(self.labels)
 
     mistakes = 0
+    radius = None
 
     def certificate(self) -> Recorder:
         return self
@@ -121,3 +122,32 @@ def test_every_listed_name_makes_its_object() -> None:
         sized = name in ("ball", "entropy", "signed-entropy")
         mirror = choices.make_mirror(f"{name}:2" if "[" in entry else name, 2.0 if sized else None)
         assert ("=2.0" in repr(mirror)) == (sized or "[" in entry)
+
+
+@pytest.mark.parametrize("name", choices.PRESETS)
+def test_every_preset_makes_a_learner(name: str) -> None:
+    assert choices.parse_spec(name, "logistic").make().rounds == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("nothing", "learner 'nothing': expected default, ogd"),
+        ("pa:D=1", "found 'D=1', expected KEY=VALUE with a key among loss, mirror"),
+        ("pa:C=x", "C expects a number, found 'x'"),
+        ("ogd:C=1", "-C belongs to the updates exact, aggressive"),
+        ("pa:eta=1", "--update exact has no rate"),
+        ("default:update=no", "--update no: expected one of descent, agile"),
+        ("ball/adaptive", "--mirror ball needs --radius"),
+    ],
+)
+def test_learners_that_make_no_sense_are_refused_in_a_line(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError) as error:
+        choices.parse_spec(text, "logistic").make()
+    assert complaint in str(error.value) and "\n" not in str(error.value)
+
+
+def test_options_of_a_learner_override_its_preset() -> None:
+    spec = choices.parse_spec("pa:C=0.5,loss=squared-hinge:2", "logistic")
+    assert (spec.C, spec.loss, spec.update) == (0.5, "squared-hinge:2", "exact")
+    assert spec.as_dict() == {"C": 0.5, "loss": "squared-hinge:2", "update": "exact"}

@@ -1,0 +1,131 @@
+"""`noregret certify`: anyone's predictions against every fixed linear predictor."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from noregret.cli import choices
+from noregret.cli.options import Given, reads_examples
+from noregret.cli.writing import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NUMBER = re.compile(r"\s*(\S+)")
+
+
+@reads_examples
+def certify(
+    predictions: Annotated[
+        Path, typer.Argument(help="One prediction a line, in the order of the examples.")
+    ],
+    given: Given,
+    loss: Annotated[str, typer.Option(help=choices.names("loss"))] = "logistic",
+    floor_radius: Annotated[
+        list[float] | None,
+        typer.Option("--floor-radius", "--radius", help="Sizes of the class; repeat for several."),
+    ] = None,
+    mirror: Annotated[
+        str, typer.Option(help="The norm of the class is that of this map.")
+    ] = "euclidean",
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Predictions are probabilities of the positive.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Certify the predictions of any model beside its own loss.
+
+    Whatever made the predictions, the floor says what no fixed linear predictor of the class
+    can have beaten on these very examples. A line may hold more than the prediction: what
+    follows its first number is not looked at.
+    """
+    chosen = choices.make_loss(loss)
+    shape = choices.make_mirror(mirror, None)
+    radii = floor_radius or [1.0, 10.0, 100.0]
+    if probabilities and chosen.labels != "sign":
+        raise ValueError(f"--probabilities are margins of classification, and {loss} is not")
+    import numpy as np
+
+    from noregret.cli.screen import Clock, metrics_line
+    from noregret.evaluate import metrics_for
+    from noregret.foreign import Certifier
+
+    certifier = Certifier(chosen, shape)
+    metrics = metrics_for(chosen.labels)
+    stream = given.open(given.label_rule(chosen.labels == "sign"))
+    clock = Clock(stream, silent=as_json)
+    numbers = _numbers(predictions, probabilities)
+    count = 0
+    for block in stream:
+        made = np.fromiter(_taken(numbers, len(block)), np.float64)
+        if len(made) < len(block):
+            raise ValueError(
+                f"{predictions}: holds {count + len(made):,} predictions, expected one for every "
+                f"example of {stream.name}"
+            )
+        certifier.add(block, block.y, made, block.weight)
+        metrics.add(block.y, made, block.weight)
+        count += len(block)
+        clock.tell(count)
+    clock.close(count)
+    if not count:
+        raise ValueError(f"{stream.name}: the file has no examples")
+    if next(numbers, None) is not None:
+        raise ValueError(f"{predictions}: holds more predictions than the {count:,} examples")
+    certificate = certifier.certificate()
+    if as_json:
+        result = certificate.as_dict(radii[0]) | {"metrics": metrics.summary()}
+        result["floors"] = {f"{radius:g}": certificate.floor(radius) for radius in radii}
+        typer.echo(to_json(result))
+        return
+    from noregret.rounding import down
+
+    lines = [
+        f"{predictions} on {stream.name}: {count:,} predictions, {chosen}",
+        f"  {'their own loss':<26}{certificate.loss:>14.6g}  "
+        f"{certificate.average_loss:.6g} a round",
+        f"  {metrics_line(metrics.summary())}",
+        "  no fixed linear predictor lost less than",
+    ]
+    for radius in radii:
+        floor = certificate.floor(radius)
+        lines.append(
+            f"    {down(floor):>14}  {down(floor / count)} a round  {certificate.describe(radius)}"
+        )
+    typer.echo("\n".join(lines))
+
+
+def _taken(numbers: Iterator[float], count: int) -> Iterator[float]:
+    for _ in range(count):
+        value = next(numbers, None)
+        if value is None:
+            return
+        yield value
+
+
+def _numbers(path: Path, probabilities: bool) -> Iterator[float]:
+    """Yield the first number of every line, probabilities as margins."""
+    with path.open(encoding="utf-8", errors="backslashreplace") as lines:
+        for place, line in enumerate(lines, 1):
+            token = _NUMBER.match(line)
+            try:
+                value = float(token.group(1)) if token else math.nan
+            except ValueError:
+                value = math.nan
+            if not math.isfinite(value):
+                shown = line.strip()[:40]
+                raise ValueError(f"{path}, line {place}: found {shown!r}, expected a finite number")
+            if probabilities:
+                if not 0.0 <= value <= 1.0:
+                    raise ValueError(
+                        f"{path}, line {place}: found {value:g}, expected a probability"
+                    )
+                # Certainty is a margin of 700, where the loss of being wrong is still a number.
+                inside = 0.0 < value < 1.0
+                value = math.log(value) - math.log1p(-value) if inside else 1400.0 * value - 700.0
+            yield value

@@ -1,0 +1,147 @@
+"""`noregret compare`: many learners on one stream that is read once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from noregret.cli import choices
+from noregret.cli.options import Given, reads_examples
+from noregret.cli.writing import to_json
+
+
+@reads_examples
+def compare(
+    given: Given,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learner",
+            "-l",
+            help=f"{', '.join(choices.PRESETS)} or MIRROR/RATE; options of `learn` may follow, "
+            "as in pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
+        ),
+    ] = None,
+    loss: Annotated[str, typer.Option(help=choices.names("loss"))] = "logistic",
+    floor_radius: Annotated[
+        float | None, typer.Option(help="Size of the predictors the floors speak of.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Let many learners learn the same examples in one pass, and rank them.
+
+    All are measured by progressive validation. Losses can be compared where the loss is the
+    same; accuracy, AUC or errors always.
+    """
+    texts = learner or (
+        ["default", "ogd", "sgd", "adagrad", "perceptron", "pa", "pa2"]
+        if choices.make_loss(loss).labels == "sign"
+        else ["default", "ogd", "sgd", "adagrad"]
+    )
+    if floor_radius is not None and not floor_radius >= 0.0:
+        raise ValueError(f"--floor-radius must be a number >= 0, got {floor_radius}")
+    if len(set(texts)) < len(texts):
+        raise ValueError("--learner: the same learner was named twice")
+    specs = [choices.parse_spec(text, loss, given.features or 0) for text in texts]
+    learners = [spec.make() for spec in specs]
+    kinds = {one.loss.labels for one in learners}
+    if len(kinds) > 1:
+        raise ValueError("--learner: some learners classify and some do not, expected one kind")
+    from noregret.cli.screen import Clock
+    from noregret.evaluate import Trial, metrics_for, watch
+
+    fixed = floor_radius
+    trials = [
+        Trial(
+            one, None if fixed is None else lambda: fixed, metrics_for(one.loss.labels), name=text
+        )
+        for one, text in zip(learners, texts, strict=True)
+    ]
+    stream = given.open(given.label_rule(kinds == {"sign"}))
+    clock = Clock(stream, silent=as_json)
+    examples = 0
+
+    def told() -> Any:
+        nonlocal examples
+        for block in stream:
+            yield block
+            examples += len(block)
+            clock.tell(examples)
+
+    for _ in watch(trials, told()):
+        pass
+    clock.close(examples)
+    if not examples:
+        raise ValueError(f"{stream.name}: the file has no examples")
+    if as_json:
+        typer.echo(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
+        return
+    _show(trials, stream.name, examples, kinds == {"sign"})
+
+
+def _facts(trial: Any) -> dict[str, Any]:
+    if trial.failure:
+        return {"learner": trial.name, "failure": trial.failure}
+    return {
+        "learner": trial.name,
+        "loss": str(trial.learner.loss),
+        "progress": [point.as_dict() for point in trial.points],
+        "metrics": trial.metrics.summary(),
+    }
+
+
+def _show(trials: list[Any], name: str, examples: int, classification: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from noregret.cli.screen import number
+    from noregret.rounding import down, up
+
+    columns = ("accuracy", "auc", "f1") if classification else ("rmse", "mae", "r2")
+    heads = ("accuracy", "AUC", "F1") if classification else ("RMSE", "MAE", "R²")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("learner", overflow="fold")
+    for head in ("loss", "floor", "regret ≤", *heads):
+        table.add_column(head, justify="right")
+    going = [trial for trial in trials if not trial.failure]
+    # The same loss together, the best of each first.
+    going.sort(key=lambda trial: (str(trial.learner.loss), trial.points[-1].loss))
+    losses = {str(trial.learner.loss) for trial in going}
+    before = ""
+    for trial in going:
+        loss = str(trial.learner.loss)
+        if len(losses) > 1 and loss != before:
+            table.add_row(Text(loss, style="dim"))
+        point, metrics = trial.points[-1], trial.metrics.summary()
+        style = "bold" if loss != before else ""
+        before = loss
+        shown = [
+            "" if key not in metrics
+            else f"{metrics[key]:.2%}" if key == "accuracy"
+            else number(metrics[key]).strip()
+            for key in columns
+        ]  # fmt: skip
+        table.add_row(
+            Text(trial.name, style=style),
+            Text(number(point.average_loss).strip(), style=style),
+            Text(down(point.average_floor, 4), style="cyan"),
+            Text(up(point.average_regret, 4), style="green"),
+            *shown,
+        )
+    for trial in trials:
+        if trial.failure:
+            table.add_row(trial.name, Text("diverged", style="red"))
+    console = Console()
+    console.print(f"[bold]noregret compare[/bold] {name}", highlight=False)
+    console.print(
+        f"[dim]{examples:,} examples, read once; averages a round; each floor is over the class "
+        "of its learner's own size[/dim]",
+        highlight=False,
+    )
+    console.print()
+    console.print(table)
+    for trial in trials:
+        if trial.failure:
+            console.print(f"[dim]{trial.name}: {trial.failure}[/dim]", highlight=False)

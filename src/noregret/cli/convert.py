@@ -1,0 +1,64 @@
+"""`noregret convert`: a stream in the compact form, for many fast passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noregret.cli.options import Given, reads_examples
+from noregret.cli.writing import require_place
+
+if TYPE_CHECKING:
+    from noregret.cli.screen import Clock
+    from noregret.streams import Block, Stream
+
+
+@reads_examples
+def convert(
+    given: Given,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write, a name in .arrow.")],
+    single: Annotated[
+        bool, typer.Option("--float32", help="Halve the values to single precision.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+) -> None:
+    """Write the examples as an Arrow file that is mapped into memory when read.
+
+    Hashing, interactions, the intercept and labels are applied now and kept in the file.
+    """
+    if out.suffix.lower() != ".arrow":
+        raise ValueError(f"--out {out}: expected a name that ends in .arrow")
+    require_place("--out", out)
+    from noregret.cli.screen import Clock
+    from noregret.streams.binary_write import write_binary
+
+    rule: Any = given.label_rule(True) if given.labels is not None else "real"
+    stream = given.open(rule)
+    clock = Clock(stream, silent=quiet)
+    watched = _Watched(stream, clock)
+    rows = write_binary(watched, out, dtype="float32" if single else None)
+    clock.close(rows)
+    if not quiet:
+        size = out.stat().st_size
+        typer.echo(f"{out}: {rows:,} examples, {stream.width:,} features, {size / 1e6:,.1f} MB")
+
+
+class _Watched:
+    """A stream that tells a clock about its progress; what else is asked of it, it passes on."""
+
+    def __init__(self, stream: Stream, clock: Clock) -> None:
+        self._stream = stream
+        self._clock = clock
+
+    def __iter__(self) -> Iterator[Block]:
+        count = 0
+        for block in self._stream:
+            yield block
+            count += len(block)
+            self._clock.tell(count)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

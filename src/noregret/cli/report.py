@@ -1,0 +1,155 @@
+"""`noregret report`: a page and pictures about a saved model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from noregret.cli.writing import Output, require_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from noregret.cli.record import Record
+    from noregret.learners import DualAscent, MirrorDescent
+    from noregret.report import Card, Picture
+
+_TOP = 20
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
+    pictures: Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="Write PNG files beside it as well.")
+    ] = True,
+) -> None:
+    """Write one HTML file about a run, with every picture inside, and the pictures as PNG.
+
+    Average loss and certified floor, regret a round, mistakes, rates, the largest weights, and
+    the certificate itself.
+    """
+    require_place("--out", out)
+    from noregret.cli import record as records
+    from noregret.report import require_matplotlib
+
+    require_matplotlib()
+    learner, record = records.load(model)
+    for path in write_report(learner, record, out, pictures):
+        typer.echo(path)
+
+
+def write_report(
+    learner: MirrorDescent | DualAscent, record: Record, out: Path, pictures: bool = True
+) -> list[Path]:
+    """Write the page and, where wanted, its pictures beside it; return what was written."""
+    from noregret.cli.telling import describe_learner
+    from noregret.report import page
+    from noregret.rounding import down
+
+    if not record.points:
+        raise ValueError(f"--report {out}: there is nothing to draw yet")
+    point = record.points[-1]
+    certificate = learner.certificate()
+    source = ", ".join(Path(name).name for name in record.sources) or "a stream"
+    drawn = list(_pictures(learner, record, source))
+    facts = [
+        ("learner", describe_learner(learner)),
+        ("input", ", ".join(record.sources)),
+        ("features", f"{learner.dimension:,}"),
+        ("examples seen", f"{record.position.total:,}"),
+        ("passes", str(record.position.passes)),
+        *((name, str(value)) for name, value in record.reading.items()),
+    ]
+    text = page(
+        f"noregret: {source}",
+        describe_learner(learner),
+        list(_cards(learner, record)),
+        f"{certificate.describe(point.radius).capitalize()} lost at least "
+        f"{down(point.average_floor, 4)} a round on these {point.rounds:,} examples; the learner "
+        f"lost {point.average_loss:.4f}.",
+        drawn,
+        certificate.text(point.radius),
+        facts,
+    )
+    written = [out]
+    with Output(out) as output:
+        output.write(text)
+    for picture in drawn if pictures else ():
+        path = out.with_name(f"{out.stem}-{picture.name}.png")
+        with Output(path) as output:
+            output.write(picture.png())
+        written.append(path)
+    return written
+
+
+def _cards(learner: MirrorDescent | DualAscent, record: Record) -> Iterator[Card]:
+    from noregret.evaluate import metrics_for
+    from noregret.report import Card
+    from noregret.rounding import down, up
+
+    point = record.points[-1]
+    yield Card(f"{point.rounds:,}", "examples learnt")
+    yield Card(f"{point.average_loss:.4f}", "average loss")
+    yield Card(down(point.average_floor, 4), "certified floor a round")
+    yield Card(up(point.average_regret, 3), "proved regret a round, at most")
+    metrics = metrics_for(learner.loss.labels)
+    if record.metrics:
+        metrics.restore(record.metrics)
+    summary = metrics.summary()
+    for name, title, form in (
+        ("accuracy", "progressive accuracy", ".2%"),
+        ("auc", "progressive AUC", ".4f"),
+        ("f1", "progressive F1", ".4f"),
+        ("rmse", "progressive RMSE", ".4g"),
+        ("mae", "progressive MAE", ".4g"),
+        ("r2", "progressive R²", ".4f"),
+    ):
+        if name in summary:
+            yield Card(format(summary[name], form), title)
+
+
+def _pictures(
+    learner: MirrorDescent | DualAscent, record: Record, source: str
+) -> Iterator[Picture]:
+    from noregret import report
+    from noregret.cli.inspect import names_of, top_weights
+    from noregret.report import Picture
+    from noregret.rounding import down
+
+    # The first rounds are all noise; the story begins where there is something to learn from.
+    points = [point for point in record.points if point.rounds >= 10] or record.points
+    rounds = [point.rounds for point in points]
+    if len(points) >= 2:
+        yield Picture(
+            "loss",
+            report.loss_figure(
+                rounds,
+                [point.average_loss for point in points],
+                [point.average_floor for point in points],
+                source,
+                f"no predictor of the class lost less than {down(points[-1].average_floor, 3)} "
+                f"a round on these {rounds[-1]:,} examples",
+                f"{type(learner.loss).__name__} loss a round",
+            ),
+        )
+        yield Picture(
+            "regret", report.regret_figure(rounds, [point.average_regret for point in points])
+        )
+        if learner.loss.labels == "sign":
+            shares = [point.mistakes / point.rounds for point in points]
+            yield Picture("mistakes", report.mistakes_figure(rounds, shares))
+        rated = [(t, p.rate) for t, p in zip(rounds, points, strict=True) if p.rate is not None]
+        if len(rated) >= 2:
+            name = str(getattr(learner, "rate", "constant"))
+            if "PerCoordinate" in name:
+                name += ", the median over the features"
+            yield Picture(
+                "rate", report.rate_figure([t for t, _ in rated], [r for _, r in rated], name)
+            )
+    largest = top_weights(learner.weights, names_of(record), _TOP)
+    if largest:
+        names, weights = [entry[1] for entry in largest], [entry[2] for entry in largest]
+        yield Picture("features", report.features_figure(names, weights))

@@ -1,0 +1,185 @@
+"""One run of a learner over its input: passes, held-out examples, saves, and where it stands."""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from noregret.cli.interrupt import Interruption
+from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
+from noregret.evaluate.holdout import select
+from noregret.evaluate.trial import parts
+
+if TYPE_CHECKING:
+    from noregret.cli.record import Record
+    from noregret.cli.writing import Output
+    from noregret.learners import DualAscent, MirrorDescent
+    from noregret.streams import Block, Stream
+
+#: Up to so many features a look at the learner costs next to nothing.
+_SMALL = 1 << 16
+#: In larger spaces a look is worth its while once there is this share of examples a feature.
+_WORTH = 64
+
+
+class Session:
+    """A learner, its stream and the record of both; `run` yields the points looked at."""
+
+    def __init__(
+        self,
+        learner: MirrorDescent | DualAscent,
+        stream: Stream,
+        record: Record,
+        *,
+        save: Path | None = None,
+        save_every: int = 0,
+        predictions: Output | None = None,
+    ) -> None:
+        self.learner = learner
+        self.stream = stream
+        self.record = record
+        self._save_to = save
+        self._save_every = save_every
+        self._predictions = predictions
+        if record.ended:
+            # Where an earlier run ended is no mark: an unbroken one would not have looked there.
+            record.points.pop()
+            record.ended = False
+        self._holdout = Holdout(**record.holdout)
+        fixed = record.floor_radius
+        self.trial = Trial(
+            learner,
+            None if fixed is None else lambda: fixed,
+            metrics_for(learner.loss.labels),
+        )
+        self.trial.points = record.points
+        self.held: Metrics = metrics_for(learner.loss.labels)
+        for metrics, kept in (
+            (self.trial.metrics, record.metrics),
+            (self.held, record.held_metrics),
+        ):
+            if kept and metrics is not None:
+                metrics.restore(kept)
+        self.on_part: Callable[[], None] = lambda: None
+
+    def run(self, interruption: Interruption, passes: int = 1, skip: int = 0) -> Iterator[Point]:
+        """Learn what is left of the input, `skip` of its examples already seen."""
+        position = self.record.position
+        looks = marks(4)
+        mark = next(looks)
+        saves = count(self._save_every, self._save_every) if self._save_every else iter(())
+        cuts = heapq.merge(marks(4), saves)
+        for part in parts(self._blocks(passes, skip), _distinct(cuts), position.total):
+            if not isinstance(part, int):
+                with interruption.busy():
+                    self._learn(part)
+                self.on_part()
+                continue
+            while mark < part:
+                mark = next(looks)
+            if part == mark and self._worth_a_look(part) and self._moved():
+                yield self.trial.look()
+            if self._save_every and part % self._save_every == 0:
+                with interruption.busy():
+                    self.save()
+
+    def _worth_a_look(self, total: int) -> bool:
+        power = total & (total - 1) == 0
+        dimension = self.learner.dimension
+        return power and dimension <= _WORTH * total if dimension > _SMALL else True
+
+    def _moved(self) -> bool:
+        points = self.trial.points
+        return self.learner.rounds > (points[-1].rounds if points else 0)
+
+    def _blocks(self, passes: int, skip: int) -> Iterator[Block]:
+        position = self.record.position
+        seen = check = 0
+        while True:
+            for block in self.stream:
+                start = min(skip - seen, len(block)) if seen < skip else 0
+                seen += start
+                check = zlib.crc32(block.y[:start].tobytes(), check)
+                if start < len(block):
+                    self._require_same(skip, check)
+                    check = skip = 0
+                    yield block.rows(start, len(block))
+            if seen < skip:
+                raise ValueError(
+                    f"{self.stream.name}: holds {seen:,} examples, and the model has seen "
+                    f"{skip:,}: not the same input"
+                )
+            self._require_same(skip, check)
+            skip = 0
+            if position.passes >= passes:
+                return
+            position.passes, position.examples, position.check = position.passes + 1, 0, 0
+
+    def _require_same(self, skip: int, check: int) -> None:
+        if skip and check != self.record.position.check:
+            raise ValueError(
+                f"{self.stream.name}: its first {skip:,} labels are not those that the model has "
+                "seen: not the same input"
+            )
+
+    def _learn(self, block: Block) -> None:
+        position = self.record.position
+        first_pass = position.passes == 1
+        held = self._holdout.held(position.examples, position.examples + len(block))
+        learnt = select(block, ~held) if held.any() else block
+        if held.any():
+            kept = select(block, held)
+            # Before the rest is learnt: these are predicted with weights of a moment ago.
+            guesses = self.learner.predict(kept)
+            self.held.add(kept.y, guesses, kept.weight)
+        if len(learnt) and first_pass:
+            predictions = self.trial.learn(learnt)
+        elif len(learnt):
+            predictions = self.learner.learn(learnt, learnt.y, learnt.weight)
+        if self._predictions is not None and first_pass:
+            if held.any():
+                import numpy as np
+
+                merged = np.empty(len(block))
+                merged[held] = guesses
+                if len(learnt):
+                    merged[~held] = predictions
+                predictions = merged
+            self._predictions.numbers(predictions)
+        position.examples += len(block)
+        position.total += len(block)
+        position.check = zlib.crc32(block.y.tobytes(), position.check)
+
+    def finish(self) -> Point:
+        """Return the point at which the run stands at its end."""
+        if self._moved():
+            self.trial.look()
+            self.record.ended = True
+        return self.trial.points[-1]
+
+    def save(self) -> None:
+        """Write the model, if a place was given."""
+        if self._save_to is None:
+            return
+        record = self.record
+        record.note(self.stream)
+        if self.trial.metrics is not None:
+            record.metrics = self.trial.metrics.arrays()
+        record.held_metrics = self.held.arrays() if self._holdout else {}
+        record.save(self.learner, self._save_to)
+
+    def summary(self) -> dict[str, float]:
+        """Return the progressive metrics of the first pass."""
+        return self.trial.metrics.summary() if self.trial.metrics is not None else {}
+
+
+def _distinct(numbers: Iterator[int]) -> Iterator[int]:
+    last = 0
+    for number in numbers:
+        if number != last:
+            last = number
+            yield number

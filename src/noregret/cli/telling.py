@@ -1,0 +1,105 @@
+"""What a run of a learner tells: before its first line, after its last, and beside them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from noregret.cli.screen import metrics_line
+from noregret.cli.writing import to_json
+
+if TYPE_CHECKING:
+    from noregret.cli.screen import Table
+    from noregret.cli.session import Session
+    from noregret.learners import DualAscent, MirrorDescent
+    from noregret.streams import Stream
+
+
+def heading(session: Session) -> Iterator[str]:
+    """Yield the title of a run and what is to be known before its first line."""
+    from noregret.geometry import describe, own_radius
+
+    learner, record = session.learner, session.record
+    yield f"noregret learn {session.stream.name}"
+    yield describe_learner(learner)
+    changed = [pair for pair in _labels(session.stream) if pair[0] != f"{pair[1]:g}"]
+    if changed:
+        yield "labels " + ", ".join(f"{a} → {b:+g}" for a, b in _labels(session.stream))
+    if record.holdout.get("every"):
+        yield f"every {record.holdout['every']}-th example is held out"
+    if record.holdout.get("after"):
+        yield f"examples after the first {record.holdout['after']:,} are held out"
+    fixed = record.floor_radius if record.floor_radius is not None else own_radius(learner.mirror)
+    if fixed is None:
+        yield "floor over every u no larger than the weights at that line, in the map's norm"
+    else:
+        own = "" if record.floor_radius is not None else ", the map's own set"
+        yield f"floor over {describe(learner.mirror, fixed)}{own}"
+
+
+def describe_learner(learner: MirrorDescent | DualAscent) -> str:
+    """Return loss, map and rate or update in one line."""
+    parts = f"{learner.loss}, {learner.mirror}"
+    from noregret.learners import MirrorDescent
+
+    if isinstance(learner, MirrorDescent):
+        return f"{parts}, {learner.rate}"
+    return f"{parts}, update {learner.update}, C = {learner.C:g}"
+
+
+def _labels(stream: Stream) -> list[tuple[str, float]]:
+    written = ((a if isinstance(a, str) else f"{a:g}", b) for a, b in stream.label_map.items())
+    return sorted(written, key=lambda pair: pair[1])
+
+
+def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bool) -> None:
+    """Print the certificate and the metrics, or all that is known as JSON."""
+    learner, record = session.learner, session.record
+    if not learner.rounds:
+        return
+    certificate = learner.certificate()
+    radius = record.points[-1].radius
+    held = session.held.summary()
+    if as_json:
+        summary = {
+            "input": session.stream.name,
+            "learner": describe_learner(learner),
+            "options": record.spec.as_dict(),
+            "labels": {written: y for written, y in _labels(session.stream)},
+            "progress": [point.as_dict() for point in record.points],
+            "metrics": session.summary(),
+            "holdout": held if held.get("examples") else None,
+            "refused": session.stream.refused,
+            "certificate": certificate.as_dict(radius),
+        }
+        typer.echo(to_json(summary), err=to_stderr)
+        return
+    lines = [certificate.text(radius)]
+    first = metrics_line(session.summary())
+    if first:
+        name = "progressive" if record.position.passes == 1 else "progressive, first pass"
+        lines.append(f"  {name}: {first}")
+    if held.get("examples"):
+        lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
+    text = "\n".join(lines)
+    if table is None:
+        typer.echo(text, err=to_stderr)
+    else:
+        table.foot(text)
+
+
+def mention(stream: Stream, save: Path | None, code: int, report: Path | None) -> None:
+    """Say on stderr what a person would miss if it were not said."""
+    if stream.refused:
+        print(f"noregret: {stream.refused:,} lines were left out", file=sys.stderr)
+        for complaint in stream.complaints:
+            print(f"  {complaint}", file=sys.stderr)
+    if code:
+        kept = f"; {save} can be resumed with --resume {save} --same-input" if save else ""
+        print(f"noregret: interrupted{kept}", file=sys.stderr)
+    if report is not None:
+        print(f"noregret: the report is in {report}", file=sys.stderr)

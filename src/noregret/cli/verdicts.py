@@ -1,0 +1,252 @@
+"""The statements of a certificate, each judged against the examples themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+import noregret as nr
+from noregret import geometry
+from noregret.cli.whole import margins
+from noregret.foreign import Certifier
+from noregret.ledger import Entry
+from noregret.rounding import down, up
+
+if TYPE_CHECKING:
+    from noregret.batch import Solution
+    from noregret.cli.record import Record
+    from noregret.cli.session import Session
+    from noregret.learners import DualAscent, MirrorDescent
+    from noregret.streams import Block
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A statement in words, whether it holds (None: not checked), and the numbers."""
+
+    statement: str
+    holds: bool | None
+    detail: str
+
+
+class Statements:
+    """All that a model states, beside the examples it was learnt from."""
+
+    def __init__(
+        self,
+        learner: MirrorDescent | DualAscent,
+        record: Record,
+        again: Session,
+        rows: Block,
+        predictions: Vector,
+        multiplicity: Vector,
+        *,
+        tol: float,
+        max_passes: int,
+    ) -> None:
+        self.learner, self.record, self.again = learner, record, again
+        self.rows, self.predictions = rows, predictions
+        own = np.ones(len(rows)) if rows.weight is None else rows.weight
+        #: Every example as often as it was learnt.
+        self.weight = own * multiplicity
+        self.certificate = learner.certificate()
+        known = record.points[-1].radius if record.points else self.certificate.radius
+        self.radius = float(known or 0.0)
+        self.tol, self.max_passes = tol, max_passes
+        #: Comparators of the class with their losses, rounding taken off.
+        self.comparators: list[tuple[str, Vector, float]] = []
+
+    def check(self) -> Iterator[Verdict]:
+        """Yield a verdict on every statement, the replay first."""
+        yield from self._replay()
+        yield self._loss()
+        solution = self._solve()
+        self._gather(solution)
+        yield from self._floor(solution)
+        yield from self._regularized()
+        yield from self._theorems()
+
+    def _replay(self) -> Iterator[Verdict]:
+        other = self.again.learner.certificate()
+        same = np.array_equal(other.ledger, self.certificate.ledger) and np.array_equal(
+            other.gradient, self.certificate.gradient
+        )
+        weights = np.array_equal(self.again.learner.weights, self.learner.weights)
+        yield Verdict(
+            "the same examples give the same model, to the last bit",
+            bool(same and weights),
+            f"{other.rounds:,} rounds and a loss of {other.loss:.10g} replayed, "
+            f"{self.certificate.rounds:,} and {self.certificate.loss:.10g} in the model"
+            + ("" if self.record.replayable else "; it was also learnt from other input before"),
+        )
+        found = {point.rounds: point for point in self.again.record.points}
+        shared = [point for point in self.record.points if point.rounds in found]
+        wrong = [point.rounds for point in shared if found[point.rounds] != point]
+        yield Verdict(
+            "every line of its table is what the replay gives",
+            None if not shared else not wrong,
+            f"{len(shared)} of {len(self.record.points)} lines compared"
+            + (f", the first that differs is that of round {wrong[0]:,}" if wrong else ""),
+        )
+
+    def _loss(self) -> Verdict:
+        stated = self.certificate.sum_of(Entry.LOSS)
+        text = "its loss is what its predictions lost"
+        if self.record.position.passes > 1:
+            return Verdict(text, None, "predictions of later passes are not kept")
+        certifier = Certifier(self.learner.loss)
+        certifier.add(self.rows, self.rows.y, self.predictions, self.weight)
+        found = certifier.certificate()
+        room = found.slack + self.certificate.slack + 1e-12 * abs(stated)
+        holds = abs(found.loss - stated) <= room and found.mistakes == self.certificate.mistakes
+        return Verdict(
+            text,
+            holds,
+            f"stated {stated:.10g}, found {found.loss:.10g}; "
+            f"mistakes {self.certificate.mistakes:,} and {found.mistakes:,}",
+        )
+
+    def loss_of(self, u: Vector) -> float:
+        """Return the loss of a fixed predictor on all rounds, not below the true one."""
+        rows = self.rows
+        predictions = margins(rows, u)
+        certifier = Certifier(self.learner.loss)
+        certifier.add(rows, rows.y, predictions, self.weight)
+        found = certifier.certificate()
+        curved = 0.5 * self.certificate.curvature * float(u @ u)
+        # The products <u, x> are rounded too; a slope of the loss carries that on.
+        size = float(np.abs(predictions).max(initial=0.0)) * float(np.abs(found.gradient).max())
+        rounding = 1e-13 * (found.loss + curved + size)
+        return found.loss + curved + found.slack + rounding
+
+    def _solve(self) -> Solution | str:
+        """Return the best in hindsight over the class, or with the map's own regulariser."""
+        certificate, mirror = self.certificate, self.certificate.mirror
+        options: dict[str, Any] = {
+            "weight": self.weight,
+            "tol": self.tol,
+            "max_passes": self.max_passes,
+            "progress": True,
+        }
+        try:
+            if mirror.geometry == "2" and not hasattr(mirror, "p"):
+                options["radius"] = self.radius
+                if certificate.curvature > 0.0:
+                    options["l2"] = certificate.curvature
+                if not self.radius > 0.0:
+                    return "the class holds nothing but zero"
+            else:
+                eta = float(certificate.ledger[Entry.LAST_ETA])
+                options |= {"mirror": mirror, "strength": 1.0 / eta}
+            return nr.hindsight(self.rows, self.rows.y, self.learner.loss, **options)
+        except (ValueError, ZeroDivisionError) as error:
+            return str(error)
+
+    def _gather(self, solution: Solution | str) -> None:
+        width = max(self.rows.width, len(self.certificate.gradient))
+        tried = {"zero": np.zeros(width), "the learner's last weights": self.learner.weights}
+        if not isinstance(solution, str):
+            tried["the best in hindsight"] = solution.weights
+        for name, u in tried.items():
+            fitted = _fitted(self.certificate.mirror, np.pad(u, (0, width - len(u))), self.radius)
+            if fitted is not None:
+                self.comparators.append((name, fitted, self.loss_of(fitted)))
+
+    def _floor(self, solution: Solution | str) -> Iterator[Verdict]:
+        floor = self.certificate.floor(self.radius)
+        text = f"{self.certificate.describe(self.radius)} lost at least {down(floor)}"
+        if not self.comparators:
+            yield Verdict(text, None, "no predictor of the class to try")
+            return
+        name, _, least = min(self.comparators, key=lambda entry: entry[2])
+        detail = f"the least found is {least:.10g} ({name})"
+        exact = not isinstance(solution, str) and self.certificate.mirror.geometry == "2"
+        if exact and not isinstance(solution, str):
+            detail = (
+                f"the minimum lies between {down(solution.dual, 10)} and {up(solution.primal, 10)}"
+            )
+            least = min(least, solution.primal)
+        elif isinstance(solution, str):
+            detail += f"; not solved: {solution}"
+        yield Verdict(text, floor <= least, detail)
+        bound = self.certificate.regret_bound(self.radius)
+        regret = self.certificate.loss - least
+        yield Verdict(
+            f"the regret against this class is at most {up(bound)}",
+            regret <= bound,
+            f"measured against the best found: {regret:.10g}",
+        )
+
+    def _regularized(self) -> Iterator[Verdict]:
+        certificate = self.certificate
+        try:
+            floor = certificate.regularized_floor()
+        except ValueError as error:
+            yield Verdict("the regularised floor", None, str(error))
+            return
+        eta = float(certificate.ledger[Entry.LAST_ETA])
+        best = math.inf
+        for _, u, loss in self.comparators:
+            best = min(best, loss + self._penalty(u, eta))
+        yield Verdict(
+            f"every u has loss + R(u)/eta of at least {down(floor)}",
+            floor <= best,
+            f"the least found is {best:.10g}",
+        )
+
+    def _penalty(self, u: Vector, eta: float) -> float:
+        certificate = self.certificate
+        if certificate.curvature > 0.0:
+            return 0.0
+        if certificate.factors is None:
+            value = geometry.regularizer(certificate.mirror, u, eta, certificate.rounds)
+            return value * (1.0 + 1e-12)
+        factors = np.pad(certificate.factors, (0, len(u) - len(certificate.factors)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(u == 0.0, 0.0, u * u / (2.0 * factors))
+        lasso = certificate.mirror.threshold(certificate.rounds) * float(np.abs(u).sum())
+        return float(terms.sum()) * (1.0 + 1e-12) + lasso
+
+    def _theorems(self) -> Iterator[Verdict]:
+        certificate = self.certificate
+        measures = {
+            "loss": certificate.loss,
+            "mistakes": float(certificate.mistakes),
+            "loss on mistakes": certificate.sum_of(Entry.COUNTED_LOSS),
+        }
+        for bound in certificate.bounds_for(self.radius):
+            text = " ".join(str(bound).split())
+            if not bound.applies:
+                yield Verdict(text, None, bound.reference)
+                continue
+            tightest, by = math.inf, ""
+            for name, _, loss in self.comparators:
+                room = bound.factor * loss + bound.value - measures[bound.measure]
+                if room < tightest:
+                    tightest, by = room, name
+            detail = f"{bound.reference}; {tightest:.6g} to spare against {by}"
+            yield Verdict(text, tightest >= 0.0 if by else None, detail)
+
+
+def _fitted(mirror: Any, u: Vector, radius: float) -> Vector | None:
+    """Return u brought into the map's class of that radius, None if it cannot be."""
+    shrunk = 1.0 - 1e-12
+    if mirror.geometry in ("simplex", "subsimplex"):
+        u = np.maximum(u, 0.0)
+        total = float(u.sum())
+        if mirror.geometry == "subsimplex":
+            return u if total <= radius * shrunk else u * (radius / total * shrunk)
+        # The sum of a corner is exact, that of other points only nearly so.
+        corner = np.zeros_like(u)
+        if len(u):
+            corner[int(np.argmax(u))] = radius
+        return corner if len(u) else None
+    norm = geometry.predictor_norm(mirror, u)
+    return u if norm <= radius * shrunk else u * (radius / norm * shrunk)

@@ -1,0 +1,108 @@
+"""`noregret warmup`: compile ahead, so that the first run is as quick as the next."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from noregret.cli import choices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_COMMON = (
+    "default",
+    "default:loss=squared",
+    "adagrad",
+    "adagrad:loss=squared",
+    "ogd",
+    "sgd",
+    "ball/adaptive:radius=1",
+    "perceptron",
+    "pa",
+)
+_TEXTS = {
+    "svm": "1 1:0.5 2:1\n0 2:1\n",
+    "vw": "1 |a x:0.5 y |b z\n-1 |a y\n",
+    "csv": "label,a,b\n1,0.5,x\n0,1,y\n",
+    "jsonl": '{"label": 1, "a": 0.5, "b": "x"}\n{"label": 0, "a": 1.0}\n',
+}
+
+
+def warmup(
+    learner: Annotated[
+        list[str] | None,
+        typer.Argument(help="Learners as in `compare --learner`; the common ones unless told."),
+    ] = None,
+) -> None:
+    """Compile learners and parsers into the cache on disk.
+
+    Every combination of a loss, a map and a rate is compiled once, on the machine that runs it,
+    when it is first used; this does it in advance.
+    """
+    texts = learner or list(_COMMON)
+    specs = {text: choices.parse_spec(text, "logistic", 2) for text in texts}
+    jobs: list[tuple[str, Callable[[], None]]] = [
+        (f"reading .{suffix}", _reading(suffix)) for suffix in _TEXTS
+    ]
+    jobs += [(f"learner {text}", _learning(spec)) for text, spec in specs.items()]
+    from rich.console import Console
+
+    from noregret.jit import cache_directory
+
+    console = Console()
+    begin = time.monotonic()
+    for place, (name, work) in enumerate(jobs, 1):
+        start = time.monotonic()
+        with console.status(f"{place} of {len(jobs)}: {name}"):
+            work()
+        console.print(f"{name:<34}[dim]{time.monotonic() - start:6.1f} s[/dim]", highlight=False)
+    console.print(
+        f"[green]ready[/green] after {time.monotonic() - begin:.1f} s; compiled code is in "
+        f"{cache_directory()}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _reading(suffix: str) -> Callable[[], None]:
+    def work() -> None:
+        import noregret as nr
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"tiny.{suffix}"
+            path.write_text(_TEXTS[suffix])
+            for constant in (0.0, 1.0):
+                for _ in nr.read(path, labels="binary", constant=constant):
+                    pass
+
+    return work
+
+
+def _learning(spec: choices.Spec) -> Callable[[], None]:
+    def work() -> None:
+        import numpy as np
+
+        from noregret.foreign import Certifier
+        from noregret.streams import Block
+
+        rows: dict[str, Any] = {
+            "indptr": np.array([0, 1, 2], np.uint64),
+            "indices": np.array([0, 1], np.uint32),
+            "y": np.array([-1.0, 1.0]),
+            "width": 2,
+        }
+        for kind in (np.float64, np.float32):
+            values: Any = np.array([1.0, 1.0], kind)
+            block = Block(values=values, **rows)
+            learner = spec.make()
+            predictions = learner.learn(block, block.y)
+            learner.predict(block)
+            learner.certificate().text()
+            Certifier(learner.loss).add(block, block.y, predictions)
+
+    return work

@@ -1,0 +1,246 @@
+"""Learners at work on a stream, looked at in chosen rounds; many of them in one pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from noregret.ledger import Entry
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from noregret.evaluate.metrics import Metrics
+    from noregret.streams import Block
+
+
+class Certified(Protocol):
+    """What is needed of a certificate here."""
+
+    @property
+    def rounds(self) -> int:
+        """The number of examples learned."""
+        ...
+
+    @property
+    def loss(self) -> float:
+        """The sum of their losses."""
+        ...
+
+    @property
+    def mistakes(self) -> int:
+        """How many were predicted with the wrong sign."""
+        ...
+
+    @property
+    def radius(self) -> float | None:
+        """The size of the learner's own set, or of its weights."""
+        ...
+
+    def floor(self, radius: float) -> float:
+        """Return what no predictor of this size could have beaten."""
+        ...
+
+    def regret_bound(self, radius: float) -> float:
+        """Return an upper bound on the regret against every predictor of this size."""
+        ...
+
+
+class Learner(Protocol):
+    """What is needed of a learner here."""
+
+    def learn(self, X: Any, y: Any, weight: Any = None) -> Any:
+        """Learn the rows of a block; return the predictions made before."""
+        ...
+
+    def certificate(self) -> Certified:
+        """Return what is proved so far."""
+        ...
+
+
+@dataclass(frozen=True)
+class Point:
+    """The state of affairs after some rounds; loss, floor and regret are sums over them."""
+
+    rounds: int
+    loss: float
+    mistakes: int
+    radius: float
+    floor: float
+    regret: float
+    #: The rate eta in force; the median over the features where each has its own.
+    rate: float | None = None
+
+    @property
+    def average_loss(self) -> float:
+        """The loss a round."""
+        return self.loss / self.rounds
+
+    @property
+    def average_floor(self) -> float:
+        """The certified floor a round."""
+        return self.floor / self.rounds
+
+    @property
+    def average_regret(self) -> float:
+        """The proved regret a round: no predictor of the class did better by more."""
+        return self.regret / self.rounds
+
+    def as_dict(self) -> dict[str, float | None]:
+        """Return the numbers, averages included; None for what is not finite."""
+        averages = ("average_loss", "average_floor", "average_regret")
+        numbers = asdict(self) | {name: getattr(self, name) for name in averages}
+        return {
+            name: value if value is not None and math.isfinite(value) else None
+            for name, value in numbers.items()
+        }
+
+
+class Trial:
+    """A learner, the points at which it was looked at, and what its predictions were worth.
+
+    >>> import noregret as nr
+    >>> learner = nr.MirrorDescent(nr.losses.Hinge(), nr.mirrors.Ball(1), nr.rates.Constant(1))
+    >>> trial = Trial(learner)
+    >>> _ = learner.learn([[1.0, 0.0]], [1])
+    >>> trial.look().rounds, len(trial.points)
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        radius: Callable[[], float] | None = None,
+        metrics: Metrics | None = None,
+        name: str = "",
+    ) -> None:
+        """Make a trial; without a radius, floors are over the learner's own set or size."""
+        self.learner = learner
+        self.radius = radius
+        self.metrics = metrics
+        self.name = name
+        self.points: list[Point] = []
+        #: Why the learner had to stop, if it had to.
+        self.failure = ""
+
+    def learn(self, block: Block) -> npt.NDArray[np.float64]:
+        """Let the learner predict and learn the rows; return the predictions."""
+        predictions: npt.NDArray[np.float64] = self.learner.learn(block, block.y, block.weight)
+        if self.metrics is not None:
+            self.metrics.add(block.y, predictions, block.weight)
+        return predictions
+
+    def look(self) -> Point:
+        """Note where the learner stands."""
+        certificate = self.learner.certificate()
+        radius = (certificate.radius or 0.0) if self.radius is None else self.radius()
+        point = Point(
+            rounds=int(certificate.rounds),
+            loss=float(certificate.loss),
+            mistakes=int(certificate.mistakes),
+            radius=radius,
+            floor=float(certificate.floor(radius)),
+            regret=float(certificate.regret_bound(radius)),
+            rate=_rate(certificate),
+        )
+        self.points.append(point)
+        return point
+
+
+def _rate(certificate: Certified) -> float | None:
+    """Return the rate in force, where the certificate keeps one."""
+    ledger, factors = (getattr(certificate, name, None) for name in ("ledger", "factors"))
+    if factors is not None:
+        used = factors[factors > 0.0]
+        return float(np.median(used)) if used.size else None
+    return None if ledger is None else float(ledger[Entry.LAST_ETA])
+
+
+def marks(per_doubling: int = 1) -> Iterator[int]:
+    """Yield the rounds to look at: powers of two, and as many as asked for between them.
+
+    >>> from itertools import islice
+    >>> list(islice(marks(), 5)), list(islice(marks(2), 7))
+    ([1, 2, 4, 8, 16], [1, 2, 3, 4, 6, 8, 11])
+    """
+    last = 0
+    step = 0
+    while True:
+        # ldexp keeps the powers of two exact however far the stream runs
+        doublings, part = divmod(step, per_doubling)
+        mark = round(math.ldexp(2.0 ** (part / per_doubling), doublings))
+        step += 1
+        if mark > last:
+            last = mark
+            yield mark
+
+
+def parts(blocks: Iterable[Block], at: Iterator[int], seen: int = 0) -> Iterator[Block | int]:
+    """Yield the blocks cut at the marks, and after the last part before a mark its number.
+
+    `seen` is how many examples came before; cutting changes nothing for a learner.
+    """
+    mark = next(at)
+    while mark <= seen:
+        mark = next(at)
+    for block in blocks:
+        start = 0
+        while start < len(block):
+            stop = min(len(block), start + mark - seen)
+            yield block.rows(start, stop)
+            seen += stop - start
+            start = stop
+            if seen == mark:
+                yield mark
+                mark = next(at)
+
+
+def watch(
+    trials: Sequence[Trial], blocks: Iterable[Block], at: Iterator[int] | None = None
+) -> Iterator[int]:
+    """Let all learners learn the blocks; look at them at each mark and at the end.
+
+    Yields the number of examples seen at each look. The blocks are read once, whatever the
+    number of learners. A learner that diverges is left behind and says so in `failure`.
+    """
+    seen = looked = 0
+    for part in parts(blocks, marks() if at is None else at):
+        if isinstance(part, int):
+            looked = seen
+            _look(trials)
+            yield seen
+            continue
+        for trial in trials:
+            if not trial.failure:
+                try:
+                    trial.learn(part)
+                except OverflowError as error:
+                    if len(trials) == 1:
+                        raise
+                    trial.failure = str(error)
+        seen += len(part)
+    if seen > looked:
+        _look(trials)
+        yield seen
+
+
+def _look(trials: Sequence[Trial]) -> None:
+    for trial in trials:
+        if not trial.failure:
+            trial.look()
+
+
+def follow(
+    learner: Learner,
+    blocks: Iterable[Block],
+    radius: Callable[[], float] | None = None,
+    at: Iterator[int] | None = None,
+) -> Iterator[Point]:
+    """Learn the blocks in order; yield a point at each mark and one at the end."""
+    trial = Trial(learner, radius)
+    for _ in watch([trial], blocks, at):
+        yield trial.points[-1]

@@ -1,0 +1,27 @@
+"""Pictures and pages about what a run lost and what is proved about it."""
+
+from noregret.report.figures import (
+    draw,
+    features_figure,
+    loss_figure,
+    mistakes_figure,
+    rate_figure,
+    regret_figure,
+    require_matplotlib,
+    rounded_down,
+)
+from noregret.report.page import Card, Picture, page
+
+__all__ = [
+    "Card",
+    "Picture",
+    "draw",
+    "features_figure",
+    "loss_figure",
+    "mistakes_figure",
+    "page",
+    "rate_figure",
+    "regret_figure",
+    "require_matplotlib",
+    "rounded_down",
+]

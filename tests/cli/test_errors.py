@@ -1,0 +1,205 @@
+"""Everything a person can mend is one line on stderr and exit code 2, and nothing is lost."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noregret import store
+from tests.cli.program import Call, Result, noregret, svmlight
+
+
+def refused(run: Result | subprocess.CompletedProcess[str], complaint: str) -> None:
+    assert run.returncode == 2, run.stderr
+    assert run.stdout == ""
+    assert run.stderr.startswith("noregret: ") and run.stderr.count("\n") == 1, run.stderr
+    assert complaint in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--loss", "nonsense"], "--loss nonsense: expected one of logistic, hinge[:MARGIN],"),
+        (["--loss", "huber:x"], "--loss huber:x: expected a number for delta, found 'x'"),
+        (["--loss", "logistic:1"], "--loss logistic:1: logistic takes nothing after a colon"),
+        (["--loss", "quantile:2"], "Quantile(level) must lie strictly between 0 and 1, got 2.0"),
+        (["--mirror", "ball"], "--mirror ball needs --radius"),
+        (["--mirror", "p-norm"], "--mirror p-norm needs its p, as in p-norm:4"),
+        (["--radius", "2"], "--radius belongs to the maps ball, entropy, signed-entropy, and"),
+        (["--mirror", "entropy"], "--mirror entropy needs --features"),
+        (["--update", "exact", "--rate", "constant"], "--update exact has no rate"),
+        (["--update", "conservative"], "steps on mistakes of the Hinge loss"),
+        (["-C", "2"], "-C belongs to the updates exact, aggressive"),
+        (["--floor-radius", "-1"], "--floor-radius must be a number >= 0, got -1.0"),
+        (["--save", "no/such/folder/m"], "--save no/such/folder/m: there is no folder"),
+        (["--predictions", "no/such/folder/p"], "--predictions no/such/folder/p: there is no"),
+        (["--save-every", "5"], "--save-every needs --save"),
+        (["--same-input"], "--same-input belongs to --resume"),
+        (["--passes", "0"], "--passes 0: expected at least 1"),
+        (["--holdout", "1"], "every 1-th example held out leaves nothing to learn"),
+        (["--labels", "7"], "--labels 7: expected NEGATIVE,POSITIVE as in 0,1"),
+        (["--loss", "squared", "--labels", "0,1"], "--labels belongs to classification losses"),
+        (["--on-error", "pray"], "on_error='pray': expected 'stop', 'skip' or 'count'"),
+        (["--format", "morse"], "format='morse': expected one of svmlight"),
+        (["--bits", "18"], "bits=18: no option of format svmlight"),
+        (["--resume", "no/such/model"], "no such file, expected a noregret model"),
+    ],
+)
+def test_arguments_that_make_no_sense(
+    stream: Path, call: Call, arguments: list[str], complaint: str
+) -> None:
+    refused(call("learn", stream, *arguments), complaint)
+
+
+def test_options_that_do_not_exist_are_said_so(stream: Path) -> None:
+    run = noregret("learn", stream, "--nonsense")
+    assert run.returncode == 2 and "--nonsense" in run.stderr and run.stdout == ""
+
+
+def _bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
+    def file(name: str, content: bytes) -> Path:
+        path = folder / name
+        path.write_bytes(content)
+        return path
+
+    (folder / "folder.svm").mkdir()
+    text = svmlight(20).encode()
+    return {
+        "missing": (folder / "missing.svm", "no such file"),
+        "directory": (folder / "folder.svm", "a directory, expected a file"),
+        "unnamed": (file("data.xyz", text), "the name does not tell the format"),
+        "empty": (file("empty.svm", b""), "empty"),
+        "blank": (file("blank.svm", b"\n\n# nothing\n"), "no examples"),
+        "binary": (file("binary.svm", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "binary.svm"),
+        "bad line": (file("bad.svm", text + b"0 2:x\n"), "line 21, column 3: found '2:x'"),
+        "half a line": (file("half.svm", text + b"1 1:0.5 2:"), "line 21, column 9: found '2:'"),
+        "label": (file("label.svm", text + b"7 1:1\n"), "line 21: found label '7'"),
+        "not gzip": (file("not.svm.gz", text), "the name ends in .gz but the content is not"),
+        "gzip unsaid": (file("is.svm", gzip.compress(text)), "the content is gzip-compressed"),
+        "cut gzip": (file("cut.svm.gz", gzip.compress(text)[:-20]), "damaged or cut short"),
+    }
+
+
+KINDS = (
+    "missing", "directory", "unnamed", "empty", "blank", "binary", "bad line", "half a line",
+    "label", "not gzip", "gzip unsaid", "cut gzip",
+)  # fmt: skip
+
+
+def test_no_kind_of_bad_file_is_forgotten(tmp_path: Path) -> None:
+    assert tuple(_bad_files(tmp_path)) == KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_that_cannot_be_read_leave_the_old_model(
+    tmp_path: Path, call: Call, kind: str
+) -> None:
+    path, complaint = _bad_files(tmp_path)[kind]
+    model, out = tmp_path / "model", tmp_path / "predictions"
+    for old in (model, out):
+        old.write_bytes(b"as it was")
+    run = call("learn", path, "--save", model, "--predictions", out, "--quiet")
+    refused(run, complaint)
+    assert str(path) in run.stderr
+    assert model.read_bytes() == out.read_bytes() == b"as it was"
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+
+
+def test_a_full_disk_is_one_line(stream: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    refused(
+        noregret("learn", stream, "--quiet", "--predictions", "/dev/full"), "/dev/full: No space"
+    )
+
+
+def test_a_full_file_system_keeps_the_old_model(
+    stream: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "m.nr"
+    assert call("learn", stream, "--save", model).returncode == 0
+    before = model.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    run = call("learn", stream, "--save", model, "--quiet", "--loss", "hinge")
+    refused(run, f"{model}: cannot write a noregret model: No space left on device")
+    assert model.read_bytes() == before
+    assert os.listdir(tmp_path) == ["m.nr"]
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_any_work(
+    stream: Path, tmp_path: Path, call: Call
+) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    folder.chmod(0o500)
+    if os.access(folder, os.W_OK):
+        folder.chmod(0o700)
+        pytest.skip("this user may write everywhere")
+    refused(call("learn", stream, "--save", folder / "m"), "cannot be written")
+    folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("command", ["predict", "audit", "learn"])
+def test_files_that_are_no_models(stream: Path, tmp_path: Path, call: Call, command: str) -> None:
+    text, foreign, cut = tmp_path / "text", tmp_path / "foreign.nr", tmp_path / "cut.nr"
+    text.write_text("nonsense " * 20)
+    store.write(foreign, {"learner": "Oracle"}, {"weights": np.zeros(1)})
+    plain = tmp_path / "plain.nr"
+    import noregret as nr
+
+    learner = nr.catalogue.perceptron()
+    learner.learn([[1.0, 2.0]], [1])
+    learner.save(plain)
+    cut.write_bytes(plain.read_bytes()[:-5])
+    for path, complaint in (
+        (text, "expected a noregret model"),
+        (foreign, "holds 'Oracle', not a learner"),
+        (plain, "it remembers no stream"),
+        (cut, "is damaged"),
+        (tmp_path, "is a directory"),
+    ):
+        arguments = ["--resume", path, stream] if command == "learn" else [path, stream]
+        refused(call(command, *arguments), complaint)
+
+
+def test_a_learner_that_diverges_says_what_to_do(stream: Path, tmp_path: Path, call: Call) -> None:
+    path, model = tmp_path / "large.svm", tmp_path / "m.nr"
+    path.write_text("".join(f"{y} 1:1e60\n" for y in (1, 2, 3, 4, 5, 6)))
+    arguments = ["--loss", "squared", "--rate", "constant", "--eta", "1", "--save", model]
+    run = call("learn", path, *arguments, "--quiet")
+    refused(run, "use a smaller rate")
+    assert not model.exists()
+
+
+def test_pictures_need_matplotlib_and_say_so_first(
+    stream: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    run = call("learn", stream, "--report", tmp_path / "r.html")
+    refused(run, "pictures need matplotlib: pip install 'noregret[plot]'")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("0.5\n" * 99, "holds 99 predictions, expected one for every example"),
+        ("0.5\n" * 101, "holds more predictions than the 100 examples"),
+        ("0.5\n" * 50 + "x\n" + "0.5\n" * 49, "line 51: found 'x', expected a finite number"),
+        ("0.5\nnan\n", "line 2: found 'nan', expected a finite number"),
+    ],
+)
+def test_predictions_that_do_not_fit(
+    stream: Path, tmp_path: Path, call: Call, content: str, complaint: str
+) -> None:
+    path = tmp_path / "p.txt"
+    path.write_text(content)
+    refused(call("certify", path, stream), complaint)

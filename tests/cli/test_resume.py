@@ -1,0 +1,190 @@
+"""Runs that are cut, saved, interrupted or killed, and go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import noregret as nr
+from noregret.cli.record import load
+from tests.cli.program import Call, start, svmlight
+
+KINDS = (
+    (),
+    ("--rate", "per-coordinate"),
+    ("--mirror", "ball", "--radius", "2", "--floor-radius", "2", "--holdout", "5"),
+    ("--loss", "hinge", "--update", "exact"),
+    ("--loss", "hinge", "--update", "window", "-k", "3"),
+    ("--passes", "2"),
+)
+
+
+@pytest.mark.parametrize("options", KINDS, ids=" ".join)
+def test_resuming_the_same_input_equals_the_unbroken_run_to_the_bit(
+    tmp_path: Path, call: Call, options: tuple[str, ...]
+) -> None:
+    text = svmlight(150)
+    path, cut, whole = tmp_path / "log.svm", tmp_path / "cut.nr", tmp_path / "whole.nr"
+    path.write_text(text)
+    unbroken = call("learn", path, *options, "--save", whole, "--json")
+    # The file grows between the runs; only whole passes of it make sense then.
+    path.write_text("".join(text.splitlines(keepends=True)[:70]))
+    once = tuple(option for option in options if option not in ("--passes", "2"))
+    first = call("learn", path, *(once if "--passes" in options else options), "--save", cut)
+    assert first.returncode == 0, first.stderr
+    path.write_text(text)
+    again = [option for option in ("--passes", "2") if "--passes" in options]
+    second = call("learn", path, "--resume", cut, "--same-input", "--save", cut, "--json", *again)
+    assert second.returncode == 0, second.stderr
+    a, b = nr.load(whole), nr.load(cut)
+    assert a.rounds == b.rounds and a.weights.tobytes() == b.weights.tobytes()
+    assert a.certificate().ledger.tobytes() == b.certificate().ledger.tobytes()
+    for name in ("certificate", "metrics", "labels"):
+        assert json.loads(unbroken.stdout)[name] == json.loads(second.stdout)[name]
+    if "--holdout" not in options:
+        # Held-out examples are predicted with the weights at the last cut.
+        assert whole.read_bytes() == cut.read_bytes()
+
+
+def test_resuming_with_new_data_goes_on(tmp_path: Path, call: Call) -> None:
+    text = svmlight(100).splitlines(keepends=True)
+    first, second, both = (tmp_path / f"{name}.svm" for name in ("first", "second", "both"))
+    first.write_text("".join(text[:40]))
+    second.write_text("".join(text[40:]))
+    both.write_text("".join(text))
+    model = tmp_path / "m.nr"
+    call("learn", first, "--save", model)
+    run = call("learn", second, "--resume", model, "--save", model, "--json")
+    assert run.returncode == 0, run.stderr
+    together = json.loads(call("learn", both, "--json").stdout)
+    assert json.loads(run.stdout)["certificate"] == together["certificate"]
+    assert json.loads(run.stdout)["metrics"] == together["metrics"]
+    audited = call("audit", model, both)
+    assert audited.returncode == 1 and "other input before" in audited.stdout
+
+
+def test_another_input_is_not_taken_for_the_same(tmp_path: Path, call: Call) -> None:
+    path, model = tmp_path / "a.svm", tmp_path / "m.nr"
+    path.write_text(svmlight(60))
+    call("learn", path, "--save", model)
+    before = model.read_bytes()
+    path.write_text(svmlight(60, seed=8))
+    run = call("learn", path, "--resume", model, "--same-input", "--save", model)
+    assert run.returncode == 2 and "not the same input" in run.stderr
+    path.write_text(svmlight(30))
+    run = call("learn", path, "--resume", model, "--same-input", "--save", model)
+    assert run.returncode == 2 and "holds 30 examples, and the model has seen 60" in run.stderr
+    assert model.read_bytes() == before
+
+
+def test_nothing_new_is_no_error(tmp_path: Path, call: Call) -> None:
+    path, model = tmp_path / "a.svm", tmp_path / "m.nr"
+    path.write_text(svmlight(64))
+    call("learn", path, "--save", model)
+    before = model.read_bytes()
+    run = call("learn", path, "--resume", model, "--same-input", "--save", model)
+    assert run.returncode == 0 and "Certificate after 64 rounds" in run.stdout
+    assert model.read_bytes() == before
+
+
+def test_save_every_leaves_a_model_that_remembers_where_it_was(tmp_path: Path, call: Call) -> None:
+    path, model = tmp_path / "a.svm", tmp_path / "m.nr"
+    path.write_text(svmlight(100) + "broken\n")
+    run = call("learn", path, "--save", model, "--save-every", "30")
+    assert run.returncode == 2 and "line 101" in run.stderr
+    learner, record = load(model)
+    assert learner.rounds == record.position.examples == 90
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_saves_and_prints_what_is_proved(
+    tmp_path: Path, call: Call, number: int, code: int
+) -> None:
+    text, model, path = svmlight(3000), tmp_path / "m.nr", tmp_path / "a.svm"
+    path.write_text(text)
+    run = start(
+        "learn", "-", "--format", "svmlight", "--save", model, "--save-every", "1000",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert run.stdin is not None
+    # More than a kilobyte of a line is held back, so that the run waits in the middle.
+    run.stdin.write(text.encode()[:-1000])
+    run.stdin.flush()
+    _wait_for(lambda: model.exists() and _rounds(model) >= 2000, run)
+    run.send_signal(number)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == code, err.decode()
+    assert b"Certificate after" in out and b"interrupted" in err
+    seen = _rounds(model)
+    assert 2000 <= seen < 3000
+    resumed = call("learn", path, "--resume", model, "--same-input", "--json")
+    assert resumed.returncode == 0, resumed.stderr
+    whole = json.loads(call("learn", path, "--json").stdout)
+    assert json.loads(resumed.stdout)["progress"] == whole["progress"]
+    assert json.loads(resumed.stdout)["certificate"] == whole["certificate"]
+
+
+def _rounds(model: Path) -> int:
+    return nr.load(model).rounds
+
+
+def _wait_for(condition, run: subprocess.Popen[bytes], seconds: float = 120.0) -> None:  # type: ignore[no-untyped-def]
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        assert run.poll() is None, f"ended with {run.returncode}"
+        time.sleep(0.02)
+
+
+def _killed_often(folder: Path, kills: int, rows: int, seed: int) -> None:
+    """Kill a run that saves all the time, again and again; then let it end."""
+    generator = random.Random(seed)
+    path, model, whole = folder / "a.svm", folder / "m.nr", folder / "whole.nr"
+    # One far feature makes the model large, so that writing it takes a while.
+    path.write_text("1 400000:1\n" + svmlight(rows - 1))
+    assert start("learn", path, "--save", whole, "--quiet", stdout=subprocess.DEVNULL).wait() == 0
+    seen = 0
+    done = 0
+    while done < kills:
+        more = ["--resume", model, "--same-input"] if model.exists() else []
+        run = start(
+            "learn", path, "--save", model, "--save-every", "7", "--quiet", *more,
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        before = model.stat().st_mtime_ns if model.exists() else 0
+        while run.poll() is None and not (model.exists() and model.stat().st_mtime_ns > before):
+            time.sleep(0.001)
+        # Saving is most of what it does: a random moment is mostly one within a save.
+        time.sleep(generator.uniform(0.0, 0.05))
+        if run.poll() is not None:
+            break
+        run.kill()
+        run.wait()
+        done += 1
+        rounds = _rounds(model)
+        assert rounds >= seen and rounds % 7 == 0
+        seen = rounds
+    assert done > 0 and seen > 0
+    final = start(
+        "learn", path, "--resume", model, "--same-input", "--save", model, "--quiet",
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert final.wait() == 0
+    assert model.read_bytes() == whole.read_bytes()
+    assert os.listdir(folder)
+
+
+def test_a_killed_run_leaves_a_whole_model_and_resumes_exactly(tmp_path: Path) -> None:
+    _killed_often(tmp_path, kills=3, rows=2000, seed=1)
+
+
+@pytest.mark.soak
+def test_a_run_killed_a_hundred_times_leaves_a_whole_model(tmp_path: Path) -> None:
+    _killed_often(tmp_path, kills=100, rows=100_000, seed=2)

@@ -1,0 +1,87 @@
+"""Many learners in one pass, and examples that are held out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.evaluate import Holdout, Trial, metrics_for, watch
+from noregret.evaluate.holdout import select
+from noregret.streams import Block
+
+
+def _block(rows: int, seed: int = 3, weighted: bool = False) -> Block:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 4, rows)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64)
+    indices = np.concatenate([np.sort(rng.permutation(6)[:n]) for n in lengths])
+    return Block(
+        indptr,
+        indices.astype(np.uint32),
+        rng.standard_normal(int(indptr[-1])),
+        np.where(rng.random(rows) < 0.5, -1.0, 1.0),
+        6,
+        rng.exponential(size=rows) if weighted else None,
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_selected_rows_are_those_rows(weighted: bool) -> None:
+    block = _block(40, weighted=weighted).rows(5, 35)
+    rng = np.random.default_rng(4)
+    for share in (0.0, 0.4, 1.0):
+        chosen = rng.random(30) < share
+        part = select(block, chosen)
+        assert np.array_equal(part.dense(), block.dense()[chosen])
+        assert np.array_equal(part.y, block.y[chosen])
+        if block.weight is not None:
+            assert part.weight is not None
+            assert np.array_equal(part.weight, block.weight[chosen])
+
+
+def test_held_out_examples_are_those_that_were_named() -> None:
+    everything = Holdout(every=4, after=10).held(0, 14)
+    assert np.flatnonzero(everything).tolist() == [3, 7, 10, 11, 12, 13]
+    parts = [Holdout(every=4, after=10).held(a, b) for a, b in ((0, 5), (5, 9), (9, 14))]
+    assert np.array_equal(np.concatenate(parts), everything)
+    assert not Holdout() and not Holdout().held(0, 5).any()
+    for wrong in ({"every": 1}, {"every": -2}, {"after": 0}):
+        with pytest.raises(ValueError, match="leaves nothing to learn"):
+            Holdout(**wrong)
+
+
+def test_learners_side_by_side_learn_as_if_alone() -> None:
+    def learners() -> list[nr.MirrorDescent | nr.DualAscent]:
+        return [
+            nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(2), nr.rates.Adaptive()),
+            nr.catalogue.passive_aggressive(),
+        ]
+
+    blocks = [_block(30, seed, weighted=True) for seed in range(3)]
+    trials = [Trial(one, metrics=metrics_for("sign")) for one in learners()]
+    assert list(watch(trials, blocks)) == [1, 2, 4, 8, 16, 32, 64, 90]
+    for trial, alone in zip(trials, learners(), strict=True):
+        for block in blocks:
+            alone.learn(block, block.y, block.weight)
+        assert np.array_equal(trial.learner.weights, alone.weights)  # type: ignore[attr-defined]
+        assert trial.points[-1].loss == alone.certificate().loss
+        assert trial.metrics is not None
+        summary = trial.metrics.summary()
+        assert summary["examples"] == 90
+        assert summary["weight"] == pytest.approx(sum(b.weight.sum() for b in blocks))  # type: ignore[union-attr]
+
+
+def test_one_learner_that_diverges_raises_and_one_of_many_is_left_behind() -> None:
+    def wild() -> nr.MirrorDescent:
+        return nr.MirrorDescent(nr.losses.Squared(), nr.mirrors.Euclidean(), nr.rates.Constant(9e9))
+
+    calm = nr.MirrorDescent(nr.losses.Squared(), nr.mirrors.Ball(1), nr.rates.Adaptive())
+    large = _block(50)
+    rows = Block(large.indptr, large.indices, large.values * 1e40, large.y, 6)
+    with pytest.raises(OverflowError):
+        list(watch([Trial(wild())], [rows]))
+    trials = [Trial(wild()), Trial(calm)]
+    list(watch(trials, [rows]))
+    assert "diverges" in trials[0].failure and not trials[1].failure
+    assert trials[1].points[-1].rounds == 50
