@@ -67,6 +67,8 @@ class Certificate:
     played: bool = True
     #: The norm of the learner's weights, the radius of those maps that have none.
     reach: float | None = None
+    #: The largest |x_i| seen, where the class measures each feature by it.
+    sizes: Vector | None = None
 
     def sum_of(self, place: Entry) -> float:
         """Return a compensated sum of the ledger."""
@@ -116,9 +118,12 @@ class Certificate:
     @cached_property
     def delta(self) -> float:
         """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
-        travel = float(self.ledger[Entry.TRAVEL]) * (1.0 + 2.0 * self.rounds * EPSILON)
-        roundings = self.rounds + GRADIENT_ERRORS
-        return roundings * EPSILON * travel + self.rounds * len(self.gradient) * UNDERFLOW
+        return self._moved(Entry.TRAVEL) + self.rounds * len(self.gradient) * UNDERFLOW
+
+    def _moved(self, place: Entry) -> float:
+        """Return how far rounding can have moved Z if it has travelled so far, underflow aside."""
+        travel = float(self.ledger[place]) * (1.0 + 2.0 * self.rounds * EPSILON)
+        return (self.rounds + GRADIENT_ERRORS) * EPSILON * travel
 
     @property
     def radius(self) -> float | None:
@@ -133,7 +138,8 @@ class Certificate:
 
         sum f_t(u) >= floor for every u of the class: the ball of `radius` in the norm that
         belongs to the map (2-norm, q-norm, 1-norm, the simplex of that scale, or the
-        non-negative vectors of at most that sum); `norm` chooses another ball. Without a
+        non-negative vectors of at most that sum), or sum (m_i u_i)^2 <= radius^2 with m_i the
+        largest |x_i| seen for `ScaleFree`; `norm` chooses another ball. Without a
         radius it is the learner's own set, or the ball of its own norm if that has no bound.
         """
         if self.rounds == 0:
@@ -141,6 +147,12 @@ class Certificate:
         if radius is None and norm is None and self.domain is not None and self._own_set():
             return self._lowered(self._domain_support(self.domain))
         radius = self._radius(radius)
+        if self.sizes is not None and norm is None:
+            return self._lowered(
+                geometry.scaled_support_upper(
+                    self.gradient, self.sizes, radius, self._moved(Entry.SCALED_TRAVEL)
+                )
+            )
         length = geometry.support_upper(self.mirror, self.gradient, radius, self.delta, norm)
         if self.curvature > 0.0 and norm is None:
             # The lines are bent upwards by (curvature/2)||u||^2: the worst u may lie inside.
@@ -252,6 +264,9 @@ class Certificate:
         """Return in words the class that `floor(radius)` speaks about."""
         if radius is None and self._own_set():
             return f"every u in {self.domain}"
+        if self.sizes is not None:
+            limit = down(self._radius(radius))
+            return f"every u with ||m u||_2 <= {limit}, m_i the largest |x_i| seen,"
         return geometry.describe(self.mirror, self._radius(radius))
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:

@@ -87,7 +87,8 @@ def as_rows(X: Any) -> Rows:
             raise ValueError("X is not a CSR matrix: indptr, indices and values do not fit")
         if int(indptr[-1]) > len(values) or np.any(indptr[1:] < indptr[:-1]):
             raise ValueError("X is not a CSR matrix: indptr falls or ends beyond the values")
-        return Rows(indptr, indices, values, int(width))
+        trusted = len(indptr) - 1 if getattr(X, "ordered", False) is True else 0
+        return Rows(indptr, indices, values, int(width), trusted)
     values = _as_floats(X)
     if values.ndim == 1:
         values = values.reshape(1, -1)

@@ -70,6 +70,9 @@ class Entry(IntEnum):
     STEP_BROKEN = 32
     #: The entropies only: the largest max x - min x of a row, zeros included.
     WIDEST_ROW = 33
+    #: Sum of |g_t| sum_i |x_i| / m_i, or more: how far Z can have travelled where every feature
+    #: is measured by the largest |x_i| = m_i seen. For rates that keep these.
+    SCALED_TRAVEL = 34
 
 
 SIZE = len(Entry)

@@ -164,6 +164,31 @@ class PerCoordinate(Rate):
 
 
 @dataclass(frozen=True)
+class ScaleFree(Rate):
+    """Nothing to tune: two adaptive directions a feature, and how far to go along each is learnt.
+
+    With m_i the largest |x_i| so far, theta = -Z, G_i = sum z_i^2 and c the steepest slope,
+
+        w_i = R f (S_1 theta_i / (m_i sqrt(G_i + c^2 m_i^2)) + S_2 v_i / m_i),
+        v_i = -sum_s z_(s,i) / sqrt(G_(s,i)),   f = sqrt(rounds / sum_s sum_i (x_i / m_i)^2):
+
+    AdaGrad by dual averaging and by descent. The multipliers S_1 and S_2 are exponentiated
+    gradients of their own, over a window of about a hundred rounds. For real targets R is the
+    root mean square of the residuals, predictions are made around the mean of the labels and
+    stay within their range, and a residual above 5 R counts as 5 R; for classes R = 1.
+    Predictions do not depend on the units of any feature, and follow those of the targets.
+    Euclidean map only. References: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011;
+    Kivinen, Warmuth, Exponentiated Gradient versus Gradient Descent, 1997; Ross, Mineiro,
+    Langford, Normalized Online Learning, 2013.
+
+    Warning: no theorem is claimed for the whole; what a run proves is in its certificate.
+
+    >>> ScaleFree()
+    ScaleFree()
+    """
+
+
+@dataclass(frozen=True)
 class Doubling(Rate):
     """The doubling trick: epochs of 1, 2, 4, ... rounds, restarted, eta / sqrt(length) each.
 

@@ -62,6 +62,15 @@ class Combination:
                     f"{name} belongs to losses that carry (sigma/2)||w||^2: use it with "
                     "Euclidean(), lazy=True and no domain"
                 )
+        if isinstance(self.rate, rates.ScaleFree):
+            if not plain or self.domain is not None or not self.lazy or self.conservative:
+                raise ValueError(
+                    f"{name} belongs to Euclidean(): no domain, lazy=True, conservative=False"
+                )
+            if self.loss.labels == "real" and not self.loss.nonnegative:
+                raise ValueError(
+                    f"{name} needs a loss >= 0 for real targets, {type(self.loss).__name__} is not"
+                )
         if self.rate.restarts() and isinstance(self.mirror, mirrors.SoftThreshold):
             raise ValueError(f"{name} restarts the learner, SoftThreshold counts all its rounds")
 

@@ -16,18 +16,19 @@ from noregret.examples import Rows, as_labels, as_rows, as_weights
 from noregret.learners.combination import Combination
 from noregret.learners.dual_ascent import DualAscent
 from noregret.learners.engines import CoordinateEngine, Engine, choose_engine
+from noregret.learners.linear import LinearLearner
+from noregret.learners.scale_free import ScaleFreeEngine
 from noregret.ledger import SIZE, Entry, new_ledger
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
-from noregret.passes.sync import predict_rows
-from noregret.rates import Rate
+from noregret.rates import Rate, ScaleFree
 
 Vector = npt.NDArray[np.float64]
 
 
-class MirrorDescent:
+class MirrorDescent(LinearLearner):
     """Online mirror descent for linear predictors, with a certificate at every moment.
 
     Each round: predict p = <w, x>, suffer loss(y, p), step by its subgradient z = slope * x.
@@ -84,16 +85,6 @@ class MirrorDescent:
             self._open(int(dimension))
 
     @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self._parts.loss
-
-    @property
-    def mirror(self) -> Mirror:
-        """The mirror map."""
-        return self._parts.mirror
-
-    @property
     def rate(self) -> Rate:
         """The rate."""
         return self._parts.rate
@@ -123,9 +114,10 @@ class MirrorDescent:
         # To leave the learner as it was, either keep a copy of it and check rows as they are
         # learnt, or check all rows before anything moves: whichever is less to read.
         engine = self._engine
-        copied = engine is None or engine.state.size <= rows.values.size
+        checked = rows.trusted == len(rows)
+        copied = not checked and (engine is None or engine.state.size <= rows.values.size)
         backup = self._arrays() if copied else None
-        if not copied:
+        if not copied and not checked:
             rows = sound_rows(rows, 0)
         try:
             self._open(max(rows.width, self.dimension))
@@ -176,43 +168,36 @@ class MirrorDescent:
         engine.begin(len(engine.state))
 
     def predict(self, X: Any) -> Vector:
-        """Return <w, x> for each row with the weights of the coming round."""
-        rows = as_rows(X)
-        if self._engine is None:
-            if self._growable:
-                return np.zeros(len(rows))
-            first = MirrorDescent(
-                **vars(self._parts), dimension=rows.width, averaging=self._averaging
-            )
-            return first.predict(X)
-        if rows.width != self.dimension and (self._fixed or not self._growable or rows.dense):
-            raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
-        rows = sound_rows(rows, 0)
-        predictions = np.empty(len(rows))
-        predict_rows(self._current_weights(), rows.indptr, rows.indices, rows.values, predictions)
-        return predictions
+        """Return the prediction for each row with the weights of the coming round.
+
+        It is <w, x>; `ScaleFree` adds `offset` for real targets and stays within their range.
+        """
+        products = self._products(X)
+        engine = self._engine
+        return engine.finish(products) if isinstance(engine, ScaleFreeEngine) else products
 
     @property
-    def weights(self) -> Vector:
-        """The weights for the coming round, as far as they do not depend on its row.
+    def offset(self) -> float:
+        """What predictions have beside <w, x>: 0, but for `ScaleFree` and real targets."""
+        return self._engine.offset if isinstance(self._engine, ScaleFreeEngine) else 0.0
 
-        `Adaptive` and `PerCoordinate` rates may fall further once the row is known.
-        """
-        return self._current_weights().copy()
+    def _is_open(self) -> bool:
+        return self._engine is not None
 
-    def _current_weights(self) -> Vector:
-        """Return the weights, computed once between two calls of `learn`."""
-        if self._weights is None:
-            if self._engine is None:
-                return np.zeros(0)
-            self._weights = self._engine.weights(self._ledger)
-        return self._weights
+    def _fresh(self, dimension: int) -> Self:
+        return type(self)(**vars(self._parts), dimension=dimension, averaging=self._averaging)
+
+    def _read_weights(self) -> Vector:
+        assert self._engine is not None
+        return self._engine.weights(self._ledger)
 
     @property
     def average(self) -> Vector:
         """The average of the weights played so far; the first weights before any round."""
         if isinstance(self.mirror, SoftThreshold) and self.mirror.l1 > 0.0:
             raise ValueError("SoftThreshold keeps no average: its weights move without being read")
+        if isinstance(self.rate, ScaleFree):
+            raise ValueError("ScaleFree keeps no average: all its weights move in every round")
         if not self._averaging:
             raise ValueError("this learner keeps no average: make it with averaging=True")
         return self._mean()
@@ -227,11 +212,15 @@ class MirrorDescent:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         mirror, rate = self._parts.resolved(self.dimension)
         gradient = np.zeros(0)
-        factors = squares = None
+        factors = squares = sizes = None
+        reach = geometry.predictor_norm(mirror, self._mean() if rate.restarts() else self.weights)
         if self._engine is not None:
             gradient = _added(self._past_gradient, self._engine.gradient())
             if isinstance(self._engine, CoordinateEngine):
                 factors, squares = self._engine.factors(), self._engine.squares()
+            if isinstance(self._engine, ScaleFreeEngine):
+                sizes = self._engine.sizes()
+                reach = geometry.scaled_norm(self.weights, sizes, self.offset)
         return Certificate(
             loss_function=self.loss,
             mirror=mirror,
@@ -243,13 +232,15 @@ class MirrorDescent:
             conservative=self._parts.conservative,
             factors=factors,
             squares=squares,
-            reach=geometry.predictor_norm(
-                mirror, self._mean() if rate.restarts() else self.weights
-            ),
+            reach=reach,
+            sizes=sizes,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
+    def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
+        """Write the learner to a file, atomically; `nr.load` resumes it to the bit.
+
+        `extra` is kept beside it for `load_with_extra`.
+        """
         parts = self._parts
         header: dict[str, Any] = {
             "learner": "MirrorDescent",
@@ -261,7 +252,7 @@ class MirrorDescent:
         for name in ("loss", "mirror", "rate", "domain"):
             component = getattr(parts, name)
             header[name] = None if component is None else store.component_to_header(component)
-        store.write(path, header, self._arrays())
+        store.write(path, *store.attached(header, self._arrays(), extra))
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
@@ -309,15 +300,6 @@ class MirrorDescent:
         self._past_gradient = arrays.get("past_gradient")
         self._past_iterates = arrays.get("past_iterates")
 
-    def _check_width(self, rows: Rows) -> None:
-        known = self.dimension
-        if self._engine is None and rows.width == 0 and not self._growable:
-            raise ValueError("X has no columns, and this map must know its features in advance")
-        if self._engine is None or rows.width == known:
-            return
-        if self._fixed or not self._growable or rows.dense:
-            raise ValueError(f"X has {rows.width} columns, the learner knows {known}")
-
     def _open(self, dimension: int) -> None:
         """Make the engine, or make room in it."""
         if self._engine is None:
@@ -326,9 +308,12 @@ class MirrorDescent:
             domain = parts.domain if parts.domain is not None else Everywhere()
             # A learner that restarts is described by its average, which is kept in any case.
             averaging = self._averaging or rate.restarts()
-            self._engine = choose_engine(
-                parts.loss, mirror, rate, domain, parts.lazy, averaging, parts.conservative
-            )
+            if isinstance(rate, ScaleFree):
+                self._engine = ScaleFreeEngine(parts.loss, mirror, rate)
+            else:
+                self._engine = choose_engine(
+                    parts.loss, mirror, rate, domain, parts.lazy, averaging, parts.conservative
+                )
             self._engine.begin(dimension)
         elif dimension > self.dimension:
             self._weights = None
@@ -354,9 +339,17 @@ def load(path: str | os.PathLike[str]) -> MirrorDescent | DualAscent:
     ...     nr.load(f"{folder}/model.nr").weights
     array([1., 2.])
     """
-    header, arrays = store.read(path)
-    if header.get("learner") == "DualAscent":
-        return DualAscent._from_file(header, arrays)
-    if header.get("learner") != "MirrorDescent":
-        raise ValueError(f"{os.fspath(path)}: holds {header.get('learner')!r}, not a learner")
-    return MirrorDescent._from_file(header, arrays)
+    return load_with_extra(path)[0]
+
+
+def load_with_extra(path: str | os.PathLike[str]) -> tuple[MirrorDescent | DualAscent, store.Extra]:
+    """Return the learner that `save` wrote, and what was kept beside it."""
+    header, arrays, extra = store.detached(*store.read(path))
+    kinds: dict[Any, Any] = {"MirrorDescent": MirrorDescent, "DualAscent": DualAscent}
+    kind = header.get("learner")
+    if kind not in kinds:
+        raise ValueError(f"{os.fspath(path)}: holds {kind!r}, not a learner")
+    try:
+        return kinds[kind]._from_file(header, arrays), extra
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{os.fspath(path)}: holds no whole {kind}: {error!r}") from error

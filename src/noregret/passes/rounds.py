@@ -94,6 +94,20 @@ def enter_round(  # type: ignore[no-untyped-def]
     conservative learner counts the supporting line of a round only where it updates; the
     other rounds enter with the line 0, which is below every non-negative loss.
     """
+    if not enter_loss(loss, ledger, y, weight, p, value, norm, eta) and conservative:
+        return
+    if conservative:
+        ledger[_COUNTED] += 1.0
+        add_compensated(ledger, _COUNTED_LOSS, weight * value)
+        ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], norm)
+        ledger[_LIGHTEST] = min(ledger[_LIGHTEST], weight)
+        ledger[_HEAVIEST] = max(ledger[_HEAVIEST], weight)
+    enter_line(loss, ledger, y, weight, p, value, slope, reach, norm, eta)
+
+
+@kernel(inline=True)
+def enter_loss(loss, ledger, y, weight, p, value, norm, eta):  # type: ignore[no-untyped-def]
+    """Enter a round and the loss suffered at p; tell whether p was a mistake."""
     mistake = loss.mistake(y, p)
     suffered = weight * value
     rounds = ledger[_ROUNDS] + 1.0
@@ -107,14 +121,12 @@ def enter_round(  # type: ignore[no-untyped-def]
     if ledger[_FIRST_ETA] == 0.0:
         ledger[_FIRST_ETA] = eta
     ledger[_LAST_ETA] = eta
-    if conservative:
-        if not mistake:
-            return
-        ledger[_COUNTED] += 1.0
-        add_compensated(ledger, _COUNTED_LOSS, suffered)
-        ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], norm)
-        ledger[_LIGHTEST] = min(ledger[_LIGHTEST], weight)
-        ledger[_HEAVIEST] = max(ledger[_HEAVIEST], weight)
+    return mistake
+
+
+@kernel(inline=True)
+def enter_line(loss, ledger, y, weight, p, value, slope, reach, norm, eta):  # type: ignore[no-untyped-def]
+    """Enter the supporting line that touches the loss at p, where it has `value` and `slope`."""
     intercept = weight * loss.intercept(y, p, value, slope)
     size = abs(weight * slope)
     add_compensated(ledger, _INTERCEPT, intercept)

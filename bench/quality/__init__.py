@@ -1,0 +1,1 @@
+"""Progressive loss of default settings on real streams, ours beside three other tools."""

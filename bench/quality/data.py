@@ -1,0 +1,142 @@
+"""The real streams: sparse rows and labels, the same features for every tool.
+
+Every column of a file is a feature: numbers as they are, each text of a column of texts as a
+feature of value 1. Rows keep the order of the file. Nothing is scaled, and zeros are left out.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy.sparse as sp
+
+#: Spambase is sorted by class and is therefore shuffled, by this seed.
+SEED = 20130101
+#: Minutes after which a flight counts as late.
+LATE = 15
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows in order: a CSR matrix without an intercept, labels -1/+1 or real targets."""
+
+    name: str
+    rows: sp.csr_matrix
+    y: npt.NDArray[np.float64]
+    classes: bool
+
+    def head(self, rows: int | None) -> Stream:
+        """Return the first rows, or all."""
+        return Stream(self.name, self.rows[:rows], self.y[:rows], self.classes)
+
+    def describe(self) -> str:
+        """Return the shape in words."""
+        kind = "classes" if self.classes else "targets"
+        count, width = self.rows.shape
+        return f"{self.name}: {count:,} rows, {width:,} features, {self.rows.nnz:,} entries, {kind}"
+
+
+def folder() -> Path:
+    """Return the directory of the data sets, named by the variable NOREGRET_DATA."""
+    return Path(os.environ["NOREGRET_DATA"])
+
+
+def _table(path: str) -> pd.DataFrame:
+    return pd.read_csv(folder() / path)
+
+
+def _columns(table: pd.DataFrame) -> sp.csr_matrix:
+    """Return numbers as columns and texts as indicators; a blank is a feature that is absent."""
+    parts = []
+    for name in table.columns:
+        column = table[name]
+        if pd.api.types.is_numeric_dtype(column):
+            parts.append(sp.csc_matrix(column.fillna(0.0).to_numpy(np.float64)[:, None]))
+            continue
+        codes, texts = pd.factorize(column)
+        rows = np.flatnonzero(codes >= 0)
+        shape = (len(table), len(texts))
+        parts.append(sp.csc_matrix((np.ones(len(rows)), (rows, codes[rows])), shape))
+    result = sp.csr_matrix(sp.hstack(parts, format="csr"))
+    result.sort_indices()
+    return result
+
+
+def _signs(positive: npt.NDArray[np.bool_] | pd.Series) -> npt.NDArray[np.float64]:
+    return np.where(np.asarray(positive, bool), 1.0, -1.0)
+
+
+def _csv(name: str, path: str, target: str, positive: object) -> Stream:
+    table = _table(path)
+    return Stream(
+        name, _columns(table.drop(columns=target)), _signs(table[target] == positive), True
+    )
+
+
+def _svmlight(name: str, path: str, positive: float) -> Stream:
+    from sklearn.datasets import load_svmlight_file
+
+    with lzma.open(folder() / path) as file:
+        rows, y = load_svmlight_file(file, zero_based=False)
+    rows.eliminate_zeros()
+    return Stream(name, sp.csr_matrix(rows), _signs(y == positive), True)
+
+
+def _spambase() -> Stream:
+    stream = _csv("spambase", "spambase/spambase.csv.xz", _last("spambase/spambase"), "spam")
+    order = np.random.default_rng(SEED).permutation(len(stream.y))
+    return Stream("spambase", stream.rows[order], stream.y[order], True)
+
+
+def _last(path: str) -> str:
+    """Return the name of the last column."""
+    with lzma.open(folder() / f"{path}.csv.xz", "rt") as file:
+        return file.readline().strip().rpartition(",")[2]
+
+
+def _flights() -> Stream:
+    """Late arrival, from what the schedule says; flights that never arrived are left out."""
+    table = _table("nycflights13/flights.csv.xz")
+    table = table[table["arr_delay"].notna()]
+    late = table["arr_delay"] > LATE
+    unknown = ["dep_time", "dep_delay", "arr_time", "arr_delay", "air_time"]
+    return Stream("nycflights13", _columns(table.drop(columns=unknown)), _signs(late), True)
+
+
+def _regression(name: str, path: str, target: str, drop: tuple[str, ...] = ()) -> Stream:
+    table = _table(path)
+    y = table[target].to_numpy(np.float64)
+    return Stream(name, _columns(table.drop(columns=[target, *drop])), y, False)
+
+
+STREAMS: dict[str, Callable[[], Stream]] = {
+    "elec2": lambda: _csv("elec2", "elec2/elec2.csv.xz", "class", "UP"),
+    "covtype": lambda: _csv("covtype", "covtype/covtype.csv.xz", _last("covtype/covtype"), 2),
+    "a9a": lambda: _svmlight("a9a", "a9a/a9a.svm.xz", 1.0),
+    "phishing": lambda: _svmlight("phishing", "phishing/phishing.svm.xz", 1.0),
+    "spambase": _spambase,
+    "sea": lambda: _csv("sea", "sea/sea.csv.xz", "class", 1),
+    "usenet": lambda: _csv("usenet", "usenet/usenet.csv.xz", "class", 1),
+    "rcv1_small": lambda: _svmlight("rcv1_small", "rcv1_small/rcv1_small.svm.xz", 1.0),
+    "nycflights13": _flights,
+    "bike_sharing": lambda: _regression(
+        "bike_sharing", "bike_sharing/bike_sharing_hour.csv.xz", "cnt", ("casual", "registered")
+    ),
+    "california": lambda: _regression(
+        "california", "california_housing/cal_housing.csv.xz", "median_house_value"
+    ),
+}
+
+
+def load(name: str) -> Stream:
+    """Return the stream of that name."""
+    if name not in STREAMS:
+        raise ValueError(f"no stream {name!r}: one of {', '.join(STREAMS)}")
+    return STREAMS[name]()

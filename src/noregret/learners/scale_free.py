@@ -1,0 +1,63 @@
+"""The engine of `rates.ScaleFree`: state, scalars and what they mean as one predictor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.examples import Rows
+from noregret.learners.engines import Engine, Vector
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes import scale_free
+from noregret.passes.scale_free import Scalar
+from noregret.rates import Rate
+
+
+class ScaleFreeEngine(Engine):
+    """Two adaptive directions a feature with learnt multipliers; keeps no average."""
+
+    widths = (scale_free.COLUMNS, scale_free.COLUMNS)
+
+    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate) -> None:
+        super().__init__(loss, mirror, rate, averaging=False, conservative=False)
+        self.real = loss.labels == "real"
+
+    def begin(self, dimension: int) -> None:
+        """Take the state of a learner that has seen nothing."""
+        super().begin(dimension)
+        self.slots = np.zeros(len(Scalar))
+        self.slots[[Scalar.FIRST, Scalar.SECOND]] = scale_free.STARTS
+        if not self.real and not np.isfinite(self.loss.lipschitz()):
+            # Margins are counted in units of 1, and so is the first guess of a slope.
+            self.slots[Scalar.STEEPEST] = 1.0
+
+    def play(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> tuple[int, int]:
+        """Call the pass from `row` on."""
+        return scale_free.scale_free_pass(  # type: ignore[no-any-return]
+            self.loss, self.mirror, self.real, rows.indptr, rows.indices, rows.values,
+            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger, predictions,
+        )  # fmt: skip
+
+    def weights(self, ledger: Vector) -> Vector:
+        """Return the weights, as far as they do not depend on the coming row."""
+        weights = np.empty(len(self.state))
+        scale_free.read_weights(self.real, self.state, self.slots, weights)
+        return weights
+
+    @property
+    def offset(self) -> float:
+        """What is added to <w, x>: the mean of the real labels seen."""
+        return float(self.slots[Scalar.CENTRE])
+
+    def finish(self, raw: Vector) -> Vector:
+        """Return the predictions that <w, x> stands for."""
+        if not self.real:
+            return raw
+        low, high = self.slots[Scalar.LOW], self.slots[Scalar.HIGH]
+        return np.clip(raw + self.offset, low, high)
+
+    def sizes(self) -> Vector:
+        """Return the largest |x_i| seen, a feature."""
+        return self.state[:, 2].copy()

@@ -1,0 +1,322 @@
+"""The pass that tunes itself: two adaptive directions a feature, two learnt multipliers.
+
+Columns of `state`: theta, G = sum z_i^2, m = largest |x_i|, v = -sum z_i / sqrt(G_i). A round is
+
+    q_1 = R f sum_i x_i theta_i / (m_i sqrt(G_i + c^2 m_i^2)),   q_2 = R f sum_i x_i v_i / m_i,
+    p   = centre + S_1 q_1 + S_2 q_2, within the range of the labels seen for real targets,
+
+and after it S_j <- S_j exp(-SPEED z_j / sqrt(A_j + 1)) with z_j = g S_j q_j / unit and A_j the
+sum of z_j^2, forgotten at the rate MEMORY. See `rates.ScaleFree` for the letters.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+
+import numpy as np
+
+from noregret.jit import collect, kernel, write_back
+from noregret.ledger import Entry
+from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
+from noregret.passes.rounds import enter_line, enter_loss, playable, row_norm
+from noregret.passes.rows import TOGETHER, fetch_ahead, row_span
+from noregret.passes.slots import Stop
+
+COLUMNS = 4
+WORK = (5, TOGETHER)
+
+
+class Scalar(IntEnum):
+    """Places in the array of the pass's scalars."""
+
+    #: The multipliers S_1 and S_2, and the sums A_1 and A_2 of their squared gradients.
+    FIRST = 0
+    SECOND = 1
+    FIRST_SQUARES = 2
+    SECOND_SQUARES = 3
+    #: Sum of the example weights, and of weight * sum_i (x_i / m_i)^2.
+    MASS = 4
+    LENGTHS = 5
+    #: Real targets: range and mean of the labels, weighted squares of residuals, their weight.
+    LOW = 6
+    HIGH = 7
+    CENTRE = 8
+    RESIDUALS = 9
+    RESIDUAL_MASS = 10
+    #: c: the steepest weighted slope.
+    STEEPEST = 11
+
+
+#: Multipliers forget at this rate, learn at this speed and stay within these ends.
+MEMORY, SPEED, LEAST, LARGEST = 0.99, 0.05, 1e-3, 1e3
+STARTS = (1.0, 0.5)
+#: Residuals beyond so many of their root mean square count as so many.
+OUTLIER = 5.0
+#: Features below this size are treated as if they were as large, so that squares stay above 0.
+SMALLEST = 1e-140
+#: What is added under roots that may be 0, and the least that is divided by.
+TINY = 1e-280
+
+_SCALED_TRAVEL = int(Entry.SCALED_TRAVEL)
+_DONE = int(Stop.DONE)
+_OVERFLOW = int(Stop.OVERFLOW)
+_UNSOUND = int(Stop.UNSOUND)
+
+_FIRST, _SECOND = int(Scalar.FIRST), int(Scalar.SECOND)
+_FIRST_SQUARES, _MASS, _LENGTHS = (
+    int(Scalar.FIRST_SQUARES),
+    int(Scalar.MASS),
+    int(Scalar.LENGTHS),
+)
+_LOW, _HIGH, _CENTRE = int(Scalar.LOW), int(Scalar.HIGH), int(Scalar.CENTRE)
+_RESIDUALS, _RESIDUAL_MASS = int(Scalar.RESIDUALS), int(Scalar.RESIDUAL_MASS)
+_STEEPEST = int(Scalar.STEEPEST)
+
+_1 = np.uint64(1)
+_LANES = np.uint64(4)
+_THETA, _SQUARES, _SIZE, _PATH, _X = (np.uint64(k) for k in range(5))
+
+
+@kernel(inline=True)
+def _collect(state, work, indices, values, begin, count, t):  # type: ignore[no-untyped-def]
+    """Bring features `begin` to `begin + count - 1` of a row into `work`.
+
+    Returns how many columns to go through: features of weight 0 fill the last vector up.
+    """
+    filled = (count + _LANES - _1) // _LANES * _LANES
+    for k in range(filled - _LANES, filled):
+        for column in range(_X + _1):
+            work[column, k] = 0.0
+    if values.ndim == 1:
+        collect(state, indices, values, begin, begin + count, work)
+    else:
+        for k in range(count):
+            for column in range(_X):
+                work[column, k] = state[begin + k, column]
+            work[_X, k] = values[t, begin + k]
+    return filled
+
+
+@kernel(fast=True, inline=True)
+def _weigh(work, filled, steepest):  # type: ignore[no-untyped-def]
+    """Bring the sizes in `work` up to date and return six sums over its features.
+
+    They are: x theta / (m sqrt(G + c^2 m^2)), x v / m, (x/m)^2, x^2, |x| and by how much the
+    sizes have grown. One root and one division a feature: 1/m is root / (m root).
+    """
+    lazy = 0.0
+    agile = 0.0
+    scaled = 0.0
+    total = 0.0
+    length = 0.0
+    growth = 0.0
+    bound = steepest * steepest
+    for k in range(filled):
+        x = work[_X, k]
+        size = max(work[_SIZE, k], abs(x), SMALLEST)
+        growth += size - work[_SIZE, k]
+        root = math.sqrt(work[_SQUARES, k] + bound * (size * size) + TINY)
+        inverse = 1.0 / (size * root)
+        ratio = x * (inverse * root)
+        lazy += x * inverse * work[_THETA, k]
+        agile += ratio * work[_PATH, k]
+        scaled += ratio * ratio
+        total += x * x
+        length += abs(x)
+        work[_SIZE, k] = size
+    return lazy, agile, scaled, total, length, growth
+
+
+@kernel(fast=True, inline=True)
+def _step(work, filled, slope):  # type: ignore[no-untyped-def]
+    """Step by slope * x along both directions."""
+    for k in range(filled):
+        z = slope * work[_X, k]
+        squares = work[_SQUARES, k] + z * z
+        work[_THETA, k] -= z
+        work[_SQUARES, k] = squares
+        work[_PATH, k] -= z / math.sqrt(squares + TINY)
+
+
+@kernel(inline=True)
+def _write(state, work, indices, values, begin, count):  # type: ignore[no-untyped-def]
+    if values.ndim == 1:
+        write_back(state, indices, begin, begin + count, work)
+    else:
+        for k in range(count):
+            for column in range(_X):
+                state[begin + k, column] = work[column, k]
+
+
+@kernel(inline=True)
+def spread(real, slots):  # type: ignore[no-untyped-def]
+    """Return R: the root mean square of the residuals for real targets, 1 for classes."""
+    if not real:
+        return 1.0
+    return math.sqrt(slots[_RESIDUALS] / max(slots[_RESIDUAL_MASS], TINY))
+
+
+@kernel(inline=True)
+def common_factor(real, slots):  # type: ignore[no-untyped-def]
+    """Return R f, the factor that all weights have in common."""
+    if not slots[_LENGTHS] > 0.0:
+        return 0.0
+    return spread(real, slots) * math.sqrt(slots[_MASS] / slots[_LENGTHS])
+
+
+@kernel(inline=True)
+def predicted(real, slots, raw):  # type: ignore[no-untyped-def]
+    """Return the prediction that <w, x> stands for."""
+    if not real:
+        return raw
+    return min(max(raw + slots[_CENTRE], slots[_LOW]), slots[_HIGH])
+
+
+@kernel(inline=True)
+def _tune(slots, j, slope, direction, unit):  # type: ignore[no-untyped-def]
+    """Move a multiplier against its own gradient."""
+    multiplier = slots[_FIRST + j]
+    z = slope * multiplier * direction / unit if unit > TINY else 0.0
+    z = min(max(z, -1e100), 1e100)
+    squares = MEMORY * slots[_FIRST_SQUARES + j] + z * z
+    slots[_FIRST_SQUARES + j] = squares
+    moved = multiplier * math.exp(-SPEED * z / math.sqrt(squares + 1.0))
+    slots[_FIRST + j] = min(max(moved, LEAST), LARGEST)
+
+
+@kernel(inline=True)
+def _see_label(slots, label, mass, residual, wide):  # type: ignore[no-untyped-def]
+    """Bring range, mean and residuals of real targets up to date; `wide` is 5 R."""
+    ahead = label - slots[_CENTRE]
+    if wide > 0.0:
+        ahead = min(max(ahead, -wide), wide)
+    slots[_LOW] = min(slots[_LOW], label)
+    slots[_HIGH] = max(slots[_HIGH], label)
+    slots[_CENTRE] += mass * ahead / slots[_MASS]
+    slots[_RESIDUALS] += mass * residual * residual
+    slots[_RESIDUAL_MASS] += mass
+
+
+@kernel
+def scale_free_pass(  # type: ignore[no-untyped-def]
+    loss,
+    mirror,
+    real,
+    indptr,
+    indices,
+    values,
+    width,
+    trusted,
+    y,
+    weight,
+    first,
+    state,
+    slots,
+    ledger,
+    predictions,
+):
+    """Run the pass that tunes itself; return (next row, why it stopped)."""
+    assert state.shape[1] == COLUMNS
+    work = np.zeros(WORK)
+    together = np.uint64(TOGETHER)
+    sound = np.uint64(trusted)
+    lipschitz = loss.lipschitz()
+    for t in range(np.uint64(first), np.uint64(y.shape[0])):
+        if t >= sound:
+            sound = indices_sound_until(indptr, indices, values, width, t)
+            if sound == t:
+                return np.int64(t), _UNSOUND
+        label, mass = y[t], weight[t]
+        begin, end = row_span(indptr, values, t)
+        if values.ndim == 1:
+            fetch_ahead(indices, values, begin, end)
+        if lipschitz < np.inf:
+            slots[_STEEPEST] = max(slots[_STEEPEST], mass * lipschitz)
+        steepest = slots[_STEEPEST]
+        lazy = 0.0
+        agile = 0.0
+        scaled = 0.0
+        total = 0.0
+        reach = 0.0
+        growth = 0.0
+        for start in range(begin, end, together):
+            count = min(end - start, together)
+            filled = _collect(state, work, indices, values, start, count, t)
+            sums = _weigh(work, filled, steepest)
+            lazy += sums[0]
+            agile += sums[1]
+            scaled += sums[2]
+            total += sums[3]
+            reach += sums[4]
+            growth += sums[5]
+        if t >= trusted and not reach <= LARGEST_FEATURE:
+            return np.int64(t), _UNSOUND
+        norm = row_norm(mirror, total, reach)
+        factor = common_factor(real, slots)
+        lazy *= factor
+        agile *= factor
+        opening = real and slots[_MASS] == 0.0
+        p = predicted(real, slots, slots[_FIRST] * lazy + slots[_SECOND] * agile)
+        slope = loss.slope(label, p)
+        if not playable(loss, label, mass, p, slope, norm):
+            return np.int64(t), _OVERFLOW
+        predictions[t] = p
+        value = loss.value(label, p)
+        enter_loss(loss, ledger, label, mass, p, value, norm, 1.0)
+        if mass == 0.0:
+            continue
+        slots[_MASS] += mass
+        slots[_LENGTHS] += mass * scaled
+        if opening:
+            # Nothing is known about the scale of the labels: the round enters with the line 0.
+            slots[_LOW] = label
+            slots[_HIGH] = label
+            slots[_CENTRE] = label
+            continue
+        unit = 1.0
+        if real:
+            # An outlier counts as if it had been less of one: the line touches nearer the label.
+            scale = spread(real, slots)
+            wide = OUTLIER * scale
+            touch = min(max(p, label - wide), label + wide) if wide > 0.0 else p
+            if touch != p:
+                value, slope = loss.value(label, touch), loss.slope(label, touch)
+            enter_line(loss, ledger, label, mass, touch, value, slope, reach, norm, 1.0)
+            _see_label(slots, label, mass, touch - label, wide)
+            steps = loss.slope(label, label + scale) - loss.slope(label, label - scale)
+            unit = 0.25 * scale * steps
+        else:
+            enter_line(loss, ledger, label, mass, p, value, slope, reach, norm, 1.0)
+        slope *= mass
+        ledger[_SCALED_TRAVEL] += abs(slope) * math.sqrt(np.float64(end - begin) * scaled)
+        if not lipschitz < np.inf:
+            slots[_STEEPEST] = max(slots[_STEEPEST], abs(slope))
+        _tune(slots, 0, slope, lazy, unit)
+        _tune(slots, 1, slope, agile, unit)
+        if slope == 0.0 and growth == 0.0:
+            continue
+        for start in range(begin, end, together):
+            count = min(end - start, together)
+            if end - begin > together:
+                # Only the last features of a long row are still at hand.
+                filled = _collect(state, work, indices, values, start, count, t)
+                _weigh(work, filled, steepest)
+            _step(work, filled, slope)
+            _write(state, work, indices, values, start, count)
+    return y.shape[0], _DONE
+
+
+@kernel
+def read_weights(real, state, slots, result):  # type: ignore[no-untyped-def]
+    """Write the weights, as far as they do not depend on the coming row, into `result`."""
+    factor = common_factor(real, slots)
+    for i in range(state.shape[0]):
+        size = state[i, _SIZE]
+        if size == 0.0:
+            result[i] = 0.0
+            continue
+        reach = slots[_STEEPEST] * size
+        root = math.sqrt(state[i, _SQUARES] + reach * reach + TINY)
+        along = slots[_FIRST] * state[i, _THETA] / root + slots[_SECOND] * state[i, _PATH]
+        result[i] = factor * along / size
