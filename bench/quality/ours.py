@@ -19,8 +19,7 @@ def with_intercept(stream: Stream) -> sp.csr_matrix:
 
 
 def noregret(stream: Stream, limit: float) -> Vector:
-    """Learn with one rate a feature, logistic loss for classes and squared loss for targets."""
+    """Learn as the command line does by default: nothing but the loss is chosen."""
     loss = nr.losses.Logistic() if stream.classes else nr.losses.Squared()
-    rate = nr.rates.PerCoordinate(invariant=True)
-    learner = nr.MirrorDescent(loss, nr.mirrors.Euclidean(), rate, averaging=False)
+    learner = nr.MirrorDescent(loss, nr.mirrors.Euclidean(), nr.rates.ScaleFree())
     return learner.learn(with_intercept(stream), stream.y)

@@ -53,7 +53,7 @@ class Bound:
 
 def theorem_bounds(certificate: Certificate, radius: float) -> list[Bound]:
     """Return the bounds that speak about this kind of learner, for comparators of that radius."""
-    if certificate.rounds == 0 or not certificate.played or certificate.sizes is not None:
+    if certificate.rounds == 0 or not certificate.played or certificate.scaled_length is not None:
         return []
     facts = _Facts(certificate, radius)
     bounds: list[Bound] = []

@@ -67,8 +67,9 @@ class Certificate:
     played: bool = True
     #: The norm of the learner's weights, the radius of those maps that have none.
     reach: float | None = None
-    #: The largest |x_i| seen, where the class measures each feature by it.
-    sizes: Vector | None = None
+    #: ||Z_i / m_i||_2, rounded up but for the rounding of Z, where the class measures each
+    #: feature by the largest |x_i| = m_i seen.
+    scaled_length: float | None = None
 
     def sum_of(self, place: Entry) -> float:
         """Return a compensated sum of the ledger."""
@@ -147,12 +148,9 @@ class Certificate:
         if radius is None and norm is None and self.domain is not None and self._own_set():
             return self._lowered(self._domain_support(self.domain))
         radius = self._radius(radius)
-        if self.sizes is not None and norm is None:
-            return self._lowered(
-                geometry.scaled_support_upper(
-                    self.gradient, self.sizes, radius, self._moved(Entry.SCALED_TRAVEL)
-                )
-            )
+        if self.scaled_length is not None and norm is None:
+            length = self.scaled_length + self._moved(Entry.SCALED_TRAVEL)
+            return self._lowered(radius * length * (1.0 + 4.0 * EPSILON))
         length = geometry.support_upper(self.mirror, self.gradient, radius, self.delta, norm)
         if self.curvature > 0.0 and norm is None:
             # The lines are bent upwards by (curvature/2)||u||^2: the worst u may lie inside.
@@ -264,7 +262,7 @@ class Certificate:
         """Return in words the class that `floor(radius)` speaks about."""
         if radius is None and self._own_set():
             return f"every u in {self.domain}"
-        if self.sizes is not None:
+        if self.scaled_length is not None:
             limit = down(self._radius(radius))
             return f"every u with ||m u||_2 <= {limit}, m_i the largest |x_i| seen,"
         return geometry.describe(self.mirror, self._radius(radius))

@@ -21,6 +21,8 @@ Vector = npt.NDArray[np.float64]
 #: Twice the unit roundoff of double precision.
 EPSILON = float(np.finfo(np.float64).eps)
 
+_PORTION = 1 << 16
+
 
 def dual_exponent(mirror: Mirror, norm: float | None = None) -> float:
     """Return the p of the dual norm; `norm` is the q of a predictor's norm and overrides the map's.
@@ -47,12 +49,14 @@ def norm_upper(z: Vector, p: float) -> float:
     >>> 5.0 <= norm_upper(np.array([3.0, 4.0]), 2.0) < 5.0 + 1e-13
     True
     """
-    size = np.abs(z)
-    largest = float(size.max(initial=0.0))
+    largest = max(float(z.max(initial=0.0)), -float(z.min(initial=0.0)))
     if largest == 0.0 or p == math.inf:
         return largest
-    ratio = size / largest
-    total = float(np.sum(ratio * ratio if p == 2.0 else ratio**p))
+    total = 0.0
+    # A portion at a time: vectors of millions of weights need no second one beside them.
+    for start in range(0, len(z), _PORTION):
+        ratio = np.abs(z[start : start + _PORTION]) / largest
+        total += float(np.sum(ratio * ratio if p == 2.0 else ratio**p))
     value = largest * (math.sqrt(total) if p == 2.0 else math.pow(total, 1.0 / p))
     # Every term carries a few roundings (p of them through the power), the sum one a term;
     # ratios that underflow lose less than one smallest number each.
@@ -80,25 +84,6 @@ def support_upper(
     else:
         value = radius * norm_upper(z, dual_exponent(mirror, norm))
     return value + radius * delta + 4.0 * EPSILON * abs(value)
-
-
-def scaled_support_upper(z: Vector, sizes: Vector, radius: float, delta: float) -> float:
-    """Return the maximum of <u, -z> over sum (sizes_i u_i)^2 <= radius^2, rounded up.
-
-    Where a size is 0 so is z: no row has had that feature. `delta` bounds the error of
-    sum |z_i| / sizes_i, underflow of z aside.
-    """
-    some = sizes > 0.0
-    kept = sizes[some]
-    with np.errstate(over="ignore"):
-        length = norm_upper(z[some] / kept, 2.0) * (1.0 + 4.0 * EPSILON)
-        lost = len(kept) * 1e-323 / float(kept.min(initial=1.0))
-    return radius * (length + delta + lost) * (1.0 + 4.0 * EPSILON)
-
-
-def scaled_norm(u: Vector, sizes: Vector, offset: float) -> float:
-    """Return sqrt(sum (sizes_i u_i)^2 + offset^2), rounded up."""
-    return norm_upper(np.append(u * sizes, offset), 2.0) * (1.0 + 4.0 * EPSILON)
 
 
 def describe(mirror: Mirror, radius: float, norm: float | None = None) -> str:

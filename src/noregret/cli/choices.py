@@ -41,7 +41,8 @@ _MIRRORS: _Names = {
     "soft-threshold": ("SoftThreshold", "l1"),
     "elastic-net": ("ElasticNet", "l1"),
 }
-_RATES = {
+_RATES: _Names = {
+    "scale-free": ("ScaleFree", None),
     "constant": ("Constant", "eta"),
     "inverse-sqrt": ("InverseSqrt", "eta"),
     "adaptive": ("Adaptive", "scale"),
@@ -56,14 +57,14 @@ _NEEDED = {"p-norm": "4", "power": "1.5"}
 #: Updates of `MirrorDescent`, then those of `DualAscent`.
 DESCENTS = ("descent", "agile", "mistakes")
 ASCENTS = ("exact", "aggressive", "conservative", "window", "mini", "leader")
-RATE = "adaptive"
+RATE = "scale-free"
 
 
 def names(table: str) -> str:
     """Return the names of one table as a help text lists them.
 
     >>> names("rate")
-    'constant, inverse-sqrt, adaptive, per-coordinate, strongly-convex, doubling'
+    'scale-free, constant, inverse-sqrt, adaptive, per-coordinate, strongly-convex, doubling'
     """
     return ", ".join(
         f"{name}[:{parameter.upper()}]" if parameter and table != "rate" else name
@@ -127,8 +128,13 @@ def make_rate(text: str, size: float | None) -> Rate:
 
     name, class_name, _ = _lookup("rate", text)
     _, parameter = _RATES[name]
-    rate: Rate = getattr(rates, class_name)(**({} if size is None else {parameter: size}))
-    return rate
+    if size is None:
+        rate: Rate = getattr(rates, class_name)()
+        return rate
+    if parameter is None:
+        raise ValueError(f"--rate {text} has nothing to tune: drop --eta, or choose another rate")
+    scaled: Rate = getattr(rates, class_name)(**{parameter: size})
+    return scaled
 
 
 def needs_width(mirror: Mirror) -> bool:
@@ -180,13 +186,18 @@ class Spec:
         return MirrorDescent(
             loss,
             mirror,
-            make_rate(self.rate or RATE, self.eta),
+            make_rate(self.rate or self._rate(), self.eta),
             domain,
             lazy=not agile,
             conservative=self.update == "mistakes",
             dimension=self._dimension(mirror),
             averaging=self.average,
         )
+
+    def _rate(self) -> str:
+        """Return the rate of those who name none: the one that tunes itself, where it can."""
+        plain = (self.mirror, self.update, self.eta, self.average)
+        return RATE if plain == ("euclidean", "descent", None, False) else "adaptive"
 
     def _ascent(self, loss: Loss) -> DualAscent:
         if self.average:

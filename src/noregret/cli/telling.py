@@ -38,7 +38,9 @@ def heading(session: Session) -> Iterator[str]:
         yield "floor over every u no larger than the weights at that line, in the map's norm"
     else:
         own = "" if record.floor_radius is not None else ", the map's own set"
-        yield f"floor over {describe(learner.mirror, fixed)}{own}"
+        scaled = getattr(learner, "sizes", None) is not None
+        words = learner.certificate().describe(fixed) if scaled else describe(learner.mirror, fixed)
+        yield f"floor over {words.rstrip(',')}{own}"
 
 
 def describe_learner(learner: MirrorDescent | DualAscent) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +60,9 @@ class Statements:
         known = record.points[-1].radius if record.points else self.certificate.radius
         self.radius = float(known or 0.0)
         self.tol, self.max_passes = tol, max_passes
+        self.width = max(rows.width, len(self.certificate.gradient))
+        #: The unit of each feature in the class; None where all have the same.
+        self.sizes = self._sizes()
         #: Comparators of the class with their losses, rounding taken off.
         self.comparators: list[tuple[str, Vector, float]] = []
 
@@ -72,6 +75,13 @@ class Statements:
         yield from self._floor(solution)
         yield from self._regularized()
         yield from self._theorems()
+
+    def _sizes(self) -> Vector | None:
+        sizes = getattr(self.learner, "sizes", None)
+        if sizes is None:
+            return None
+        sizes = np.pad(sizes, (0, self.width - len(sizes)))
+        return np.where(sizes > 0.0, sizes, 1.0)
 
     def _replay(self) -> Iterator[Verdict]:
         other = self.again.learner.certificate()
@@ -145,18 +155,25 @@ class Statements:
             else:
                 eta = float(certificate.ledger[Entry.LAST_ETA])
                 options |= {"mirror": mirror, "strength": 1.0 / eta}
-            return nr.hindsight(self.rows, self.rows.y, self.learner.loss, **options)
+            if self.sizes is None:
+                return nr.hindsight(self.rows, self.rows.y, self.learner.loss, **options)
+            values = self.rows.values / self.sizes[self.rows.indices]
+            rows = replace(self.rows, values=values, ordered=False)
+            return nr.hindsight(rows, rows.y, self.learner.loss, **options)
         except (ValueError, ZeroDivisionError) as error:
             return str(error)
 
     def _gather(self, solution: Solution | str) -> None:
-        width = max(self.rows.width, len(self.certificate.gradient))
-        tried = {"zero": np.zeros(width), "the learner's last weights": self.learner.weights}
+        units = np.ones(self.width) if self.sizes is None else self.sizes
+        last = np.pad(self.learner.weights, (0, self.width - len(self.learner.weights)))
+        tried = {"zero": np.zeros(self.width), "the learner's last weights": last * units}
         if not isinstance(solution, str):
             tried["the best in hindsight"] = solution.weights
         for name, u in tried.items():
-            fitted = _fitted(self.certificate.mirror, np.pad(u, (0, width - len(u))), self.radius)
+            padded = np.pad(u, (0, self.width - len(u)))
+            fitted = _fitted(self.certificate.mirror, padded, self.radius)
             if fitted is not None:
+                fitted = fitted / units
                 self.comparators.append((name, fitted, self.loss_of(fitted)))
 
     def _floor(self, solution: Solution | str) -> Iterator[Verdict]:
@@ -167,7 +184,8 @@ class Statements:
             return
         name, _, least = min(self.comparators, key=lambda entry: entry[2])
         detail = f"the least found is {least:.10g} ({name})"
-        exact = not isinstance(solution, str) and self.certificate.mirror.geometry == "2"
+        # Features divided by their sizes are rounded: the optimum is then another problem's.
+        exact = self.sizes is None and self.certificate.mirror.geometry == "2"
         if exact and not isinstance(solution, str):
             detail = (
                 f"the minimum lies between {down(solution.dual, 10)} and {up(solution.primal, 10)}"

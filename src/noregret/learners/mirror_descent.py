@@ -212,15 +212,16 @@ class MirrorDescent(LinearLearner):
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         mirror, rate = self._parts.resolved(self.dimension)
         gradient = np.zeros(0)
-        factors = squares = sizes = None
-        reach = geometry.predictor_norm(mirror, self._mean() if rate.restarts() else self.weights)
+        factors = squares = scaled_length = None
         if self._engine is not None:
             gradient = _added(self._past_gradient, self._engine.gradient())
             if isinstance(self._engine, CoordinateEngine):
                 factors, squares = self._engine.factors(), self._engine.squares()
-            if isinstance(self._engine, ScaleFreeEngine):
-                sizes = self._engine.sizes()
-                reach = geometry.scaled_norm(self.weights, sizes, self.offset)
+        if isinstance(self._engine, ScaleFreeEngine):
+            scaled_length, reach = self._engine.scaled_lengths()
+        else:
+            played = self._mean() if rate.restarts() else self._current_weights()
+            reach = geometry.predictor_norm(mirror, played)
         return Certificate(
             loss_function=self.loss,
             mirror=mirror,
@@ -233,8 +234,13 @@ class MirrorDescent(LinearLearner):
             factors=factors,
             squares=squares,
             reach=reach,
-            sizes=sizes,
+            scaled_length=scaled_length,
         )
+
+    @property
+    def sizes(self) -> Vector | None:
+        """The largest |x_i| seen where the floor's class measures features by it, else None."""
+        return self._engine.sizes() if isinstance(self._engine, ScaleFreeEngine) else None
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
         """Write the learner to a file, atomically; `nr.load` resumes it to the bit.
@@ -322,9 +328,10 @@ class MirrorDescent(LinearLearner):
 
 def _added(past: Vector | None, now: Vector) -> Vector:
     """Return past + now, where past may be shorter or absent."""
+    if past is None:
+        return now
     total = now.copy()
-    if past is not None:
-        total[: len(past)] += past
+    total[: len(past)] += past
     return total
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from noregret.examples import Rows
+from noregret.geometry import EPSILON
 from noregret.learners.engines import Engine, Vector
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -57,6 +60,14 @@ class ScaleFreeEngine(Engine):
             return raw
         low, high = self.slots[Scalar.LOW], self.slots[Scalar.HIGH]
         return np.clip(raw + self.offset, low, high)
+
+    def scaled_lengths(self) -> tuple[float, float]:
+        """Return ||Z_i / m_i||_2, rounded up, and ||(m_i w_i, offset)||_2."""
+        gradient, weights, smallest = scale_free.scaled_squares(self.real, self.state, self.slots)
+        rounding = 1.0 + (2.0 * scale_free.BLOCK + len(self.state) / scale_free.BLOCK) * EPSILON
+        # Squares below the smallest number are lost, and so are parts of Z as small as that.
+        lost = 1e-150 + len(self.state) * 1e-323 / smallest
+        return math.sqrt(gradient) * rounding + lost, math.hypot(math.sqrt(weights), self.offset)
 
     def sizes(self) -> Vector:
         """Return the largest |x_i| seen, a feature."""

@@ -24,6 +24,8 @@ from noregret.passes.rows import TOGETHER, fetch_ahead, row_span
 from noregret.passes.slots import Stop
 
 COLUMNS = 4
+#: Features that are summed up together.
+BLOCK = 4096
 WORK = (5, TOGETHER)
 
 
@@ -307,6 +309,40 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
     return y.shape[0], _DONE
 
 
+@kernel(inline=True)
+def _direction(state, slots, i):  # type: ignore[no-untyped-def]
+    """Return m_i w_i but for the common factor."""
+    reach = slots[_STEEPEST] * state[i, _SIZE]
+    root = math.sqrt(state[i, _SQUARES] + reach * reach + TINY)
+    return slots[_FIRST] * state[i, _THETA] / root + slots[_SECOND] * state[i, _PATH]
+
+
+@kernel
+def scaled_squares(real, state, slots):  # type: ignore[no-untyped-def]
+    """Return sum (Z_i / m_i)^2, sum (m_i w_i)^2 and the smallest m_i above 0, at most 1.
+
+    Sums are made in blocks of BLOCK features, so that their roundings stay few.
+    """
+    factor = common_factor(real, slots)
+    gradient = 0.0
+    weights = 0.0
+    smallest = 1.0
+    for start in range(0, state.shape[0], BLOCK):
+        part = 0.0
+        other = 0.0
+        for i in range(start, min(start + BLOCK, state.shape[0])):
+            size = state[i, _SIZE]
+            if size > 0.0:
+                smallest = min(smallest, size)
+                ratio = state[i, _THETA] / size
+                along = factor * _direction(state, slots, i)
+                part += ratio * ratio
+                other += along * along
+        gradient += part
+        weights += other
+    return gradient, weights, smallest
+
+
 @kernel
 def read_weights(real, state, slots, result):  # type: ignore[no-untyped-def]
     """Write the weights, as far as they do not depend on the coming row, into `result`."""
@@ -316,7 +352,4 @@ def read_weights(real, state, slots, result):  # type: ignore[no-untyped-def]
         if size == 0.0:
             result[i] = 0.0
             continue
-        reach = slots[_STEEPEST] * size
-        root = math.sqrt(state[i, _SQUARES] + reach * reach + TINY)
-        along = slots[_FIRST] * state[i, _THETA] / root + slots[_SECOND] * state[i, _PATH]
-        result[i] = factor * along / size
+        result[i] = factor * _direction(state, slots, i) / size
