@@ -118,7 +118,7 @@ def races(folder: Path, rows: Sequence[int], only: Sequence[str]) -> Iterator[tu
                 ours = [*OURS, str(compact), *our]
                 yield (
                     f"cache, {count:,} rows, {pair}",
-                    Race(ours, [*VW, "--cache_file", str(cache), *their]),
+                    Race(ours, [*VW, "-d", str(vw), "--cache_file", str(cache), *their]),
                 )
     if "wide" in only:
         svmlight, vw = make_files(folder, max(rows), 2**WIDE_BITS - 2, f"wide{max(rows)}")

@@ -21,7 +21,7 @@ from noregret import geometry
 from noregret.bounds import Bound, theorem_bounds
 from noregret.domains import Domain
 from noregret.geometry import EPSILON
-from noregret.ledger import Entry
+from noregret.ledger import SMALLEST_SIZE, Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import UNBOUNDED, Rate
@@ -68,8 +68,9 @@ class Certificate:
     #: The norm of the learner's weights, the radius of those maps that have none.
     reach: float | None = None
     #: ||Z_i / m_i||_2, rounded up but for the rounding of Z, where the class measures each
-    #: feature by the largest |x_i| = m_i seen.
+    #: feature by the largest |x_i| = m_i seen, or SMALLEST_SIZE; and the smallest |x_i| of these.
     scaled_length: float | None = None
+    smallest_size: float = 1.0
 
     def sum_of(self, place: Entry) -> float:
         """Return a compensated sum of the ledger."""
@@ -121,6 +122,13 @@ class Certificate:
         """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
         return self._moved(Entry.TRAVEL) + self.rounds * len(self.gradient) * UNDERFLOW
 
+    @property
+    def _scaled_delta(self) -> float:
+        """How far rounding can have moved sum |Z_i| / m_i, at most."""
+        # A product with a feature that underflows loses a smallest number, over m_i.
+        lost = UNDERFLOW + 1e-323 / max(self.smallest_size, SMALLEST_SIZE)
+        return self._moved(Entry.SCALED_TRAVEL) + self.rounds * len(self.gradient) * lost
+
     def _moved(self, place: Entry) -> float:
         """Return how far rounding can have moved Z if it has travelled so far, underflow aside."""
         travel = float(self.ledger[place]) * (1.0 + 2.0 * self.rounds * EPSILON)
@@ -149,7 +157,7 @@ class Certificate:
             return self._lowered(self._domain_support(self.domain))
         radius = self._radius(radius)
         if self.scaled_length is not None and norm is None:
-            length = self.scaled_length + self._moved(Entry.SCALED_TRAVEL)
+            length = self.scaled_length + self._scaled_delta
             return self._lowered(radius * length * (1.0 + 4.0 * EPSILON))
         length = geometry.support_upper(self.mirror, self.gradient, radius, self.delta, norm)
         if self.curvature > 0.0 and norm is None:
@@ -264,7 +272,8 @@ class Certificate:
             return f"every u in {self.domain}"
         if self.scaled_length is not None:
             limit = down(self._radius(radius))
-            return f"every u with ||m u||_2 <= {limit}, m_i the largest |x_i| seen,"
+            least = f" or {SMALLEST_SIZE:g}" if self.smallest_size < SMALLEST_SIZE else ""
+            return f"every u with ||m u||_2 <= {limit}, m_i the largest |x_i| seen{least},"
         return geometry.describe(self.mirror, self._radius(radius))
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:

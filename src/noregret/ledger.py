@@ -14,6 +14,9 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+#: Features that stay below this size are measured by it: squares of their sizes stay above 0.
+SMALLEST_SIZE = 1e-140
+
 
 class Entry(IntEnum):
     """Places in the ledger array."""
@@ -71,7 +74,7 @@ class Entry(IntEnum):
     #: The entropies only: the largest max x - min x of a row, zeros included.
     WIDEST_ROW = 33
     #: Sum of |g_t| sum_i |x_i| / m_i, or more: how far Z can have travelled where every feature
-    #: is measured by the largest |x_i| = m_i seen. For rates that keep these.
+    #: is measured by the largest |x_i| = m_i seen, or SMALLEST_SIZE. For rates that keep these.
     SCALED_TRAVEL = 34
 
 

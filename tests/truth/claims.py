@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from noregret import Certificate, bounds, domains, geometry, mirrors
+from noregret import Certificate, bounds, domains, geometry, mirrors, rates
 from noregret.ledger import Entry
 from noregret.rates import UNBOUNDED
 from tests.truth.comparators import Class, comparators
@@ -98,6 +98,12 @@ class Case:
         #: A learner may have grown since.
         self.weights: Vector = played.learner.weights[: len(certificate.gradient)]
         self.rounds = rounds
+        #: The units of the class that `floor(radius)` speaks about, None if all are 1.
+        self.sizes: Vector | None = None
+        if isinstance(certificate.rate, rates.ScaleFree):
+            # Rows of weight 0 have no say, and the class is larger without them.
+            sizes = np.abs(referee.X[referee.weight > 0.0]).max(axis=0, initial=0.0)
+            self.sizes = np.where(sizes > 0.0, np.maximum(sizes, 1e-140), 0.0)
         size = float(np.abs(referee.X).max(initial=0.0))
         self.natural = 1.0 / size if 1e-200 < size else 1.0
         exact = referee.exact_at(self.predictions)
@@ -117,8 +123,10 @@ class Case:
         if shape in ("1", "2"):
             # Corners of the simplex would not add up exactly to such a radius.
             own = self.certificate.radius
+        if self.sizes is not None:
+            radii = {0.0, 2.0**-100, 1.0, 8.0, 2.0**67}
         for radius in sorted(radii | ({own} if own else set())):
-            yield Class(shape, radius)
+            yield Class(shape, radius, self.sizes)
         for other in ("1.0", "2.0", "1.5", "inf"):
             yield Class(other, power * float(self.random.choice([0.5, 1.0, 4.0])))
 
@@ -143,7 +151,8 @@ class Case:
         certificate, referee = self.certificate, self.referee
         norm = None if ball.shape == shape_of(certificate.mirror) else ball.q
         floor = certificate.floor(ball.radius, norm)
-        predictors = comparators(self.random, referee, ball, certificate.gradient, self.natural)
+        natural = self.natural if ball.sizes is None else 1.0
+        predictors = comparators(self.random, referee, ball, certificate.gradient, natural)
         kind = "floor" if norm is None else "floor, other norm"
         for u in predictors:
             true, distance = referee.exceeds(u, [floor])
@@ -312,6 +321,8 @@ class Case:
 
     def has_no_average(self) -> bool:
         mirror = self.certificate.mirror
+        if isinstance(self.certificate.rate, rates.ScaleFree):
+            return True
         return isinstance(mirror, mirrors.SoftThreshold) and mirror.l1 > 0.0
 
     def every_predictor(self, tally: Tally) -> None:
@@ -322,6 +333,9 @@ class Case:
             tried.append(self.learner.average)
         for power in (-3, 0, 3, 20):
             tried.append(self.random.normal(size=d) * self.natural * 10.0**power)
+            if self.sizes is not None:
+                units = np.where(self.sizes > 0.0, self.sizes, 1.0)
+                tried.append(self.random.normal(size=d) / units * 10.0**power)
         for u in tried:
             claim = self.certificate.regret(u)
             true, distance = self.referee.exceeds(u, [self.own_loss(), -claim])

@@ -16,15 +16,20 @@ Vector = npt.NDArray[np.float64]
 
 
 class Class:
-    """A class of predictors: ball of an exponent q, "simplex" or "subsimplex", of a radius."""
+    """A class of predictors: ball of an exponent q, "simplex" or "subsimplex", of a radius.
 
-    def __init__(self, shape: str, radius: float) -> None:
-        self.shape, self.radius = shape, radius
+    With `sizes` m it is the ball of m u, in the 2-norm.
+    """
+
+    def __init__(self, shape: str, radius: float, sizes: Vector | None = None) -> None:
+        self.shape, self.radius, self.sizes = shape, radius, sizes
         self.q = math.nan if shape in ("simplex", "subsimplex") else float(shape)
 
     def length(self, u: Vector) -> np.longdouble:
         """Return the norm of u, or its sum for a simplex."""
         long = abs(u.astype(np.longdouble))
+        if self.sizes is not None:
+            long = long * self.sizes
         largest = long.max(initial=np.longdouble(0))
         if math.isnan(self.q) or self.q == 1.0:
             return np.longdouble(long.sum())
@@ -36,6 +41,8 @@ class Class:
     def holds(self, u: Vector) -> bool:
         """Tell whether u belongs to the class, exactly for the polyhedra and the 2-norm."""
         exact, radius = fractions(u), Fraction(self.radius)
+        if self.sizes is not None:
+            exact = [v * m for v, m in zip(exact, fractions(self.sizes), strict=True)]
         if self.shape == "simplex":
             return min(exact) >= 0 and sum(exact) == radius
         if self.shape == "subsimplex":
@@ -116,6 +123,15 @@ def comparators(
     `natural` is a norm at which predictions are of order 1.
     """
     d = len(z)
+    if ball.sizes is not None:
+        # The same in the units of the class; a feature that it does not measure has no loss.
+        units = np.where(ball.sizes > 0.0, ball.sizes, 1.0)
+        rows = (referee.X / units, referee.y, referee.weight)
+        plain = Referee(referee.loss, *rows, referee.sigma, referee.offset)
+        found = comparators(random, plain, Class(ball.shape, ball.radius), z / units, natural)
+        found.append(found[-1] + np.where(ball.sizes > 0.0, 0.0, 1e9))
+        fitted = [ball.fitted(v / units) for v in found]
+        return [u for u in fitted if u is not None]
     tried = [np.zeros(d), ball.corner(z), -ball.corner(z)]
     for size in (ball.radius, min(natural, ball.radius), 1e-3 * natural):
         direction = random.normal(size=d)

@@ -89,6 +89,7 @@ RATES: dict[str, Part] = {
     ),
     "natural": lambda d: rates.Adaptive(),
     "curved": lambda d: rates.StronglyConvex(d.pick(0.01, 1.0, 10.0) * d.size**2),
+    "scale-free": lambda d: rates.ScaleFree(),
     "each": lambda d: rates.PerCoordinate(d.pick(0.3, 2.0), bool(d.pick(0, 0, 1))),
 }
 DOMAINS: dict[str, Part] = {
@@ -170,4 +171,14 @@ COMBOS = [
     Combo("dense64", "tube", "orthant", "log", "high box", lazy=False),
     Combo("sparse64", "absolute", "plain", "falling", "orthant", lazy=False),
     Combo("dense64", "user", "plain", "slow"),
+]
+
+#: Apart from the others, because they keep no average.
+SCALE_FREE = [
+    Combo("sparse64", "logistic", "plain", "scale-free"),
+    Combo("dense64", "squared", "plain", "scale-free"),
+    Combo("dense64", "hinge", "plain", "scale-free"),
+    Combo("sparse64", "absolute", "plain", "scale-free"),
+    Combo("dense64", "huber", "plain", "scale-free"),
+    Combo("dense64", "squared hinge", "plain", "scale-free"),
 ]

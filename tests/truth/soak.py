@@ -6,15 +6,16 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from tests.truth import dual_streams
 from tests.truth.claims import Tally, judge
-from tests.truth.learners import COMBOS, Combo
+from tests.truth.learners import COMBOS, SCALE_FREE, Combo
 from tests.truth.streams import KINDS, LONG, Kind, play
 
-FAMILIES = ("descent", "dual")
+FAMILIES = ("descent", "dual", "scale-free")
 LAYOUTS = ("dense64", "sparse64", "dense32", "sparse32")
 
 
@@ -33,10 +34,10 @@ def run_one(
     return tally, f"seed {list(seed)}: {combo.name} | {kind.name} | {form} {dimension}d | {parts}"
 
 
-def stream(seed: int, index: int) -> tuple[Tally, str]:
+def stream(seed: int, index: int, combos: Sequence[Combo] = tuple(COMBOS)) -> tuple[Tally, str]:
     """Play the stream of that number."""
     random = np.random.default_rng([seed, index, 1])
-    combo = COMBOS[int(random.integers(len(COMBOS)))]
+    combo = combos[int(random.integers(len(combos)))]
     kind = KINDS[int(random.integers(len(KINDS)))]
     # Other layouts compile other kernels: mostly stay with the combination's own.
     form = str(random.choice(LAYOUTS)) if random.random() < 0.3 else combo.layout
@@ -58,7 +59,8 @@ def table(total: Tally, streams: int) -> str:
 
 def soak(family: str, seed: int, numbers: Sequence[int]) -> Tally:
     """Play these streams of a family, print what is false and a table; return the tally."""
-    one = dual_streams.stream if family == "dual" else stream
+    ones = {"dual": dual_streams.stream, "scale-free": partial(stream, combos=SCALE_FREE)}
+    one = ones.get(family, stream)
     total, start = Tally(), time.monotonic()
     for done, index in enumerate(numbers, 1):
         tally, what = one(seed, index)
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=2000, help="how many streams of each family")
     parser.add_argument("--seed", type=int, default=0, help="which streams")
     parser.add_argument("--only", type=int, help="the number of one stream to play again")
-    parser.add_argument("--family", choices=FAMILIES, help="mirror descent or dual ascent only")
+    parser.add_argument("--family", choices=FAMILIES, help="one family only")
     options = parser.parse_args(arguments)
     numbers = range(options.count) if options.only is None else [options.only]
     families = FAMILIES if options.family is None else [options.family]

@@ -11,24 +11,28 @@ import pytest
 
 from noregret import Certificate, bounds, geometry, losses
 from noregret.learners import dual_certificate
+from noregret.learners.scale_free import ScaleFreeEngine
 from tests.truth import dual_streams, soak
 from tests.truth.claims import Tally
 from tests.truth.dual_streams import COMPILED, DUAL_COMBOS
-from tests.truth.learners import COMBOS
+from tests.truth.learners import COMBOS, SCALE_FREE
 from tests.truth.referee import Referee, exact_loss
 from tests.truth.streams import KINDS, LONG
 
-#: Kinds of streams for each combination: 34 times 6 are 204 streams.
+#: Kinds of streams for each combination: 40 times 6 are 240 streams.
 STREAMS = 6
 
 
-@pytest.mark.parametrize("number", range(len(COMBOS)), ids=[combo.name for combo in COMBOS])
+ALL = COMBOS + SCALE_FREE
+
+
+@pytest.mark.parametrize("number", range(len(ALL)), ids=[combo.name for combo in ALL])
 def test_every_statement_is_true(number: int) -> None:
     total = Tally()
     for k in range(STREAMS):
         # Steps of 4 through 25 kinds: over all combinations every kind is met.
         kind = KINDS[(7 * number + 4 * k) % len(KINDS)]
-        tally, what = soak.run_one(COMBOS[number], kind, [number, k])
+        tally, what = soak.run_one(ALL[number], kind, [number, k])
         assert not tally.false, "\n".join([what, *tally.false[:5]])
         total.add(tally)
     assert total.checked["floor"] > 100
@@ -79,7 +83,7 @@ def test_the_referee_catches_a_dual_value_that_is_too_high() -> None:
 
 def _caught(combo: str, kind: str) -> list[str]:
     found = []
-    chosen = next(c for c in COMBOS if c.name == combo)
+    chosen = next(c for c in ALL if c.name == combo)
     for k in range(4):
         tally, _ = soak.run_one(chosen, next(s for s in KINDS if s.name == kind), [5, k])
         found += tally.false
@@ -102,6 +106,18 @@ def test_the_referee_catches_a_floor_one_part_in_a_thousand_million_too_high() -
         geometry, "support_upper", lambda *given: true_support(*given) * (1.0 - 1e-9)
     ):
         false = _caught("hinge, plain, constant", "adversarial, weighted")
+    assert any(text.startswith("floor") for text in false)
+
+
+def test_the_referee_catches_a_floor_of_scaled_features_that_is_too_high() -> None:
+    true_lengths = ScaleFreeEngine.scaled_lengths
+
+    def shorter(engine: ScaleFreeEngine) -> tuple[float, float, float]:
+        length, reach, smallest = true_lengths(engine)
+        return length * (1.0 - 1e-9), reach, smallest
+
+    with mock.patch.object(ScaleFreeEngine, "scaled_lengths", shorter):
+        false = _caught("hinge, plain, scale-free", "adversarial, weighted")
     assert any(text.startswith("floor") for text in false)
 
 

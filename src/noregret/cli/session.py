@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from noregret.streams import Block, Stream
 
 #: Up to so many features a look at the learner costs next to nothing.
-_SMALL = 1 << 16
+_SMALL = 1 << 12
 #: In larger spaces a look is worth its while once there is this share of examples a feature.
 _WORTH = 64
 

@@ -14,7 +14,6 @@ from noregret.component import Component
 from noregret.domains import Domain, Everywhere
 from noregret.examples import Rows, as_labels, as_rows, as_weights
 from noregret.learners.combination import Combination
-from noregret.learners.dual_ascent import DualAscent
 from noregret.learners.engines import CoordinateEngine, Engine, choose_engine
 from noregret.learners.linear import LinearLearner
 from noregret.learners.scale_free import ScaleFreeEngine
@@ -213,12 +212,13 @@ class MirrorDescent(LinearLearner):
         mirror, rate = self._parts.resolved(self.dimension)
         gradient = np.zeros(0)
         factors = squares = scaled_length = None
+        smallest = 1.0
         if self._engine is not None:
             gradient = _added(self._past_gradient, self._engine.gradient())
             if isinstance(self._engine, CoordinateEngine):
                 factors, squares = self._engine.factors(), self._engine.squares()
         if isinstance(self._engine, ScaleFreeEngine):
-            scaled_length, reach = self._engine.scaled_lengths()
+            scaled_length, reach, smallest = self._engine.scaled_lengths()
         else:
             played = self._mean() if rate.restarts() else self._current_weights()
             reach = geometry.predictor_norm(mirror, played)
@@ -235,11 +235,12 @@ class MirrorDescent(LinearLearner):
             squares=squares,
             reach=reach,
             scaled_length=scaled_length,
+            smallest_size=smallest,
         )
 
     @property
     def sizes(self) -> Vector | None:
-        """The largest |x_i| seen where the floor's class measures features by it, else None."""
+        """The m_i of the floor's class, where it measures features by their sizes, else None."""
         return self._engine.sizes() if isinstance(self._engine, ScaleFreeEngine) else None
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
@@ -333,30 +334,3 @@ def _added(past: Vector | None, now: Vector) -> Vector:
     total = now.copy()
     total[: len(past)] += past
     return total
-
-
-def load(path: str | os.PathLike[str]) -> MirrorDescent | DualAscent:
-    """Return the learner that `save` wrote.
-
-    >>> import tempfile, noregret as nr
-    >>> learner = nr.catalogue.perceptron()
-    >>> _ = learner.learn([[1.0, 2.0]], [1])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     learner.save(f"{folder}/model.nr")
-    ...     nr.load(f"{folder}/model.nr").weights
-    array([1., 2.])
-    """
-    return load_with_extra(path)[0]
-
-
-def load_with_extra(path: str | os.PathLike[str]) -> tuple[MirrorDescent | DualAscent, store.Extra]:
-    """Return the learner that `save` wrote, and what was kept beside it."""
-    header, arrays, extra = store.detached(*store.read(path))
-    kinds: dict[Any, Any] = {"MirrorDescent": MirrorDescent, "DualAscent": DualAscent}
-    kind = header.get("learner")
-    if kind not in kinds:
-        raise ValueError(f"{os.fspath(path)}: holds {kind!r}, not a learner")
-    try:
-        return kinds[kind]._from_file(header, arrays), extra
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{os.fspath(path)}: holds no whole {kind}: {error!r}") from error

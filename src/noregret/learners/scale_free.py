@@ -9,6 +9,7 @@ import numpy as np
 from noregret.examples import Rows
 from noregret.geometry import EPSILON
 from noregret.learners.engines import Engine, Vector
+from noregret.ledger import SMALLEST_SIZE
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import scale_free
@@ -61,14 +62,15 @@ class ScaleFreeEngine(Engine):
         low, high = self.slots[Scalar.LOW], self.slots[Scalar.HIGH]
         return np.clip(raw + self.offset, low, high)
 
-    def scaled_lengths(self) -> tuple[float, float]:
-        """Return ||Z_i / m_i||_2, rounded up, and ||(m_i w_i, offset)||_2."""
+    def scaled_lengths(self) -> tuple[float, float, float]:
+        """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
         gradient, weights, smallest = scale_free.scaled_squares(self.real, self.state, self.slots)
         rounding = 1.0 + (2.0 * scale_free.BLOCK + len(self.state) / scale_free.BLOCK) * EPSILON
-        # Squares below the smallest number are lost, and so are parts of Z as small as that.
-        lost = 1e-150 + len(self.state) * 1e-323 / smallest
-        return math.sqrt(gradient) * rounding + lost, math.hypot(math.sqrt(weights), self.offset)
+        # Squares below the smallest number are lost: the root of that, and of their count.
+        length = math.sqrt(gradient) * rounding + 1e-150
+        return length, math.hypot(math.sqrt(weights), self.offset), smallest
 
     def sizes(self) -> Vector:
-        """Return the largest |x_i| seen, a feature."""
-        return self.state[:, 2].copy()
+        """Return the largest |x_i| seen, a feature: SMALLEST_SIZE if it is less, 0 if it is 0."""
+        largest = self.state[:, 2]
+        return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)

@@ -1,12 +1,14 @@
 """The pass that tunes itself: two adaptive directions a feature, two learnt multipliers.
 
-Columns of `state`: theta, G = sum z_i^2, m = largest |x_i|, v = -sum z_i / sqrt(G_i). A round is
+Columns of `state`: theta, G = sum z_i^2, m = largest |x_i|, v = -sum z_i / sqrt(G_i). A round is,
+with the sums before it but the m_i and, where the loss has a steepest slope, the c of its own row,
 
     q_1 = R f sum_i x_i theta_i / (m_i sqrt(G_i + c^2 m_i^2)),   q_2 = R f sum_i x_i v_i / m_i,
     p   = centre + S_1 q_1 + S_2 q_2, within the range of the labels seen for real targets,
 
 and after it S_j <- S_j exp(-SPEED z_j / sqrt(A_j + 1)) with z_j = g S_j q_j / unit and A_j the
-sum of z_j^2, forgotten at the rate MEMORY. See `rates.ScaleFree` for the letters.
+sum of z_j^2, forgotten at the rate MEMORY. The unit is 1 for classes and, for real targets,
+R (f'(y + R) - f'(y - R)) / 4. See `rates.ScaleFree` for the other letters.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from enum import IntEnum
 import numpy as np
 
 from noregret.jit import collect, kernel, write_back
-from noregret.ledger import Entry
+from noregret.ledger import SMALLEST_SIZE, Entry
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.rounds import enter_line, enter_loss, playable, row_norm
 from noregret.passes.rows import TOGETHER, fetch_ahead, row_span
@@ -55,10 +57,12 @@ MEMORY, SPEED, LEAST, LARGEST = 0.99, 0.05, 1e-3, 1e3
 STARTS = (1.0, 0.5)
 #: Residuals beyond so many of their root mean square count as so many.
 OUTLIER = 5.0
-#: Features below this size are treated as if they were as large, so that squares stay above 0.
-SMALLEST = 1e-140
 #: What is added under roots that may be 0, and the least that is divided by.
 TINY = 1e-280
+#: A c beyond this counts as this, so that c^2 m^2 stays finite.
+STEEPEST_SLOPE = 1e50
+#: More than what is lost of |x| / m where its square underflows.
+LOST_RATIO = 1e-160
 
 _SCALED_TRAVEL = int(Entry.SCALED_TRAVEL)
 _DONE = int(Stop.DONE)
@@ -101,6 +105,13 @@ def _collect(state, work, indices, values, begin, count, t):  # type: ignore[no-
 
 
 @kernel(fast=True, inline=True)
+def _root(squares, steepest, size):  # type: ignore[no-untyped-def]
+    """Return sqrt(G + c^2 m^2)."""
+    slope = min(steepest, STEEPEST_SLOPE)
+    return math.sqrt(squares + slope * slope * (size * size) + TINY)
+
+
+@kernel(fast=True, inline=True)
 def _weigh(work, filled, steepest):  # type: ignore[no-untyped-def]
     """Bring the sizes in `work` up to date and return six sums over its features.
 
@@ -113,12 +124,12 @@ def _weigh(work, filled, steepest):  # type: ignore[no-untyped-def]
     total = 0.0
     length = 0.0
     growth = 0.0
-    bound = steepest * steepest
     for k in range(filled):
         x = work[_X, k]
-        size = max(work[_SIZE, k], abs(x), SMALLEST)
-        growth += size - work[_SIZE, k]
-        root = math.sqrt(work[_SQUARES, k] + bound * (size * size) + TINY)
+        largest = max(work[_SIZE, k], abs(x))
+        growth += largest - work[_SIZE, k]
+        size = max(largest, SMALLEST_SIZE)
+        root = _root(work[_SQUARES, k], steepest, size)
         inverse = 1.0 / (size * root)
         ratio = x * (inverse * root)
         lazy += x * inverse * work[_THETA, k]
@@ -126,7 +137,7 @@ def _weigh(work, filled, steepest):  # type: ignore[no-untyped-def]
         scaled += ratio * ratio
         total += x * x
         length += abs(x)
-        work[_SIZE, k] = size
+        work[_SIZE, k] = largest
     return lazy, agile, scaled, total, length, growth
 
 
@@ -162,7 +173,8 @@ def spread(real, slots):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def common_factor(real, slots):  # type: ignore[no-untyped-def]
     """Return R f, the factor that all weights have in common."""
-    if not slots[_LENGTHS] > 0.0:
+    # Where all features are tiny, what is left of their squares is no measure.
+    if not slots[_LENGTHS] > TINY * slots[_MASS]:
         return 0.0
     return spread(real, slots) * math.sqrt(slots[_MASS] / slots[_LENGTHS])
 
@@ -233,9 +245,9 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
         begin, end = row_span(indptr, values, t)
         if values.ndim == 1:
             fetch_ahead(indices, values, begin, end)
-        if lipschitz < np.inf:
-            slots[_STEEPEST] = max(slots[_STEEPEST], mass * lipschitz)
         steepest = slots[_STEEPEST]
+        if lipschitz < np.inf:
+            steepest = max(steepest, mass * lipschitz)
         lazy = 0.0
         agile = 0.0
         scaled = 0.0
@@ -263,6 +275,7 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
         slope = loss.slope(label, p)
         if not playable(loss, label, mass, p, slope, norm):
             return np.int64(t), _OVERFLOW
+        slots[_STEEPEST] = steepest
         predictions[t] = p
         value = loss.value(label, p)
         enter_loss(loss, ledger, label, mass, p, value, norm, 1.0)
@@ -270,14 +283,14 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
             continue
         slots[_MASS] += mass
         slots[_LENGTHS] += mass * scaled
+        unit = 1.0
         if opening:
             # Nothing is known about the scale of the labels: the round enters with the line 0.
             slots[_LOW] = label
             slots[_HIGH] = label
             slots[_CENTRE] = label
-            continue
-        unit = 1.0
-        if real:
+            slope = 0.0
+        elif real:
             # An outlier counts as if it had been less of one: the line touches nearer the label.
             scale = spread(real, slots)
             wide = OUTLIER * scale
@@ -291,7 +304,9 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
         else:
             enter_line(loss, ledger, label, mass, p, value, slope, reach, norm, 1.0)
         slope *= mass
-        ledger[_SCALED_TRAVEL] += abs(slope) * math.sqrt(np.float64(end - begin) * scaled)
+        # At least sum |x| / m, whose squares were summed anyway.
+        count = np.float64(end - begin)
+        ledger[_SCALED_TRAVEL] += abs(slope) * (math.sqrt(count * scaled) + count * LOST_RATIO)
         if not lipschitz < np.inf:
             slots[_STEEPEST] = max(slots[_STEEPEST], abs(slope))
         _tune(slots, 0, slope, lazy, unit)
@@ -312,8 +327,8 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def _direction(state, slots, i):  # type: ignore[no-untyped-def]
     """Return m_i w_i but for the common factor."""
-    reach = slots[_STEEPEST] * state[i, _SIZE]
-    root = math.sqrt(state[i, _SQUARES] + reach * reach + TINY)
+    size = max(state[i, _SIZE], SMALLEST_SIZE)
+    root = _root(state[i, _SQUARES], slots[_STEEPEST], size)
     return slots[_FIRST] * state[i, _THETA] / root + slots[_SECOND] * state[i, _PATH]
 
 
@@ -334,7 +349,7 @@ def scaled_squares(real, state, slots):  # type: ignore[no-untyped-def]
             size = state[i, _SIZE]
             if size > 0.0:
                 smallest = min(smallest, size)
-                ratio = state[i, _THETA] / size
+                ratio = state[i, _THETA] / max(size, SMALLEST_SIZE)
                 along = factor * _direction(state, slots, i)
                 part += ratio * ratio
                 other += along * along
@@ -352,4 +367,4 @@ def read_weights(real, state, slots, result):  # type: ignore[no-untyped-def]
         if size == 0.0:
             result[i] = 0.0
             continue
-        result[i] = factor * _direction(state, slots, i) / size
+        result[i] = factor * _direction(state, slots, i) / max(size, SMALLEST_SIZE)
