@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -51,7 +53,7 @@ def test_every_module_has_its_place_in_the_import_contract() -> None:
         for path in package.iterdir()
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    assert modules - placed - {"__init__", "streams"} == set()
+    assert modules - placed - {"__init__", "__main__", "streams"} == set()
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -77,6 +79,26 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     assert printed.count("certified floor") == 4 and "Expectile" in printed
     assert "Perceptron" in printed and "can have lost less than" in printed
     assert "Best in hindsight" in printed and "dual value" in printed
+
+
+def _clicks(path: Path, rows: int) -> None:
+    lines = []
+    for k in range(rows):
+        words = ("red", "cheap") if k % 3 else ("blue", "new")
+        lines.append(f"{1 if k % 3 else -1} |ad {' '.join(words)} |when hour:{k % 24}\n")
+    path.write_bytes(gzip.compress("".join(lines).encode()))
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    _clicks(tmp_path / "clicks.vw.gz", 300)
+    _clicks(tmp_path / "more.vw.gz", 100)
+    lines = "".join(text for language, text in BLOCKS[1:] if language == "sh").splitlines()
+    commands = [shlex.split(line)[1:] for line in lines]
+    assert {command[0] for command in commands} >= {"learn", "audit", "predict", "certify"}
+    for command in commands:
+        python("-m", "noregret", *command, folder=tmp_path)
+    assert "certified floor" in (tmp_path / "clicks.html").read_text(encoding="utf-8")
+    assert len((tmp_path / "margins.txt").read_text().splitlines()) == 100
 
 
 def test_importing_the_package_does_not_load_numba() -> None:

@@ -114,7 +114,7 @@ class Balancer:
             row = int(np.argmax(c * np.minimum(room, 1.0)))
             shift = 2.0 * left / c[row] if c[row] > 0.0 else math.inf
             if not shift < room[row]:
-                return -math.inf
+                return 0.0 if problem.loss.nonnegative else -math.inf
             y, s = float(problem.y[row]), float(slopes[row])
             ends = [math.nextafter(s - shift, -math.inf)] if down else []
             ends += [math.nextafter(s + shift, math.inf)] if up else []
@@ -214,7 +214,7 @@ class Multipliers:
         agreed = False
         while not agreed:
             moved = ascent.visit(self.random.permutation(self.rows))
-            penalty = self.problem.strength * self.balance**2 / self.mu
+            penalty = self.problem.strength * self.balance * self.balance / self.mu
             agreed = not moved or self._apart() <= max(goal, part * penalty)
             if ascent.passes >= until:
                 break

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from noregret.learners import DualAscent, MirrorDescent
     from noregret.streams import Block, Stream
 
-#: Up to so many features a look at the learner costs next to nothing.
-_SMALL = 1 << 12
-#: In larger spaces a look is worth its while once there is this share of examples a feature.
+#: Up to so many features a look at the learner costs next to nothing, and up to so many little
+#: enough for one at every power of two.
+_SMALL, _LARGE = 1 << 12, 1 << 20
+#: Beyond that, examples must have come for every so many features, to be worth it.
 _WORTH = 64
 
 
@@ -88,9 +89,11 @@ class Session:
                     self.save()
 
     def _worth_a_look(self, total: int) -> bool:
-        power = total & (total - 1) == 0
         dimension = self.learner.dimension
-        return power and dimension <= _WORTH * total if dimension > _SMALL else True
+        if dimension <= _SMALL:
+            return True
+        power = total & (total - 1) == 0
+        return power and (dimension <= _LARGE or dimension <= _WORTH * total)
 
     def _moved(self) -> bool:
         points = self.trial.points

@@ -152,7 +152,9 @@ class Trial:
 
 
 def _rate(certificate: Certified) -> float | None:
-    """Return the rate in force, where the certificate keeps one."""
+    """Return the rate in force, where the certificate keeps one that means something."""
+    if getattr(certificate, "scaled_length", None) is not None:
+        return None
     ledger, factors = (getattr(certificate, name, None) for name in ("ledger", "factors"))
     if factors is not None:
         used = factors[factors > 0.0]
