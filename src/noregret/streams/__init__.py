@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from noregret.streams.block import Block
@@ -25,8 +27,10 @@ _FORMATS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "parquet": ("table", "open_table", {}),
     "arrow": ("table", "open_table", {}),
 }
-#: What is mapped into memory, not parsed.
-_TABLES = ("parquet", "arrow")
+#: What is no file: the module and the function that opens it.
+_OBJECTS = {"data frame": ("table", "open_table"), "iterable": ("iterables", "open_pairs")}
+#: What is not parsed from text.
+_TABLES = ("parquet", "arrow", *_OBJECTS)
 _SUFFIXES = {
     ".svm": "svmlight",
     ".svmlight": "svmlight",
@@ -46,7 +50,7 @@ _COMMON = ("labels", "rows", "threads", "on_error")
 
 
 def read(
-    inputs: Inputs,
+    inputs: Inputs | Any,
     *,
     format: str | None = None,
     labels: Labels = "real",
@@ -63,7 +67,9 @@ def read(
     `.feather`, `.ipc` are tables, among them the compact form that `write_binary` makes.
 
     Args:
-        inputs: a path, a pattern with wildcards, "-" for standard input, or several of these.
+        inputs: a path, a pattern with wildcards, "-" for standard input, or several of these;
+            a data frame (whatever exports Arrow); or an iterable of (dict, label) pairs, as the
+            data sets of River are.
         format: the format where the name does not tell it.
         labels: "real" takes labels as they are written; "binary" maps -1/+1, 0/1 or 1/2 to
             -1/+1, whichever the first rows show; a pair (negative, positive) says which.
@@ -101,7 +107,7 @@ def read(
             )
     if threads is not None:
         if chosen in _TABLES:
-            raise StreamError(f"threads={threads}: tables are mapped into memory, not parsed")
+            raise StreamError(f"threads={threads}: belongs to text, and this is {chosen}")
         told = told | {"threads": threads}
     return opener(  # type: ignore[no-any-return]
         several, labels=labels, rows=rows, on_error=on_error, **told, **options
@@ -118,9 +124,33 @@ def known_options(inputs: Inputs, format: str | None = None) -> list[str]:
     return [name for name in _known(opener) if name not in told]
 
 
-def _opener(inputs: Inputs, format: str | None) -> tuple[list[Any], str, Any, dict[str, Any]]:
+def _told_apart(inputs: Any) -> tuple[Any, str]:
+    """Return paths as a list, or an object as it is and what kind of object it is."""
+    if isinstance(inputs, str | os.PathLike):
+        return [inputs], ""
+    if hasattr(inputs, "__arrow_c_stream__"):
+        return inputs, "data frame"
+    if not isinstance(inputs, Iterable):
+        raise StreamError(f"found {inputs!r}, expected paths, a data frame or (dict, label) pairs")
+    items = iter(inputs)
+    first = next(items, None)
+    if isinstance(first, str | os.PathLike):
+        return [first, *items], ""
+    if first is None:
+        return [], ""
+    # What can be begun anew is; an iterator gets its first item back.
+    return (itertools.chain([first], items) if items is inputs else inputs), "iterable"
+
+
+def _opener(inputs: Inputs | Any, format: str | None) -> tuple[Any, str, Any, dict[str, Any]]:
     """Return the inputs, the name of their format, what opens it and what that is told."""
-    several = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    several, kind = _told_apart(inputs)
+    if kind:
+        if format is not None:
+            raise StreamError(f"format={format!r}: formats are of files, and this is a {kind}")
+        module, function = _OBJECTS[kind]
+        opener = getattr(importlib.import_module(f"noregret.streams.{module}"), function)
+        return several, kind, opener, {}
     chosen = _format_of_names(several) if format is None else format
     if chosen not in _FORMATS:
         raise StreamError(f"format={chosen!r}: expected one of {', '.join(_FORMATS)}")
