@@ -1,6 +1,6 @@
 """`python -m noregret` is the program `noregret`."""
 
-from noregret.cli.main import main
+from noregret.cli.main import run
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -18,7 +18,7 @@ ENVIRONMENT = os.environ | {
     "PYTHONIOENCODING": "utf-8",
     "PYTHONPATH": str(ROOT / "src"),
 }
-RUN = "import sys; from noregret.cli.main import main; sys.argv[0] = 'noregret'; main()"
+RUN = "import sys; from noregret.cli.main import run; sys.argv[0] = 'noregret'; run()"
 
 
 class Result(NamedTuple):

@@ -98,7 +98,9 @@ def test_the_floor_is_below_the_loss_of_fixed_predictors_at_every_line(
 ) -> None:
     (block,) = nr.read(stream, labels="binary")
     dense, loss = block.dense(), nr.losses.Logistic()
-    run = call("learn", stream, "--floor-radius", "4", "--json", "--intercept", "0")
+    run = call(
+        "learn", stream, "--rate", "adaptive", "--floor-radius", "4", "--json", "--intercept", "0"
+    )
     rng = np.random.default_rng(3)
     candidates = [4.0 * u / np.linalg.norm(u) for u in rng.standard_normal((50, 5))]
     candidates.append(np.array([1.0, -1.0, 0, 0, 0]) * 4.0 / np.sqrt(2.0))
@@ -165,7 +167,7 @@ def test_held_out_examples_are_measured_and_not_learnt(stream: Path, call: Call)
     summary = json.loads(run.stdout)
     assert summary["progress"][-1]["rounds"] == 60
     assert summary["metrics"]["examples"] == 60 and summary["holdout"]["examples"] == 40
-    learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.Adaptive())
+    learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.ScaleFree())
     (block,) = nr.read(stream, labels="binary", constant=1.0)
     rows = [row for row in range(80) if row % 4 != 3]
     dense = block.dense()
@@ -190,7 +192,7 @@ def test_predictions_are_those_made_before_learning(
         assert call("learn", stream, "-p", out, *holdout).returncode == 0
         made = np.loadtxt(out)
         assert made.shape == (100,)
-    learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.Adaptive())
+    learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.ScaleFree())
     (block,) = nr.read(stream, labels="binary", constant=1.0)
     call("learn", stream, "-p", out)
     assert np.array_equal(np.loadtxt(out), learner.learn(block, block.y))

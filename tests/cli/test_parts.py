@@ -114,9 +114,14 @@ def test_names_become_objects(make: Any, arguments: tuple[Any, ...], expected: s
 
 
 def test_every_listed_name_makes_its_object() -> None:
-    for table, make in (("loss", choices.make_loss), ("rate", lambda n: choices.make_rate(n, 1.0))):
-        for entry in choices.names(table).split(", "):
-            assert make(entry.partition("[")[0]) is not None
+    for entry in choices.names("loss").split(", "):
+        assert choices.make_loss(entry.partition("[")[0]) is not None
+    for name in choices.names("rate").split(", "):
+        if name != "scale-free":
+            assert "1.0" in repr(choices.make_rate(name, 1.0))
+    assert repr(choices.make_rate("scale-free", None)) == "ScaleFree()"
+    with pytest.raises(ValueError, match="has nothing to tune"):
+        choices.make_rate("scale-free", 1.0)
     for entry in choices.names("mirror").split(", "):
         name = entry.partition("[")[0]
         sized = name in ("ball", "entropy", "signed-entropy")

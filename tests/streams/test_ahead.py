@@ -122,7 +122,9 @@ def test_memory_is_used_again_and_does_not_grow(path: Path) -> None:
 
 
 PROGRAM = """
-import sys, noregret as nr
+import signal, sys, noregret as nr
+# A shell's background job, which these tests may be part of, ignores the signal from birth.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from noregret.streams import source
 source.CHUNK = 1 << 12
 print("ready", flush=True)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from noregret import mirrors
 from noregret.batch.joint import Rounds, between
-from noregret.batch.problem import Problem, Solution, Vector, link
+from noregret.batch.problem import Problem, Solution, Vector, closed, link
 from noregret.batch.progress import Progress, Reporter
 from noregret.batch.solver import examine
 from noregret.passes import dual_maps
@@ -210,7 +210,7 @@ def better(best: Solution | None, new: Solution, tol: float) -> Solution:
         new = replace(new, weights=best.weights, primal=best.primal, bias=best.bias)
     if best.dual > new.dual:
         new = replace(new, alpha=best.alpha, dual=best.dual)
-    return replace(new, converged=new.gap <= tol * max(1.0, abs(new.primal)))
+    return replace(new, converged=closed(new.primal, new.dual, tol))
 
 
 def first_slopes(problem: Problem, warm_start: Any = None) -> Vector:

@@ -37,6 +37,11 @@ def _aligned(rows: int, columns: int) -> Vector:
     return storage[start : start + rows * columns].reshape(rows, columns)
 
 
+def _capacity(dimension: int) -> int:
+    """Return the records to make room for: a power of two, of which those not used cost nothing."""
+    return 1 << (dimension - 1).bit_length() if dimension else 0
+
+
 class Engine:
     """What all engines share: storage, growth and the loop around a pass."""
 
@@ -60,7 +65,8 @@ class Engine:
 
     def begin(self, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
-        self._storage = self.state = _aligned(dimension, self.columns)
+        self._storage = _aligned(_capacity(dimension), self.columns)
+        self.state = self._storage[:dimension]
         self.slots = new_slots()
 
     def grow(self, dimension: int) -> None:
@@ -70,7 +76,7 @@ class Engine:
         so that a record of zeros is right and no sum changes.
         """
         if len(self._storage) < dimension:
-            self._storage = _aligned(max(dimension, 3 * len(self.state) // 2), self.columns)
+            self._storage = _aligned(_capacity(dimension), self.columns)
             self._storage[: len(self.state)] = self.state
         self.state = self._storage[:dimension]
 

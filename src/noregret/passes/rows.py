@@ -20,6 +20,9 @@ WORK = (4, TOGETHER)
 #: Loops over them run to a multiple of this: vectors fill up, and no feature is done alone.
 UNIT = np.uint64(8)
 
+#: Beyond so many records they do not stay near by themselves.
+FAR = np.uint64(1 << 18)
+
 #: How many features ahead the memory is asked for, in steps of so many features.
 AHEAD = np.uint64(6000)
 STRIDE = np.uint64(128)
@@ -38,6 +41,15 @@ def fetch_ahead(indices, values, begin, end):  # type: ignore[no-untyped-def]
         for line in range(STRIDE // LINE):
             fetch(indices, first + line * LINE)
             fetch(values, first + line * LINE)
+
+
+@kernel(inline=True)
+def fetch_records(state, indptr, indices, t, columns):  # type: ignore[no-untyped-def]
+    """Have the records of the row after t brought near, if there are so many that they are far."""
+    after = t + _2
+    if np.uint64(state.shape[0]) > FAR and after < np.uint64(indptr.shape[0]):
+        for k in range(indptr[t + _1], indptr[after]):
+            fetch(state, np.uint64(indices[k]) * columns)
 
 
 @kernel(fast=True, inline=True)

@@ -22,7 +22,7 @@ from noregret.jit import collect, kernel, write_back
 from noregret.ledger import SMALLEST_SIZE, Entry
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.rounds import enter_line, enter_loss, playable, row_norm
-from noregret.passes.rows import TOGETHER, fetch_ahead, row_span
+from noregret.passes.rows import TOGETHER, fetch_ahead, fetch_records, row_span
 from noregret.passes.slots import Stop
 
 COLUMNS = 4
@@ -245,6 +245,7 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
         begin, end = row_span(indptr, values, t)
         if values.ndim == 1:
             fetch_ahead(indices, values, begin, end)
+            fetch_records(state, indptr, indices, t, np.uint64(COLUMNS))
         steepest = slots[_STEEPEST]
         if lipschitz < np.inf:
             steepest = max(steepest, mass * lipschitz)

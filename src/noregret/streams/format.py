@@ -32,6 +32,8 @@ class Parsed:
     line_of_row: NDArray[np.uint32] | None
     #: Where the lines that were refused begin, in bytes from the start; their rows are left out.
     faults: NDArray[np.uint64]
+    #: Whether the format vouches for columns that ascend and values within LARGEST_FEATURE.
+    ordered: bool = False
 
 
 class TextFormat(Protocol):

@@ -13,8 +13,8 @@ from noregret.streams.errors import StreamError
 from noregret.streams.format import PADDING
 from noregret.streams.inputs import Input, Inputs, Tap, find
 
-#: How much text is parsed at once: it and what is made of it stay in a core's own cache.
-CHUNK = 1 << 20
+#: How much text is parsed at once: enough that what Python does for a chunk is little beside it.
+CHUNK = 1 << 22
 #: A line that is longer than this is an error, not an example.
 LONGEST_LINE = 1 << 28
 #: A file with a zero among so many first bytes is no text.

@@ -226,8 +226,10 @@ class TextStream(Stream):
             line = bytes(chunk.memory[offset : chunk.memory.index(b"\n", offset)])
             reasons.append((chunk.memory.count(b"\n", 0, offset), self.format.explain(line)))
         reader.give_back(chunk)
-        # Here, because whoever only asks what a stream is should not wait for the compiler.
-        from noregret.streams.order import in_order
+        ordered = parsed.ordered
+        if not ordered:
+            # Here, because whoever only asks what a stream is should not wait for the compiler.
+            from noregret.streams.order import in_order
 
-        ordered = bool(in_order(parsed.indptr, parsed.indices, parsed.values))
+            ordered = bool(in_order(parsed.indptr, parsed.indices, parsed.values))
         return chunk, parsed, reasons, ordered

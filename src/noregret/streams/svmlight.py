@@ -22,6 +22,7 @@ from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.format import Parsed, check_text
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels
+from noregret.streams.order import LARGEST_FEATURE
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import CHUNK, Source
 from noregret.streams.stream import TextStream
@@ -171,6 +172,7 @@ class SvmlightText:
             lines=lines,
             line_of_row=None if rows == lines else lines_of_rows[:rows],
             faults=faults[:refused],
+            ordered=self.rules.largest <= LARGEST_FEATURE,
         )
 
     def explain(self, line: bytes) -> Malformed:
@@ -226,7 +228,7 @@ def open_svmlight(
         raise StreamError(f"first_index={first_index}: expected 0 or 1")
     if dtype not in ("float32", "float64"):
         raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
-    largest = float(np.finfo(dtype).max)
+    largest = min(float(np.finfo(dtype).max), LARGEST_FEATURE)
     if not abs(constant) <= largest:
         raise StreamError(f"constant={constant}: expected a finite number, 0 for none")
     names = labels if isinstance(labels, tuple) and isinstance(labels[0], str) else None
