@@ -36,7 +36,9 @@ def test_help_is_complete_and_narrow() -> None:
 
 @pytest.mark.parametrize("command", [(), ("learn",), ("audit",), ("report",)])
 def test_help_does_not_load_anything_heavy(command: tuple[str, ...]) -> None:
-    script = RUN.replace("main()", "\ntry: main()\nexcept SystemExit: pass\n") + (
+    script = (
+        "import sys\nfrom noregret.cli.main import main\nsys.argv[0] = 'noregret'\n"
+        "try: main()\nexcept SystemExit: pass\n"
         "heavy = {'numba', 'numpy', 'scipy', 'matplotlib', 'sklearn', 'pyarrow'}\n"
         "loaded = heavy & set(sys.modules)\n"
         "sys.exit(f'loaded: {loaded}' if loaded else 0)"
@@ -259,7 +261,9 @@ def test_demo_learns_the_digits_and_draws(tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_memory_does_not_grow_with_the_stream(tmp_path: Path) -> None:
     chunk = svmlight(1000, features=10)
-    script = RUN.replace("main()", "\ntry: main()\nexcept SystemExit: pass\n") + (
+    script = (
+        "import sys\nfrom noregret.cli.main import main\nsys.argv[0] = 'noregret'\n"
+        "try: main()\nexcept SystemExit: pass\n"
         "import resource\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
     )

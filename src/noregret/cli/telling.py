@@ -34,11 +34,12 @@ def heading(session: Session) -> Iterator[str]:
     if record.holdout.get("after"):
         yield f"examples after the first {record.holdout['after']:,} are held out"
     fixed = record.floor_radius if record.floor_radius is not None else own_radius(learner.mirror)
+    scaled = getattr(learner, "sizes", None) is not None
     if fixed is None:
-        yield "floor over every u no larger than the weights at that line, in the map's norm"
+        norm = "with features in units of their largest size" if scaled else "in the map's norm"
+        yield f"floor over every u no larger than the weights at that line, {norm}"
     else:
         own = "" if record.floor_radius is not None else ", the map's own set"
-        scaled = getattr(learner, "sizes", None) is not None
         words = learner.certificate().describe(fixed) if scaled else describe(learner.mirror, fixed)
         yield f"floor over {words.rstrip(',')}{own}"
 
