@@ -315,7 +315,10 @@ class Rounds:
             return False
         if not gap < before:
             return True
-        return math.log(goal / gap) / math.log(gap / before) * since > MANY
+        if before == math.inf:
+            return False
+        fallen, left = math.log(before) - math.log(gap), math.log(gap) - math.log(goal)
+        return left * since > MANY * fallen
 
     def play(
         self, slopes: Vector, bias: float, gap: float, goal: float, most: int
