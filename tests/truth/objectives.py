@@ -121,7 +121,7 @@ def regularizer_at(mirror: mirrors.Mirror, w: Numbers) -> Any:
     """Return F(w), with minimum 0."""
     if isinstance(mirror, mirrors.Entropy | mirrors.UnnormalizedEntropy):
         entropy = isinstance(mirror, mirrors.Entropy)
-        start = mpf(mirror.scale) / len(w) if entropy else mpf(mirror.start)  # type: ignore
+        start = mpf(mirror.scale) / len(w) if entropy else mpf(mirror.start)
         return mpmath.fsum((v * mpmath.log(v / start) if v > 0 else 0) - v + start for v in w)
     if isinstance(mirror, mirrors.SignedEntropy):
         return _two_sided([abs(v) / mpf(mirror.radius) for v in w])
@@ -172,7 +172,7 @@ def potential_at(mirror: mirrors.Mirror, theta: Numbers) -> Any:
         total = mpmath.fsum(mpmath.exp(t - top) for t in theta)
         return mpf(mirror.scale) * (top + mpmath.log(total / d))
     if isinstance(mirror, mirrors.UnnormalizedEntropy):
-        return mpf(mirror.start) * mpmath.fsum(mpmath.expm1(t) for t in theta)  # type: ignore
+        return mpf(mirror.start) * mpmath.fsum(mpmath.expm1(t) for t in theta)
     if isinstance(mirror, mirrors.SignedEntropy):
         size = [mpf(mirror.radius) * abs(t) for t in theta]
         top = max(size)

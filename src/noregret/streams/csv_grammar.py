@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from noregret.streams.columns import (
     CATEGORY,
@@ -17,10 +15,9 @@ from noregret.streams.columns import (
     NUMBER,
     WEIGHT,
 )
+from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed
 
-_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_T = TypeVar("_T")
 _QUOTE, _SPACE, _RETURN = b'"', b" ", b"\r"
 
 
@@ -30,18 +27,6 @@ class Field:
 
     start: int
     text: bytes
-
-
-def decimal(text: bytes, otherwise: _T = None) -> float | _T:  # type: ignore[assignment]
-    """Return the finite number that a text is, or something else.
-
-    >>> decimal(b"-1.5e3"), decimal(b"1_000"), decimal(b"inf"), decimal(b"1e999")
-    (-1500.0, None, None, None)
-    """
-    if not _NUMBER.fullmatch(text):
-        return otherwise
-    value = float(text)
-    return value if math.isfinite(value) else otherwise
 
 
 def split_fields(line: bytes, separator: bytes) -> list[Field]:
@@ -132,8 +117,8 @@ class Grammar:
                 if value != 0.0:
                     features.append((feature, value))
             elif role == WEIGHT:
-                weight = decimal(field.text, math.nan)
-                if not weight >= 0.0:
+                weight = decimal(field.text)
+                if not 0.0 <= weight < math.inf:
                     expected = f"a number from 0 as weight in column {name!r}"
                     raise Malformed(field.start, field.text, expected)
             elif role == LABEL or role == NAMED_LABEL:
@@ -150,7 +135,7 @@ class Grammar:
             raise Malformed(field.start, field.text, expected)
         if role == CATEGORY:
             return f"{name}=".encode() + field.text, 1.0
-        value = decimal(field.text, math.nan)
+        value = decimal(field.text)
         if not math.isfinite(value):
             expected = f"a finite number in column {name!r}, which is numeric by the first lines"
             raise Malformed(field.start, field.text, expected)
@@ -163,7 +148,7 @@ class Grammar:
         if self.unlabelled and field.text in MISSING_TEXTS:
             return math.nan
         if self.pair is None:
-            value = decimal(field.text, math.nan)
+            value = decimal(field.text)
             if math.isfinite(value):
                 return value
             expected = f"a finite number as label in column {name!r}"

@@ -17,7 +17,8 @@ from noregret.streams.columns import (
     named_pair,
     roles_of,
 )
-from noregret.streams.csv_grammar import Field, Grammar, decimal, split_fields
+from noregret.streams.csv_grammar import Field, Grammar, split_fields
+from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.labels import Labels
 
@@ -42,7 +43,7 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
         )
     if not header:
         return numbers[1:]
-    if all(decimal(field.text) is not None for field in fields):
+    if all(finite(field.text) is not None for field in fields):
         # Data frames without names are written with numbers in their place.
         if texts not in (numbers[1:], numbers[:-1]):
             raise StreamError(
@@ -103,7 +104,7 @@ def _find_kinds(roles: list[int], lines: Sequence[bytes], separator: bytes) -> N
     for fields in _sound_rows(lines if unknown else (), separator, len(roles)):
         for f in unknown:
             if (text := fields[f].text) not in MISSING_TEXTS:
-                (others if decimal(text) is None else numbers)[f] += 1
+                (others if finite(text) is None else numbers)[f] += 1
     for f in unknown:
         roles[f] = NUMBER if is_numeric(numbers[f], others[f]) else CATEGORY
 
@@ -116,6 +117,6 @@ def _label_names(
         return given_names(labels)
     found = {fields[field].text for fields in _sound_rows(lines, separator, width)}
     found -= MISSING_TEXTS
-    if all(decimal(text) is not None for text in found):
+    if all(finite(text) is not None for text in found):
         return None
     return named_pair((text.decode("utf-8", "backslashreplace") for text in found), where)

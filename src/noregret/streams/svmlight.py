@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.format import Parsed, check_text
 from noregret.streams.inputs import Inputs
@@ -31,7 +32,6 @@ from noregret.streams.svmlight_rows import count_lines, parse_rows
 _COLUMNS = 2**32
 _TOKEN = re.compile(rb"[^ \t\r\v\f]+")
 _INDEX = re.compile(rb"\+?0*([0-9]+)")
-_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Rules:
                 negative, positive = self.names
                 raise Malformed(column, token, f"{negative!r} or {positive!r} as label")
             return -1.0 if token == written[0] else 1.0
-        label = _number(token)
+        label = decimal(token)
         if not math.isfinite(label):
             raise Malformed(column, token, "a finite number as label")
         return label
@@ -109,17 +109,12 @@ class Rules:
             raise Malformed(column, token, f"an index up to {self.last_index}{given}")
         if index < least:
             raise Malformed(column, token, f"an index above {least - 1}, the one before it")
-        value = _number(value_text)
+        value = decimal(value_text)
         if not math.isfinite(value):
             raise Malformed(column, token, "a finite number after the colon")
         if abs(value) > self.largest:
             raise Malformed(column, token, f"a number of size at most {self.largest:g}")
         return index, value
-
-
-def _number(text: bytes) -> float:
-    """Return a number, nan if there is none: `float` without its underscores and names."""
-    return float(text) if _NUMBER.fullmatch(text) else math.nan
 
 
 class SvmlightText:

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed
 from noregret.streams.hashing import HashRule, hash_name
 
@@ -35,7 +36,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 #: What begins like this is a number, or wrong.
 _NUMERIC = b"0123456789+-."
-_NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _NOT_FINITE = frozenset({b"inf", b"infinity", b"nan"})
 _HEAD_WORD = re.compile(rb"[^ |]+")
 _NAME = re.compile(rb"[^ \t:|]*")
@@ -117,14 +117,6 @@ def parse_line(
     return Line(label, weight, tuple(features))
 
 
-def number(text: bytes) -> float | None:
-    """Return a decimal number that is finite, None for anything else."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    value = float(text)
-    return value if math.isfinite(value) else None
-
-
 def _head(line: bytes, start: int, bar: int, unlabelled: bool) -> tuple[float, float]:
     tab = line.find(b"\t", start, bar)
     if tab >= 0:
@@ -142,19 +134,19 @@ def _head(line: bytes, start: int, bar: int, unlabelled: bool) -> tuple[float, f
                 "a label and a space before the '|' (what touches the '|' is a tag)",
             )
         return math.nan, 1.0
-    label = number(words[0].group())
+    label = finite(words[0].group())
     if label is None:
         raise Malformed(words[0].start(), words[0].group(), "a finite number as label")
     if len(words) < 2:
         return label, 1.0
-    weight = number(words[1].group())
+    weight = finite(words[1].group())
     if weight is None or weight < 0:
         raise Malformed(
             words[1].start(),
             words[1].group(),
             "an importance of 0 or more, or a tag that begins with ' or touches the '|'",
         )
-    if len(words) == 3 and number(words[2].group()) != 0:
+    if len(words) == 3 and finite(words[2].group()) != 0:
         raise Malformed(words[2].start(), words[2].group(), "no initial prediction other than 0")
     return label, weight
 
@@ -180,7 +172,7 @@ def _namespace(
     scale = 1.0
     if _at(line, place, b":"):
         text, place = _matched(_UNTIL_BAR, line, place + 1)
-        read = number(text)
+        read = finite(text)
         if read is None:
             raise Malformed(begin, line[begin:place], "a finite number as scale of the namespace")
         scale = read
@@ -196,7 +188,7 @@ def _namespace(
             place += 1
             if line[place : place + 1] and line[place] in _NUMERIC:
                 text, place = _matched(_UNTIL_BAR, line, place)
-                read = number(text)
+                read = finite(text)
                 if read is None:
                     raise Malformed(begin, line[begin:place], "a finite number after the colon")
                 value = scale * read
