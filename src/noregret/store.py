@@ -12,18 +12,15 @@ as zeros; no byte of a file can change unnoticed, padding and lengths included.
 from __future__ import annotations
 
 import dataclasses
-import errno
+import functools
 import hashlib
 import json
 import math
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import metadata
-from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
@@ -31,6 +28,7 @@ import safetensors
 import safetensors.numpy
 
 from noregret.component import Component
+from noregret.replacing import replaced
 
 FORMAT = "noregret model"
 VERSION = 1
@@ -45,6 +43,8 @@ _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _DTYPES = frozenset(np.dtype(code).name for code in "?efdbhiqBHIQ")
 
 _EXTRA = "extra"
+_SHOWN = 60  # characters of a file that an error message repeats
+_LONGEST_LINE = 300  # and of a message that somebody else made of it
 
 FilePath = str | os.PathLike[str]
 C = TypeVar("C", bound=Component)
@@ -61,10 +61,9 @@ class Extra:
 def write(path: FilePath, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write a model file, all of it or nothing.
 
-    The bytes go to a temporary file in the same directory, are forced to the disk, and only
-    then take the name `path`; on any failure the old file stays as it was. The header holds
-    what JSON holds (a tuple comes back as a list), infinities and NaN too; the arrays come
-    back to the bit, in little-endian C order.
+    On any failure the old file stays as it was. The header holds what JSON holds (a tuple
+    comes back as a list), infinities and NaN too; the arrays come back to the bit, in
+    little-endian C order.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,28 +72,13 @@ def write(path: FilePath, header: dict[str, Any], arrays: dict[str, np.ndarray])
     ({'rounds': 3}, {'weights': array([ 0.5, -0. ])})
     """
     head, body = _encode(path, header, arrays)
-    target = Path(os.path.realpath(path))  # a link stays a link, what it names is replaced
-    mode = _mode_of(target, path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{_name(path)}: no directory {str(target.parent)!r} to write to")
-    temporary = target.parent / f".noregret-{secrets.token_hex(8)}.tmp"
     try:
-        with _synced_directory(target.parent):
-            try:
-                with open(temporary, "xb") as stream:
-                    stream.write(head)
-                    stream.write(body)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                if mode is not None:
-                    os.chmod(temporary, mode)
-                os.replace(temporary, target)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        with replaced(path) as stream:
+            stream.write(head)
+            stream.write(body)
     except OSError as error:
-        reason = f"cannot write a {FORMAT}: {error.strerror or error}"
-        raise OSError(error.errno, reason, os.fsdecode(path)) from error
+        reason = f"cannot write a {FORMAT}: {error.strerror}"
+        raise OSError(error.errno, reason, error.filename) from error
 
 
 def read(path: FilePath) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -136,7 +120,10 @@ def detached(
         if name.startswith(prefix)
     }
     plain = {key: value for key, value in header.items() if key != _EXTRA}
-    return plain, own, Extra(dict(header.get(_EXTRA) or {}), extra)
+    beside = header.get(_EXTRA, {})
+    if not isinstance(beside, dict):
+        raise ValueError(f"the part {_EXTRA!r} of a model must be a dict, got {shown(beside)}")
+    return plain, own, Extra(beside, extra)
 
 
 def component_to_header(component: Component) -> dict[str, Any]:
@@ -152,24 +139,41 @@ def component_from_header(header: dict[str, Any], base: type[C]) -> C:
     """
     if not isinstance(header, dict) or set(header) != {"class", "fields"}:
         raise ValueError(
-            f"a stored {base.__name__} must have the keys 'class' and 'fields', got {header!r}"
+            f"a stored {base.__name__} must have the keys 'class' and 'fields', got {shown(header)}"
         )
     wanted, fields = header["class"], header["fields"]
     known = [kind for kind in _subclasses(base) if dataclasses.is_dataclass(kind)]
     found = [kind for kind in known if _class_name(kind) == wanted]
     if not found:
         raise ValueError(
-            f"the model uses the {base.__name__} {wanted!r}, which is not known here: "
+            f"the model uses the {base.__name__} {shown(wanted)}, which is not known here: "
             "import or define that class first"
         )
     names = [field.name for field in dataclasses.fields(found[-1])]  # type: ignore[arg-type]
     if not isinstance(fields, dict) or set(fields) != set(names):
         got = sorted(fields) if isinstance(fields, dict) else fields
-        raise ValueError(f"{wanted} has the fields {sorted(names)}, the model stores {got!r}")
+        raise ValueError(f"{wanted} has the fields {sorted(names)}, the model stores {shown(got)}")
     for name, value in fields.items():
         if value is not None and not isinstance(value, int | float):
-            raise ValueError(f"{wanted}: field {name} must be a number, the model stores {value!r}")
+            raise ValueError(
+                f"{wanted}: field {name} must be a number, the model stores {shown(value)}"
+            )
     return found[-1](**fields)
+
+
+def shown(value: object) -> str:
+    """Return what a file says as an error message can repeat it: in one line, not too long.
+
+    >>> shown("a" * 99)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
+    """
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def one_line(error: Exception) -> str:
+    """Return the message of an error that may repeat what a file says, as `shown` would."""
+    return " ".join(str(error).split())[:_LONGEST_LINE]
 
 
 def _encode(
@@ -212,10 +216,10 @@ def _decode(stream: BinaryIO, size: int, name: str) -> tuple[dict[str, Any], dic
     envelope = _envelope(head, name)
     version, library = envelope.get("version"), envelope.get("library")
     if type(version) is not int or version < 1:
-        raise ValueError(f"{name}: is damaged, version {version!r} of a {FORMAT} never was")
+        raise ValueError(f"{name}: is damaged, version {shown(version)} of a {FORMAT} never was")
     if version > VERSION:
         raise ValueError(
-            f"{name}: has format version {version} (noregret {library}), this noregret reads "
+            f"{name}: has format version {version} (noregret {shown(library)}), this one reads "
             f"a {FORMAT} up to version {VERSION}: upgrade noregret"
         )
     data = prefix + head + stream.read()
@@ -241,7 +245,7 @@ def _envelope(head: bytes, name: str) -> dict[str, Any]:
             return dict(envelope)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"{name}: is foreign or damaged, expected a {FORMAT}") from error
-    raise ValueError(f"{name}: is marked {envelope['format']!r}, expected a {FORMAT}")
+    raise ValueError(f"{name}: is marked {shown(envelope['format'])}, expected a {FORMAT}")
 
 
 def _intact(data: memoryview, end: int, checksum: object) -> bool:
@@ -297,42 +301,6 @@ def _dense(name: str, array: np.ndarray, path: FilePath) -> np.ndarray:
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
-def _mode_of(target: Path, path: FilePath) -> int | None:
-    """Return the permissions a replaced file had, and refuse to replace anything else."""
-    try:
-        mode = os.stat(target).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not stat.S_ISREG(mode):
-        raise ValueError(f"{_name(path)}: is not a regular file, expected a place for a {FORMAT}")
-    return stat.S_IMODE(mode)
-
-
-@contextmanager
-def _synced_directory(folder: Path) -> Iterator[None]:
-    """Force what the body did in the directory to the disk, where the system can do that."""
-    if os.name != "posix":
-        yield
-        return
-    # Opened before the body: a directory that cannot be opened is refused with nothing done.
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        yield
-        _sync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync(descriptor: int) -> None:
-    """Force a directory to the disk."""
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # Some network file systems have no such operation; the file itself is on the disk.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-
-
 def _subclasses(base: type[C]) -> Iterator[type[C]]:
     """Yield the class and all below it."""
     yield base
@@ -344,6 +312,7 @@ def _class_name(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
+@functools.cache
 def _library_version() -> str:
     """Return the version of the installed package, which a bare source tree does not have."""
     try:

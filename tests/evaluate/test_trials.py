@@ -7,7 +7,7 @@ import pytest
 
 import noregret as nr
 from noregret.evaluate import Holdout, Trial, metrics_for, watch
-from noregret.evaluate.holdout import select
+from noregret.evaluate.holdout import in_turn, select
 from noregret.streams import Block
 
 
@@ -49,6 +49,38 @@ def test_held_out_examples_are_those_that_were_named() -> None:
     for wrong in ({"every": 1}, {"every": -2}, {"after": 0}):
         with pytest.raises(ValueError, match="leaves nothing to learn"):
             Holdout(**wrong)
+
+
+def test_a_random_share_depends_on_number_and_seed_alone() -> None:
+    whole = Holdout(share=0.2, seed=3).held(0, 100_000)
+    assert abs(whole.mean() - 0.2) < 0.005
+    parts = [Holdout(share=0.2, seed=3).held(a, b) for a, b in ((0, 17), (17, 40_001))]
+    assert np.array_equal(np.concatenate(parts), whole[:40_001])
+    other = Holdout(share=0.2, seed=4).held(0, 100_000)
+    # Independent of another seed, at whatever distance, and of its own neighbours.
+    for shift in range(4):
+        assert abs((whole[shift:] & other[: 100_000 - shift]).mean() - 0.04) < 0.004
+    assert abs((whole[1:] & whole[:-1]).mean() - 0.04) < 0.004
+    for wrong in (-0.1, 1.0, float("nan")):
+        with pytest.raises(ValueError, match="expected one between 0 and 1"):
+            Holdout(share=wrong)
+
+
+def test_held_rows_are_predicted_by_what_was_learnt_before_them() -> None:
+    def learner() -> nr.MirrorDescent:
+        return nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(2), nr.rates.Adaptive())
+
+    block = _block(60, weighted=True)
+    held = Holdout(share=0.3).held(0, 60)
+    one, slow = learner(), learner()
+    made = in_turn(block, held, lambda part: one.learn(part, part.y, part.weight), one.predict)
+    expected = []
+    for row in range(60):
+        part = block.rows(row, row + 1)
+        turn = slow.predict(part) if held[row] else slow.learn(part, part.y, part.weight)
+        expected += turn.tolist()
+    np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-15)
+    assert one.rounds == 60 - held.sum()
 
 
 def test_learners_side_by_side_learn_as_if_alone() -> None:

@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from noregret.streams import StreamError, read, source
-from noregret.streams.ahead import ahead
+from noregret.streams import StreamError, read, source, stream
+from noregret.streams.ahead import ahead, parts_ahead
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +75,73 @@ def test_an_exception_takes_the_place_of_its_item(threads: int, where: str, orde
     assert seen == list(range(7))
 
 
+def test_a_fetch_that_fails_does_not_let_ordered_work_overtake() -> None:
+    numbers = iter(range(2))
+    failed = threading.Event()
+    worked: list[str] = []
+
+    def fetch() -> int:
+        for number in numbers:
+            return number
+        failed.set()
+        raise StreamError("no third")
+
+    def work(number: int) -> int:
+        worked.append(f"begin {number}")
+        assert failed.wait(10)
+        time.sleep(0.05)
+        worked.append(f"end {number}")
+        return number
+
+    results = ahead(fetch, work, threads=3, ordered=True)
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(StreamError, match="no third"):
+        next(results)
+    assert worked == ["begin 0", "end 0", "begin 1", "end 1"]
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, 5])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_parts_come_in_order_and_few_wait(threads: int, ordered: bool) -> None:
+    lengths = iter([3, 0, 100, 1, 0, 0, 50, 2])
+    lock = threading.Lock()
+    made = taken = 0
+
+    def work(length: int) -> Iterator[tuple[int, int]]:
+        nonlocal made
+        for k in range(length):
+            with lock:
+                made += 1
+                # Those that wait, that each thread has in hand, and that was just taken.
+                assert made - taken <= 3 * threads + 1 + threads + 1
+            yield length, k
+
+    parts = parts_ahead(lambda: next(lengths, None), work, threads=threads, ordered=ordered)
+    for expected in [(n, k) for n in (3, 100, 1, 50, 2) for k in range(n)]:
+        assert next(parts) == expected
+        taken += 1
+    assert next(parts, None) is None and made == 156
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_parts_before_an_exception_are_taken_and_parts_can_be_left(threads: int) -> None:
+    def work(number: int) -> Iterator[int]:
+        yield number
+        if number == 4:
+            raise StreamError("four")
+        yield -number
+
+    numbers = iter(range(1, 100))
+    seen = []
+    with pytest.raises(StreamError, match="four"):
+        for part in parts_ahead(lambda: next(numbers, None), work, threads=threads):
+            seen.append(part)
+    assert seen == [1, -1, 2, -2, 3, -3, 4]
+    endless = parts_ahead(lambda: 1, lambda _: iter(int, 1), threads=threads)
+    assert [next(endless) for _ in range(50)] == [0] * 50
+    endless.close()
+
+
 @pytest.mark.parametrize("threads", [0, 1, 3])
 def test_nothing_to_do_is_done(threads: int) -> None:
     assert list(ahead(lambda: None, lambda item: item, threads=threads)) == []
@@ -113,12 +181,47 @@ def test_blocks_that_are_kept_are_not_written_over(path: Path) -> None:
 
 
 def test_memory_is_used_again_and_does_not_grow(path: Path) -> None:
-    stream = read(path)
+    opened = read(path)
     for _ in range(3):
-        for block in stream:
+        for block in opened:
             del block
-        slabs = stream.format._slabs._slabs  # type: ignore[attr-defined]
+        slabs = opened.format._slabs._slabs  # type: ignore[attr-defined]
         assert all(len(kind) <= 8 for kind in slabs.values())
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_little_is_held_back_to_know_the_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: Literal["stop", "skip"]
+) -> None:
+    monkeypatch.setattr(source, "CHUNK", 1 << 12)
+    monkeypatch.setattr(stream, "HELD", 1000)
+    path = tmp_path / "bad.svm"
+    # Ones alone, which may yet turn out to mean -1, and then nothing that is an example.
+    path.write_text("1 1:1\n" * 10 + "nothing\n" * 50_000 + "2 1:1\n")
+    opened = read(path, labels="binary", on_error=on_error, threads=1)
+    blocks = iter(opened)
+    assert next(blocks).y.tolist() == [1.0] * 10
+    # What is read ahead is not read yet.
+    assert opened.bytes_read < path.stat().st_size / 10
+    if on_error == "stop":
+        with pytest.raises(StreamError, match=r"bad\.svm, line 11, column 1: found 'nothing'"):
+            next(blocks)
+    else:
+        assert list(blocks) == [] and opened.refused == 50_001
+
+
+def test_wide_rows_are_not_held_back_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "CHUNK", 1 << 12)
+    monkeypatch.setattr(stream, "HELD", 1000)
+    path = tmp_path / "wide.svm"
+    path.write_text(("1 " + " ".join(f"{k}:1" for k in range(1, 300)) + "\n") * 100 + "0 1:1\n")
+    opened = read(path, labels="binary", threads=0)
+    blocks = iter(opened)
+    assert next(blocks).y.tolist()[0] == 1.0
+    assert opened.bytes_read < path.stat().st_size / 10
+    assert [label for block in blocks for label in block.y][-2:] == [1.0, -1.0]
 
 
 PROGRAM = """

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from noregret.streams import binary_write
 from noregret.streams.binary import open_binary, write_binary
-from noregret.streams.binary_file import Facts
+from noregret.streams.binary_file import BinaryFile, Facts
 from noregret.streams.block import Block
 from noregret.streams.csv import open_csv
 from noregret.streams.errors import StreamError
 from noregret.streams.names import HashedNames
+from tests.full_disk import small_files
 from tests.streams.named_rows import examples_of
 
 pa = pytest.importorskip("pyarrow")
@@ -165,15 +166,39 @@ def test_a_failure_leaves_the_old_file_as_it_was(tmp_path):
         write_binary([], tmp_path)
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
-    # The temporary file is where every write fails.
-    monkeypatch.setattr(binary_write.secrets, "token_hex", lambda size: "full")
-    (tmp_path / ".noregret-full.tmp").symlink_to("/dev/full")
+def test_a_full_disk_is_one_line(tmp_path):
     blocks = [block_of([[(0, 1.0)] * 1] * 1000)] * 100
-    with pytest.raises(StreamError, match=r"a.arrow: .*No space left on device") as caught:
-        write_binary(blocks, tmp_path / "a.arrow")
+    with small_files(100_000):
+        with pytest.raises(StreamError, match=r"a.arrow: .*File too large") as caught:
+            write_binary(blocks, tmp_path / "a.arrow")
     assert "\n" not in str(caught.value) and list(tmp_path.iterdir()) == []
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path):
+    path = tmp_path / "a.arrow"
+    write_binary([block_of([[(0, 1.0)]])], path)
+    path.chmod(0o600)
+    write_binary([block_of([[(0, 2.0)]])], path)
+    assert path.stat().st_mode & 0o777 == 0o600 and content(open_binary(path))[0][3] == [2.0]
+
+
+def test_a_mapped_file_that_is_replaced_stays_as_it_was(tmp_path):
+    path = tmp_path / "a.arrow"
+    write_binary([block_of([[(0, 1.0)]])], path)
+    stream = open_binary(path)
+    write_binary([block_of([[(0, 2.0)]] * 3)], path)
+    assert [row[3] for row in content(stream)] == [[1.0]]
+    assert [row[3] for row in content(open_binary(path))] == [[2.0]] * 3
+
+
+def test_a_mapped_file_that_is_cut_short_is_an_error_and_no_crash(tmp_path):
+    path = tmp_path / "a.arrow"
+    sound_file(path)
+    blocks = BinaryFile(path).blocks()
+    next(blocks)
+    os.truncate(path, 100)
+    with pytest.raises(StreamError, match="batch 2 of 4: the file was cut short while it was read"):
+        next(blocks)
 
 
 def test_a_writer_that_is_killed_leaves_the_old_file_as_it_was(tmp_path):
@@ -195,6 +220,8 @@ def test_a_writer_that_is_killed_leaves_the_old_file_as_it_was(tmp_path):
     process.wait()
     process.stdout.close()
     assert path.read_bytes() == before and content(open_binary(path))
+    write_binary([], path)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def sound_file(path: Path) -> bytes:
@@ -273,6 +300,11 @@ LISTS = pa.array([[60, 61, 62]] * 50, pa.list_(pa.uint32()))
         ),
         (replaced("label", pa.array([np.nan] * 50)), None, "expected finite labels"),
         (replaced("label", pa.array([None] * 50, pa.float64())), None, "found nulls"),
+        (
+            replaced("values", pa.array([[1.0, None, 2.0]] * 50, pa.list_(pa.float64()))),
+            None,
+            "found nulls",
+        ),
         (replaced("weight", pa.array([-1.0] * 50)), None, "weights from 0"),
         (lambda schema, batches: (schema, batches[:2]), None, "found 100 rows, expected 200"),
         (
@@ -294,6 +326,16 @@ LISTS = pa.array([[60, 61, 62]] * 50, pa.list_(pa.uint32()))
         (
             lambda schema, batches: (schema, batches),
             {"noregret": Facts(200, 2**40, True, {}).to_json()},
+            "description cannot be read",
+        ),
+        (
+            lambda schema, batches: (schema, batches),
+            {"noregret": Facts(200, 50, True, {"up": 10**400}).to_json()},
+            "description cannot be read",
+        ),
+        (
+            lambda schema, batches: (schema, batches),
+            {"noregret": Facts(200, 50, True, {}, 14, -1).to_json()},
             "description cannot be read",
         ),
         (

@@ -1,4 +1,4 @@
-"""CSV: the kernel against plain Python, files against Python's csv module, refusals, labels."""
+"""CSV: files against Python's csv module, what columns are, labels, refusals."""
 
 from __future__ import annotations
 
@@ -7,133 +7,26 @@ import gzip
 import io
 import math
 import os
-import random
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret.streams.columns import CATEGORY, LABEL, NAMED_LABEL, NUMBER, SKIPPED, WEIGHT
-from noregret.streams.csv import CsvFormat, open_csv
-from noregret.streams.csv_grammar import Grammar
-from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.csv import open_csv
+from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
-from noregret.streams.format import padded
 from noregret.streams.names import FeatureNames
 from tests.streams.named_rows import examples_in, examples_of
 
 DATA = os.environ.get("NOREGRET_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="NOREGRET_DATA does not name a folder of data")
 
-ROLES = (NUMBER, CATEGORY, SKIPPED, WEIGHT, LABEL)
-
 
 def write(folder: Path, text: str | bytes, name: str = "table.csv") -> Path:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path
-
-
-def check_against_grammar(text: bytes, grammar: Grammar, dtype: str = "float64") -> None:
-    """Hold the kernel to the grammar on every line of a text."""
-    formats = CsvFormat(grammar, Features(), dtype)
-    buffer, stop = padded(text)
-    parsed = formats.parse(buffer, stop)
-    lines = bytes(buffer[:stop]).split(b"\n")[:-1]
-    assert parsed.lines == len(lines)
-    expected, refused, start = [], [], 0
-    for number, line in enumerate(lines):
-        try:
-            row = grammar.read(line)
-        except Malformed:
-            refused.append(start)
-            assert isinstance(formats.explain(line), Malformed)
-        else:
-            if row is not None:
-                expected.append((number, row))
-        start += len(line) + 1
-    assert parsed.faults.tolist() == refused
-    where = parsed.line_of_row
-    found = range(len(parsed.y)) if where is None else where.tolist()
-    assert list(found) == [number for number, _ in expected]
-    for t, (_, row) in enumerate(expected):
-        part = slice(int(parsed.indptr[t]), int(parsed.indptr[t + 1]))
-        keys = [formats.features.names.key(column) for column in parsed.indices[part].tolist()]
-        features = {name: np.dtype(dtype).type(value) for name, value in row.features}
-        assert dict(zip(keys, parsed.values[part].tolist(), strict=True)) == features
-        assert repr(float(parsed.y[t])) == repr(row.label)
-        if parsed.weight is not None:
-            assert parsed.weight[t] == row.weight
-
-
-NUMBERS = b"1 0 -2.5e3 1e400 3e38 4e38 12345678901234567890123 0.1 +.5 5. 1_0 inf".split()
-TEXTS = [b"x", b"NA", b"NaN", b"nan", b"?", b"", b" ", b"up", b"down", b"\xff", b";"]
-MARKS = [b",", b",", b",", b",", b'"', b'""', b"\n", b"\r\n", b"\r", b'"1"', b'"a, ""b"""']
-TOKENS = st.sampled_from(NUMBERS + TEXTS + MARKS)
-#: Lines of which many are examples: five fields, most of them of the right kind.
-FIELDS = [NUMBERS, TEXTS, TEXTS, [b"2", b"0.5", b"-1", b"-0", b""], [b"1", b"up", b"down", b"?"]]
-LINE = st.tuples(*(st.sampled_from(field) | TOKENS for field in FIELDS)).map(b",".join)
-LINES = st.lists(LINE, max_size=8).map(b"\n".join)
-
-
-@given(
-    text=st.lists(TOKENS, max_size=40).map(b"".join) | LINES,
-    named=st.booleans(),
-    indicate=st.booleans(),
-    unlabelled=st.booleans(),
-    narrow=st.booleans(),
-)
-@settings(max_examples=400, deadline=None)
-@example(b'1,a,"x\n",1,2\n', False, False, False, False)
-@example(b',,,,\n"",?,,0,NA\r\n', False, True, True, False)
-def test_the_kernel_reads_what_the_grammar_reads(text, named, indicate, unlabelled, narrow):
-    roles = ROLES[:-1] + ((NAMED_LABEL,) if named else (LABEL,))
-    dtype = "float32" if narrow else "float64"
-    grammar = Grammar(
-        b",",
-        "abcde",
-        roles,
-        ("down", "up") if named else None,
-        indicate,
-        unlabelled,
-        float(np.finfo(dtype).max),
-    )
-    check_against_grammar(text, grammar, dtype)
-
-
-GOOD = b'1.5,red,skipped,2,-1\n0,"a ""q"", b",,0.5,1\r\n-3e-5, plain ,x,1,3.25\n12,?,x,1,0\n'
-
-
-def mutated(seed: int) -> bytes:
-    rng = random.Random(seed)
-    text = bytearray(GOOD * rng.randint(1, 3))
-    for _ in range(rng.randint(1, 6)):
-        at = rng.randrange(len(text))
-        match rng.randrange(4):
-            case 0:
-                text[at] = rng.randrange(256)
-            case 1:
-                del text[at : at + rng.randint(1, 5)]
-            case 2:
-                text[at:at] = rng.choice([b'"', b",", b"\n", b"\r", b"\0", b"9" * 30, b"e", b"NA"])
-            case 3:
-                text[at:at] = text[: rng.randrange(len(text))]
-    return bytes(text)
-
-
-@pytest.mark.parametrize("part", range(4))
-def test_mutated_bytes_do_not_part_kernel_and_grammar(part):
-    for seed in range(300 * part, 300 * (part + 1)):
-        grammar = Grammar(b",", "abcde", ROLES, indicate=bool(seed % 2))
-        check_against_grammar(mutated(seed), grammar)
-
-
-@pytest.mark.fuzz
-def test_many_mutated_bytes_do_not_part_kernel_and_grammar():
-    for seed in range(1000, 41_000):
-        check_against_grammar(mutated(seed), Grammar(b",", "abcde", ROLES, indicate=bool(seed % 2)))
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=8)
@@ -192,6 +85,31 @@ def test_columns_get_their_roles_by_name(tmp_path):
     assert examples_of(kept)[1] == (0.0, 1.0, {"id=2": 1.0})
     last = open_csv(write(tmp_path, "a,b\n1,2\n"))
     assert last.format.label == "b" and examples_of(last) == [(2.0, 1.0, {"a": 1.0})]
+
+
+def test_the_label_is_no_column_that_is_dropped(tmp_path):
+    path = write(tmp_path, "a,class,target,z\n1,2,3,4\n")
+    assert examples_of(open_csv(path, drop="target")) == [(2.0, 1.0, {"a": 1.0, "z": 4.0})]
+    last = open_csv(path, drop=["target", "class", "z"])
+    assert examples_of(last) == [(1.0, 1.0, {})]
+    none = open_csv(path, drop=["target", "class", "z", "a"], unlabelled="keep")
+    assert none.format.label is None and math.isnan(examples_of(none)[0][0])
+
+
+@pytest.mark.parametrize("names", [None, ["b", "a"], ["a", "b"]])
+def test_rows_ascend_wherever_the_constant_is(tmp_path, names):
+    path = write(tmp_path, "a,b,y\n1,2,3\n")
+    known = None if names is None else FeatureNames(names)
+    stream = open_csv(path, constant=0.5, names=known)
+    # What `examples_of` asserts of every row is that its columns ascend.
+    assert examples_of(stream) == [(3.0, 1.0, {"intercept": 0.5, "a": 1.0, "b": 2.0})]
+
+
+@pytest.mark.parametrize("bits", range(1, 13))
+def test_hashed_rows_ascend_wherever_the_constant_is(tmp_path, bits):
+    for name in "abcdefgh":
+        stream = open_csv(write(tmp_path, f"{name},y\n2,3\n"), constant=0.5, bits=bits)
+        assert sum(examples_of(stream)[0][2].values()) == 2.5
 
 
 def test_hashed_columns_are_where_their_names_are_hashed(tmp_path):
@@ -316,6 +234,10 @@ def test_a_bad_line_is_refused_with_place_text_and_column(tmp_path, good):
         ("a,y\n1,2\n", {"categorical": "a", "numeric": "a"}, "both categorical and numeric"),
         ('"a,y\n1,2\n', {}, "line 1, column 1: found '\"a,y', expected a closing quote"),
         ("", {}, "expected lines of text"),
+        ("intercept,y\n1,2\n", {"constant": 1.0}, "column 'intercept' has the name of the const"),
+        ("a,y\n1,2\n", {"label": "y", "drop": "y"}, "'y' cannot be both label and dropped"),
+        ("a,y\n1,2\n", {"weight": "a", "drop": "a"}, "'a' cannot be both weight and dropped"),
+        (b"a,y\n1,\xe9\n2,e\n", {"labels": "binary"}, r"label b'\\xe9', expected labels in UTF"),
     ],
 )
 def test_what_makes_no_stream_is_refused_in_one_line(tmp_path, text, options, message):

@@ -6,7 +6,10 @@ import json
 import lzma
 import math
 import os
-import random
+import time
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
 from noregret.streams.format import padded
 from noregret.streams.iterables import open_pairs
@@ -24,6 +27,10 @@ from tests.streams.named_rows import examples_of
 
 DATA = os.environ.get("NOREGRET_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="NOREGRET_DATA does not name a folder of data")
+
+
+class Kind(str, Enum):  # noqa: UP042
+    RED = "red"
 
 
 def write(folder: Path, *lines: object, name: str = "examples.jsonl") -> Path:
@@ -59,12 +66,42 @@ def test_keys_are_chosen_by_name(tmp_path):
     assert examples_of(open_jsonl(path, label="id", keep="zip")) == [(7.0, 1.0, {"zip": 10115.0})]
 
 
+def test_the_label_is_no_key_that_is_dropped_or_the_weight(tmp_path):
+    path = write(tmp_path, {"label": 5, "target": 2, "y": 3, "a": 1})
+    stream = open_jsonl(path, drop="label", weight="target")
+    assert examples_of(stream) == [(3.0, 2.0, {"a": 1.0})]
+    with pytest.raises(StreamError, match="'label' cannot be both label and dropped"):
+        open_jsonl(path, drop="label", label="label")
+
+
+def test_a_key_may_not_have_the_name_of_the_constant(tmp_path):
+    path = write(tmp_path, {"y": 1, "intercept": 3})
+    with pytest.raises(StreamError, match="line 1, column 10: found '3', expected another key"):
+        list(open_jsonl(path, constant=1.0))
+    assert examples_of(open_jsonl(path)) == [(1.0, 1.0, {"intercept": 3.0})]
+    dropped = open_jsonl(path, constant=1.0, drop="intercept")
+    assert examples_of(dropped) == [(1.0, 1.0, {"intercept": 1.0})]
+
+
+def test_a_key_that_comes_twice_among_many_is_found_at_once(tmp_path):
+    keys = ", ".join(f'"k{k}": 1' for k in range(200_000))
+    path = write(tmp_path, f'{{"y": 1, {keys}, "k199999": 2}}')
+    began = time.monotonic()
+    with pytest.raises(StreamError, match=r"expected a key that comes once, under 'k199999'"):
+        list(open_jsonl(path, label="y"))
+    assert time.monotonic() - began < 20.0
+
+
 def test_null_is_refused_or_a_feature(tmp_path):
     path = write(tmp_path, {"y": 1, "a": 2}, {"y": 1, "a": None})
     with pytest.raises(StreamError, match=r"line 2, column 10: found 'null', expected a value, or"):
         list(open_jsonl(path))
+    missing = (1.0, 1.0, {"a=missing": 1.0})
     stream = open_jsonl(path, missing="indicator")
-    assert examples_of(stream) == [(1.0, 1.0, {"a": 2.0}), (1.0, 1.0, {"a=missing": 1.0})]
+    assert examples_of(stream) == [(1.0, 1.0, {"a": 2.0}), missing]
+    # As Python's json module writes what is not a number.
+    path = write(tmp_path, {"y": 1, "a": math.nan})
+    assert examples_of(open_jsonl(path, missing="indicator")) == [missing]
 
 
 def test_labels_are_numbers_truth_values_or_names(tmp_path):
@@ -82,20 +119,30 @@ def test_labels_are_numbers_truth_values_or_names(tmp_path):
     ("line", "column", "message"),
     [
         ('{"y": 1, "a": }', 15, "expected JSON (Expecting value)"),
-        ('{"y": 1, "a": NaN}', 1, "expected a number that JSON knows"),
+        ('{"y": 1, "a": NaN}', 10, "found 'NaN', expected a value, or missing="),
+        ('{"y": 1, "a": -Infinity}', 10, "expected a number of size at most 1.8e+308, under 'a'"),
+        ('{"y": NaN, "a": 1}', 2, "expected a label, under 'y'"),
         ('{"y": 1, "a": 1e999}', 10, "expected a number of size at most 1.8e+308, under 'a'"),
         ('{"y": 1, "a": 1' + "0" * 400 + "}", 10, "expected a number of size at most"),
         ('{"y": 1, "a": 1' + "0" * 9000 + "}", 1, "numbers of modest length"),
         ('{"y": 1, "a": ' + "[" * 100_000, 1, "JSON of modest depth"),
         ('{"y": 1, "a": ' + '{"b":' * 70 + "1" + "}" * 71, 16, "dictionaries inside each other"),
         ('{"y": 1, "a": [1]}', 10, "found '1', expected texts only in a list"),
+        (
+            '{"y": 1, "' + "k" * 9000 + '": null}',
+            10,
+            "kkkk...",
+        ),
         ('{"y": 1, "a": 1, "a": 2}', 10, "expected a key that comes once"),
         ('{"y": "up", "a": 1}', 2, "expected a number as label"),
         ('{"a": 1}', 1, "expected a label, under 'y'"),
         ("[1, 2]", 1, "expected an object"),
         ('{"y": 1, "a": 2} 3', 18, "expected JSON (Extra data)"),
         ('{"y": 1, "a', 10, "expected JSON (Unterminated string"),
-        ('{"y": 1, "w": -1}', 10, "expected a weight from 0, under 'w'"),
+        ('{"y": 1, "w": -1}', 10, "expected a number from 0 as weight, under 'w'"),
+        ('{"y": 1, "w": "1_0"}', 10, "expected a number from 0 as weight, under 'w'"),
+        ('{"y": 1, "w": null}', 10, "expected a number from 0 as weight, under 'w'"),
+        ('{"y": 1, "w": 1e999}', 10, "expected a number from 0 as weight, under 'w'"),
     ],
 )
 def test_a_bad_line_is_refused_with_line_and_column(tmp_path, line, column, message):
@@ -184,30 +231,6 @@ def test_features_are_those_of_the_rules(values, missing):
         assert found == {key: value for key, value in named.items() if value}
 
 
-GOOD = b'{"y": 1, "a": [1.5e3, "x"], "b": {"c": "\\u00e9", "d": null}}\n{"y": -2, "a": "t"}\r\n'
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_mutated_bytes_are_read_or_refused_with_a_reason(seed):
-    rng = random.Random(seed)
-    formats = reader(missing=bool(seed % 2))
-    for _ in range(400):
-        text = bytearray(GOOD * rng.randint(1, 2))
-        for _ in range(rng.randint(1, 5)):
-            at = rng.randrange(len(text))
-            text[at : at + rng.randrange(3)] = rng.choice(
-                [bytes([rng.randrange(256)]), b'"', b"{", b"}", b"[", b",", b"\n", b"\\", b"9" * 25]
-            )
-        buffer, stop = padded(bytes(text))
-        parsed = formats.parse(buffer, stop)
-        whole = bytes(buffer[:stop])
-        assert parsed.lines == whole.count(b"\n")
-        for start in parsed.faults.tolist():
-            line = whole[start : whole.index(b"\n", start)]
-            assert isinstance(formats.explain(line), Malformed)
-        assert np.isfinite(parsed.values).all() and np.isfinite(parsed.y).all()
-
-
 def test_pairs_of_python_are_a_stream(tmp_path):
     pairs = [({"a": np.float32(2), "b": "x", 3: True}, "no"), ({"a": math.nan}, "yes")]
     stream = open_pairs(pairs, labels="binary", missing="indicator", rows=1)
@@ -217,6 +240,41 @@ def test_pairs_of_python_are_a_stream(tmp_path):
             (1.0, 1.0, {"a=missing": 1.0}),
         ]
     assert stream.label_map == {"no": -1.0, "yes": 1.0}
+
+
+def test_numbers_and_texts_of_any_kind_are_features():
+    features = {
+        "half": np.float16(0.5),
+        "gone": np.float32("nan"),
+        "price": Decimal("0.1"),
+        "share": Fraction(1, 4),
+        "name": np.str_("x"),
+        "kind": Kind.RED,
+        "large": 10**300,
+    }
+    (row,) = examples_of(open_pairs([(features, math.nan)], missing="indicator", unlabelled="keep"))
+    assert math.isnan(row[0]) and row[2] == {
+        "half": 0.5,
+        "gone=missing": 1.0,
+        "price": 0.1,
+        "share": 0.25,
+        "name=x": 1.0,
+        "kind=red": 1.0,
+        "large": 1e300,
+    }
+
+
+def test_a_set_of_words_gets_its_columns_in_alphabetical_order():
+    words = {f"word {k}" for k in range(50)}
+    stream = open_pairs([({"w": words}, 1)])
+    assert examples_of(stream)[0][2] == {f"w={word}": 1.0 for word in words}
+    assert list(stream.names) == sorted(f"w={word}" for word in words)
+
+
+@pytest.mark.parametrize("categorical", [(), "a"])
+def test_an_integer_that_python_does_not_write_is_refused(categorical):
+    with pytest.raises(StreamError, match="'a': found a int that is too long to show, expected a"):
+        list(open_pairs([({"a": 10**5000}, 1)], categorical=categorical))
 
 
 def test_an_iterator_of_pairs_can_be_read_once():

@@ -80,6 +80,30 @@ def test_a_damaged_archive_is_refused_with_its_name(
 
 
 @packers
+def test_what_follows_an_archive_is_read_or_refused(
+    tmp_path: Path, suffix: str, pack: Pack
+) -> None:
+    path = tmp_path / f"two.svm{suffix}"
+    first, second = pack(TEXT[:2000]), pack(TEXT[2000:])
+    for padding in (bytes(4), bytes(20_000)):
+        path.write_bytes(first + padding + second + padding)
+        assert everything(Source(path)) == TEXT
+    spoilt = bytearray(second)
+    spoilt[1] ^= 0xFF
+    for garbage in (bytes(spoilt), second[:3], b"1 1:1\n"):
+        path.write_bytes(first + garbage)
+        with pytest.raises(StreamError, match=r"two\.svm.*damaged or cut short"):
+            everything(Source(path))
+
+
+@packers
+def test_archives_that_hold_little_or_nothing(tmp_path: Path, suffix: str, pack: Pack) -> None:
+    path = tmp_path / f"many.svm{suffix}"
+    path.write_bytes(b"".join(pack(b"") + pack(b"%d\n" % k) for k in range(300)))
+    assert everything(Source(path)) == b"".join(b"%d\n" % k for k in range(300))
+
+
+@packers
 def test_content_that_contradicts_the_name_is_refused(
     tmp_path: Path, suffix: str, pack: Pack
 ) -> None:
@@ -237,6 +261,43 @@ def test_a_slow_pipe_yields_rows_as_soon_as_they_are_whole(
     assert next(blocks, None) is None
 
 
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_header_may_arrive_before_the_rows(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    pipe = Pipe(monkeypatch)
+    pipe.write(b"label,a\n")
+    later = threading.Timer(0.2, lambda: (pipe.write(b"1,2\n2,3\n"), pipe.close()))
+    later.start()
+    stream = read("-", format="csv", label="label", threads=threads)
+    blocks = list(stream)
+    later.join()
+    assert [label for block in blocks for label in block.y] == [1, 2]
+    assert [value for block in blocks for value in block.values] == [2, 3]
+
+
+def test_a_bad_line_after_a_header_that_came_alone_has_its_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pipe = Pipe(monkeypatch)
+    pipe.write(b"label,a\n")
+    later = threading.Timer(0.2, lambda: (pipe.write(b"1,2\n2,x\n"), pipe.close()))
+    later.start()
+    with pytest.raises(StreamError, match="standard input, line 3"):
+        list(read("-", format="csv", label="label", numeric=["a"]))
+    later.join()
+
+
+def test_standard_input_that_is_closed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(StreamError, match="standard input is closed"):
+        list(read("-", format="svmlight"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read")
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(OSError, match="/proc/self/mem"):
+        list(read("/proc/self/mem", format="svmlight"))
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_pipe_that_says_nothing_can_be_left(
     monkeypatch: pytest.MonkeyPatch, threads: int
@@ -264,6 +325,8 @@ def test_named_pipes_are_read_and_can_be_left_before_anyone_writes(tmp_path: Pat
     writing.start()
     assert sum(map(len, stream)) == 5000
     writing.join()
+    with pytest.raises(StreamError, match=r"pipe\.svm can be read once only"):
+        list(stream)
     before = threading.active_count()
     reader = Source(path).open()
     threading.Timer(0.1, reader.wake).start()

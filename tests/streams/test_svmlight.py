@@ -176,6 +176,8 @@ def test_labels_can_be_names(write: Write) -> None:
         ({"on_error": "ignore"}, "expected 'stop', 'skip' or 'count'"),
         ({"threads": -1}, "expected how many parse ahead"),
         ({"width": -1}, "expected the number of features"),
+        ({"width": 2**32 + 1}, "expected the number of features, 1 to 4294967296"),
+        ({"width": 1, "constant": 1.0, "first_index": 0}, "the number of features, 2 to"),
         ({"dtype": "int"}, "expected 'float32' or 'float64'"),
         ({"constant": float("nan")}, "expected a finite number"),
         ({"separator": ","}, "separator=',': no option of format svmlight, which knows first_"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
 import random
@@ -145,6 +146,74 @@ def test_rows_are_what_plain_python_makes_of_them(rows, indicate, cut):
     assert stream.refused == len(rows) - len(expected)
 
 
+def test_decimals_are_rounded_to_the_nearest():
+    rng = random.Random(0)
+    written = [Decimal(rng.randrange(-(10**9), 10**9)).scaleb(-2) for _ in range(1000)]
+    table = pa.table({"a": pa.array(written, pa.decimal128(18, 2)), "y": [1] * 1000})
+    values = [row[2].get("a", 0.0) for row in examples_of(open_table(table))]
+    assert values == [float(number) for number in written]
+
+
+def test_the_index_of_a_data_frame_is_no_column(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]}, index=[2, 0, 1])
+    frame.to_parquet(tmp_path / "frame.parquet")
+    for opened in (frame, tmp_path / "frame.parquet"):
+        stream = open_table(opened)
+        assert stream.label == "b"
+        assert [row[2] for row in examples_of(stream)] == [{"a": 1.0}, {"a": 2.0}, {"a": 3.0}]
+    named = frame.rename_axis("id")
+    assert open_table(named).numeric == open_table(named, drop="id").numeric == ["a"]
+    assert open_table(named, keep=["id", "a"], label="b").numeric == ["a", "id"]
+    assert [row[0] for row in examples_of(open_table(named, label="id"))] == [2.0, 0.0, 1.0]
+
+
+FLOATS = pa.array([10115.0, math.nan, 2.5, None])
+MISSING = {"z=missing": 1.0}
+
+
+@pytest.mark.parametrize("column", [FLOATS, FLOATS.dictionary_encode(), FLOATS.cast(pa.float32())])
+def test_a_number_that_is_a_category_may_be_missing(column):
+    table = pa.table({"z": column, "y": [1, 2, 3, 4]})
+    stream = open_table(table, categorical="z", missing="indicator")
+    features = [row[2] for row in examples_of(stream)]
+    assert features == [{"z=10115": 1.0}, MISSING, {"z=2.5": 1.0}, MISSING]
+
+
+def test_dictionaries_of_numbers_are_labels_weights_and_numbers():
+    coded = pa.array([1, 0, 2, 1]).dictionary_encode()
+    table = pa.table({"a": coded, "w": coded, "y": coded})
+    plain = pa.table({"a": coded.dictionary_decode(), "w": [1, 0, 2, 1], "y": [1, 0, 2, 1]})
+    found = examples_of(open_table(table, weight="w", numeric="a"))
+    assert found == examples_of(open_table(plain, weight="w"))
+    assert [row[0] for row in found] == [1.0, 0.0, 2.0, 1.0]
+    named = open_table(table, labels=("0", "1"), drop="w", on_error="count")
+    assert [row[0] for row in examples_of(named)] == [1.0, -1.0, 1.0]
+
+
+@pytest.mark.skipif(not hasattr(pa, "string_view"), reason="this pyarrow knows no views")
+def test_views_are_texts():
+    texts = pa.array(["u", "v", None], pa.string_view())
+    coded = pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), texts)
+    stream = open_table(pa.table({"z": texts, "c": coded, "y": [1, 2, 3]}), missing="indicator")
+    assert [set(row[2]) for row in examples_of(stream)] == [
+        {"z=u", "c=v"},
+        {"z=v", "c=missing"},
+        {"z=missing", "c=u"},
+    ]
+
+
+def test_names_of_labels_are_looked_for_in_more_than_one_batch(tmp_path):
+    table = pa.table({"a": [1, 2, 3], "y": ["u", "u", "v"]})
+    cut = pa.Table.from_batches(table.to_batches(max_chunksize=1))
+    with pa.OSFile(str(tmp_path / "t.arrows"), "wb") as sink:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=1)
+    for opened in (cut, cut.to_reader(), tmp_path / "t.arrows"):
+        stream = open_table(opened, labels="binary")
+        assert [row[0] for row in examples_of(stream)] == [-1.0, -1.0, 1.0]
+
+
 def test_a_bad_row_is_refused_with_row_column_and_value(tmp_path):
     rows = BATCH + 10
     values = np.ones(rows)
@@ -174,9 +243,16 @@ def test_a_bad_row_is_refused_with_row_column_and_value(tmp_path):
         ),
         ({"a": [[1], [2]], "y": [0, 1]}, {}, r"'a' is list<.*>, expected numbers, truth values or"),
         ({"a": ["x"], "y": [0]}, {"numeric": "a"}, "'a' is string, expected numbers"),
-        ({"a": ["x"], "y": [0]}, {"weight": "a"}, "'a' holds no numbers, expected weights"),
+        ({"a": ["x"], "y": [0]}, {"weight": "a"}, "'a' is string, expected weights"),
         ({"a": [-1], "y": [0]}, {"weight": "a"}, "row 1, 'a': found -1, expected a weight from 0"),
         ({"a": [1], "y": [0]}, {"drop": "b"}, "there is no column 'b'"),
+        ({"intercept": [1], "y": [0]}, {"constant": 1}, "'intercept' has the name of the const"),
+        ({"a": [1], "y": [[0]]}, {"labels": ("u", "v")}, "'y' is list<.*>, expected numbers, tru"),
+        (
+            {"a": [1], "y": pa.array([], pa.string()).take(pa.array([None], pa.int64()))},
+            {"labels": "binary"},
+            "found no label in the first rows, expected two",
+        ),
     ],
 )
 def test_what_is_no_table_of_examples_is_refused_in_one_line(columns, options, message):
@@ -202,7 +278,8 @@ def test_files_of_a_kind_go_together_and_others_do_not(tmp_path):
         (1.0, 1.0, {"a": 1.0, "s=x": 1.0}),
         (2.0, 1.0, {"a": 2.5, "s=z": 1.0}),
     ]
-    with pytest.raises(StreamError, match=r"2.parquet: its columns are not those of .*0.parquet"):
+    message = r"2.parquet: its columns are not those of .*0.parquet: 'a' differs"
+    with pytest.raises(StreamError, match=message):
         open_table([first, third])
 
 
@@ -236,6 +313,10 @@ def test_other_files_are_refused_in_one_line(tmp_path):
         with pytest.raises(StreamError, match=message) as caught:
             list(open_table(path))
         assert "\n" not in str(caught.value)
+    packed = tmp_path / "table.parquet.gz"
+    packed.write_bytes(gzip.compress(b"PAR1 and so on"))
+    with pytest.raises(StreamError, match="expected one that is not compressed as a whole"):
+        open_table(packed)
     with pytest.raises(StreamError, match="expected a file, found '-'"):
         open_table("-")
 

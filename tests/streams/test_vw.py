@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noregret.streams import interactions, vw
 from noregret.streams.errors import StreamError
 from noregret.streams.format import padded
 from noregret.streams.hashing import CONSTANT, hash_name, mask
@@ -88,7 +89,7 @@ def test_kernels_agree_with_plain_python_for_long(number: int) -> None:
 
 def read_one(line: bytes, **options: Any) -> tuple[float, float, dict[int, float]]:
     text_format = VwFormat(**options)
-    parsed = text_format.parse(*padded(line))
+    (parsed,) = text_format.parse(*padded(line))
     assert len(parsed.y) == 1, text_format.explain(line)
     weight = 1.0 if parsed.weight is None else float(parsed.weight[0])
     return float(parsed.y[0]), weight, rows_of(parsed)[0]
@@ -96,7 +97,7 @@ def read_one(line: bytes, **options: Any) -> tuple[float, float, dict[int, float
 
 def named(line: bytes, **options: Any) -> dict[str, float]:
     text_format = VwFormat(bits=None, **options)
-    parsed = text_format.parse(*padded(line))
+    (parsed,) = text_format.parse(*padded(line))
     assert len(parsed.y) == 1, text_format.explain(line)
     return {text_format.features.names.name(k): v for k, v in rows_of(parsed)[0].items()}
 
@@ -166,7 +167,7 @@ REFUSED = [
 @pytest.mark.parametrize(("line", "column", "found", "expected"), REFUSED)
 def test_what_is_refused_and_why(line: bytes, column: int, found: str, expected: str) -> None:
     text_format = VwFormat()
-    parsed = text_format.parse(*padded(b"1 |f x\n" + line + b"\n\n1 |f y\n"))
+    (parsed,) = text_format.parse(*padded(b"1 |f x\n" + line + b"\n\n1 |f y\n"))
     assert parsed.faults.tolist() == [7] and len(parsed.y) == 2 and parsed.lines == 4
     assert parsed.line_of_row is not None and parsed.line_of_row.tolist() == [0, 3]
     reason = str(text_format.explain(line))
@@ -177,12 +178,28 @@ def test_products_that_are_too_large_or_too_many_are_refused() -> None:
     text_format = VwFormat(interactions=["aa"])
     many = b"1 |a " + b" ".join(b"%d" % k for k in range(2900))
     text = b"1 |a x:1e200\n" + b"1 |a y\n" + many + b"\n"
-    parsed = text_format.parse(*padded(text))
+    (parsed,) = text_format.parse(*padded(text))
     assert parsed.faults.tolist() == [0, 20] and len(parsed.y) == 1
     assert "interactions whose values are finite" in str(text_format.explain(b"1 |a x:1e200"))
     assert "at most 4194304 products" in str(text_format.explain(many))
     # in float32 what overflows overflows earlier
-    assert len(VwFormat(dtype="float32").parse(*padded(b"1 |a x:1e39\n")).faults) == 1
+    (parsed,) = VwFormat(dtype="float32").parse(*padded(b"1 |a x:1e39\n"))
+    assert len(parsed.faults) == 1
+
+
+def test_a_feature_with_the_name_of_the_constant_is_refused() -> None:
+    text = (
+        b"1 | x\n\n1 | intercept:5\n1 |a intercept\n1 | intercept:red interception\n1 | y intercept"
+    )
+    exact, plain = (VwFormat(bits=None, constant=1.0, interactions=["aa"]) for _ in range(2))
+    parsed = check(exact, plain, text)
+    assert len(parsed.y) == 3 and len(parsed.faults) == 2
+    reason = str(exact.explain(b"1 | intercept:5"))
+    assert reason == (
+        "column 5: found 'intercept', expected another name: this is that of the constant feature"
+    )
+    assert named(b"1 | intercept:5 x") == {"intercept": 5.0, "x": 1.0}
+    assert len(read_one(b"1 | intercept:5", constant=1.0)[2]) == 2
 
 
 def test_lines_without_a_label_are_kept_when_asked() -> None:
@@ -202,13 +219,70 @@ def test_columns_do_not_depend_on_how_the_text_is_cut() -> None:
     rng = random.Random(5)
     lines = [sound_line(rng) for _ in range(60)]
     whole, cut = (VwFormat(bits=None, interactions=["aa"], constant=1.0) for _ in range(2))
-    once = rows_of(whole.parse(*padded(b"\n".join(lines))))
-    assert once == [row for line in lines for row in rows_of(cut.parse(*padded(line)))]
+    (once,) = map(rows_of, whole.parse(*padded(b"\n".join(lines))))
+    pieces = [parsed for line in lines for parsed in cut.parse(*padded(line))]
+    assert once == [row for parsed in pieces for row in rows_of(parsed)]
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"bits": None, "constant": 1.0}, {"remember": 50}, {"bits": None, "dtype": "float32"}],
+)
+def test_products_come_in_parts_that_are_not_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], threads: int
+) -> None:
+    rng = random.Random(9)
+    # A zero among the first bytes would make it no text.
+    lines = [spoilt(rng, sound_line(rng)).replace(b"\0", b"0") for _ in range(300)]
+    # More products than are allowed, and values too large: refused where they stand.
+    many = b"1 |a " + b" ".join(b"%d" % k for k in range(500))
+    lines[40], lines[41], lines[-1] = many, b"1 |a x:1e200", b"no example"
+    monkeypatch.setattr(vw, "MOST_PRODUCTS", 10_000)
+    monkeypatch.setattr(interactions, "MOST_PRODUCTS", 10_000)
+    path = tmp_path / "a.vw"
+    path.write_bytes(b"\n".join(lines))
+
+    def seen(part: int) -> tuple[list[Any], list[str], int, list[str], int]:
+        monkeypatch.setattr(vw, "PART", part)
+        stream = open_vw(
+            path, interactions=["aa", "ab"], threads=threads, on_error="count", **options
+        )
+        rows, most = [], 0
+        for block in stream:
+            most = max(most, block.nonzeros)
+            weight = np.ones(len(block)) if block.weight is None else block.weight
+            for t in range(len(block)):
+                row = slice(int(block.indptr[t]), int(block.indptr[t + 1]))
+                features = block.indices[row].tolist(), block.values[row].tolist()
+                rows.append((block.y[t], weight[t], *features))
+        assert stream.names is not None
+        names = [stream.names.name(k) for k in range(min(40, len(stream.names)))]
+        return rows, names, stream.refused, stream.complaints, most
+
+    *whole, all_at_once = seen(1 << 20)
+    *parts, largest = seen(60)
+    assert parts == whole and len(whole[0]) > 100 and len(whole[3]) == 10
+    # The constant comes with every row.
+    assert largest <= 2 * max(60, *(len(row[2]) for row in whole[0])) < all_at_once / 5
+
+
+def test_a_bad_line_between_parts_stops_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vw, "PART", 10)
+    path = tmp_path / "a.vw"
+    path.write_bytes(b"\n" + b"1 |a x y z\n" * 30 + b"1 a\n" + b"1 |a x\n" * 30)
+    rows = 0
+    with pytest.raises(StreamError, match=r"a\.vw, line 32, column 1: found '1 a'"):
+        for block in open_vw(path, interactions=["aa"]):
+            rows += len(block)
+    assert rows == 30
 
 
 def test_names_of_hashed_features_are_remembered() -> None:
     text_format = VwFormat(remember=3, interactions=["ab"])
-    text_format.parse(*padded(b"1 |a x |b y\n1 |a x z"))
+    list(text_format.parse(*padded(b"1 |a x |b y\n1 |a x z")))
     names = text_format.features.names
     assert not text_format.parallel and len(names) == 3
     slot = names.column("a^x*b^y")

@@ -25,7 +25,7 @@ RECORDED = json.loads((Path(__file__).parent / "vw_audit.json").read_text(encodi
 
 def compare(text_format: VwFormat, audit: Audit) -> None:
     """Hold rows to what was printed: single precision, six digits."""
-    parsed = text_format.parse(*padded(b"\n".join(line for line, _ in audit)))
+    (parsed,) = text_format.parse(*padded(b"\n".join(line for line, _ in audit)))
     assert len(parsed.faults) == 0
     for row, (line, features) in zip(rows_of(parsed), audit, strict=True):
         expected: dict[int, float] = {}

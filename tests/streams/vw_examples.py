@@ -79,7 +79,7 @@ def check(kernel: VwFormat, plain: VwFormat, text: bytes) -> Parsed:
     The two formats are alike; of dictionaries each has its own.
     """
     buffer, stop = padded(text)
-    parsed = kernel.parse(buffer, stop)
+    (parsed,) = kernel.parse(buffer, stop)
     faults, expected, lines_of_rows = [], [], []
     place = 0
     lines = bytes(buffer[:stop]).split(b"\n")[:-1]

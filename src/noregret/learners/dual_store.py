@@ -166,8 +166,10 @@ class DualStore:
             or arrays["values"].shape != arrays["indices"].shape
             or (self.memory is not None and slots != self.memory + 1)
             or not int(arrays["ring"][COUNT]) < slots > int(arrays["ring"][FIRST])
+            or not int(arrays["ring"][RANDOM])
             or int(arrays["spans"].max(initial=0)) > len(arrays["values"])
             or int(arrays["indices"].max(initial=0)) >= max(len(arrays["state"]), 1)
+            or not _apart(arrays["spans"], arrays["book"], arrays["ring"])
         ):
             raise ValueError("the rows kept do not fit together, expected those of one learner")
         self._take(**{name: arrays[name].copy() for name in self.arrays()})
@@ -179,6 +181,16 @@ class DualStore:
 
 def _oldest_first(book: Vector, ring: Array) -> Array:
     return (int(ring[FIRST]) + np.arange(int(ring[COUNT]))) % len(book)
+
+
+def _apart(spans: Array, book: Vector, ring: Array) -> bool:
+    """Tell whether the rows kept lie one after the other in a circle, as they are written."""
+    begins, ends = spans.reshape(-1, 2)[_oldest_first(book, ring)].T
+    # Each begins where the one before it ended, or later; once the circle may begin anew.
+    falls = np.flatnonzero(begins[1:] < ends[:-1]) + 1
+    if not len(falls):
+        return bool(np.all(begins <= ends))
+    return bool(np.all(begins <= ends) and len(falls) == 1 and ends[-1] <= begins[0])
 
 
 def sparse_parts(rows: Rows) -> Iterator[tuple[slice, Rows]]:

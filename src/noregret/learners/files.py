@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from noregret import store
+from noregret.ledger import SIZE, Entry
 
 if TYPE_CHECKING:
     from noregret.learners.dual_ascent import DualAscent
@@ -17,6 +21,13 @@ KINDS = {
     "DualAscent": "noregret.learners.dual_ascent",
     "MirrorDescent": "noregret.learners.mirror_descent",
 }
+_SWITCHES = {"lazy", "conservative", "averaging", "fixed"}
+_PAST = ("past_gradient", "past_iterates")
+_NUMBERS = {"state", "slots", "ledger", "accounts", "book", "values", *_PAST}
+#: The sums of a ledger that a learner stops at before they overflow.
+_FINITE = [*range(Entry.MAGNITUDE + 1), Entry.REGULARIZER, Entry.REGULARIZER_SLACK]
+#: Beyond this a count of rounds does not change any more when one is added.
+_MOST_ROUNDS = 2.0**53
 
 
 def load(path: str | os.PathLike[str]) -> MirrorDescent | DualAscent:
@@ -34,13 +45,61 @@ def load(path: str | os.PathLike[str]) -> MirrorDescent | DualAscent:
 
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[MirrorDescent | DualAscent, store.Extra]:
-    """Return the learner that `save` wrote, and what was kept beside it."""
-    header, arrays, extra = store.detached(*store.read(path))
-    kind = header.get("learner")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"{os.fspath(path)}: holds {kind!r}, not a learner")
-    maker: Any = getattr(importlib.import_module(KINDS[kind]), kind)
+    """Return the learner that `save` wrote, and what was kept beside it.
+
+    The checksum of a file tells that nothing has happened to it, not who wrote it: whatever it
+    says is refused in one line unless a learner can go on with it.
+    """
+    where = os.fspath(path)
+    header, arrays = store.read(path)
     try:
-        return maker._from_file(header, arrays), extra
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{os.fspath(path)}: holds no whole {kind}: {error!r}") from error
+        header, arrays, extra = store.detached(header, arrays)
+        kind = header.get("learner")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ValueError(f"holds {store.shown(kind)}, not a learner")
+        _require_sound(header, arrays)
+        maker: Any = getattr(importlib.import_module(KINDS[kind]), kind)
+        learner = maker._from_file(header, arrays)
+        if not _is_finite(learner._current_weights()):
+            raise ValueError("its weights are not finite, expected those of a learner")
+        return learner, extra
+    except ValueError as error:
+        raise ValueError(f"{where}: {store.one_line(error)}") from error
+    except (LookupError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
+        raise ValueError(f"{where}: holds no whole learner: {store.shown(error)}") from error
+
+
+def _require_sound(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Refuse what no learner has written, before room is made for what it says."""
+    for name in _SWITCHES & set(header):
+        if not isinstance(header[name], bool):
+            raise ValueError(f"{name} is {store.shown(header[name])}, expected true or false")
+    for name in _NUMBERS & set(arrays):
+        array = arrays[name]
+        if array.dtype != np.float64:
+            raise ValueError(f"{name} holds {array.dtype}, expected float64")
+        if math.isnan(array.max(initial=0.0)):
+            raise ValueError(f"{name} holds NaN, expected numbers")
+    if not arrays:
+        return
+    state, ledger = arrays.get("state", np.zeros(1)), arrays["ledger"]
+    if state.ndim == 0 or state.size < len(state):
+        raise ValueError(f"state has shape {state.shape}, expected records of numbers")
+    if ledger.shape != (SIZE,):
+        raise ValueError(f"the ledger has shape {ledger.shape}, expected ({SIZE},)")
+    for name, part in (("state", state), ("the ledger", ledger[_FINITE])):
+        if not _is_finite(part):
+            raise ValueError(f"{name} holds infinities, expected finite numbers")
+    rounds, mistakes = ledger[[Entry.ROUNDS, Entry.MISTAKES]]
+    if not (0.0 <= mistakes <= rounds <= _MOST_ROUNDS) or rounds % 1.0 or mistakes % 1.0:
+        raise ValueError(f"the ledger counts {mistakes:g} mistakes in {rounds:g} rounds")
+    past = [arrays[name] for name in _PAST if name in arrays]
+    if past and [array.shape for array in past] != 2 * [past[0].shape[:1]]:
+        raise ValueError(f"{' and '.join(_PAST)} must be two vectors of one length")
+    if past and len(past[0]) > len(state):
+        raise ValueError(f"{_PAST[0]} has {len(past[0])} entries, and the state {len(state)}")
+
+
+def _is_finite(array: Any) -> bool:
+    # Without an array of truth values, which a large model would notice.
+    return math.isfinite(array.min(initial=0.0)) and math.isfinite(array.max(initial=0.0))

@@ -8,7 +8,6 @@ from noregret.report.figures import (
     rate_figure,
     regret_figure,
     require_matplotlib,
-    rounded_down,
 )
 from noregret.report.page import Card, Picture, page
 
@@ -23,5 +22,4 @@ __all__ = [
     "rate_figure",
     "regret_figure",
     "require_matplotlib",
-    "rounded_down",
 ]

@@ -6,11 +6,13 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
+
+from noregret.rounding import down
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 _LOSS = "#1b4965"
@@ -39,15 +41,6 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise ValueError("pictures need matplotlib: pip install 'noregret[plot]'") from error
-
-
-def rounded_down(value: float, decimals: int) -> str:
-    """Return a number cut to so many decimals towards minus infinity, as a floor must be.
-
-    >>> rounded_down(0.29996, 3), rounded_down(-0.0001, 3), f"{0.29996:.3f}"
-    ('0.299', '-0.001', '0.300')
-    """
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_FLOOR))
 
 
 @contextmanager
@@ -95,10 +88,15 @@ def _rounds_axis(axes: Axes, rounds: Sequence[int]) -> None:
     axes.set_xlabel("examples seen")
 
 
+def _plain(axis: Axis) -> None:
+    """Write every tick in full: a common factor beside the axis would be overlooked."""
+    axis.set_major_formatter(lambda value, _: f"{value:,g}")
+
+
 def _logarithmic(axes: Axes) -> None:
     """Make the vertical axis logarithmic, with numbers as people write them."""
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    _plain(axes.yaxis)
     low, high = axes.get_ylim()
     few = high < 30.0 * low
     axes.yaxis.set_minor_formatter(
@@ -157,6 +155,7 @@ def loss_figure(
         if min(floors) >= 0.0:
             axes.set_ylim(bottom=0.0)
         axes.set_ylabel(ylabel)
+        _plain(axes.yaxis)
         _annotate(axes, rounds, losses, floors)
         return figure
 
@@ -169,9 +168,11 @@ def _annotate(
 ) -> None:
     """Name the curves where they end and the gap where it is wide enough to hold a word."""
     for text, values, shown, color, side in (
-        ("average loss", losses, f"{losses[-1]:.3f}", _LOSS, "bottom"),
-        ("certified floor", floors, rounded_down(floors[-1], 3), _FLOOR, "top"),
+        ("average loss", losses, f"{losses[-1]:.4g}", _LOSS, "bottom"),
+        ("certified floor", floors, down(floors[-1], 4), _FLOOR, "top"),
     ):
+        # Inside mathematics the sign of an exponent would stand apart.
+        shown = shown.replace("e+0", "e").replace("e+", "e")
         # One label hangs above its curve's end and the other below: they never meet.
         axes.annotate(
             f"{text}\n$\\mathbf{{{shown}}}$",
@@ -211,22 +212,19 @@ def regret_figure(rounds: Sequence[int], regrets: Sequence[float]) -> Figure:
     with _figure("Proved regret a round", subtitle, 3.2) as (figure, axes):
         shown = [(t, value) for t, value in zip(rounds, regrets, strict=True) if value > 0.0]
         if shown:
-            last, end = shown[-1]
-            guide = [end * math.sqrt(last / t) for t, _ in shown]
+            # Through the middle of the curve, so that neither end is far from it.
+            level = math.exp(sum(math.log(v * math.sqrt(t)) for t, v in shown) / len(shown))
+            axes.plot(*zip(*shown, strict=True), color=_GREEN, linewidth=2, label="proved regret")
             axes.plot(
-                [t for t, _ in shown], guide, color=_GAP, linewidth=1.2, linestyle=(0, (4, 3))
+                [t for t, _ in shown],
+                [level / math.sqrt(t) for t, _ in shown],
+                color=_GAP,
+                linewidth=1.2,
+                linestyle=(0, (4, 3)),
+                label="the slope of 1/√t",
             )
-            axes.plot(*zip(*shown, strict=True), color=_GREEN, linewidth=2)
             _logarithmic(axes)
-            middle = len(shown) // 3
-            axes.annotate(
-                "the slope of 1/√t",
-                (shown[middle][0], guide[middle]),
-                xytext=(6, 6),
-                textcoords="offset points",
-                color="#64748b",
-                style="italic",
-            )
+            axes.legend(frameon=False, labelcolor=_INK)
         _rounds_axis(axes, rounds)
         axes.set_ylabel("regret a round ≤")
         return figure
@@ -266,6 +264,9 @@ def features_figure(names: Sequence[str], weights: Sequence[float]) -> Figure:
         shown = [name if len(name) <= 32 else name[:31] + "…" for name in names]
         # A dollar sign in a name is no mathematics.
         axes.set_yticks(list(places), [name.replace("$", r"\$") for name in shown])
+        axes.set_ylim(0.4, len(names) + 0.6)
+        axes.set_xlabel("weight")
+        _plain(axes.xaxis)
         axes.axvline(0.0, color="#64748b", linewidth=0.8)
         axes.grid(axis="y", visible=False)
         axes.grid(axis="x", color="#e2e8f0", linewidth=0.7)

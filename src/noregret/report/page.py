@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STYLE = """
-:root { color-scheme: light; --ink: #0f172a; --soft: #475569; --line: #e2e8f0; --paper: #f8fafc; }
+:root { color-scheme: light dark; --ink: #0f172a; --soft: #475569; --line: #e2e8f0;
+  --paper: #f8fafc; --sheet: #fff; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e2e8f0; --soft: #a3b1c6; --line: #2b3648; --paper: #0b1220; --sheet: #131c2e; }
+  figure svg { filter: invert(1) hue-rotate(180deg); }
+}
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
@@ -24,18 +29,19 @@ h1 { font-size: 1.7rem; margin: 0 0 .25rem; letter-spacing: -.01em; overflow-wra
 h2 { font-size: 1.1rem; margin: 2.5rem 0 .75rem; }
 p.lead { color: var(--soft); margin: 0 0 1.75rem; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem; }
-.card { background: #fff; border: 1px solid var(--line); border-radius: .6rem;
+.card { background: var(--sheet); border: 1px solid var(--line); border-radius: .6rem;
   padding: .8rem 1rem; }
-.card b { display: block; font-size: 1.45rem; font-variant-numeric: tabular-nums; }
+.card b { display: block; font-size: 1.45rem; font-variant-numeric: tabular-nums;
+  overflow-wrap: anywhere; }
 .card span { color: var(--soft); font-size: .85rem; }
-.statement { background: #fff; border-left: 4px solid #ca6702; padding: .8rem 1.1rem;
+.statement { background: var(--sheet); border-left: 4px solid #ca6702; padding: .8rem 1.1rem;
   margin: 1.5rem 0; border-radius: 0 .6rem .6rem 0; }
-figure { margin: 0 0 1.25rem; background: #fff; border: 1px solid var(--line);
-  border-radius: .6rem; padding: 1rem; }
-figure svg { width: 100%; height: auto; display: block; }
-pre { background: #fff; border: 1px solid var(--line); border-radius: .6rem; padding: 1rem;
+figure { margin: 0 0 1.25rem; background: var(--sheet); border: 1px solid var(--line);
+  border-radius: .6rem; padding: 1rem; overflow-x: auto; }
+figure svg { width: 100%; min-width: 32rem; height: auto; display: block; }
+pre { background: var(--sheet); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem;
   overflow-x: auto; font: .82rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-table { border-collapse: collapse; width: 100%; background: #fff; }
+table { border-collapse: collapse; width: 100%; background: var(--sheet); }
 td { border-bottom: 1px solid var(--line); padding: .4rem .6rem; vertical-align: top;
   overflow-wrap: anywhere; }
 td:first-child { color: var(--soft); white-space: nowrap; width: 1%; }
@@ -64,7 +70,8 @@ class Picture:
         """Return the figure as an element of an HTML page."""
         text = io.StringIO()
         with style():
-            self.figure.savefig(text, format="svg", metadata={"Date": None})
+            # The ground is the page's own, light or dark.
+            self.figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
         inner = _METADATA.sub("", _PROLOGUE.sub("", text.getvalue()))
         # Several figures share a page: the names inside must not meet.
         inner = re.sub(r'id="([^"]+)"', rf'id="{self.name}-\1"', inner)

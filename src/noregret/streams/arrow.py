@@ -27,7 +27,10 @@ def arrow_errors(where: str) -> Iterator[None]:
     arrow = import_arrow(where)
     try:
         yield
-    except (arrow.ArrowException, OSError, MemoryError, UnicodeDecodeError, LookupError) as error:
-        # Names that are not text, and columns that are not there, are no exceptions of its own.
+    except StreamError:
+        raise
+    except (arrow.ArrowException, OSError, MemoryError, ValueError, LookupError) as error:
+        # Names that are not text or occur twice, and columns that are not there, are no
+        # exceptions of its own.
         reason = " ".join(str(error).split()) or type(error).__name__
         raise StreamError(f"{where}: {reason}") from error

@@ -86,8 +86,9 @@ class Facts:
                 and all(math.isfinite(value) for _, value in pairs)
                 and (facts.bits is None or (type(facts.bits) is int and 1 <= facts.bits <= 31))
                 and type(facts.limit) is int
+                and facts.limit >= 0
             )
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        except (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
             sound = False
         if not sound:
             raise StreamError(f"{where}: damaged, its description cannot be read")
@@ -105,7 +106,8 @@ class BinaryFile:
     def __post_init__(self) -> None:
         """Map the file and read what it says about itself."""
         where = str(self.path)
-        self._bytes = _mapped(self.path)
+        self._mapping = _mapped(self.path)
+        self._bytes = np.frombuffer(self._mapping, np.uint8)
         arrow = import_arrow(where)
         with arrow_errors(where):
             self._reader = arrow.ipc.open_file(arrow.py_buffer(self._bytes))
@@ -166,13 +168,17 @@ class BinaryFile:
             )
 
     def _block(self, number: int, where: str) -> tuple[Block, int]:
+        # To touch what is no longer there would end the program.
+        if self._mapping.size() < len(self._bytes):
+            raise StreamError(f"{where}: the file was cut short while it was read")
         with arrow_errors(where):
             batch = self._reader.get_batch(number)
             # Also what is not looked at here must lie within the file.
             batch.validate(full=True)
             label, lists = batch.column("label"), [batch.column(name) for name in _LISTS]
             weights = [batch.column("weight")] if self._weighted else []
-        if any(column.null_count or column.offset for column in (label, *lists, *weights)):
+            parts = [label, *weights, *lists, *(column.values for column in lists)]
+        if any(part.null_count or part.offset for part in parts):
             raise StreamError(f"{where}: found nulls, expected none")
         rows = len(label)
         if not rows:
@@ -246,7 +252,8 @@ def _check_schema(arrow: Any, schema: Any, where: str) -> None:
     }
     names = list(schema.names)
     if [*filter(lambda name: name != "weight", names)] != ["label", "indices", "values"]:
-        raise StreamError(f"{where}: found the columns {names}, expected {list(_COLUMNS)}")
+        found = f"{names!s:.200}"
+        raise StreamError(f"{where}: found the columns {found}, expected {list(_COLUMNS)}")
     for name in names:
         if schema.field(name).type not in kinds[name]:
             raise StreamError(
@@ -254,8 +261,8 @@ def _check_schema(arrow: Any, schema: Any, where: str) -> None:
             )
 
 
-def _mapped(path: Path) -> NDArray[np.uint8]:
-    """Return the bytes of a file, mapped.
+def _mapped(path: Path) -> mmap.mmap:
+    """Map a file into memory.
 
     The mapping is private and may be written to, though nobody does: kernels are compiled
     anew for arrays that cannot be.
@@ -268,15 +275,13 @@ def _mapped(path: Path) -> NDArray[np.uint8]:
             try:
                 if flags:
                     protection = mmap.PROT_READ | mmap.PROT_WRITE
-                    held = mmap.mmap(descriptor, 0, flags=flags, prot=protection)
-                else:
-                    held = mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
+                    return mmap.mmap(descriptor, 0, flags=flags, prot=protection)
+                return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
             except OSError:
                 # A file larger than what may be reserved; as it cannot be written to, kernels
                 # are compiled once more.
-                held = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+                return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise StreamError(f"{path}: {error.strerror or error}") from error
     except ValueError:
         raise StreamError(f"{path}: the file is empty") from None
-    return np.frombuffer(held, np.uint8)

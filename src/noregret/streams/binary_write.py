@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from noregret.replacing import replaced
 from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.binary_file import MARK, VERSION, Facts
 from noregret.streams.block import Block
@@ -55,10 +53,12 @@ def write_binary(
         raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
     where = os.fspath(path)
     arrow = import_arrow("the compact form")
-    with _replaced(Path(path)) as temporary, arrow_errors(where):
-        with arrow.OSFile(str(temporary), "wb") as sink:
-            rows = _write(arrow, sink, stream, dtype, where)
-    return rows
+    try:
+        with replaced(path) as temporary, arrow_errors(where):
+            with arrow.OSFile(str(temporary.name), "wb") as sink:
+                return _write(arrow, sink, stream, dtype, where)
+    except OSError as error:
+        raise StreamError(f"{where}: cannot be written: {error.strerror}") from error
 
 
 def _write(arrow: Any, sink: Any, stream: Iterable[Block], dtype: str | None, where: str) -> int:
@@ -184,33 +184,3 @@ def _description(
         arrays = names.arrays()
         told |= {key.encode(): array.tobytes() for key, array in arrays.items()}
     return told
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[Path]:
-    """Let the body write a temporary file, which takes the place of `path` once it is whole."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise StreamError(f"{path}: not a regular file, expected a place for one")
-    if not target.parent.is_dir():
-        raise StreamError(f"{path}: no directory {str(target.parent)!r} to write to")
-    temporary = target.parent / f".noregret-{secrets.token_hex(8)}.tmp"
-    try:
-        yield temporary
-        _to_disk(temporary)
-        os.replace(temporary, target)
-        if os.name == "posix":
-            _to_disk(target.parent)
-    except OSError as error:
-        raise StreamError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _to_disk(path: Path) -> None:
-    """Force a file or a directory to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,13 +2,14 @@
 
 The same rules hold for CSV, Arrow, Parquet and data frames:
 - the label is the column that is named, else one called label, target, class or y, whatever its
-  case (the first of these names that occurs counts), else the last column;
+  case (the first of these names that occurs counts), else the last column; columns that are
+  dropped are not looked at;
 - a column is numeric when at least nine tenths of what the first rows hold in it are numbers
   (the rest is then refused, line by line), otherwise categorical; one without any value in
   those rows is taken as numeric;
 - a numeric column is one feature named like the column, a category one called "column=value";
-- an empty value, NA, NaN, nan and ? are missing: refused, or with missing="indicator" the
-  feature "column=missing" in place of the value;
+- in text an empty value, NA, NaN, nan and ? are missing, in tables null and NaN are: refused,
+  or with missing="indicator" the feature "column=missing" in place of the value;
 - with unlabelled="keep", as for predictions, a missing label is NaN, and there need not be a
   column of labels: the last column is then none.
 """
@@ -62,6 +63,9 @@ class Choice:
             raise StreamError("keep= and drop= exclude each other: give one of them")
         if self.label is not None and self.label == self.weight:
             raise StreamError(f"column {self.label!r} cannot be both label and weight")
+        for name, purpose in ((self.label, "label"), (self.weight, "weight")):
+            if name is not None and name in self.drop:
+                raise StreamError(f"column {name!r} cannot be both {purpose} and dropped")
 
 
 def choose(
@@ -104,12 +108,26 @@ def label_among(names: Sequence[str], choice: Choice, where: str) -> str | None:
     keep = choice.unlabelled == "keep"
     if choice.label is not None:
         return None if keep and choice.label not in names else choice.label
-    free = [name for name in names if name != choice.weight]
-    if not free:
-        raise StreamError(f"{where}: there is no column for a label")
-    by_lower_case = {name.lower(): name for name in reversed(free)}
-    found = (by_lower_case[name] for name in LABEL_NAMES if name in by_lower_case)
-    return next(found, None if keep else free[-1])
+    taken = {choice.weight, *choice.drop}
+    free = [name for name in names if name not in taken]
+    found = usual_label(free)
+    if found is None and not keep:
+        if not free:
+            raise StreamError(f"{where}: there is no column for a label")
+        return free[-1]
+    return found
+
+
+def usual_label(names: Iterable[str]) -> str | None:
+    """Return the name that labels usually have, whatever its case, None if there is none.
+
+    >>> usual_label(["Y", "age", "Class"]), usual_label(["age"])
+    ('Class', None)
+    """
+    by_lower_case: dict[str, str] = {}
+    for name in names:
+        by_lower_case.setdefault(name.lower(), name)
+    return next((by_lower_case[name] for name in LABEL_NAMES if name in by_lower_case), None)
 
 
 def roles_of(names: Sequence[str], choice: Choice, where: str) -> tuple[list[int], str | None]:
@@ -118,13 +136,17 @@ def roles_of(names: Sequence[str], choice: Choice, where: str) -> tuple[list[int
     Features are UNKNOWN unless the choice says which are categorical or numeric, and whether
     the label is a name is not known: that is for the reader to find out from the first rows.
     """
-    if len(set(names)) < len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise StreamError(f"{where}: two columns are called {twice!r}, expected different names")
+    known: set[str] = set()
+    for one in names:
+        if one in known:
+            raise StreamError(f"{where}: two columns are called {one!r}, expected different names")
+        known.add(one)
     label = label_among(names, choice, where)
+    drop, keep = {*choice.drop}, None if choice.keep is None else {*choice.keep}
+    categorical, numeric = {*choice.categorical}, {*choice.numeric}
     asked = [*choice.drop, *(choice.keep or ()), *choice.categorical, *choice.numeric]
     for name in (label, choice.weight, *asked):
-        if name is not None and name not in names:
+        if name is not None and name not in known:
             shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
             more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
             raise StreamError(
@@ -136,11 +158,11 @@ def roles_of(names: Sequence[str], choice: Choice, where: str) -> tuple[list[int
             return LABEL
         if name == choice.weight:
             return WEIGHT
-        if name in choice.drop or (choice.keep is not None and name not in choice.keep):
+        if name in drop or (keep is not None and name not in keep):
             return SKIPPED
-        if name in choice.categorical:
+        if name in categorical:
             return CATEGORY
-        return NUMBER if name in choice.numeric else UNKNOWN
+        return NUMBER if name in numeric else UNKNOWN
 
     return [role(name) for name in names], label
 
@@ -164,8 +186,9 @@ def named_pair(found: Iterable[str], where: str) -> tuple[str, str]:
     names = sorted(set(found))
     if len(names) != 2:
         shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
+        found_them = f"the label{'s' * (len(names) > 1)} {shown}" if names else "no label"
         raise StreamError(
-            f"{where}: found the label{'s' * (len(names) != 1)} {shown} in the first rows, "
-            "expected two; name them with labels=(negative, positive)"
+            f"{where}: found {found_them} in the first rows, expected two; name them with "
+            "labels=(negative, positive)"
         )
     return names[0], names[1]

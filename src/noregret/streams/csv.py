@@ -27,7 +27,7 @@ from noregret.streams.csv_grammar import Grammar
 from noregret.streams.csv_head import column_names, learn_grammar
 from noregret.streams.csv_rows import ABSENT, parse_lines, spell
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features, without_unknown
+from noregret.streams.features import Features, largest_of, without_unknown
 from noregret.streams.format import Parsed, check_text
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels, check
@@ -72,27 +72,22 @@ class CsvFormat:
         self._spells = grammar.indicate or CATEGORY in grammar.roles
         #: Whether no line changes what is known about later ones.
         self.parallel = not (self._spells and features.grows)
-        self._ascending = not self._spells and bool((np.diff(slots.astype(np.int64)) > 0).all())
+        self._ascending = not self._spells and features.ascending(slots)
 
     @property
     def label(self) -> str | None:
         """The name of the column that holds the labels."""
-        return next(iter(self.columns(LABEL) + self.columns(NAMED_LABEL)), None)
+        return next(iter(self.grammar.columns(LABEL) + self.grammar.columns(NAMED_LABEL)), None)
 
     @property
     def numeric(self) -> list[str]:
         """The names of the columns that are numbers."""
-        return self.columns(NUMBER)
+        return self.grammar.columns(NUMBER)
 
     @property
     def categorical(self) -> list[str]:
         """The names of the columns that are categories."""
-        return self.columns(CATEGORY)
-
-    def columns(self, role: int) -> list[str]:
-        """Return the names of the columns with a role."""
-        pairs = zip(self.grammar.names, self.grammar.roles, strict=True)
-        return [name for name, its_role in pairs if its_role == role]
+        return self.grammar.columns(CATEGORY)
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
         """Return the rows of buffer[:stop]."""
@@ -101,7 +96,11 @@ class CsvFormat:
         # A line has two bytes at least, and so has a feature, unless its value may be missing;
         # the last line may be given up after its constant, and one place is written in advance.
         most_rows = len(buffer) // 2 + 1
-        most = len(buffer) // (1 if self.grammar.indicate else 2) + 2
+        field = 1 if self.grammar.indicate else 2
+        most = len(buffer) // field + 2
+        if self.features.constant:
+            # Of a line all of whose fields are features, the constant is one more than that.
+            most += len(buffer) // (field * len(self.grammar.roles))
         indptr = take(np.uint64, most_rows + 1)
         indices, values = take(np.uint32, most), take(self.dtype, most)
         y, weight = take(np.float64, most_rows), take(np.float64, most_rows)
@@ -236,11 +235,10 @@ def open_csv(
     (['age', 'city=Bonn', 'city=Rome'], {'DOWN': -1.0, 'UP': 1.0})
     """
     check(labels)
+    largest = largest_of(dtype)
     if len(separator) != 1 or separator not in _SEPARATORS:
         shown = " ".join(map(repr, _SEPARATORS))
         raise StreamError(f"separator={separator!r}: expected one of {shown}")
-    if dtype not in ("float32", "float64"):
-        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
     choice = choose(label, weight, drop, keep, categorical, numeric, missing, unlabelled)
     features = Features(bits, constant, remember, names, grow)
     mark = separator.encode()
@@ -252,9 +250,10 @@ def open_csv(
         mark,
         choice,
         labels,
-        float(np.finfo(dtype).max),
+        largest,
         where,
     )
+    features.refuse_intercept(grammar.columns(NUMBER), where)
     return TextStream(
         source,
         CsvFormat(grammar, features, dtype),

@@ -57,7 +57,7 @@ def split_fields(line: bytes, separator: bytes) -> list[Field]:
 def _quoted(line: bytes, opening: int, separator: bytes) -> tuple[bytes, int]:
     """Return the text of a quoted field and where its separator is, or the end of the line."""
     at = opening + 1
-    text = b""
+    parts: list[bytes] = []
     while True:
         end = line.find(_QUOTE, at)
         if end < 0:
@@ -66,17 +66,16 @@ def _quoted(line: bytes, opening: int, separator: bytes) -> tuple[bytes, int]:
                 line[opening:],
                 "a closing quote in the same line (line ends inside quotes are not read)",
             )
-        text += line[at:end]
+        parts.append(line[at:end])
         if line[end + 1 : end + 2] != _QUOTE:
             break
-        text += _QUOTE
         at = end + 2
     at = end + 1
     while line[at : at + 1] == _SPACE:
         at += 1
     if at < len(line) and line[at : at + 1] != separator:
         raise Malformed(at, line[at:], "a separator after the closing quote")
-    return text, at
+    return _QUOTE.join(parts), at
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,11 @@ class Grammar:
     unlabelled: bool = False
     #: The largest number that a feature may be.
     largest: float = sys.float_info.max
+
+    def columns(self, role: int) -> list[str]:
+        """Return the names of the columns with a role."""
+        pairs = zip(self.names, self.roles, strict=True)
+        return [name for name, its_role in pairs if its_role == role]
 
     def read(self, line: bytes) -> Row | None:
         """Return what a line without its end says, None if it is blank; raise Malformed."""
@@ -145,8 +149,6 @@ class Grammar:
         return name.encode(), value
 
     def _label(self, field: Field, name: str) -> float:
-        if self.unlabelled and field.text in MISSING_TEXTS:
-            return math.nan
         if self.pair is None:
             value = decimal(field.text)
             if math.isfinite(value):
@@ -159,4 +161,7 @@ class Grammar:
             if field.text in written:
                 return -1.0 if field.text == written[0] else 1.0
             expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
+        # What is a name of a label is not missing, whatever it is.
+        if self.unlabelled and field.text in MISSING_TEXTS:
+            return math.nan
         raise Malformed(field.start, field.text, expected)

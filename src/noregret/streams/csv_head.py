@@ -17,7 +17,7 @@ from noregret.streams.columns import (
     named_pair,
     roles_of,
 )
-from noregret.streams.csv_grammar import Field, Grammar, split_fields
+from noregret.streams.csv_grammar import Grammar, split_fields
 from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.labels import Labels
@@ -82,18 +82,26 @@ def learn_grammar(
     )
 
 
-def _sound_rows(lines: Sequence[bytes], separator: bytes, width: int) -> Iterator[list[Field]]:
-    """Yield the fields of the lines that have as many as they should.
+def sound_rows(
+    lines: Sequence[bytes], separator: bytes, fields: list[int], width: int
+) -> Iterator[list[bytes]]:
+    """Yield what these fields hold in the lines that have as many fields as they should.
 
     The others are refused when their turn comes, or left out, as the user wants it.
     """
     for line in lines:
+        if b'"' not in line:
+            # As the grammar says, but thousands of lines are to be had at once.
+            plain = line.removesuffix(b"\r").split(separator)
+            if len(plain) == width:
+                yield [plain[f].strip(b" ") for f in fields]
+            continue
         try:
-            fields = split_fields(line, separator)
+            found = split_fields(line, separator)
         except Malformed:
             continue
-        if len(fields) == width:
-            yield fields
+        if len(found) == width:
+            yield [found[f].text for f in fields]
 
 
 def _find_kinds(roles: list[int], lines: Sequence[bytes], separator: bytes) -> None:
@@ -101,9 +109,9 @@ def _find_kinds(roles: list[int], lines: Sequence[bytes], separator: bytes) -> N
     unknown = [f for f, role in enumerate(roles) if role == UNKNOWN]
     numbers = dict.fromkeys(unknown, 0)
     others = dict.fromkeys(unknown, 0)
-    for fields in _sound_rows(lines if unknown else (), separator, len(roles)):
-        for f in unknown:
-            if (text := fields[f].text) not in MISSING_TEXTS:
+    for texts in sound_rows(lines if unknown else (), separator, unknown, len(roles)):
+        for f, text in zip(unknown, texts, strict=True):
+            if text not in MISSING_TEXTS:
                 (others if finite(text) is None else numbers)[f] += 1
     for f in unknown:
         roles[f] = NUMBER if is_numeric(numbers[f], others[f]) else CATEGORY
@@ -115,8 +123,14 @@ def _label_names(
     """Return the names of the two labels, None if labels are numbers."""
     if labels != "binary":
         return given_names(labels)
-    found = {fields[field].text for fields in _sound_rows(lines, separator, width)}
+    found = {text for (text,) in sound_rows(lines, separator, [field], width)}
     found -= MISSING_TEXTS
     if all(finite(text) is not None for text in found):
         return None
-    return named_pair((text.decode("utf-8", "backslashreplace") for text in found), where)
+    try:
+        names = [text.decode() for text in found]
+    except UnicodeDecodeError as error:
+        raise StreamError(
+            f"{where}: found the label {error.object!r:.60}, expected labels in UTF-8"
+        ) from None
+    return named_pair(names, where)

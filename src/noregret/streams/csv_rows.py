@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import kernel
+from noregret.jit import byte_at, kernel, text_of
 from noregret.streams.columns import CATEGORY, LABEL, NAMED_LABEL, NUMBER, WEIGHT
 from noregret.streams.numbers import number
 
@@ -26,66 +26,66 @@ ABSENT = np.uint8(4)
 
 
 @kernel(inline=True)
-def _field(buffer, at, separator):  # type: ignore[no-untyped-def]
+def _field(text, at, separator):  # type: ignore[no-untyped-def]
     """Return begin and end of the field at `at`, where its terminator is, and how it is written."""
-    while buffer[at] == _SPACE:
+    while byte_at(text, at) == _SPACE:
         at += _1
     begin = at
-    if buffer[at] == _QUOTE:
+    if byte_at(text, at) == _QUOTE:
         style = QUOTED
         at += _1
         begin = at
         while True:
-            c = buffer[at]
+            c = byte_at(text, at)
             if c == _NEWLINE:
                 return begin, at, at, BROKEN
             at += _1
             if c == _QUOTE:
-                if buffer[at] != _QUOTE:
+                if byte_at(text, at) != _QUOTE:
                     break
                 style = DOUBLED
                 at += _1
         end = at - _1
-        while buffer[at] == _SPACE:
+        while byte_at(text, at) == _SPACE:
             at += _1
-        if buffer[at] == _RETURN and buffer[at + _1] == _NEWLINE:
+        if byte_at(text, at) == _RETURN and byte_at(text, at + _1) == _NEWLINE:
             at += _1
-        if buffer[at] != _NEWLINE and buffer[at] != separator:
+        if byte_at(text, at) != _NEWLINE and byte_at(text, at) != separator:
             style = BROKEN
         return begin, end, at, style
-    while buffer[at] != separator and buffer[at] != _NEWLINE:
+    while byte_at(text, at) != separator and byte_at(text, at) != _NEWLINE:
         at += _1
     end = at
-    if buffer[at] == _NEWLINE and end > begin and buffer[end - _1] == _RETURN:
+    if byte_at(text, at) == _NEWLINE and end > begin and byte_at(text, end - _1) == _RETURN:
         end -= _1
-    while end > begin and buffer[end - _1] == _SPACE:
+    while end > begin and byte_at(text, end - _1) == _SPACE:
         end -= _1
     return begin, end, at, PLAIN
 
 
 @kernel(inline=True)
-def _equal(buffer, begin, end, text, first, last):  # type: ignore[no-untyped-def]
-    """Return whether buffer[begin:end] is text[first:last]."""
-    if end - begin != last - first:
-        return False
-    for k in range(end - begin):
-        if buffer[begin + k] != text[first + k]:
+def _means(text, begin, end, doubled, name, first, last):  # type: ignore[no-untyped-def]
+    """Return whether text[begin:end], where quotes may be doubled, means name[first:last]."""
+    at = begin
+    for k in range(first, last):
+        if at >= end or byte_at(text, at) != name[k]:
             return False
-    return True
+        at += _2 if doubled and name[k] == _QUOTE else _1
+    return at == end
 
 
 @kernel(inline=True)
-def _is_missing(buffer, begin, end):  # type: ignore[no-untyped-def]
+def _is_missing(text, begin, end):  # type: ignore[no-untyped-def]
     length = end - begin
     if length == _0:
         return True
-    c = buffer[begin]
+    c = byte_at(text, begin)
     if length == _1:
         return c == np.uint8(ord("?"))
-    d = buffer[begin + _1]
+    d = byte_at(text, begin + _1)
     if length == _2:
         return c == np.uint8(ord("N")) and d == np.uint8(ord("A"))
-    if length != np.uint64(3) or buffer[begin + _2] != c:
+    if length != np.uint64(3) or byte_at(text, begin + _2) != c:
         return False
     upper, lower = np.uint8(ord("N")), np.uint8(ord("n"))
     return (c == upper or c == lower) and d == np.uint8(ord("a"))
@@ -125,14 +125,16 @@ def parse_lines(  # type: ignore[no-untyped-def]
     begin and end in the buffer, and how it is written.
     Returns the counts of lines, rows, faults and categories.
     """
+    text = text_of(buffer)
     fields = np.uint64(roles.shape[0])
     at = lines = rows = bad = met = _0
     indptr[0] = _0
     while at < stop:
         start = at
         lines += _1
-        if buffer[at] == _NEWLINE or (buffer[at] == _RETURN and buffer[at + _1] == _NEWLINE):
-            at += _1 + np.uint64(buffer[at] == _RETURN)
+        at += np.uint64(byte_at(text, at) == _RETURN and byte_at(text, at + _1) == _NEWLINE)
+        if byte_at(text, at) == _NEWLINE:
+            at += _1
             continue
         sound = True
         n = indptr[rows]
@@ -145,22 +147,23 @@ def parse_lines(  # type: ignore[no-untyped-def]
         weight[rows] = 1.0
         for f in range(fields):
             role = roles[f]
-            digit = np.uint8(buffer[at] - _ZERO)
-            if role == NUMBER and buffer[at + _1] == separator and digit < np.uint8(10):
+            digit = np.uint8(byte_at(text, at) - _ZERO)
+            if role == NUMBER and byte_at(text, at + _1) == separator and digit < np.uint8(10):
                 # One digit: most of what tables of zeros and ones hold.
                 indices[n] = slots[f]
                 values[n] = np.float64(digit)
                 n += np.uint64(digit != np.uint8(0))
                 at += _1
             elif role == NUMBER or role == LABEL or role == WEIGHT:
-                value, end = number(buffer, at)
+                value, end = number(text, at)
                 begin, at = at, end
+                after = byte_at(text, at)
                 missing = False
-                if end == begin or (buffer[at] != separator and buffer[at] != _NEWLINE):
-                    begin, end, at, style = _field(buffer, begin, separator)
-                    missing = _is_missing(buffer, begin, end)
-                    value, after = number(buffer, begin)
-                    sound = style != BROKEN and (missing or after == end)
+                if end == begin or (after != separator and after != _NEWLINE):
+                    begin, end, at, style = _field(text, begin, separator)
+                    missing = _is_missing(text, begin, end)
+                    value, stopped = number(text, begin)
+                    sound = style != BROKEN and (missing or stopped == end)
                 sound = sound and abs(value) < np.inf
                 if not sound:
                     break
@@ -184,12 +187,12 @@ def parse_lines(  # type: ignore[no-untyped-def]
                     weight[rows] = value
                     sound = value >= 0.0
             else:
-                begin, end, at, style = _field(buffer, at, separator)
+                begin, end, at, style = _field(text, at, separator)
                 if style == BROKEN:
                     sound = False
                     break
                 if role == CATEGORY:
-                    if _is_missing(buffer, begin, end):
+                    if _is_missing(text, begin, end):
                         style = ABSENT
                         sound = indicate
                     refs[met, 0], refs[met, 1], refs[met, 2], refs[met, 3] = n, f, begin, end
@@ -199,13 +202,14 @@ def parse_lines(  # type: ignore[no-untyped-def]
                     n += _1
                 elif role == NAMED_LABEL:
                     length = np.uint64(pair.shape[0])
-                    if _equal(buffer, begin, end, pair, _0, negative_length):
+                    doubled = style == DOUBLED
+                    if _means(text, begin, end, doubled, pair, _0, negative_length):
                         y[rows] = -1.0
-                    elif _equal(buffer, begin, end, pair, negative_length, length):
+                    elif _means(text, begin, end, doubled, pair, negative_length, length):
                         y[rows] = 1.0
                     else:
-                        sound = unlabelled and _is_missing(buffer, begin, end)
-            if (buffer[at] == _NEWLINE) != (f + _1 == fields):
+                        sound = unlabelled and _is_missing(text, begin, end)
+            if (byte_at(text, at) == _NEWLINE) != (f + _1 == fields):
                 sound = False
             if not sound:
                 break
@@ -218,7 +222,7 @@ def parse_lines(  # type: ignore[no-untyped-def]
             met = met_before
             faults[bad] = start
             bad += _1
-            while buffer[at] != _NEWLINE:
+            while byte_at(text, at) != _NEWLINE:
                 at += _1
             at += _1
     return lines, rows, bad, met

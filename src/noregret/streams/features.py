@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,17 @@ _1 = np.uint64(1)
 def _hash_all(arena, ends, columns, last):  # type: ignore[no-untyped-def]
     for k in range(np.uint64(columns.shape[0])):
         columns[k] = feature_hash(arena, ends[k], ends[k + _1], np.uint32(0), False) & last
+
+
+def largest_of(dtype: str) -> float:
+    """Return the largest value of the type of a stream's values; refuse what is no such type.
+
+    >>> largest_of("float32")
+    3.4028234663852886e+38
+    """
+    if dtype not in ("float32", "float64"):
+        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
+    return float(np.finfo(dtype).max)
 
 
 class Features:
@@ -68,6 +80,24 @@ class Features:
             raise StreamError(str(error)) from None
         self.names = HashedNames(bits, remember)
         self.constant_column = CONSTANT & mask(bits)
+
+    def ascending(self, columns: NDArray[np.uint32]) -> bool:
+        """Return whether rows of these columns ascend, the constant before them.
+
+        Columns of names that are not known are in no row.
+        """
+        row = columns[columns != NO_ROOM].astype(np.int64)
+        if self.constant:
+            row = np.concatenate([[self.constant_column], row])
+        return bool((np.diff(row) > 0).all())
+
+    def refuse_intercept(self, names: Iterable[str], where: str) -> None:
+        """Refuse a table with a number of that name beside the constant: they would be added."""
+        if self.constant and self.exact and INTERCEPT in names:
+            raise StreamError(
+                f"{where}: column {INTERCEPT!r} has the name of the constant feature; drop it, "
+                "or read without a constant"
+            )
 
     @property
     def exact(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +18,7 @@ PADDING = 64
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """The rows of one chunk of text, with labels as they were written."""
+    """The rows of one chunk of text or a part of them, with labels as they were written."""
 
     indptr: NDArray[np.uint64]
     indices: NDArray[np.uint32]
@@ -26,7 +27,7 @@ class Parsed:
     weight: NDArray[np.float64] | None
     #: One more than the largest column that occurs.
     width: int
-    #: How many line ends the chunk holds.
+    #: How many line ends the chunk holds; 0 in all parts of a chunk but the last.
     lines: int
     #: The line of each row, counted from 0 within the chunk; None where row i is line i.
     line_of_row: NDArray[np.uint32] | None
@@ -42,10 +43,11 @@ class TextFormat(Protocol):
     #: Whether chunks may be parsed at once; a dictionary that grows needs them in order.
     parallel: bool
 
-    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed | Iterator[Parsed]:
         """Return the rows of buffer[:stop], which ends with a line end; PADDING bytes follow it.
 
-        The buffer is used again: what is returned must not refer to it.
+        They come in parts of bounded size where they may be many times as large as the text. The
+        buffer is used again, after the last part: no part must refer to it.
         """
 
     def explain(self, line: bytes) -> Malformed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import gzip
 import io
 import lzma
 import os
@@ -30,9 +29,9 @@ _MAGIC = {
     ".zst": (b"\x28\xb5\x2f\xfd", "zstd"),
 }
 COMPRESSIONS = tuple(_MAGIC)
-_DAMAGED: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
-#: So much of a zstd file is given to the decompressor at once; what comes out has no limit.
-_ZSTD_PIECE = 1 << 12
+#: So much of a file is given to a decompressor at once. What comes out of it has no other limit:
+#: of 8 KiB, gzip can make 8 MiB, xz some 60 MiB and zstd 256 MiB.
+_PIECE = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,11 @@ class Input:
             return None
         facts = self.path.stat()
         return facts.st_size if stat.S_ISREG(facts.st_mode) else None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it can be read again: what came through a pipe is gone."""
+        return self.path is not None and not self.path.is_fifo()
 
     @property
     def suffix(self) -> str:
@@ -98,7 +102,7 @@ class Tap:
     def __init__(self, source: Input):
         self._input = source
         self._raw = _Raw(source)
-        self._unpacked: Any = None
+        self._unpacked: _Unpacked | None = None
         #: Whether it is known what the content is: to find out may have to wait.
         self._begun = False
 
@@ -117,7 +121,7 @@ class Tap:
             content = f"the content is that of {found}" if found else "the content is not"
             raise StreamError(f"{name}: the name ends in {told} but {content}")
         if found:
-            self._unpacked = _UNPACKERS[found](self._raw)
+            self._unpacked = _Unpacked(self._raw, found)
 
     @property
     def position(self) -> int:
@@ -131,8 +135,8 @@ class Tap:
         if self._unpacked is None:
             return self._raw.readinto(room)
         try:
-            data: bytes = self._unpacked.read1(len(room))
-        except _DAMAGED as error:
+            data = self._unpacked.read(len(room))
+        except EOFError as error:
             raise StreamError(
                 f"{self._input.name}: the compressed file is damaged or cut short ({error})"
             ) from error
@@ -157,11 +161,14 @@ class _Raw(io.RawIOBase):
 
     def __init__(self, source: Input):
         self.position = 0
+        self._name = source.name
         self._ahead = b""
         self._owned = source.path is not None
         self._file: Any
         if source.path is not None:
             self._file = _open(source.path)
+        elif sys.stdin is None:
+            raise StreamError("standard input is closed, expected examples from it")
         else:
             self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
         self._poll: Any = None
@@ -210,7 +217,11 @@ class _Raw(io.RawIOBase):
             ready = self._poll.poll()
             if any(descriptor == self._alarm[0] for descriptor, _ in ready):
                 return 0
-        count = int(self._file.readinto(room) or 0)
+        try:
+            count = int(self._file.readinto(room) or 0)
+        except OSError as error:
+            # Only opening a file adds its name.
+            raise OSError(error.errno, error.strerror, self._name) from error
         self.position += count
         return count
 
@@ -251,44 +262,57 @@ def _may_wait(file: Any) -> bool:
         return False
 
 
-class _Zstd:
-    """Frames of zstd; unlike the package's own reader, notices an end that came too early."""
+class _Unpacked:
+    """What was packed, as archives strung together: every one of them must be whole.
 
-    def __init__(self, raw: _Raw):
-        try:
-            import zstandard
-        except ImportError:
-            raise StreamError(
-                "reading .zst needs the package zstandard: pip install 'noregret[zstd]'"
-            ) from None
+    The readers of the packages take what follows an archive of xz, or the end of a file within
+    one of zstd, for the end of all.
+    """
+
+    def __init__(self, raw: _Raw, suffix: str):
         self._raw = raw
-        self._fresh = zstandard.ZstdDecompressor().decompressobj
-        self._error = zstandard.ZstdError
-        self._frame: Any = None
-        self._fed = b""
+        self._fresh, self._damaged = _UNPACKERS[suffix]()
+        self._archive: Any = None
+        self._packed = b""
         self._made = b""
 
-    def read1(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
+        """Return at least one byte, at most `size`, or nothing at the end of all."""
         while not self._made:
-            self._fed = self._fed or self._raw.read(_ZSTD_PIECE) or b""
-            if not self._fed:
-                if self._frame is not None:
-                    raise EOFError("the last frame has no end")
+            self._packed = self._packed or self._raw.read(_PIECE) or b""
+            if not self._packed:
+                if self._archive is not None:
+                    raise EOFError("the last archive has no end")
                 return b""
-            self._frame = self._frame or self._fresh()
+            if self._archive is None:
+                # Zeros between archives are padding.
+                self._packed = self._packed.lstrip(b"\0")
+                self._archive = self._fresh() if self._packed else None
+                continue
             try:
-                self._made = self._frame.decompress(self._fed)
-            except self._error as error:
+                self._made = self._archive.decompress(self._packed)
+            except self._damaged as error:
                 raise EOFError(str(error)) from error
-            self._fed = self._frame.unused_data if self._frame.eof else b""
-            if self._frame.eof:
-                self._frame = None
+            self._packed = self._archive.unused_data if self._archive.eof else b""
+            if self._archive.eof:
+                self._archive = None
         part, self._made = self._made[:size], self._made[size:]
         return part
 
 
-_UNPACKERS: dict[str, Callable[[Any], Any]] = {
-    ".gz": lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"),
-    ".xz": lambda raw: lzma.LZMAFile(raw),
-    ".zst": _Zstd,
+def _zstd() -> tuple[Callable[[], Any], type[Exception]]:
+    try:
+        import zstandard
+    except ImportError:
+        raise StreamError(
+            "reading .zst needs the package zstandard: pip install 'noregret[zstd]'"
+        ) from None
+    return zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
+
+
+#: What unpacks one archive, and the exception by which it says that it cannot.
+_UNPACKERS: dict[str, Callable[[], tuple[Callable[[], Any], type[Exception]]]] = {
+    ".gz": lambda: (lambda: zlib.decompressobj(16 + zlib.MAX_WBITS), zlib.error),
+    ".xz": lambda: (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError),
+    ".zst": _zstd,
 }

@@ -6,11 +6,9 @@ import itertools
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-import numpy as np
-
 from noregret.streams.columns import Missing, Unlabelled, choose
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features
+from noregret.streams.features import Features, largest_of
 from noregret.streams.labels import LOOK, Labels, check
 from noregret.streams.names import FeatureNames
 from noregret.streams.records import FeatureRules, LabelRules, RowBuilder, Unfit, names_among
@@ -111,13 +109,11 @@ def open_pairs(
     ([[2.0, 1.0], [0.0, 0.0]], [1.0, -1.0], ['a', 'b=x'])
     """
     check(labels)
-    if dtype not in ("float32", "float64"):
-        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
     choice = choose(None, None, drop, keep, categorical, (), missing, unlabelled)
     return PairStream(
         pairs,
         Features(bits, constant, remember, names, grow),
-        FeatureRules.by_choice(choice, float(np.finfo(dtype).max)),
+        FeatureRules.by_choice(choice, largest_of(dtype)),
         labels=labels,
         unlabelled=unlabelled == "keep",
         dtype=dtype,

@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noregret.streams.columns import Missing, Unlabelled, choose
-from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features
+from noregret.streams.errors import Malformed
+from noregret.streams.features import Features, largest_of
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels, check
@@ -24,7 +26,6 @@ from noregret.streams.records import (
     LabelRules,
     RowBuilder,
     Unfit,
-    as_number,
     label_key,
     names_among,
 )
@@ -37,17 +38,14 @@ _BLANKS = b" \t\r"
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     held = dict(pairs)
     if len(held) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        left = dict.fromkeys(held, 1)
+        twice = next(key for key, _ in pairs if not left.pop(key, 0))
         raise Unfit(twice, held[twice], "a key that comes once")
     return held
 
 
-def _constant(name: str) -> float:
-    raise Unfit(name, name, "a number that JSON knows")
-
-
-_decode = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant).decode
+#: Many programs write NaN and Infinity, which JSON does not know, for what `records` refuses.
+_decode = json.JSONDecoder(object_pairs_hook=_object).decode
 
 
 def decode_line(line: bytes) -> dict[str, Any] | None:
@@ -78,7 +76,13 @@ def _located(error: Unfit, line: bytes) -> Malformed:
     key = error.key.rpartition(".")[2]
     column = line.find(json.dumps(key, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     found = json.dumps(error.found, default=repr).encode("utf-8", "surrogatepass")
-    return Malformed(max(column, 0), found, f"{error.expected}, under {error.key!r}")
+    return Malformed(max(column, 0), found, f"{error.expected}, under {error.place}")
+
+
+def _weight(key: str, value: Any) -> float:
+    if isinstance(value, int | float) and 0.0 <= value <= sys.float_info.max:
+        return float(value)
+    raise Unfit(key, value, "a number from 0 as weight")
 
 
 class JsonFormat:
@@ -120,10 +124,7 @@ class JsonFormat:
             label = self._labels.read(self.label, record.pop(self.label, None))
             weight = 1.0
             if self.weight is not None:
-                given = record.pop(self.weight, None)
-                weight = as_number(self.weight, given)
-                if weight < 0.0:
-                    raise Unfit(self.weight, given, "a weight from 0")
+                weight = _weight(self.weight, record.pop(self.weight, None))
             builder.add(record, label, weight, place)
         except Unfit as error:
             raise _located(error, line) from None
@@ -187,37 +188,34 @@ def open_jsonl(
     ([[0.5, 1.0, 1.0], [2.0, 0.0, 0.0]], [1.0, -1.0], ['a', 'w=b', 'w=c'])
     """
     check(labels)
-    if dtype not in ("float32", "float64"):
-        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
     choice = choose(label, weight, drop, keep, categorical, (), missing, unlabelled)
+    rules = FeatureRules.by_choice(choice, largest_of(dtype))
     features = Features(bits, constant, remember, names, grow)
     source = Source(inputs)
     where = source.inputs[0].name
     first: list[dict[str, Any]] = []
     if label is None or labels == "binary":
-        first = _first_objects(source.head())
-    if label is None:
-        label = label_key(first[0] if first else {}, unlabelled, where)
-    pair = names_among((record.get(label) for record in first), labels, where)
-    rules = FeatureRules.by_choice(choice, float(np.finfo(dtype).max))
+        # The names of labels may be in any of the first lines, the key of the label is in one.
+        few = None if labels == "binary" else 1
+        first += itertools.islice(_objects(source.head()), few)
+    key = label_key(first[0] if first else {}, choice, where)
+    pair = names_among((record.get(key) for record in first), labels, where)
     label_rules = LabelRules(pair, unlabelled == "keep")
     return TextStream(
         source,
-        JsonFormat(features, rules, label, label_rules, weight, dtype),
+        JsonFormat(features, rules, key, label_rules, weight, dtype),
         labels=labels if pair is None else pair,
         names=features.names,
         **options,
     )
 
 
-def _first_objects(text: bytes) -> list[dict[str, Any]]:
-    """Return the objects of the first lines; those refused are so when their turn comes."""
-    found = []
+def _objects(text: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the objects of the first lines; those refused are so when their turn comes."""
     for line in text.split(b"\n")[:-1]:
         try:
             record = decode_line(line)
         except Malformed:
             continue
         if record is not None:
-            found.append(record)
-    return found
+            yield record

@@ -325,7 +325,7 @@ class HashedNames:
 
 
 def _bytes(name: str | bytes) -> bytes:
-    return name.encode() if isinstance(name, str) else name
+    return name.encode("utf-8", "surrogatepass") if isinstance(name, str) else name
 
 
 def _power(least: int) -> int:

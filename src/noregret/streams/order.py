@@ -10,48 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import kernel
+from noregret.soundness import bounded, descents
 from noregret.streams.block import Floats
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
-#: Learners refuse features beyond this size: their squares could not be summed.
-LARGEST_FEATURE = 1e100
-
 #: Runs of so many keys are sorted by insertion, then merged.
 _RUN = np.uint64(24)
 
 
 @kernel
-def _ascending(indices, begin, end):  # type: ignore[no-untyped-def]
-    falls = np.uint32(0)
-    for k in range(begin + _1, end):
-        falls = np.uint32(falls + np.uint32(indices[k] <= indices[k - _1]))
-    return falls == np.uint32(0)
-
-
-@kernel(fast=True)
 def in_order(indptr, indices, values):  # type: ignore[no-untyped-def]
     """Tell whether columns ascend within every row and no value is beyond LARGEST_FEATURE."""
-    begin = indptr[0]
-    stop = indptr[np.uint64(indptr.shape[0]) - _1]
-    falls = np.uint64(0)
-    for k in range(begin + _1, stop):
-        falls += np.uint64(indices[k] <= indices[k - _1])
+    last = np.uint64(indptr.shape[0]) - _1
+    begin, stop = indptr[0], indptr[last]
+    falls = np.uint64(descents(indices, begin, stop))
     # From one row to the next the column may fall.
-    for t in range(_1, np.uint64(indptr.shape[0]) - _1):
+    allowed = _0
+    for t in range(_1, last):
         start = indptr[t]
         if begin < start < stop and start != indptr[t - _1]:
-            falls -= np.uint64(indices[start] <= indices[start - _1])
-    largest = 0.0
-    total = 0.0
-    for k in range(begin, stop):
-        size = abs(np.float64(values[k]))
-        largest = max(largest, size)
-        total += size
-    # NaN survives in the sum, whatever a maximum makes of it.
-    return falls == _0 and largest <= LARGEST_FEATURE and total < np.inf
+            allowed += np.uint64(indices[start] <= indices[start - _1])
+    return falls == allowed and bounded(values, begin, stop)
 
 
 @kernel
@@ -104,7 +86,7 @@ def _order(indptr, indices, values, keys, spare, old):  # type: ignore[no-untype
     for t in range(rows):
         end = indptr[t + _1]
         count = end - begin
-        if _ascending(indices, begin, end):
+        if descents(indices, begin, end) == np.uint32(0):
             if place < begin:
                 for k in range(count):
                     indices[place + k] = indices[begin + k]

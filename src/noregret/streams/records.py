@@ -5,6 +5,7 @@ The features of a dictionary, whose keys are text:
 - text is the feature "key=text" of value 1;
 - a dictionary inside gives its features with "key." before their names;
 - a list of texts is a bag of words: "key=word" with how often it occurs as value;
+- a set of texts is such a list in alphabetical order, as sets have none that stays the same;
 - null, None and NaN are missing: refused, or with missing="indicator" the feature "key=missing".
 """
 
@@ -15,6 +16,7 @@ import numbers
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,21 +25,25 @@ from noregret.streams.columns import (
     LABEL_NAMES,
     Choice,
     Missing,
-    Unlabelled,
     given_names,
     named_pair,
+    usual_label,
 )
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features, without_unknown
+from noregret.streams.features import INTERCEPT, Features, without_unknown
 from noregret.streams.format import Parsed
 from noregret.streams.labels import Labels
 from noregret.streams.order import order_rows
 
-#: Numbers that are not Python's own, and truth values.
-_NUMBERS = (numbers.Real, np.bool_)
+#: Numbers of any kind, and truth values.
+_NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)
 #: Dictionaries inside each other; names would be as long.
 _DEEPEST = 64
 _SHOWN = 40
+
+
+def _short(shown: str) -> str:
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
 
 
 class Unfit(Malformed):
@@ -48,11 +54,16 @@ class Unfit(Malformed):
     """
 
     def __init__(self, key: str, found: object, expected: str):
-        shown = repr(found)
-        shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
-        place = f"{key!r}: " if key else ""
+        try:
+            shown = repr(found)
+        except ValueError:
+            # Python writes no integers of so many digits.
+            shown = f"a {type(found).__name__} that is too long to show"
+        #: The key as it is shown to people.
+        self.place = _short(repr(key))
+        place = f"{self.place}: " if key else ""
         # The text of the base class counts columns, which an object has none of.
-        Exception.__init__(self, f"{place}found {shown}, expected {expected}")
+        Exception.__init__(self, f"{place}found {_short(shown)}, expected {expected}")
         self.key, self.found, self.expected = key, found, expected
 
 
@@ -103,7 +114,7 @@ class FeatureRules:
         largest = self.largest
         for key, value in record.items():
             name = f"{prefix}{key}"
-            if chosen and (name in self.drop or (kept is not None and key not in kept)):
+            if chosen and (name in self.drop or (kept is not None and name not in kept)):
                 continue
             kind = type(value)
             # What most values are comes first, with nothing to be looked up or called.
@@ -120,21 +131,29 @@ class FeatureRules:
                 self._add_missing(name, value, names, values)
             elif isinstance(value, Mapping):
                 self.add(value, names, values, f"{name}.", depth + 1)
+            elif isinstance(value, str):
+                # Of a subclass, as those of NumPy, which may show itself in another way.
+                names.append(f"{name}={str.__str__(value)}")
+                values.append(1.0)
             elif isinstance(value, list | tuple | set | frozenset):
                 for word in value:
                     if not isinstance(word, str):
                         raise Unfit(name, word, "texts only in a list")
-                    # A word that comes twice is added up with its column.
-                    names.append(f"{name}={word}")
-                    values.append(1.0)
+                words = sorted(value) if isinstance(value, set | frozenset) else value
+                # A word that comes twice is added up with its column.
+                names += [f"{name}={str.__str__(word)}" for word in words]
+                values += [1.0] * len(words)
             else:
                 raise Unfit(name, value, "a number, text, a dictionary or a list of texts")
 
     def _add_number(self, name: str, value: Any, names: list[str], values: list[float]) -> None:
-        if isinstance(value, float) and value != value:
+        if value != value:
             self._add_missing(name, value, names, values)
         elif name in self.categorical:
-            names.append(f"{name}={value}")
+            try:
+                names.append(f"{name}={value}")
+            except ValueError:
+                raise Unfit(name, value, "a number that Python can write") from None
             values.append(1.0)
         elif number := as_number(name, value, self.largest):
             names.append(name)
@@ -149,15 +168,19 @@ class FeatureRules:
 
 def as_number(key: str, value: Any, largest: float = sys.float_info.max) -> float:
     """Return a finite float, or say what is under the key instead."""
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    except (TypeError, ValueError):
-        number = math.nan
+    number = math.nan
+    if isinstance(value, _NUMBERS):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
     if not abs(number) <= largest:
         raise Unfit(key, value, f"a number of size at most {largest:.3g}")
     return number
+
+
+def _no_label(value: Any) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and bool(value != value))
 
 
 @dataclass(frozen=True)
@@ -169,8 +192,8 @@ class LabelRules:
     unlabelled: bool = False
 
     def read(self, key: str, value: Any) -> float:
-        """Return the number of a label, NaN for None where that may be."""
-        if value is None:
+        """Return the number of a label, NaN for None and NaN where that may be."""
+        if _no_label(value):
             if self.unlabelled:
                 return math.nan
             raise Unfit(key, value, "a label")
@@ -188,19 +211,20 @@ def names_among(found: Iterable[Any], labels: Labels, where: str) -> tuple[str, 
     """Return the names of the two labels by the rule and the first labels, None for numbers."""
     if labels != "binary":
         return given_names(labels)
-    present = [label for label in found if label is not None]
+    present = [label for label in found if not _no_label(label)]
     if not any(isinstance(label, str) for label in present):
         return None
     return named_pair(map(str, present), where)
 
 
-def label_key(record: Mapping[Any, Any], unlabelled: Unlabelled, where: str) -> str:
-    """Return the key of the label, by the first example, where none is named."""
-    by_lower_case = {str(key).lower(): str(key) for key in reversed(list(record))}
-    for name in LABEL_NAMES:
-        if name in by_lower_case:
-            return by_lower_case[name]
-    if unlabelled == "keep":
+def label_key(record: Mapping[str, Any], choice: Choice, where: str) -> str:
+    """Return the key of the label: the one chosen, else by the first example."""
+    if choice.label is not None:
+        return choice.label
+    taken = {choice.weight, *choice.drop}
+    if found := usual_label(key for key in record if key not in taken):
+        return found
+    if choice.unlabelled == "keep":
         return LABEL_NAMES[0]
     raise StreamError(
         f"{where}: the first example has no {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; "
@@ -213,6 +237,7 @@ class RowBuilder:
 
     def __init__(self, features: Features, rules: FeatureRules, dtype: str):
         self.features, self.rules, self.dtype = features, rules, dtype
+        self._reserved = bool(features.constant) and features.exact
         self.names: list[str] = []
         self.values: list[float] = []
         self.ends: list[int] = [0]
@@ -225,6 +250,10 @@ class RowBuilder:
         """Add a row, or raise Unfit and leave everything as it was."""
         try:
             self.rules.add(record, self.names, self.values)
+            if self._reserved and INTERCEPT in record and INTERCEPT in self.names[self.ends[-1] :]:
+                raise Unfit(
+                    INTERCEPT, record[INTERCEPT], "another key: this is the constant feature"
+                )
         except Unfit:
             del self.names[self.ends[-1] :], self.values[self.ends[-1] :]
             raise

@@ -50,6 +50,17 @@ class Chunk:
         return np.frombuffer(self.memory, np.uint8)
 
 
+def most_lines(buffer: NDArray[np.uint8], stop: int) -> int:
+    """Return how many lines buffer[:stop] may hold that are not blank: they have two bytes.
+
+    That is the same for chunks of the usual size, so that what is made for them can be used
+    again; what a long line has made larger is looked at, since it may hold few.
+    """
+    if len(buffer) <= CHUNK:
+        return len(buffer) // 2
+    return int(np.count_nonzero(buffer[:stop] == _LINE_END[0]))
+
+
 class Source:
     """The text of some inputs; `open` it as often as it can be read.
 
@@ -80,8 +91,11 @@ class Source:
         if self._begun is not None:
             reader, self._begun = self._begun, None
             return reader
-        if self._used and any(one.path is None for one in self.inputs):
-            raise StreamError("standard input can be read once only; save it to a file to go again")
+        passing = next((one for one in self.inputs if not one.lasting), None)
+        if self._used and passing is not None:
+            raise StreamError(
+                f"{passing.name} can be read once only; save it to a file to go again"
+            )
         self._used = True
         return Reader(self)
 
@@ -111,7 +125,10 @@ class Reader:
         self._carried = b""
         #: The first line of the first input, once it was read.
         self._heading: bytes | None = None
+        #: The number of the next line where no chunk of the input was returned yet, else None.
         self._line: int | None = 1
+        #: Whether the first line of the input has yet to be looked at.
+        self._fresh = True
         self._peeked: Chunk | None = None
         self._spare: list[bytearray] = []
         self._guard = threading.Lock()
@@ -176,6 +193,7 @@ class Reader:
                 tap.wake()
         self._opened += 1
         self._line = 1
+        self._fresh = True
         return True
 
     def _lines(self) -> Chunk:
@@ -191,7 +209,8 @@ class Reader:
                 memory[filled] = _LINE_END[0]
                 filled += 1
             cut = filled
-        if self._line is not None and cut:
+        if self._fresh and cut:
+            self._fresh = False
             start = self._begin(memory, cut, name)
             memory[: filled - start] = memory[start:filled]
             filled, cut = filled - start, cut - start

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from noregret.streams.ahead import ahead
+from noregret.streams.ahead import parts_ahead
 from noregret.streams.block import Block
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.format import Parsed, TextFormat
@@ -24,6 +24,8 @@ OnError: TypeAlias = Literal["stop", "skip", "count"]
 
 #: How many messages about lines left out are kept.
 KEPT = 10
+#: So many values and refused lines are held back at most until it is known what labels mean.
+HELD = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,7 @@ class Stream(ABC):
         self.complaints = []
         reader = LabelReader(self.labels, self.label_map)
         with closing(self._pieces()) as pieces:
-            for piece in _looked_at(pieces, reader):
+            for piece in _looked_at(pieces, reader, self.on_error):
                 self.bytes_read = piece.position
                 yield from self._blocks(piece, reader)
 
@@ -169,16 +171,28 @@ class Stream(ABC):
             yield block.rows(first, min(first + self.rows, stop))
 
 
-def _looked_at(pieces: Iterable[Piece], reader: LabelReader) -> Iterator[Piece]:
-    """Hold pieces back until it is known what their labels mean."""
+def _looked_at(pieces: Iterable[Piece], reader: LabelReader, on_error: OnError) -> Iterator[Piece]:
+    """Hold pieces back until it is known what their labels mean, or that it must be decided."""
     held: list[Piece] = []
+    size = 0
     for piece in pieces:
         held.append(piece)
-        if reader.look(piece.parsed.y):
+        faults = len(piece.parsed.faults)
+        size += len(piece.parsed.values) + faults
+        known = reader.look(piece.parsed.y)
+        if not known and (size > HELD or (faults and on_error == "stop")):
+            reader.decide()
+            known = True
+        if known:
             yield from held
             held.clear()
     reader.decide()
     yield from held
+
+
+#: Rows of a chunk of text: the name of the input, the number of the first line of the chunk where
+#: the input begins, the position, the rows, why lines were refused, and whether all is in order.
+_Part: TypeAlias = tuple[str, int | None, int, Parsed, list[tuple[int, Malformed]], bool]
 
 
 class TextStream(Stream):
@@ -201,35 +215,34 @@ class TextStream(Stream):
         reader = self.source.open()
         try:
             following = 1
-            pieces = ahead(
+            parts = parts_ahead(
                 reader.next,
                 lambda chunk: self._parse(reader, chunk),
                 threads=self.threads,
                 ordered=not self.format.parallel,
                 wake=reader.wake,
             )
-            with closing(pieces):
-                for chunk, parsed, reasons, ordered in pieces:
-                    first = following if chunk.line is None else chunk.line
+            with closing(parts):
+                for name, line, position, parsed, reasons, ordered in parts:
+                    first = following if line is None else line
                     following = first + parsed.lines
-                    place = chunk.name, "line", first, chunk.position
-                    yield Piece(parsed, *place, reasons, ordered)
+                    yield Piece(parsed, name, "line", first, position, reasons, ordered)
         finally:
             reader.close()
 
-    def _parse(
-        self, reader: Reader, chunk: Chunk
-    ) -> tuple[Chunk, Parsed, list[tuple[int, Malformed]], bool]:
-        parsed = self.format.parse(chunk.buffer, chunk.stop)
-        reasons = []
-        for offset in parsed.faults[: self._wanted].tolist():
-            line = bytes(chunk.memory[offset : chunk.memory.index(b"\n", offset)])
-            reasons.append((chunk.memory.count(b"\n", 0, offset), self.format.explain(line)))
-        reader.give_back(chunk)
-        ordered = parsed.ordered
-        if not ordered:
-            # Here, because whoever only asks what a stream is should not wait for the compiler.
-            from noregret.streams.order import in_order
+    def _parse(self, reader: Reader, chunk: Chunk) -> Iterator[_Part]:
+        place = chunk.name, chunk.line, chunk.position
+        found = self.format.parse(chunk.buffer, chunk.stop)
+        for parsed in (found,) if isinstance(found, Parsed) else found:
+            reasons = []
+            for offset in parsed.faults[: self._wanted].tolist():
+                line = bytes(chunk.memory[offset : chunk.memory.index(b"\n", offset)])
+                reasons.append((chunk.memory.count(b"\n", 0, offset), self.format.explain(line)))
+            ordered = parsed.ordered
+            if not ordered:
+                # Here, because whoever only asks what a stream is should not wait for the compiler.
+                from noregret.streams.order import in_order
 
-            ordered = bool(in_order(parsed.indptr, parsed.indices, parsed.values))
-        return chunk, parsed, reasons, ordered
+                ordered = bool(in_order(parsed.indptr, parsed.indices, parsed.values))
+            yield *place, parsed, reasons, ordered
+        reader.give_back(chunk)

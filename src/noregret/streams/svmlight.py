@@ -18,16 +18,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.soundness import LARGEST_FEATURE
 from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.features import largest_of
 from noregret.streams.format import Parsed, check_text
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels
-from noregret.streams.order import LARGEST_FEATURE
 from noregret.streams.slabs import Slabs
-from noregret.streams.source import CHUNK, Source
+from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
-from noregret.streams.svmlight_rows import count_lines, parse_rows
+from noregret.streams.svmlight_rows import parse_rows
 
 _COLUMNS = 2**32
 _TOKEN = re.compile(rb"[^ \t\r\v\f]+")
@@ -134,8 +135,8 @@ class SvmlightText:
         """Return the rows of buffer[:stop]."""
         check_text(buffer, stop)
         take = self._slabs.take
+        most_rows = most_lines(buffer, stop)
         # A row has two bytes at least, and a feature four; the constant feature comes with a row.
-        most_rows = len(buffer) // 2 if len(buffer) <= CHUNK else count_lines(buffer, stop)
         most = len(buffer) // (2 if self.rules.shift else 4)
         indptr = take(np.uint64, most_rows + 1)
         indices, values = take(np.uint32, most), take(self._dtype, most)
@@ -221,9 +222,12 @@ def open_svmlight(
     """Open svmlight text, plain or compressed, as a stream of blocks; see `read`."""
     if first_index not in (0, 1):
         raise StreamError(f"first_index={first_index}: expected 0 or 1")
-    if dtype not in ("float32", "float64"):
-        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
-    largest = min(float(np.finfo(dtype).max), LARGEST_FEATURE)
+    least = 1 + int(constant != 0.0)
+    if width and not least <= width <= _COLUMNS:
+        raise StreamError(
+            f"width={width}: expected the number of features, {least} to {_COLUMNS}, 0 if unknown"
+        )
+    largest = min(largest_of(dtype), LARGEST_FEATURE)
     if not abs(constant) <= largest:
         raise StreamError(f"constant={constant}: expected a finite number, 0 for none")
     names = labels if isinstance(labels, tuple) and isinstance(labels[0], str) else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import byte_at, kernel, load_word, strangers, text_of, trailing_zeros
-from noregret.streams.nearest import TENS, WORD_TENS
-from noregret.streams.numbers import ZEROS, any_number, few_digits, integer
+from noregret.jit import byte_at, kernel, text_of
+from noregret.streams.numbers import any_number, integer
+from noregret.streams.pairs import plain_pair
 
-_0, _1, _7, _8 = (np.uint64(k) for k in (0, 1, 7, 8))
-_TAB, _LINE_END, _RETURN, _SPACE, _HASH, _COLON, _PLUS, _MINUS, _POINT, _Q, _I, _D = (
-    np.uint8(ord(c)) for c in "\t\n\r #:+-.qid"
+_0, _1 = np.uint64(0), np.uint64(1)
+_TAB, _LINE_END, _RETURN, _SPACE, _HASH, _COLON, _PLUS, _Q, _I, _D = (
+    np.uint8(ord(c)) for c in "\t\n\r #:+qid"
 )
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -27,15 +27,6 @@ def line_end(text, at):  # type: ignore[no-untyped-def]
     while byte_at(text, at) != _LINE_END:
         at += _1
     return at
-
-
-@kernel
-def count_lines(buffer, stop):  # type: ignore[no-untyped-def]
-    """Return how many lines end in buffer[:stop]."""
-    lines = _0
-    for k in range(np.uint64(stop)):
-        lines += np.uint64(buffer[k] == _LINE_END)
-    return lines
 
 
 @kernel
@@ -88,48 +79,10 @@ def _plain_features(text, at, k, least, last_index, offset, largest, indices, va
     follow. A function of its own so that all it works with fits the registers.
     """
     while byte_at(text, at) == _SPACE:
-        # Where the parts of a feature end is seen in its bytes at once, before they are read: so
-        # the processor can begin with the next feature while it works on this.
-        start = at + _1
-        marks = strangers(text, start)
-        count = trailing_zeros(marks)
-        colon = start + count
-        if count - _1 >= _8 or byte_at(text, colon) != _COLON:
+        index, value, end = plain_pair(text, at + _1)
+        if end == at + _1 or index < least or index > last_index or not abs(value) <= largest:
             break
-        index = few_digits(load_word(text, start) ^ ZEROS, count)
-        marks &= marks - _1
-        first = count + _1
-        negative = byte_at(text, colon + _1) == _MINUS
-        if negative:
-            marks &= marks - _1
-            first += _1
-        end = trailing_zeros(marks)
-        whole = end - first
-        places = _0
-        plain = whole - _1 < _7
-        if plain:
-            mantissa = few_digits(load_word(text, start + first) ^ ZEROS, whole)
-            if byte_at(text, start + end) == _POINT:
-                point = end
-                end = trailing_zeros(marks & (marks - _1))
-                places = end - point - _1
-                plain = places - _1 < _8
-                if plain:
-                    fraction = few_digits(load_word(text, start + point + _1) ^ ZEROS, places)
-                    mantissa = mantissa * WORD_TENS[places] + fraction
-        at = start + end
-        if plain and byte_at(text, at) <= _SPACE:
-            # Fifteen digits: the mantissa and the power are floats, and the division rounds once.
-            value = np.float64(np.int64(mantissa)) / TENS[places]
-            value = -value if negative else value
-        else:
-            value, at = any_number(text, colon + _1)
-            if at == colon + _1 or byte_at(text, at) > _SPACE:
-                at = start - _1
-                break
-        if index < least or index > last_index or not abs(value) <= largest:
-            at = start - _1
-            break
+        at = end
         indices[k] = np.uint32(index + offset)
         values[k] = value
         k += _1

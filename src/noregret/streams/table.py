@@ -13,14 +13,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.arrow import import_arrow
+from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.columns import (
     CATEGORY,
     LABEL,
     NAMED_LABEL,
     NUMBER,
-    SKIPPED,
-    UNKNOWN,
     WEIGHT,
     Choice,
     Missing,
@@ -28,10 +26,9 @@ from noregret.streams.columns import (
     choose,
     given_names,
     named_pair,
-    roles_of,
 )
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features, without_unknown
+from noregret.streams.features import Features, largest_of, without_unknown
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
 from noregret.streams.labels import Labels, check
@@ -41,45 +38,14 @@ from noregret.streams.records import Unfit
 from noregret.streams.stream import Piece, Stream
 from noregret.streams.table_columns import (
     FeatureColumn,
+    TableColumns,
     assemble,
-    is_text,
-    kind_of,
     number_feature,
     numbers_of,
     text_feature,
     texts_of,
 )
 from noregret.streams.table_inputs import TableFile, TableInput, TableObject
-
-
-class TableColumns:
-    """What the columns of a table are for, by their names and types."""
-
-    def __init__(self, schema: Any, choice: Choice, named: bool, where: str):
-        names = list(schema.names)
-        roles, self.label = roles_of(names, choice, where)
-        for f, role in enumerate(roles):
-            if role in (UNKNOWN, NUMBER, CATEGORY):
-                kind = kind_of(schema.field(f), where)
-                if role == NUMBER and kind != NUMBER:
-                    raise StreamError(
-                        f"{where}: column {names[f]!r} is {schema.field(f).type}, expected numbers"
-                    )
-                roles[f] = CATEGORY if CATEGORY in (role, kind) else NUMBER
-            elif role == WEIGHT and kind_of(schema.field(f), where) != NUMBER:
-                raise StreamError(
-                    f"{where}: column {names[f]!r} holds no numbers, expected weights"
-                )
-            elif role == LABEL and named:
-                roles[f] = NAMED_LABEL
-            elif role == LABEL and kind_of(schema.field(f), where) != NUMBER:
-                raise StreamError(
-                    f"{where}: column {names[f]!r} is {schema.field(f).type}, expected numbers as "
-                    'labels (labels="binary" for two names)'
-                )
-        self.roles = {
-            name: role for name, role in zip(names, roles, strict=True) if role != SKIPPED
-        }
 
 
 class ArrowStream(Stream):
@@ -98,18 +64,24 @@ class ArrowStream(Stream):
         first = tables[0]
         self._tables, self._features, self._choice = tables, features, choice
         self._dtype = np.dtype(dtype)
-        self._largest = float(np.finfo(dtype).max)
-        self._pair = self._label_names(labels)
-        columns = TableColumns(first.schema, choice, self._pair is not None, first.name)
+        self._largest = largest_of(dtype)
+        columns = TableColumns(first.schema, choice, first.name)
         self._roles = columns.roles
         #: The name of the column that holds the labels.
         self.label = columns.label
+        self._pair = self._label_names(labels)
+        columns.name_labels(self._pair)
         for other in tables[1:]:
-            roles = TableColumns(other.schema, choice, self._pair is not None, other.name).roles
-            if roles != self._roles:
-                raise StreamError(f"{other.name}: its columns are not those of {first.name}")
+            others = TableColumns(other.schema, choice, other.name)
+            others.name_labels(self._pair)
+            if differing := dict(self._roles.items() ^ others.roles.items()):
+                raise StreamError(
+                    f"{other.name}: its columns are not those of {first.name}: "
+                    f"{min(differing)!r} differs"
+                )
+        features.refuse_intercept(self.numeric, first.name)
         # Numbers come first in the dictionary, as their columns do in every row.
-        features.columns(self._of(NUMBER))
+        features.columns(self.numeric)
         sizes = [table.size for table in tables]
         super().__init__(
             first.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else ""),
@@ -133,27 +105,25 @@ class ArrowStream(Stream):
         return [name for name, its_role in self._roles.items() if its_role == role]
 
     def _label_names(self, labels: Labels) -> tuple[str, str] | None:
-        """Return the names of the two labels by the rule and the first batch."""
-        table = self._tables[0]
-        _, label = roles_of(table.schema.names, self._choice, table.name)
-        if labels != "binary" or label is None:
+        """Return the names of the two labels by the rule and the first rows."""
+        if labels != "binary":
             return given_names(labels)
-        types = import_arrow(table.name).types
-        kind = table.schema.field(label).type
-        if not is_text(types, kind.value_type if types.is_dictionary(kind) else kind):
+        if self.label is None or self._roles[self.label] == LABEL:
             return None
-        batch = table.first([label])
-        if batch is None:
-            return None
-        codes, texts = texts_of(batch.column(label), table.name)
-        return named_pair((texts[code] for code in np.unique(codes[codes >= 0])), table.name)
+        table = self._tables[0]
+        found: set[str | None] = set()
+        with arrow_errors(table.name):
+            for batch in table.head([self.label]):
+                found.update(texts_of(batch.column(self.label), table.name)[1])
+        return named_pair((text for text in found if text is not None), table.name)
 
     def _pieces(self) -> Generator[Piece, None, None]:
         done = 0
         for table in self._tables:
             row = 1
             for batch, position in table.batches(list(self._roles)):
-                parsed, reasons = self._parse(batch, table.name)
+                with arrow_errors(table.name):
+                    parsed, reasons = self._parse(batch, table.name)
                 yield Piece(parsed, table.name, "row", row, done + position, reasons)
                 row += batch.num_rows
             done += table.size or 0
@@ -204,9 +174,9 @@ class ArrowStream(Stream):
         if role == LABEL or self._pair is None:
             return numbers_of(column, where)
         codes, texts = texts_of(column, where)
-        meaning = dict(zip(self._pair, (-1.0, 1.0), strict=True))
+        meaning = {None: np.nan, self._pair[0]: -1.0, self._pair[1]: 1.0}
         # A name that is none of the two is as little a label as a number without end.
-        return np.array([meaning.get(text, np.inf) for text in texts] + [np.nan])[codes]
+        return np.array([meaning.get(text, np.inf) for text in texts])[codes]
 
     @property
     def _label_expected(self) -> str:
@@ -291,8 +261,6 @@ def open_table(
     (`__arrow_c_stream__`): a table, a data frame of pandas or polars, a reader of batches.
     """
     check(labels)
-    if dtype not in ("float32", "float64"):
-        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
     choice = choose(label, weight, drop, keep, categorical, numeric, missing, unlabelled)
     import_arrow("a table of Arrow")
     tables: list[TableInput] = []

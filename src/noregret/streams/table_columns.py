@@ -1,4 +1,4 @@
-"""Columns of Arrow to columns of features: by type, with nulls as missing values."""
+"""Columns of Arrow: what they are for by name and type, and the features that they hold."""
 
 from __future__ import annotations
 
@@ -9,12 +9,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import kernel
-from noregret.streams.arrow import import_arrow
-from noregret.streams.columns import CATEGORY, NUMBER
+from noregret.streams.arrow import arrow_errors, import_arrow
+from noregret.streams.columns import (
+    CATEGORY,
+    LABEL,
+    NAMED_LABEL,
+    NUMBER,
+    SKIPPED,
+    UNKNOWN,
+    WEIGHT,
+    Choice,
+    roles_of,
+)
 from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
 
 _1 = np.uint64(1)
+
+
+class TableColumns:
+    """What the columns of a table are for, by their names and types."""
+
+    def __init__(self, schema: Any, choice: Choice, where: str):
+        self._schema, self._where = schema, where
+        names = [name for name in schema.names if name not in _index(schema, choice, where)]
+        roles, self.label = roles_of(names, choice, where)
+        #: What each column is for; those that are for nothing are left out.
+        self.roles = {
+            name: self._role(schema.field(name), role)
+            for name, role in zip(names, roles, strict=True)
+            if role != SKIPPED
+        }
+
+    def _role(self, field: Any, role: int) -> int:
+        """Return what a field is for, by what was chosen and its type."""
+        kind = kind_of(field, self._where)
+        if role in (UNKNOWN, CATEGORY):
+            return CATEGORY if CATEGORY in (role, kind) else NUMBER
+        if role == LABEL:
+            return LABEL if holds_numbers(field, self._where) else NAMED_LABEL
+        if not holds_numbers(field, self._where):
+            expected = "weights" if role == WEIGHT else "numbers"
+            raise StreamError(
+                f"{self._where}: column {field.name!r} is {field.type}, expected {expected}"
+            )
+        return role
+
+    def name_labels(self, pair: tuple[str, str] | None) -> None:
+        """Say what the names of the labels are, None if they are numbers."""
+        if self.label is None:
+            return
+        if pair is None and self.roles[self.label] == NAMED_LABEL:
+            raise StreamError(
+                f"{self._where}: column {self.label!r} is {self._schema.field(self.label).type}, "
+                'expected numbers as labels (labels="binary" for two names)'
+            )
+        self.roles[self.label] = LABEL if pair is None else NAMED_LABEL
+
+
+def _index(schema: Any, choice: Choice, where: str) -> set[str]:
+    """Return the columns that are the index of a data frame of pandas, unless they are asked for.
+
+    Numbers of rows are no feature, and an index, written last, would be taken for the label.
+    """
+    with arrow_errors(where):
+        kept = (schema.pandas_metadata or {}).get("index_columns", ())
+    asked = {choice.label, choice.weight, *(choice.keep or ()), *choice.categorical}
+    return {one for one in kept if isinstance(one, str)} - asked - {*choice.numeric, *choice.drop}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,36 +112,38 @@ def assemble(slots, values, kept, constant, constant_slot, indptr, indices, out)
 
 def kind_of(field: Any, where: str) -> int:
     """Return whether a field is NUMBER or CATEGORY by its type; refuse what is neither."""
-    types = import_arrow(where).types
-    kind = field.type
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if is_number(types, kind):
+    if holds_numbers(field, where):
+        types = import_arrow(where).types
         return CATEGORY if types.is_dictionary(field.type) else NUMBER
-    if is_text(types, kind):
+    if holds_texts(field, where):
         return CATEGORY
-    if types.is_null(kind):
-        return NUMBER
     raise StreamError(
         f"{where}: column {field.name!r} is {field.type}, expected numbers, truth values or "
         f"texts (drop={field.name!r} leaves it out)"
     )
 
 
-def is_number(types: Any, kind: Any) -> bool:
-    """Return whether a type of Arrow is one of numbers or truth values."""
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_boolean(kind)
-        or types.is_decimal(kind)
-    )
+def holds_numbers(field: Any, where: str) -> bool:
+    """Return whether a field is one of numbers, truth values or nulls, or a dictionary of them."""
+    types = import_arrow(where).types
+    kind = _value_type(field.type, types)
+    tests = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null
+    return any(test(kind) for test in tests)
 
 
-def is_text(types: Any, kind: Any) -> bool:
-    """Return whether a type of Arrow is one of texts."""
-    named = (types.is_string, types.is_large_string, getattr(types, "is_string_view", None))
-    return any(test is not None and test(kind) for test in named)
+def holds_texts(field: Any, where: str) -> bool:
+    """Return whether a field is one of texts, or a dictionary of them."""
+    types = import_arrow(where).types
+    return _is_text(_value_type(field.type, types), types)
+
+
+def _value_type(kind: Any, types: Any) -> Any:
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def _is_text(kind: Any, types: Any) -> bool:
+    tests = (types.is_string, types.is_large_string, getattr(types, "is_string_view", None))
+    return any(test is not None and test(kind) for test in tests)
 
 
 def numbers_of(column: Any, where: str) -> NDArray[np.float64]:
@@ -88,28 +151,40 @@ def numbers_of(column: Any, where: str) -> NDArray[np.float64]:
     arrow = import_arrow(where)
     import pyarrow.compute
 
+    if arrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if arrow.types.is_null(column.type):
         return np.full(len(column), np.nan)
+    if arrow.types.is_decimal(column.type):
+        # By way of what it would be written as: that is rounded to the nearest, the cast is not.
+        column = pyarrow.compute.cast(column, arrow.string())
     wide = pyarrow.compute.cast(column, arrow.float64(), safe=False)
     # A copy where there are nulls, in which they are NaN.
     return np.array(wide.to_numpy(zero_copy_only=False), np.float64)
 
 
-def texts_of(column: Any, where: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the code of each row, -1 for null, and the texts that the codes stand for."""
+def texts_of(column: Any, where: str) -> tuple[NDArray[np.intp], list[str | None]]:
+    """Return a code for each row, and for each code its text, None if the value is missing."""
     arrow = import_arrow(where)
     import pyarrow.compute
 
     if not arrow.types.is_dictionary(column.type):
-        if not is_text(arrow.types, column.type):
-            column = pyarrow.compute.cast(column, arrow.string())
-        column = column.dictionary_encode()
-    codes = column.indices.cast(arrow.int64())
-    found = np.where(codes.is_null(), -1, codes.fill_null(-1).to_numpy(zero_copy_only=False))
-    texts = [None if text is None else str(text) for text in column.dictionary.to_pylist()]
-    # A dictionary may have null among its texts.
-    empty = np.array([text is None for text in texts] + [True])
-    return np.where(empty[found], -1, found), [text or "" for text in texts]
+        column = _as_texts(column, arrow, pyarrow.compute).dictionary_encode()
+    places = column.indices.cast(arrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    # Of a dictionary only what occurs is looked at: many batches may share a large one.
+    used, codes = np.unique(places, return_inverse=True)
+    held = _as_texts(column.dictionary, arrow, pyarrow.compute)
+    return codes, held.take(arrow.array(used, arrow.int64(), mask=used < 0)).to_pylist()
+
+
+def _as_texts(column: Any, arrow: Any, compute: Any) -> Any:
+    """Return texts, and numbers as they are written, NaN as null."""
+    if arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type):
+        return column
+    texts = compute.cast(column, arrow.string())
+    if not arrow.types.is_floating(column.type):
+        return texts
+    return compute.if_else(compute.equal(texts, "nan"), arrow.scalar(None, arrow.string()), texts)
 
 
 def number_feature(column: Any, slot: int, where: str) -> FeatureColumn:
@@ -122,9 +197,7 @@ def number_feature(column: Any, slot: int, where: str) -> FeatureColumn:
 def text_feature(column: Any, name: str, features: Features, where: str) -> FeatureColumn:
     """Return a column of categories "name=text"; only texts that occur get a column."""
     codes, texts = texts_of(column, where)
-    used, places = np.unique(codes, return_inverse=True)
-    known = used[used >= 0]
-    columns = features.columns([f"{name}={texts[code]}" for code in known.tolist()])
-    # The code -1, if it occurs, comes first.
-    padded = np.concatenate([np.zeros(len(used) - len(known), np.uint32), columns])
-    return FeatureColumn(padded[places].astype(np.uint32), np.ones(len(codes)), codes < 0)
+    known = np.array([text is not None for text in texts], np.bool_)
+    columns = np.zeros(len(texts), np.uint32)
+    columns[known] = features.columns([f"{name}={text}" for text in texts if text is not None])
+    return FeatureColumn(columns[codes], np.ones(len(codes)), ~known[codes])

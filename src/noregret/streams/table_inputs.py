@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.errors import StreamError
+from noregret.streams.inputs import COMPRESSIONS
+from noregret.streams.labels import LOOK
 
 #: Rows that are made into a block at once.
 BATCH = 1 << 14
@@ -30,11 +32,23 @@ class TableInput(Protocol):
     def schema(self) -> Any:
         """The names and types of its columns."""
 
-    def first(self, columns: list[str]) -> Any:
-        """Return the first batch with these columns, None if there is none; it is not used up."""
+    def head(self, columns: list[str]) -> list[Any]:
+        """Return the first batches with these columns, of LOOK rows or all; none is used up."""
 
     def batches(self, columns: list[str]) -> Iterator[tuple[Any, int]]:
         """Yield batches of at most BATCH rows with these columns, and the bytes read so far."""
+
+
+def _enough(batches: Iterable[Any]) -> list[Any]:
+    """Return the first batches that have LOOK rows together, or all."""
+    found: list[Any] = []
+    rows = 0
+    for batch in batches:
+        found.append(batch)
+        rows += batch.num_rows
+        if rows >= LOOK:
+            break
+    return found
 
 
 @dataclass(eq=False)
@@ -55,6 +69,11 @@ class TableFile:
             raise StreamError(f"{self.name}: {error.strerror or error}") from error
         if not self.magic:
             raise StreamError(f"{self.name}: the file is empty")
+        if self.path.suffix in COMPRESSIONS and not self.magic.startswith((_PARQUET, _ARROW)):
+            raise StreamError(
+                f"{self.name}: tables are mapped into memory, expected one that is not compressed "
+                "as a whole (Parquet and Arrow compress what is in them)"
+            )
 
     @property
     def size(self) -> int | None:
@@ -76,10 +95,10 @@ class TableFile:
                 raise StreamError(f"{self.name}: a table without columns")
             return found
 
-    def first(self, columns: list[str]) -> Any:
-        """Return the first batch."""
+    def head(self, columns: list[str]) -> list[Any]:
+        """Return the first batches."""
         with closing(self.batches(columns)) as batches:
-            return next(batches, (None, 0))[0]
+            return _enough(batch for batch, _ in batches)
 
     def batches(self, columns: list[str]) -> Generator[tuple[Any, int], None, None]:
         """Yield batches with these columns."""
@@ -152,11 +171,11 @@ class TableObject:
         """The names and types of its columns."""
         return self._reader.schema
 
-    def first(self, columns: list[str]) -> Any:
-        """Return the first batch, which is kept for those who read all."""
+    def head(self, columns: list[str]) -> list[Any]:
+        """Return the first batches, which are kept for those who read all."""
         with arrow_errors(self.name):
-            self._begun += itertools.islice(self._reader, 1)
-        return self._begun[0].select(columns) if self._begun else None
+            self._begun += _enough(self._reader)
+        return [batch.select(columns) for batch in self._begun]
 
     def batches(self, columns: list[str]) -> Iterator[tuple[Any, int]]:
         """Yield batches with these columns."""

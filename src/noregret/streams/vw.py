@@ -7,15 +7,15 @@ an exact dictionary of their names.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.block import Floats
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features, without_unknown
+from noregret.streams.features import INTERCEPT, Features, largest_of, without_unknown
 from noregret.streams.format import Parsed, check_text
 from noregret.streams.hashing import HashRule, combine, mask
 from noregret.streams.inputs import Inputs
@@ -31,11 +31,12 @@ from noregret.streams.labels import Labels
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.streams.order import order_rows
 from noregret.streams.slabs import Slabs
-from noregret.streams.source import Source
+from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
 from noregret.streams.vw_grammar import Feature, Line, parse_line
 from noregret.streams.vw_lines import SPANS, read_lines
-from noregret.streams.vw_names import names_of
+from noregret.streams.vw_names import called, names_of
+from noregret.streams.vw_parts import PART, Lines, cut_rows, with_constant
 
 Unlabelled = Literal["refuse", "keep"]
 
@@ -62,7 +63,7 @@ class VwFormat:
 
     >>> from noregret.streams.format import padded
     >>> text = b"1 |a x y:2\n-1 0.5 |a y |b 7\n"
-    >>> parsed = VwFormat(bits=None, interactions=["ab"]).parse(*padded(text))
+    >>> (parsed,) = VwFormat(bits=None, interactions=["ab"]).parse(*padded(text))
     >>> parsed.y.tolist(), parsed.weight.tolist(), parsed.indptr.tolist()
     ([1.0, -1.0], [1.0, 0.5], [0, 2, 5])
     >>> parsed.indices.tolist(), parsed.values.tolist()
@@ -86,9 +87,7 @@ class VwFormat:
             raise StreamError(f"hash={hash!r}: expected 'strings' or 'all'")
         if unlabelled not in get_args(Unlabelled):
             raise StreamError(f"unlabelled={unlabelled!r}: expected 'refuse' or 'keep'")
-        if dtype not in ("float32", "float64"):
-            raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
-        if not abs(constant) <= np.finfo(dtype).max:
+        if not abs(constant) <= largest_of(dtype):
             raise StreamError(f"constant={constant}: expected a finite number, 0 for none")
         try:
             self.interactions = Interactions(interactions)
@@ -97,6 +96,8 @@ class VwFormat:
         self.features = Features(bits, constant, remember, names, grow)
         #: Whether names are looked up, in a dictionary or to be remembered.
         self.named = self.features.exact or remember > 0
+        #: The name that no feature may have, since the constant has it.
+        self._reserved = INTERCEPT.encode() if self.features.exact and constant else b""
         self.parallel = not self.features.grows
         self.hash = hash
         self.unlabelled = unlabelled == "keep"
@@ -105,100 +106,108 @@ class VwFormat:
         self._last = np.uint32(_ALL if bits is None else mask(bits))
         self._slabs = Slabs()
 
-    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
-        """Return the rows of buffer[:stop], each with ascending columns."""
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Iterator[Parsed]:
+        """Yield the rows of buffer[:stop], each with ascending columns; in parts if products."""
         check_text(buffer, stop)
         constant, slot = self.features.constant, np.uint32(self.features.constant_column)
         detailed = self.named or bool(self.interactions)
         take = self._slabs.take
-        # A line that is an example has two bytes at least, and so have a feature and its gap.
+        most_rows = most_lines(buffer, stop)
+        # A feature and its gap have two bytes at least, and so has a row with its constant.
         most = len(buffer) // 2
-        indptr, faults = take(np.uint64, most + 1), take(np.uint64, most)
+        indptr, faults = take(np.uint64, most_rows + 1), take(np.uint64, most_rows)
         indices, values = take(np.uint32, most), take(self.dtype, most)
-        y, weight, line_of_row = (take(kind, most) for kind in (np.float64, np.float64, np.uint32))
+        y, weight = take(np.float64, most_rows), take(np.float64, most_rows)
+        line_of_row = take(np.uint32, most_rows)
         spans = np.empty((most if detailed else 0, SPANS), np.uint32)
-        starts = np.empty(most if detailed else 0, np.uint64)
+        starts = np.empty(most_rows if detailed else 0, np.uint64)
         rows, lines, refused, weighted, falls = read_lines(
             buffer, np.uint64(stop), self.hash == "all", self.unlabelled, self._last,
             0.0 if detailed else constant, slot,
             indptr, indices, values, y, weight, line_of_row, faults, spans, starts,
         )  # fmt: skip
-        rows, faults, indptr = int(rows), faults[: int(refused)], indptr[: int(rows) + 1]
-        y, weight, line_of_row = y[:rows], weight[:rows], line_of_row[:rows]
+        used = int(indptr[rows])
+        text = Lines(
+            indptr[: rows + 1], indices[:used], values[:used], y[:rows],
+            weight[:rows] if weighted else None, line_of_row[:rows], starts[:rows], spans[:used],
+        )  # fmt: skip
         if detailed:
-            expanded = self._expand(buffer, indptr, indices, values, spans)
-            indptr, indices, values, bad = expanded
-            if bad.any():
-                faults = np.sort(np.concatenate((faults, starts[:rows][bad])))
-                y, weight, line_of_row = y[~bad], weight[~bad], line_of_row[~bad]
-        if falls or detailed:
-            order_rows(indptr, indices, values)
-        used = int(indptr[-1])
+            yield from self._parts(buffer, text, faults[:refused], int(lines))
+            return
+        if falls:
+            order_rows(text.indptr, text.indices, text.values)
+        yield self._parsed(text, faults[:refused], int(lines))
+
+    def _parsed(self, text: Lines, faults: NDArray[np.uint64], lines: int) -> Parsed:
+        used = int(text.indptr[-1])
         return Parsed(
-            indptr=indptr,
-            indices=indices[:used],
-            values=values[:used],
-            y=y,
-            weight=weight if weighted else None,
+            indptr=text.indptr,
+            indices=text.indices[:used],
+            values=text.values[:used],
+            y=text.y,
+            weight=text.weight,
             width=self.features.width,
-            lines=int(lines),
-            line_of_row=None if len(y) == lines else line_of_row,
+            lines=lines,
+            line_of_row=None if len(text.y) == lines else text.line_of_row,
             faults=faults,
         )
 
-    def _expand(
+    def _parts(
+        self, buffer: NDArray[np.uint8], text: Lines, faults: NDArray[np.uint64], lines: int
+    ) -> Iterator[Parsed]:
+        """Yield the rows with products, columns by name and constant, so many at a time."""
+        begins = text.spans[:, 0]
+        groups = np.where(text.spans[:, 1] > begins, buffer[begins], np.uint8(ord(" ")))
+        matrix, lengths = as_matrix(self.interactions.terms(bytes(np.unique(groups).tolist())))
+        counts = np.zeros(len(text.y), np.uint64)
+        count_products(text.indptr, text.values, groups, matrix, lengths, counts)
+        bad = counts > MOST_PRODUCTS
+        if self._reserved:
+            bad[text.rows_of(called(buffer, text.spans, self._reserved))] = True
+        if bad.any():
+            faults = np.sort(np.concatenate((faults, text.starts[bad])))
+            groups = groups[np.repeat(~bad, np.diff(text.indptr).astype(np.intp))]
+            text, counts = text.only(~bad), counts[~bad]
+        sizes = counts + np.diff(text.indptr)
+        first = 0
+        for stop in cut_rows(sizes, PART):
+            last = stop == len(sizes)
+            # Lines that are refused go with the rows before them.
+            count = len(faults) if last else int(faults.searchsorted(text.starts[stop]))
+            total = int(sizes[first:stop].sum())
+            part = self._expanded(buffer, text.rows(first, stop), groups, matrix, lengths, total)
+            order_rows(part.indptr, part.indices, part.values)
+            yield self._parsed(part, faults[:count], lines if last else 0)
+            first, faults = stop, faults[count:]
+
+    def _expanded(
         self,
         buffer: NDArray[np.uint8],
-        indptr: NDArray[np.uint64],
-        indices: NDArray[np.uint32],
-        values: Floats,
-        spans: NDArray[np.uint32],
-    ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], Floats, NDArray[np.bool_]]:
-        """Return the rows with products, columns by name and constant, and which were refused."""
-        used = int(indptr[-1])
-        spans = spans[:used]
-        groups = np.where(spans[:, 1] > spans[:, 0], buffer[spans[:, 0]], np.uint8(ord(" ")))
-        matrix, lengths = as_matrix(self.interactions.terms(bytes(np.unique(groups).tolist())))
-        counts = np.zeros(len(indptr) - 1, np.uint64)
-        count_products(indptr, values, groups, matrix, lengths, counts)
-        bad = counts > MOST_PRODUCTS
-        if bad.any():
-            of_row = np.repeat(~bad, np.diff(indptr).astype(np.intp))
-            indices, values = indices[:used][of_row], values[:used][of_row]
-            groups, spans = groups[of_row], spans[of_row]
-            indptr = _lengths_summed(np.diff(indptr)[~bad])
-            counts = counts[~bad]
-        total = len(spans) + int(counts.sum())
-        out_indptr = np.zeros(len(indptr), np.uint64)
-        out_indices, out_values = np.empty(total, np.uint32), np.empty(total, self.dtype)
+        text: Lines,
+        groups: NDArray[np.uint8],
+        matrix: NDArray[np.uint8],
+        lengths: NDArray[np.uint64],
+        total: int,
+    ) -> Lines:
+        indptr = np.zeros(len(text.indptr), np.uint64)
+        indices, values = np.empty(total, np.uint32), np.empty(total, self.dtype)
         parts = np.empty((total if self.named else 0, matrix.shape[1]), np.uint32)
         multiply(
-            indptr, indices, values, groups, matrix, lengths, self._last,
-            out_indptr, out_indices, out_values, parts,
+            text.indptr, text.indices, text.values, groups, matrix, lengths, self._last,
+            indptr, indices, values, parts,
         )  # fmt: skip
         names = self.features.names
         if self.named:
-            text, ends = names_of(buffer, spans, parts)
+            written, ends = names_of(buffer, text.spans, parts)
             if isinstance(names, HashedNames):
-                names.remember_all(text, ends, out_indices)
+                names.remember_all(written, ends, indices)
             else:
-                out_indices = names.columns_of(text, ends, self.grow)
-        rows = without_unknown(out_indptr, out_indices, out_values)
-        return *(self._with_constant(*rows) if self.features.constant else rows), bad
-
-    def _with_constant(
-        self, indptr: NDArray[np.uint64], indices: NDArray[np.uint32], values: Floats
-    ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], Floats]:
-        """Return rows that end with the constant feature."""
-        lengths, used = np.diff(indptr), int(indptr[-1])
-        longer = _lengths_summed(lengths + np.uint64(1))
-        last = longer[1:].astype(np.intp) - 1
-        linear = np.ones(used + len(lengths), np.bool_)
-        linear[last] = False
-        new_indices = np.full(len(linear), self.features.constant_column, np.uint32)
-        new_values = np.full(len(linear), self.features.constant, self.dtype)
-        new_indices[linear], new_values[linear] = indices[:used], values[:used]
-        return longer, new_indices, new_values
+                indices = names.columns_of(written, ends, self.grow)
+        rows = without_unknown(indptr, indices, values)
+        if self.features.constant:
+            column, constant = self.features.constant_column, self.features.constant
+            rows = with_constant(*rows, column, constant)
+        return replace(text, indptr=rows[0], indices=rows[1], values=rows[2])
 
     def read_line(self, line: bytes, add: bool = False) -> tuple[Line, dict[int, float]] | None:
         """Return what one line means and its row, in plain Python; raise Malformed.
@@ -209,6 +218,9 @@ class VwFormat:
         parsed = parse_line(line, unlabelled=self.unlabelled, rounded=rounded)
         if parsed is None:
             return None
+        if self._reserved and any(one.key == self._reserved for one in parsed.features):
+            expected = "another name: this is that of the constant feature"
+            raise Malformed(line.find(self._reserved), self._reserved, expected)
         groups = bytes(feature.group for feature in parsed.features)
         chosen: list[tuple[int, ...]] = [(k,) for k in range(len(groups))]
         for term in self.interactions.terms(bytes(set(groups))):
@@ -289,7 +301,3 @@ def open_vw(
     return TextStream(
         Source(inputs), text, labels=labels, width=width, names=features.names, **options
     )
-
-
-def _lengths_summed(lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return np.concatenate((np.zeros(1, np.uint64), np.cumsum(lengths, dtype=np.uint64)))

@@ -91,3 +91,12 @@ def names_of(
     ends = np.empty(len(parts) + 1, np.uint64)
     _write_all(buffer, spans, parts, text, ends)
     return text, ends
+
+
+def called(buffer: NDArray[np.uint8], spans: NDArray[np.uint32], name: bytes) -> NDArray[np.intp]:
+    """Return which features, described as for `names_of`, have a name and no namespace or word."""
+    begin, end, first, last, word, _ = spans.T
+    found = np.flatnonzero((begin == end) & (last - first == len(name)) & (word == 0))
+    letters = buffer[first[found].astype(np.intp)[:, None] + np.arange(len(name))]
+    same: NDArray[np.bool_] = (letters == np.frombuffer(name, np.uint8)).all(axis=1)
+    return found[same]

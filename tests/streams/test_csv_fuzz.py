@@ -1,0 +1,261 @@
+"""CSV: the kernel and the grammar in plain Python agree on every text, however it was spoilt."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from noregret.streams import source
+from noregret.streams.columns import CATEGORY, LABEL, NAMED_LABEL, NUMBER, SKIPPED, WEIGHT
+from noregret.streams.csv import CsvFormat, open_csv
+from noregret.streams.csv_grammar import Grammar, Row, split_fields
+from noregret.streams.csv_head import sound_rows
+from noregret.streams.errors import Malformed
+from noregret.streams.features import INTERCEPT, Features
+from noregret.streams.format import padded
+from tests.streams.decimals import decimal
+from tests.streams.named_rows import examples_of
+
+ROLES = (NUMBER, CATEGORY, SKIPPED, WEIGHT, LABEL)
+FLOAT32 = float(np.finfo(np.float32).max)
+
+
+def rows_of(text: bytes, grammar: Grammar) -> tuple[list[tuple[int, Row]], list[int]]:
+    """Return the rows of a text with their lines, and where the lines that are refused begin."""
+    rows, refused, start = [], [], 0
+    for number, line in enumerate(text.split(b"\n")[:-1]):
+        try:
+            row = grammar.read(line)
+        except Malformed:
+            refused.append(start)
+        else:
+            if row is not None:
+                rows.append((number, row))
+        start += len(line) + 1
+    return rows, refused
+
+
+def check(formats: CsvFormat, text: bytes) -> None:
+    """Hold the kernel to the grammar on every line of a text."""
+    grammar, features = formats.grammar, formats.features
+    buffer, stop = padded(text)
+    parsed = formats.parse(buffer, stop)
+    whole = bytes(buffer[:stop])
+    expected, refused = rows_of(whole, grammar)
+    assert parsed.lines == whole.count(b"\n")
+    assert parsed.faults.tolist() == refused, text
+    where = parsed.line_of_row
+    found = range(len(parsed.y)) if where is None else where.tolist()
+    assert list(found) == [number for number, _ in expected], text
+    assert parsed.width == features.width
+    assert len(parsed.indices) == len(parsed.values) == parsed.indptr[-1]
+    for t, (_, row) in enumerate(expected):
+        part = slice(int(parsed.indptr[t]), int(parsed.indptr[t + 1]))
+        wanted: dict[int, float] = {}
+        if features.constant:
+            wanted[features.constant_column] = features.constant
+        for name, value in row.features:
+            name_bytes = np.frombuffer(bytearray(name), np.uint8)
+            column = int(features.columns_of(name_bytes, np.array([0, len(name)], np.uint64))[0])
+            kept = float(parsed.values.dtype.type(value))
+            wanted[column] = wanted[column] + kept if column in wanted else kept
+        assert parsed.indices[part].tolist() == sorted(wanted), text
+        values = np.array([wanted[column] for column in sorted(wanted)], parsed.values.dtype)
+        assert parsed.values[part].tobytes() == values.tobytes(), text
+        assert repr(float(parsed.y[t])) == repr(row.label), text
+        if parsed.weight is not None:
+            assert parsed.weight[t] == row.weight
+
+
+NUMBERS = b"1 0 -2.5e3 1e400 3e38 4e38 12345678901234567890123 0.1 +.5 5. 1_0 inf".split()
+TEXTS = [b"x", b"NA", b"NaN", b"nan", b"?", b"", b" ", b"up", b"down", b"\xff", b";"]
+MARKS = [b",", b",", b",", b",", b'"', b'""', b"\n", b"\r\n", b"\r", b'"1"', b'"a, ""b"""']
+TOKENS = st.sampled_from(NUMBERS + TEXTS + MARKS)
+#: Lines of which many are examples: five fields, most of them of the right kind.
+FIELDS = [NUMBERS, TEXTS, TEXTS, [b"2", b"0.5", b"-1", b"-0", b""], [b"1", b"up", b"down", b"?"]]
+LINE = st.tuples(*(st.sampled_from(field) | TOKENS for field in FIELDS)).map(b",".join)
+LINES = st.lists(LINE, max_size=8).map(b"\n".join)
+
+
+@given(
+    text=st.lists(TOKENS, max_size=40).map(b"".join) | LINES,
+    named=st.booleans(),
+    indicate=st.booleans(),
+    unlabelled=st.booleans(),
+    narrow=st.booleans(),
+)
+@settings(max_examples=400, deadline=None)
+@example(b'1,a,"x\n",1,2\n', False, False, False, False)
+@example(b',,,,\n"",?,,0,NA\r\n', False, True, True, False)
+def test_the_kernel_reads_what_the_grammar_reads(text, named, indicate, unlabelled, narrow):
+    grammar = Grammar(
+        separator=b",",
+        names="abcde",
+        roles=ROLES[:-1] + ((NAMED_LABEL,) if named else (LABEL,)),
+        pair=("down", "up") if named else None,
+        indicate=indicate,
+        unlabelled=unlabelled,
+        largest=FLOAT32 if narrow else np.finfo(np.float64).max,
+    )
+    check(CsvFormat(grammar, Features(), "float32" if narrow else "float64"), text)
+
+
+@pytest.mark.parametrize("written", [b'"5"" nail"', b'"5"" nail" \r', b' "5"" nail"'])
+def test_names_of_labels_may_hold_quotes(written):
+    grammar = Grammar(b",", "ay", (NUMBER, NAMED_LABEL), ('5" nail', '5"" nail'))
+    formats = CsvFormat(grammar, Features())
+    text = b"1," + written + b'\n2,"5"""" nail"\n3,"5 nail"\n4,5" nail\n5,5"" nail\n'
+    check(formats, text)
+    assert formats.parse(*padded(text)).y.tolist() == [-1.0, 1.0, -1.0, 1.0]
+
+
+def test_a_name_of_a_label_is_not_missing_though_it_looks_so():
+    grammar = Grammar(b",", "ay", (NUMBER, NAMED_LABEL), ("NA", "EU"), unlabelled=True)
+    formats = CsvFormat(grammar, Features())
+    check(formats, b"1,NA\n2,EU\n3,\n4,?\n5,NaN\n")
+    assert formats.parse(*padded(b"1,NA\n2,EU\n")).y.tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("line", [b"1,2", b"1,", b",", b",2"])
+@pytest.mark.parametrize("indicate", [False, True])
+@pytest.mark.parametrize("roles", [(NUMBER, NUMBER), (NUMBER, LABEL), (CATEGORY, SKIPPED)])
+def test_there_is_room_for_a_constant_in_the_shortest_lines(line, indicate, roles):
+    grammar = Grammar(b",", "ab", roles, indicate=indicate, unlabelled=True)
+    check(CsvFormat(grammar, Features(constant=0.5)), (line + b"\n") * 400)
+
+
+def made(rng: random.Random) -> CsvFormat:
+    """Return a format of two to six columns of any kind."""
+    roles = [rng.choice([NUMBER, NUMBER, CATEGORY, SKIPPED]) for _ in range(rng.randint(2, 6))]
+    pair = rng.choice([None, ("down", "up"), ('a"b', "NA"), ("", "x y")])
+    unlabelled = rng.random() < 0.5
+    if not unlabelled or rng.random() < 0.7:
+        roles[rng.randrange(len(roles))] = LABEL if pair is None else NAMED_LABEL
+    if rng.random() < 0.3 and SKIPPED in roles:
+        roles[roles.index(SKIPPED)] = WEIGHT
+    narrow = rng.random() < 0.3
+    grammar = Grammar(
+        separator=rng.choice([b",", b",", b";", b"\t", b":"]),
+        names=[f"column {k}" if rng.random() < 0.9 else f"é{k}" for k in range(len(roles))],
+        roles=roles,
+        pair=pair,
+        indicate=rng.random() < 0.5,
+        unlabelled=unlabelled,
+        largest=FLOAT32 if narrow else float(np.finfo(np.float64).max),
+    )
+    bits = rng.choice([None, None, None, 3, 18])
+    features = Features(bits, constant=rng.choice([0.0, 0.0, 0.5]))
+    return CsvFormat(grammar, features, "float32" if narrow else "float64")
+
+
+PLAIN = [b"x", b"a b", b" y ", b"", b"?", b"NA", b'say "no"', b"\xc3\xa9", b'"q"', b'"a ""b"""']
+
+
+def field(rng: random.Random, role: int, pair: tuple[str, str] | None) -> bytes:
+    if rng.random() < 0.05:
+        return rng.choice(PLAIN)
+    if role in (NUMBER, LABEL, WEIGHT):
+        text = rng.choice([b"0", b"1", b"7", b"2.5", decimal(rng).encode()])
+        return rng.choice([text] * 8 + [b'"' + text + b'"', b" " + text, text + b" "])
+    text = rng.choice(pair).encode() if role == NAMED_LABEL and pair else rng.choice(PLAIN[:3])
+    return b'"' + text.replace(b'"', b'""') + b'"' if rng.random() < 0.4 else text
+
+
+def lines(rng: random.Random, grammar: Grammar) -> bytes:
+    """Return a few lines, most of them sound."""
+    rows = []
+    for _ in range(rng.randint(1, 6)):
+        row = [field(rng, role, grammar.pair) for role in grammar.roles]
+        rows.append(grammar.separator.join(row) + rng.choice([b"\n", b"\n", b"\r\n", b"\n\n"]))
+    return b"".join(rows)
+
+
+ODD = [b'"', b'""', b",", b";", b"\t", b"\n", b"\r", b"\r\n", b"\0", b"9" * 30, b"e", b"NA", b" "]
+ODD += [b"1e999", b"-", b".", b"_", b"inf", b"\xff", b"?", b'"\r', b'" ']
+
+
+def spoilt(rng: random.Random, text: bytes) -> bytes:
+    """Return the text with a few bytes changed, put in, taken out or doubled."""
+    changed = bytearray(text)
+    for _ in range(rng.choice([0, 0, 1, 1, 2, 5])):
+        at = rng.randrange(len(changed) + 1)
+        match rng.randrange(4):
+            case 0:
+                changed[at : at + 1] = bytes([rng.randrange(256)])
+            case 1:
+                del changed[at : at + rng.randint(1, 5)]
+            case 2:
+                changed[at:at] = rng.choice(ODD)
+            case 3:
+                changed[at:at] = changed[at : at + rng.randrange(1, 20)]
+    return bytes(changed)
+
+
+def test_the_first_lines_are_split_as_the_grammar_splits_them() -> None:
+    rng = random.Random(0)
+    met = 0
+    for _ in range(2000):
+        grammar = made(rng).grammar
+        for line in spoilt(rng, lines(rng, grammar)).split(b"\n"):
+            try:
+                texts = [field.text for field in split_fields(line, grammar.separator)]
+            except Malformed:
+                texts = []
+            fields = [k for k in range(len(texts)) if rng.random() < 0.5]
+            rows = list(sound_rows([line], grammar.separator, fields, len(texts)))
+            assert rows == ([[texts[k] for k in fields]] if texts else []), line
+            assert not list(sound_rows([line], grammar.separator, [], len(texts) + 1))
+            met += len(rows)
+    assert met > 5000
+
+
+def mutate(seed: int, texts: int) -> None:
+    rng = random.Random(seed)
+    formats = made(rng)
+    for k in range(texts):
+        if k % 20 == 0:
+            formats = made(rng)
+        check(formats, spoilt(rng, lines(rng, formats.grammar)))
+
+
+def test_spoilt_lines() -> None:
+    mutate(seed=0, texts=2000)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_many_spoilt_lines(seed: int) -> None:
+    mutate(seed, texts=30_000)
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("chunk", [150, 333, 1000])
+def test_it_does_not_matter_where_chunks_are_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, threads: int
+) -> None:
+    rng = random.Random(chunk)
+    grammar = Grammar(b",", ["a", "b", "c", "y"], (NUMBER, CATEGORY, NUMBER, LABEL), indicate=True)
+    text = b"".join(spoilt(rng, lines(rng, grammar)) for _ in range(100)).replace(b"\0", b"")
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"a,b,c,y\r\n" + text)
+    options = {"categorical": "b", "numeric": ["a", "c"], "missing": "indicator", "constant": 1.0}
+    reference = open_csv(path, on_error="count", threads=0, **options)
+    whole = examples_of(reference)
+    assert len(reference.complaints) == 10
+    monkeypatch.setattr(source, "CHUNK", chunk)
+    stream = open_csv(path, on_error="count", threads=threads, **options)
+    assert examples_of(stream) == whole
+    assert list(stream.names) == list(reference.names)
+    assert (stream.refused, stream.complaints) == (reference.refused, reference.complaints)
+    rows, refused = rows_of(text.removesuffix(b"\n") + b"\n", grammar)
+    assert len(refused) == stream.refused
+    for (label, _, features), (_, row) in zip(whole, rows, strict=True):
+        assert label == row.label and features.pop(INTERCEPT) == 1.0
+        assert features == {
+            name.decode("utf-8", "backslashreplace"): value for name, value in row.features
+        }

@@ -1,0 +1,174 @@
+"""JSON lines: what is read of any text is what Python's json module and the rules make of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noregret.streams.errors import Malformed
+from noregret.streams.features import Features
+from noregret.streams.format import padded
+from noregret.streams.jsonl import JsonFormat
+from noregret.streams.records import FeatureRules, LabelRules
+
+LARGEST = float(np.finfo(np.float64).max)
+NESTED = 64
+
+
+class Refused(Exception):
+    """A line that the rules do not allow."""
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise Refused
+    return dict(pairs)
+
+
+def flat(value: Any, name: str, missing: bool, deep: int = 1) -> list[tuple[str, float]]:
+    """Return the features of a value, the rules once more."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        if not missing:
+            raise Refused
+        return [(f"{name}=missing", 1.0)]
+    if isinstance(value, str):
+        return [(f"{name}={value}", 1.0)]
+    if isinstance(value, bool | int | float):
+        if not -LARGEST <= value <= LARGEST:
+            raise Refused
+        return [(name, float(value))] if value else []
+    if isinstance(value, list):
+        if not all(isinstance(word, str) for word in value):
+            raise Refused
+        return [(f"{name}={word}", 1.0) for word in value]
+    if deep > NESTED:
+        raise Refused
+    return [one for key in value for one in flat(value[key], f"{name}.{key}", missing, deep + 1)]
+
+
+def expected(line: bytes, missing: bool) -> tuple[float, dict[bytes, float]] | None:
+    """Return label and features of a line, None if it is blank; raise Refused."""
+    if not line.strip(b" \t\r"):
+        return None
+    try:
+        record = json.loads(line.decode(), object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        raise Refused from None
+    if not isinstance(record, dict):
+        raise Refused
+    label = record.pop("y", None)
+    if not isinstance(label, bool | int | float) or not -LARGEST <= label <= LARGEST:
+        raise Refused
+    total: dict[bytes, float] = {}
+    for key, value in record.items():
+        for name, number in flat(value, key, missing):
+            written = name.encode("utf-8", "surrogatepass")
+            total[written] = total.get(written, 0.0) + number
+    return float(label), total
+
+
+def check(formats: JsonFormat, text: bytes) -> None:
+    """Compare what is read with what is expected, line by line."""
+    missing = formats.rules.missing == "indicator"
+    buffer, stop = padded(text)
+    parsed = formats.parse(buffer, stop)
+    whole = bytes(buffer[:stop])
+    rows, places, faults, start = [], [], [], 0
+    for number, line in enumerate(whole.split(b"\n")[:-1]):
+        try:
+            row = expected(line, missing)
+        except Refused:
+            faults.append(start)
+            reason = formats.explain(line)
+            assert isinstance(reason, Malformed)
+            assert len(str(reason)) < 400 and "\n" not in str(reason)
+        else:
+            if row is not None:
+                rows.append(row)
+                places.append(number)
+        start += len(line) + 1
+    assert parsed.faults.tolist() == faults, text
+    assert parsed.lines == whole.count(b"\n")
+    if parsed.line_of_row is not None:
+        assert parsed.line_of_row.tolist() == places
+    assert parsed.y.tolist() == [label for label, _ in rows]
+    for t, (_, features) in enumerate(rows):
+        part = slice(int(parsed.indptr[t]), int(parsed.indptr[t + 1]))
+        columns = parsed.indices[part].tolist()
+        assert columns == sorted(set(columns))
+        keys = map(formats.features.names.key, columns)
+        assert dict(zip(keys, parsed.values[part].tolist(), strict=True)) == features, text
+
+
+def scalar(rng: random.Random) -> Any:
+    return rng.choice(
+        [0, 1, -3, 2.5, 1e308, 2**70, True, False, None, "x", "", "é", "\ud83d", "a b", math.nan]
+    )
+
+
+def value(rng: random.Random, deep: int = 0) -> Any:
+    kind = rng.random()
+    if kind < 0.6 or deep > 3:
+        return scalar(rng)
+    if kind < 0.8:
+        return [rng.choice(["u", "v", "ü"]) for _ in range(rng.randrange(4))]
+    return {rng.choice("abc"): value(rng, deep + 1) for _ in range(rng.randrange(3))}
+
+
+def lines(rng: random.Random) -> bytes:
+    """Return a few lines, most of them sound."""
+    texts = []
+    for _ in range(rng.randint(1, 4)):
+        record = {key: value(rng) for key in rng.sample(["a", "b", "a.b", "c", "é"], 3)}
+        record["y"] = rng.choice([1, 0, -2.5, True, 1e9])
+        texts.append(json.dumps(record, ensure_ascii=rng.random() < 0.5))
+    end = rng.choice(["\n", "\r\n", "\n\n", " \n"])
+    return (end.join(texts) + end).encode("utf-8", "surrogatepass")
+
+
+ODD = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"\n", b"\r", b"\\", b"\\u", b"\\ud800", b"\0"]
+ODD += [b"9" * 25, b"e", b"-", b".", b"null", b"NaN", b"-Infinity", b"1e999", b'"y":1,', b"\xff"]
+ODD += [b"1" * 5000, b'{"a":' * 70, b"[" * 2000, b"\xed\xa0\x80", b" "]
+
+
+def spoilt(rng: random.Random, text: bytes) -> bytes:
+    """Return the text with a few bytes changed, put in, taken out or doubled."""
+    changed = bytearray(text)
+    for _ in range(rng.choice([0, 1, 1, 2, 4])):
+        at = rng.randrange(len(changed) + 1)
+        match rng.randrange(4):
+            case 0:
+                changed[at : at + 1] = bytes([rng.randrange(256)])
+            case 1:
+                del changed[at : at + rng.randint(1, 4)]
+            case 2:
+                changed[at:at] = rng.choice(ODD)
+            case 3:
+                changed[at:at] = changed[at : at + rng.randrange(1, 20)]
+    return bytes(changed)
+
+
+def mutate(seed: int, texts: int) -> None:
+    rng = random.Random(seed)
+    for k in range(texts):
+        if k % 500 == 0:
+            rules = [FeatureRules(missing=missing) for missing in ("refuse", "indicator")]
+            formats = [
+                JsonFormat(Features(), rule, "y", LabelRules(), None, "float64") for rule in rules
+            ]
+        check(formats[k % 2], spoilt(rng, lines(rng)))
+
+
+def test_spoilt_lines() -> None:
+    mutate(seed=0, texts=2000)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_many_spoilt_lines(seed: int) -> None:
+    mutate(seed, texts=30_000)
