@@ -142,6 +142,18 @@ def test_audit_exposes_a_certificate_that_lies(
     assert any(exposed in statement for statement in false), false
 
 
+def test_audit_exposes_measures_that_lie(
+    stream: Path, model: Path, tmp_path: Path, call: Call
+) -> None:
+    learner, record = load(model)
+    record.metrics["counts"][0, 0] += 1.0
+    forged = tmp_path / "forged.nr"
+    record.save(learner, forged)
+    found = json.loads(call("audit", forged, stream, "--json").stdout)["statements"]
+    false = [entry["statement"] for entry in found if entry["holds"] is False]
+    assert false == ["the measures of its progress are what the replay gives"]
+
+
 def test_audit_of_another_file_fails(model: Path, tmp_path: Path, call: Call) -> None:
     other = tmp_path / "other.svm"
     other.write_text(svmlight(100, seed=9))
@@ -188,6 +200,49 @@ def test_inspect_names_the_largest_weights(model: Path, call: Call) -> None:
     text = call("inspect", model).stdout
     assert "Certificate after 100 rounds" in text and "intercept" in text and "█" in text
     assert dataclasses.asdict(record.spec)["mirror"] == "ball"
+
+
+def test_names_that_hashing_lost_are_found_in_the_file(tmp_path: Path, call: Call) -> None:
+    rng = np.random.default_rng(4)
+    path, model = tmp_path / "a.vw", tmp_path / "m.nr"
+    with path.open("w") as file:
+        for _ in range(300):
+            words = rng.permutation(40)[:6]
+            label = 1 if 7 in words else -1
+            file.write(f"{label} |text {' '.join(f'w{k}' for k in words)} |user id\n")
+    assert call("learn", path, "-q", "tu", "--save", model).returncode == 0
+    hidden = json.loads(call("inspect", model, "--json").stdout)["top"]
+    assert all(name.startswith("slot ") or name == "intercept" for _, name, _ in hidden)
+    assert "`noregret inspect" in call("inspect", model).stdout
+    named = json.loads(call("inspect", model, path, "--json").stdout)["top"]
+    assert [entry[::2] for entry in named] == [entry[::2] for entry in hidden]
+    assert {name for _, name, _ in named[:2]} == {"text^w7", "text^w7*user^id"}
+    assert not [name for _, name, _ in named if name.startswith("slot ")]
+    # Every name is told to the slot where the parser puts it.
+    full = tmp_path / "full.nr"
+    call("learn", path, "-q", "tu", "--remember", "1000", "--save", full)
+    assert json.loads(call("inspect", full, "--json").stdout)["top"] == named
+    best = json.loads(call("hindsight", path, "--radius", "3", "--json").stdout)["top"]
+    assert "text^w7" in {name for _, name, _ in best}
+    run = call("inspect", full, path)
+    assert run.returncode == 0 and "text^w7*user^id" in run.stdout
+
+
+def test_names_are_found_however_many_come_between(tmp_path: Path) -> None:
+    from noregret.cli import naming
+
+    path = tmp_path / "many.vw"
+    path.write_text("".join(f"1 |a w{k} v{k}\n" for k in range(3000)))
+    whole = nr.read(path, bits=22, remember=10_000)
+    list(whole)
+    assert whole.names is not None
+    wanted = [column for column in (whole.names.column(f"a^w{k}") for k in (0, 1500, 2999))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(naming, "_MANY", 10)
+        stream = nr.read(path, bits=22, remember=1, rows=100)
+        names = naming.find_names(stream, [column for column in wanted if column], False)
+    assert [names.name(column) for column in wanted if column] == ["a^w0", "a^w1500", "a^w2999"]
+    assert stream.names is not None and len(stream.names) < 6000
 
 
 class _Page(HTMLParser):
@@ -243,6 +298,19 @@ def test_learn_writes_the_same_report(stream: Path, tmp_path: Path, call: Call) 
     assert call("learn", stream, "--report", out, "--save", model).returncode == 0
     assert call("report", model, "-o", again).returncode == 0
     assert out.read_bytes() == again.read_bytes()
+
+
+def test_a_report_without_a_model_has_names_and_large_numbers(tmp_path: Path, call: Call) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    path, out = tmp_path / "t.csv", tmp_path / "r.html"
+    rng = np.random.default_rng(5)
+    rows = [f"{x:.3f},{3e6 * x:.1f}\n" for x in rng.random(50)]
+    path.write_text("size,price\n" + "".join(rows))
+    assert call("learn", path, "--loss", "squared", "--report", out).returncode == 0
+    text = out.read_text()
+    assert "size" in text and "feature 1" not in text
+    assert re.search(r"<b>\d\.\d{3}e\+\d+</b><span>average loss", text)
+    assert "prefers-color-scheme: dark" in text
 
 
 def test_warmup_says_what_it_compiles_and_where(

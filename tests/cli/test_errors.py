@@ -35,18 +35,27 @@ def refused(run: Result | subprocess.CompletedProcess[str], complaint: str) -> N
         (["--update", "exact", "--rate", "constant"], "--update exact has no rate"),
         (["--update", "conservative"], "steps on mistakes of the Hinge loss"),
         (["-C", "2"], "-C belongs to the updates exact, aggressive"),
-        (["--floor-radius", "-1"], "--floor-radius must be a number >= 0, got -1.0"),
+        (["--floor-radius", "-1"], "--floor-radius must be a finite number >= 0, got -1.0"),
+        (["--floor-radius", "inf"], "--floor-radius must be a finite number >= 0, got inf"),
         (["--save", "no/such/folder/m"], "--save no/such/folder/m: there is no folder"),
         (["--predictions", "no/such/folder/p"], "--predictions no/such/folder/p: there is no"),
         (["--save-every", "5"], "--save-every needs --save"),
         (["--same-input"], "--same-input belongs to --resume"),
         (["--passes", "0"], "--passes 0: expected at least 1"),
-        (["--holdout", "1"], "every 1-th example held out leaves nothing to learn"),
+        (["--holdout", "1"], "--holdout 1: expected a whole number above 1, or a share below 1"),
+        (["--holdout", "2.5"], "--holdout 2.5: expected a whole number above 1, or a share"),
+        (["--holdout", "nan"], "--holdout nan: expected a whole number above 1, or a share"),
+        (["--holdout-seed", "3"], "--holdout-seed belongs to --holdout with a share below 1"),
+        (["--holdout-after", "0"], "--holdout-after 0: leaves nothing to learn"),
+        (["--features", "0"], "--features 0: expected a number above 0"),
+        (["--features", "4"], "expected an index up to 4"),
+        (["--intercept", "nan"], "--intercept nan: expected a finite number, 0 for none"),
+        (["--first-index", "2"], "--first-index 2: expected 0 or 1"),
         (["--labels", "7"], "--labels 7: expected NEGATIVE,POSITIVE as in 0,1"),
         (["--loss", "squared", "--labels", "0,1"], "--labels belongs to classification losses"),
-        (["--on-error", "pray"], "on_error='pray': expected 'stop', 'skip' or 'count'"),
-        (["--format", "morse"], "format='morse': expected one of svmlight"),
-        (["--bits", "18"], "bits=18: no option of format svmlight"),
+        (["--on-error", "pray"], "--on-error pray: expected 'stop', 'skip' or 'count'"),
+        (["--format", "morse"], "--format morse: expected one of svmlight"),
+        (["--bits", "18"], "whose format takes --first-index, --features, --intercept"),
         (["--resume", "no/such/model"], "no such file, expected a noregret model"),
     ],
 )
@@ -56,9 +65,82 @@ def test_arguments_that_make_no_sense(
     refused(call("learn", stream, *arguments), complaint)
 
 
-def test_options_that_do_not_exist_are_said_so(stream: Path) -> None:
-    run = noregret("learn", stream, "--nonsense")
-    assert run.returncode == 2 and "--nonsense" in run.stderr and run.stdout == ""
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["learn", "x.svm", "--nonsense"], "No such option: --nonsense"),
+        (["learn", "x.svm", "--passes", "x"], "'--passes': 'x' is not a valid int"),
+        (["learn", "x.svm", "--save"], "'--save' requires an argument"),
+        (["learn"], "Missing argument 'FILE...'; see noregret learn --help"),
+        (["inspect", "m.nr", "--top", "-1"], "'--top': -1 is not in the range x>=0"),
+        (["nonsense"], "No such command 'nonsense'; see noregret --help"),
+    ],
+)
+def test_what_does_not_exist_is_told_in_a_line(
+    call: Call, arguments: list[str], complaint: str
+) -> None:
+    refused(call(*arguments), complaint)
+
+
+def test_what_is_read_is_never_written_over(
+    stream: Path, model: Path, tmp_path: Path, call: Call
+) -> None:
+    rows, kept = tmp_path / "rows.svm", tmp_path / "m.nr"
+    rows.write_bytes(stream.read_bytes())
+    kept.write_bytes(model.read_bytes())
+    link = tmp_path / "link.svm"
+    link.symlink_to(rows)
+    lost = "is what is read too, and would be lost"
+    refused(call("learn", rows, "--save", rows), lost)
+    refused(call("learn", link, "--save", rows), lost)
+    refused(call("learn", tmp_path / "r*.svm", "-p", link), lost)
+    refused(call("predict", kept, rows, "-o", rows), lost)
+    refused(call("predict", kept, rows, "-o", kept), lost)
+    refused(call("report", kept, "-o", kept), lost)
+    refused(call("hindsight", rows, "--radius", "1", "--weights", rows), lost)
+    both = tmp_path / "both"
+    refused(call("learn", rows, "--save", both, "-p", both), "is where --save writes too")
+    assert rows.read_bytes() == stream.read_bytes() and kept.read_bytes() == model.read_bytes()
+    assert not both.exists()
+
+
+def test_a_model_is_not_used_with_other_columns(
+    stream: Path, model: Path, tmp_path: Path, call: Call
+) -> None:
+    table, text = tmp_path / "t.csv", tmp_path / "t.vw"
+    table.write_text("y,a,b\n1,2,3\n0,4,5\n")
+    text.write_text("1 |n a b\n-1 |n b c\n")
+    named, hashed = tmp_path / "named.nr", tmp_path / "hashed.nr"
+    assert call("learn", table, "--save", named).returncode == 0
+    assert call("learn", text, "--save", hashed).returncode == 0
+    for use in (("predict", model), ("audit", model), ("learn", "--resume", model)):
+        refused(call(*use, stream, "--intercept", "0"), "the model was learnt with 1.0")
+        refused(call(*use, table), "its features have names, and those of the model numbers")
+    refused(call("predict", named, stream), "its features have numbers, and those of the model na")
+    refused(call("predict", hashed, text, "-b", "10"), "into 1,024 slots, and those of the model")
+    refused(call("predict", hashed, text, "-q", "nn"), "--interactions nn: the model was learnt")
+    assert call("predict", hashed, text, "-b", "18").returncode == 0
+    same = ("learn", stream, "--resume", model, "--same-input")
+    refused(call(*same, "--holdout", "3"), "--same-input keeps what is held out as it was")
+
+
+def test_a_compact_file_keeps_its_intercept(stream: Path, tmp_path: Path, call: Call) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    compact = tmp_path / "c.arrow"
+    assert call("convert", stream, "-o", compact).returncode == 0
+    refused(call("learn", compact, "--intercept", "0"), "columns were settled when it was written")
+
+
+def test_complaints_of_the_library_name_options_and_leave_paths_alone(
+    tmp_path: Path, call: Call
+) -> None:
+    folder = tmp_path / "missing=1"
+    folder.mkdir()
+    path = folder / "t.csv"
+    path.write_text("y,a\n1,2\n0,\n")
+    run = call("learn", path, "--quiet")
+    refused(run, "or --missing indicator")
+    assert str(path) in run.stderr
 
 
 def _bad_files(folder: Path) -> dict[str, tuple[Path, str]]:

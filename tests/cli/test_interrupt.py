@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from noregret.cli.choices import Spec
 from noregret.cli.interrupt import Interrupted, Interruption
-from noregret.cli.writing import Output, to_json
+from noregret.cli.record import Record
+from noregret.cli.session import Session
+from noregret.cli.writing import Output, require_file, require_place, to_json
+from noregret.streams import read
+from tests.cli.program import svmlight
+from tests.full_disk import small_files
 
 
 def _send(number: int = signal.SIGINT) -> None:
@@ -80,5 +87,68 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert link.is_symlink() and target.read_bytes() == b"content"
 
 
+@pytest.mark.parametrize(("at", "ended"), [(64, False), (65, True)])
+def test_a_look_that_an_interrupt_forestalled_is_made_up_for(
+    tmp_path: Path, at: int, ended: bool
+) -> None:
+    (tmp_path / "a.svm").write_text(svmlight(100))
+    spec = Spec(rate="adaptive")
+    stream = read(tmp_path / "a.svm", labels="binary")
+    session = Session(spec.make(), stream, Record(spec, {}), save=tmp_path / "m.nr", save_every=65)
+    learn = session.trial.learn
+
+    def learn_and_send(block: Any) -> Any:
+        predictions = learn(block)
+        if session.learner.rounds == at:
+            _send()
+        return predictions
+
+    session.trial.learn = learn_and_send  # type: ignore[method-assign]
+    with Interruption() as interruption, pytest.raises(Interrupted):
+        for _ in session.run(interruption):
+            pass
+    session.finish()
+    # Where a run happened to end is forgotten when it goes on, a mark is not.
+    assert session.record.points[-1].rounds == at and session.record.ended == ended
+
+
 def test_json_has_no_numbers_that_json_lacks() -> None:
     assert to_json([float("nan"), {"a": (float("inf"), 1)}]) == '[null, {"a": [null, 1]}]'
+
+
+@pytest.mark.parametrize("size", [5000, 500_000])
+def test_a_full_disk_names_the_output_and_leaves_nothing(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "out.txt"
+    with small_files(1000), pytest.raises(OSError, match="File too large") as caught:
+        with Output(path) as output:
+            output.write(b"x" * size)
+    assert caught.value.filename == str(path) and os.listdir(tmp_path) == []
+
+
+def test_a_pipe_is_written_to_as_it_is() -> None:
+    reading, writing = os.pipe()
+    # As a shell names the pipe of >(...); it has no other name.
+    with Output(Path(f"/dev/fd/{writing}")) as output:
+        output.write("content")
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        assert pipe.read() == b"content"
+
+
+def test_a_place_is_looked_at_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "astray").symlink_to("none/file")
+    with pytest.raises(ValueError, match=r"--out .*: there is no folder .*none"):
+        require_place("--out", tmp_path / "astray")
+    os.mkfifo(tmp_path / "pipe")
+    require_place("--out", tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"--save .*: is a device or a pipe"):
+        require_file("--save", tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    require_place("--out", tmp_path / "file")
+    for closed in (tmp_path, tmp_path / "file"):
+        # A file is put beside the old one: folder and file must both be open to writing.
+        monkeypatch.setattr(os, "access", lambda path, mode, closed=closed: Path(path) != closed)
+        with pytest.raises(ValueError, match=r"--out .*: cannot be written"):
+            require_place("--out", tmp_path / "file")

@@ -177,6 +177,64 @@ def test_held_out_examples_are_measured_and_not_learnt(stream: Path, call: Call)
     assert summary["progress"][-1]["loss"] == pytest.approx(learner.certificate().loss, rel=1e-12)
 
 
+def test_a_random_share_is_held_out_and_stays_so(stream: Path, tmp_path: Path, call: Call) -> None:
+    model = tmp_path / "m.nr"
+    options = ("--holdout", "0.3", "--holdout-seed", "5")
+    whole = json.loads(call("learn", stream, *options, "--save", model, "--json").stdout)
+    from noregret.evaluate import Holdout
+
+    held = Holdout(share=0.3, seed=5).held(0, 100)
+    assert whole["holdout"]["examples"] == held.sum() and 15 < held.sum() < 45
+    assert whole["progress"][-1]["rounds"] == 100 - held.sum()
+    assert call("audit", model, stream).returncode == 0
+    lines = stream.read_text().splitlines(keepends=True)
+    first = tmp_path / "first.svm"
+    first.write_text("".join(lines[:41]))
+    call("learn", first, *options, "--save", model, "--quiet")
+    resumed = call("learn", stream, "--resume", model, "--same-input", "--json")
+    assert json.loads(resumed.stdout)["progress"][-1] == whole["progress"][-1]
+    assert json.loads(resumed.stdout)["holdout"]["examples"] == held.sum()
+
+
+def test_entropies_work_on_every_format(stream: Path, tmp_path: Path, call: Call) -> None:
+    table, text, model = tmp_path / "t.csv", tmp_path / "t.vw", tmp_path / "m.nr"
+    table.write_text("y,a,b\n" + "1,2,x\n0,4,y\n" * 20)
+    text.write_text("1 |n a b\n-1 |n b c\n" * 20)
+    map_ = ("--mirror", "signed-entropy", "--radius", "2", "--save", model)
+    for path, options, width in (
+        (stream, ("--features", "5"), 6),
+        (table, ("--features", "8"), 9),
+        (text, ("-b", "6"), 64),
+    ):
+        run = call("learn", path, *map_, *options)
+        assert run.returncode == 0, run.stderr
+        assert nr.load(model).dimension == width
+        assert call("audit", model, path).returncode == 0
+        assert call("predict", model, path, "-o", tmp_path / "p").returncode == 0
+        assert call("learn", path, "--resume", model).returncode == 0
+    run = call("compare", text, "-b", "6", "-l", "entropy/adaptive", "-l", "default")
+    assert run.returncode == 0, run.stderr
+
+
+def test_importance_weights_have_an_average_of_their_own(tmp_path: Path, call: Call) -> None:
+    path, made = tmp_path / "w.vw", tmp_path / "p"
+    rng = np.random.default_rng(6)
+    y, weight = rng.choice([-1.0, 1.0], 40), rng.integers(0, 4, 40)
+    path.write_text(
+        "".join(
+            f"{label:g} {heavy} |a x:{value:.3f}\n"
+            for label, heavy, value in zip(y, weight, rng.random(40), strict=True)
+        )
+    )
+    run = call("learn", path, "-p", made, "--json")
+    found = json.loads(run.stdout)["by_weight"]
+    losses = np.logaddexp(0.0, -y * np.loadtxt(made))
+    assert found["weight"] == weight.sum()
+    assert found["loss"] == pytest.approx(weight @ losses / weight.sum(), rel=1e-12)
+    assert f"by importance: {found['loss']:.6g} a unit of weight" in call("learn", path).stdout
+    assert json.loads(call("learn", path, "--passes", "2", "--json").stdout)["by_weight"] is None
+
+
 def test_later_passes_learn_on_and_measure_nothing_progressive(stream: Path, call: Call) -> None:
     run = call("learn", stream, "--passes", "3", "--json")
     summary = json.loads(run.stdout)
@@ -268,7 +326,8 @@ def test_memory_does_not_grow_with_the_stream(tmp_path: Path) -> None:
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
     )
     peaks = []
-    for thousands in (20, 1000):
+    # Both long enough to fill every buffer between the disk and the learner.
+    for thousands in (600, 1800):
         path = tmp_path / f"{thousands}.svm"
         with path.open("w") as file:
             for _ in range(thousands):
@@ -283,3 +342,12 @@ def test_memory_does_not_grow_with_the_stream(tmp_path: Path) -> None:
         assert json.loads(run.stdout)["progress"][-1]["rounds"] == thousands * 1000
         peaks.append(int(run.stderr.split()[-1]))
     assert peaks[1] < 1.1 * peaks[0], f"peak memory in KiB: {peaks}"
+
+
+def test_what_is_held_out_is_measured_in_its_turn(stream: Path, tmp_path: Path, call: Call) -> None:
+    model = tmp_path / "m.nr"
+    whole = json.loads(call("learn", stream, "--holdout", "0.3", "--json").stdout)
+    cut = call("learn", stream, "--holdout", "0.3", "--save", model, "--save-every", "7", "--json")
+    assert json.loads(cut.stdout)["holdout"] == whole["holdout"]
+    twice = json.loads(call("learn", stream, "--holdout", "0.3", "--passes", "2", "--json").stdout)
+    assert twice["holdout"]["examples"] == whole["holdout"]["examples"]

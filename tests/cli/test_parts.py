@@ -97,6 +97,17 @@ def test_the_table_rounds_floors_down_and_regret_up(capsys: pytest.CaptureFixtur
     assert lines[-1].split() == ["3", "0.3000", "0.2000", "33.33%", "0.0999", "0.2001"]
 
 
+def test_a_narrow_terminal_has_a_narrower_table(capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    table = Table(Console(width=60, no_color=True), classification=True)
+    table.head("title")
+    table.row(Point(rounds=10**7, loss=5e6, mistakes=1, radius=1.0, floor=3e6, regret=2e6))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60 and "since last" not in lines[2]
+    assert lines[-1].split() == ["10,000,000", "0.5000", "0.00%", "0.2999", "0.2001"]
+
+
 @pytest.mark.parametrize(
     ("make", "arguments", "expected"),
     [

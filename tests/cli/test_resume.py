@@ -16,6 +16,8 @@ import noregret as nr
 from noregret.cli.record import load
 from tests.cli.program import Call, start, svmlight
 
+TEMPORARY = ".noregret-*.tmp"
+
 KINDS = (
     (),
     ("--rate", "per-coordinate"),
@@ -143,15 +145,17 @@ def _wait_for(condition, run: subprocess.Popen[bytes], seconds: float = 120.0) -
         time.sleep(0.02)
 
 
-def _killed_often(folder: Path, kills: int, rows: int, seed: int) -> None:
-    """Kill a run that saves all the time, again and again; then let it end."""
+def _killed_often(folder: Path, kills: int, rows: int, seed: int) -> int:
+    """Kill a run that saves all the time, again and again; then let it end.
+
+    Returned is how often the moment was one within a save, which leaves a temporary file.
+    """
     generator = random.Random(seed)
     path, model, whole = folder / "a.svm", folder / "m.nr", folder / "whole.nr"
     # One far feature makes the model large, so that writing it takes a while.
     path.write_text("1 400000:1\n" + svmlight(rows - 1))
     assert start("learn", path, "--save", whole, "--quiet", stdout=subprocess.DEVNULL).wait() == 0
-    seen = 0
-    done = 0
+    seen = done = within = 0
     while done < kills:
         more = ["--resume", model, "--same-input"] if model.exists() else []
         run = start(
@@ -161,13 +165,19 @@ def _killed_often(folder: Path, kills: int, rows: int, seed: int) -> None:
         before = model.stat().st_mtime_ns if model.exists() else 0
         while run.poll() is None and not (model.exists() and model.stat().st_mtime_ns > before):
             time.sleep(0.001)
-        # Saving is most of what it does: a random moment is mostly one within a save.
-        time.sleep(generator.uniform(0.0, 0.05))
+        # Every other time it is a moment within a save, from its first byte to its end.
+        while done % 2 == 0 and run.poll() is None and not list(folder.glob(TEMPORARY)):
+            time.sleep(0.0005)
+        time.sleep(generator.uniform(0.0, 0.03 if done % 2 == 0 else 0.5))
         if run.poll() is not None:
             break
         run.kill()
         run.wait()
         done += 1
+        left = list(folder.glob(TEMPORARY))
+        # What the kill before this one left was removed by the first save after it.
+        assert len(left) <= 1
+        within += len(left)
         rounds = _rounds(model)
         assert rounds >= seen and rounds % 7 == 0
         seen = rounds
@@ -178,13 +188,15 @@ def _killed_often(folder: Path, kills: int, rows: int, seed: int) -> None:
     )  # fmt: skip
     assert final.wait() == 0
     assert model.read_bytes() == whole.read_bytes()
-    assert os.listdir(folder)
+    assert sorted(os.listdir(folder)) == ["a.svm", "m.nr", "whole.nr"]
+    print(f"{done} kills, {within} of them within a save, {seen} rounds seen at the last one")
+    return within
 
 
 def test_a_killed_run_leaves_a_whole_model_and_resumes_exactly(tmp_path: Path) -> None:
-    _killed_often(tmp_path, kills=3, rows=2000, seed=1)
+    assert _killed_often(tmp_path, kills=4, rows=2000, seed=1) > 0
 
 
 @pytest.mark.soak
 def test_a_run_killed_a_hundred_times_leaves_a_whole_model(tmp_path: Path) -> None:
-    _killed_often(tmp_path, kills=100, rows=100_000, seed=2)
+    assert _killed_often(tmp_path, kills=100, rows=100_000, seed=2) > 20

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 def audit(
     model: Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")],
     given: Given,
-    tol: Annotated[float, typer.Option(help="Relative duality gap of the solver.")] = 1e-6,
-    max_passes: Annotated[int, typer.Option(help="Passes after which the solver stops.")] = 1000,
+    tol: Annotated[
+        float, typer.Option(min=0.0, help="Relative duality gap that the solver aims at.")
+    ] = 1e-6,
+    max_passes: Annotated[int, typer.Option(min=1, help="Passes after which it stops.")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Replay a stream, solve for the best in hindsight, and check what a model states.
@@ -35,12 +37,15 @@ def audit(
     with the reason. The exit code is 1 if any fails. The file is held in memory.
     """
     from noregret.cli import record as records
+    from noregret.cli.naming import require_same_columns
     from noregret.cli.verdicts import Statements
 
     learner, record = records.load(model)
     if learner.rounds == 0:
         raise ValueError(f"{model}: has learnt nothing that could be audited")
-    stream = given.open(record.rule(), record.reading, **record.known())
+    width = learner.dimension if record.spec.needs_width else 0
+    stream = given.open(record.rule(), record.reading, width, **record.known())
+    require_same_columns(learner, record, stream)
     replayed = _Replay(stream, record)
     again = replayed.run()
     rows, predictions, multiplicity = replayed.outcome()

@@ -25,7 +25,7 @@ def certify(
         Path, typer.Argument(help="One prediction a line, in the order of the examples.")
     ],
     given: Given,
-    loss: Annotated[str, typer.Option(help=choices.names("loss"))] = "logistic",
+    loss: Annotated[str, typer.Option(help=choices.LOSS_HELP, show_default=False)] = "logistic",
     floor_radius: Annotated[
         list[float] | None,
         typer.Option("--floor-radius", "--radius", help="Sizes of the class; repeat for several."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -50,6 +51,8 @@ _RATES: _Names = {
     "strongly-convex": ("StronglyConvex", "sigma"),
     "doubling": ("Doubling", "eta"),
 }
+#: Maps whose weights are not 0 before anything is learnt.
+_WIDE = ("entropy", "unnormalized-entropy", "signed-entropy")
 _SIZES = {"ball": "radius", "entropy": "scale", "signed-entropy": "radius"}
 #: Maps that say nothing without a parameter.
 _NEEDED = {"p-norm": "4", "power": "1.5"}
@@ -73,6 +76,11 @@ def names(table: str) -> str:
 
 
 _TABLES: Mapping[str, _Names] = {"loss": _LOSSES, "mirror": _MIRRORS, "rate": _RATES}
+_OF_CLASSES = 6
+LOSS_HELP = (
+    f"Of classes: {', '.join(names('loss').split(', ')[:_OF_CLASSES])}. "
+    f"Of numbers: {', '.join(names('loss').split(', ')[_OF_CLASSES:])}. Logistic unless told."
+)
 
 
 def _lookup(table: str, text: str) -> tuple[str, str, dict[str, float]]:
@@ -122,6 +130,12 @@ def make_mirror(text: str, radius: float | None) -> Mirror:
     return mirror
 
 
+def check_floor_radius(radius: float | None) -> None:
+    """Refuse the size of a class that cannot be one."""
+    if radius is not None and not 0.0 <= radius < math.inf:
+        raise ValueError(f"--floor-radius must be a finite number >= 0, got {radius}")
+
+
 def make_rate(text: str, size: float | None) -> Rate:
     """Return the rate of a name, with its eta or scale where one is given."""
     from noregret import rates
@@ -135,11 +149,6 @@ def make_rate(text: str, size: float | None) -> Rate:
         raise ValueError(f"--rate {text} has nothing to tune: drop --eta, or choose another rate")
     scaled: Rate = getattr(rates, class_name)(**{parameter: size})
     return scaled
-
-
-def needs_width(mirror: Mirror) -> bool:
-    """Tell whether the map gives weight to features before they occur."""
-    return type(mirror).__name__ in ("Entropy", "UnnormalizedEntropy", "SignedEntropy")
 
 
 @dataclass(frozen=True)
@@ -190,9 +199,14 @@ class Spec:
             domain,
             lazy=not agile,
             conservative=self.update == "mistakes",
-            dimension=self._dimension(mirror),
+            dimension=self._dimension(),
             averaging=self.average,
         )
+
+    @property
+    def needs_width(self) -> bool:
+        """Whether the map gives weight to features before they occur."""
+        return self.mirror.partition(":")[0] in _WIDE
 
     def _rate(self) -> str:
         """Return the rate of those who name none: the one that tunes itself, where it can."""
@@ -213,11 +227,11 @@ class Spec:
             1.0 if self.C is None else self.C,
             self.update,
             1 if self.k is None else self.k,
-            dimension=self._dimension(mirror),
+            dimension=self._dimension(),
         )
 
-    def _dimension(self, mirror: Mirror) -> int | None:
-        if needs_width(mirror) and not self.features:
+    def _dimension(self) -> int | None:
+        if self.needs_width and not self.features:
             raise ValueError(
                 f"--mirror {self.mirror} needs --features, the number of features in advance"
             )

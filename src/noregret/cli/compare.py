@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -23,7 +24,7 @@ def compare(
             "as in pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
         ),
     ] = None,
-    loss: Annotated[str, typer.Option(help=choices.names("loss"))] = "logistic",
+    loss: Annotated[str, typer.Option(help=choices.LOSS_HELP, show_default=False)] = "logistic",
     floor_radius: Annotated[
         float | None, typer.Option(help="Size of the predictors the floors speak of.")
     ] = None,
@@ -39,15 +40,19 @@ def compare(
         if choices.make_loss(loss).labels == "sign"
         else ["default", "ogd", "sgd", "adagrad"]
     )
-    if floor_radius is not None and not floor_radius >= 0.0:
-        raise ValueError(f"--floor-radius must be a number >= 0, got {floor_radius}")
+    choices.check_floor_radius(floor_radius)
     if len(set(texts)) < len(texts):
         raise ValueError("--learner: the same learner was named twice")
-    specs = [choices.parse_spec(text, loss, given.features or 0) for text in texts]
-    learners = [spec.make() for spec in specs]
-    kinds = {one.loss.labels for one in learners}
+    specs = [choices.parse_spec(text, loss) for text in texts]
+    kinds = {choices.make_loss(spec.loss).labels for spec in specs}
     if len(kinds) > 1:
         raise ValueError("--learner: some learners classify and some do not, expected one kind")
+    wide = any(spec.needs_width for spec in specs)
+    made = None if wide else [spec.make() for spec in specs]
+    stream = given.open(given.label_rule(kinds == {"sign"}), width=given.columns() if wide else 0)
+    if made is None:
+        width = stream.width or given.columns()
+        made = [replace(spec, features=width * spec.needs_width).make() for spec in specs]
     from noregret.cli.screen import Clock
     from noregret.evaluate import Trial, metrics_for, watch
 
@@ -56,9 +61,8 @@ def compare(
         Trial(
             one, None if fixed is None else lambda: fixed, metrics_for(one.loss.labels), name=text
         )
-        for one, text in zip(learners, texts, strict=True)
+        for one, text in zip(made, texts, strict=True)
     ]
-    stream = given.open(given.label_rule(kinds == {"sign"}))
     clock = Clock(stream, silent=as_json)
     examples = 0
 
@@ -77,7 +81,7 @@ def compare(
     if as_json:
         typer.echo(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
         return
-    _show(trials, stream.name, examples, kinds == {"sign"})
+    _show(trials, stream.name, examples, kinds == {"sign"}, floor_radius)
 
 
 def _facts(trial: Any) -> dict[str, Any]:
@@ -91,20 +95,22 @@ def _facts(trial: Any) -> dict[str, Any]:
     }
 
 
-def _show(trials: list[Any], name: str, examples: int, classification: bool) -> None:
+def _show(
+    trials: list[Any], name: str, examples: int, classification: bool, floor_radius: float | None
+) -> None:
+    from decimal import ROUND_CEILING, ROUND_FLOOR
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from noregret.cli.screen import number
-    from noregret.rounding import down, up
+    from noregret.cli.screen import METRICS, metric, short
 
     columns = ("accuracy", "auc", "f1") if classification else ("rmse", "mae", "r2")
-    heads = ("accuracy", "AUC", "F1") if classification else ("RMSE", "MAE", "R²")
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("learner", overflow="fold")
-    for head in ("loss", "floor", "regret ≤", *heads):
-        table.add_column(head, justify="right")
+    for head in ("loss", "floor", "regret ≤", *(METRICS[key] for key in columns)):
+        table.add_column(head, justify="right", no_wrap=True)
     going = [trial for trial in trials if not trial.failure]
     # The same loss together, the best of each first.
     going.sort(key=lambda trial: (str(trial.learner.loss), trial.points[-1].loss))
@@ -117,17 +123,12 @@ def _show(trials: list[Any], name: str, examples: int, classification: bool) -> 
         point, metrics = trial.points[-1], trial.metrics.summary()
         style = "bold" if loss != before else ""
         before = loss
-        shown = [
-            "" if key not in metrics
-            else f"{metrics[key]:.2%}" if key == "accuracy"
-            else number(metrics[key]).strip()
-            for key in columns
-        ]  # fmt: skip
+        shown = [metric(key, metrics[key]) if key in metrics else "" for key in columns]
         table.add_row(
             Text(trial.name, style=style),
-            Text(number(point.average_loss).strip(), style=style),
-            Text(down(point.average_floor, 4), style="cyan"),
-            Text(up(point.average_regret, 4), style="green"),
+            Text(short(point.average_loss), style=style),
+            Text(short(point.average_floor, ROUND_FLOOR), style="cyan"),
+            Text(short(point.average_regret, ROUND_CEILING), style="green"),
             *shown,
         )
     for trial in trials:
@@ -135,9 +136,10 @@ def _show(trials: list[Any], name: str, examples: int, classification: bool) -> 
             table.add_row(trial.name, Text("diverged", style="red"))
     console = Console()
     console.print(f"[bold]noregret compare[/bold] {name}", highlight=False)
+    size = "the given size" if floor_radius is not None else "its learner's own size"
     console.print(
         f"[dim]{examples:,} examples, read once; averages a round; each floor is over the class "
-        "of its learner's own size[/dim]",
+        f"of {size}[/dim]",
         highlight=False,
     )
     console.print()

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noregret.cli.options import Given, reads_examples
-from noregret.cli.writing import require_place
+from noregret.cli.options import Given, reads_examples, require_outputs
 
 if TYPE_CHECKING:
     from noregret.cli.screen import Clock
@@ -31,7 +30,7 @@ def convert(
     """
     if out.suffix.lower() != ".arrow":
         raise ValueError(f"--out {out}: expected a name that ends in .arrow")
-    require_place("--out", out)
+    require_outputs(given.files, ("--out", out))
     from noregret.cli.screen import Clock
     from noregret.streams.binary_write import write_binary
 

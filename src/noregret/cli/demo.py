@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noregret.cli.writing import require_place
+
 if TYPE_CHECKING:
     from noregret.evaluate import Point
     from noregret.streams import Block
@@ -30,12 +32,14 @@ def demo(
         raise ValueError(
             f"the demo needs {error.name}: pip install 'noregret[plot,sklearn]'"
         ) from error
+    require_place("--picture", picture)
     from rich.console import Console
 
     import noregret as nr
     from noregret.cli.screen import Table
     from noregret.evaluate import follow, marks
-    from noregret.report import draw, rounded_down
+    from noregret.report import draw
+    from noregret.rounding import down
 
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
     console = Console()
@@ -55,7 +59,7 @@ def demo(
     table.foot(learner.certificate().text())
     # The first rounds are all noise; the story begins where there is something to learn from.
     drawn = [point for point in points if point.rounds >= 10]
-    floor = rounded_down(points[-1].average_floor, 3)
+    floor = down(points[-1].average_floor, 3)
     draw(
         [point.rounds for point in drawn],
         [point.average_loss for point in drawn],

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from noregret.cli import choices
-from noregret.cli.options import Given, reads_examples
-from noregret.cli.writing import Output, require_place, to_json
+from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.writing import Output, to_json
+
+if TYPE_CHECKING:
+    from noregret.cli.naming import Names
+    from noregret.streams import Stream
 
 
 @reads_examples
 def hindsight(
     given: Given,
-    loss: Annotated[str, typer.Option(help=choices.names("loss"))] = "logistic",
-    radius: Annotated[float | None, typer.Option(help="Over the ball of this radius.")] = None,
-    l2: Annotated[float | None, typer.Option(help="Plus (L2/2) times the squared norm.")] = None,
-    mirror: Annotated[
-        str | None, typer.Option(help="Plus --strength times the regulariser of this map.")
+    loss: Annotated[str, typer.Option(help=choices.LOSS_HELP, show_default=False)] = "logistic",
+    radius: Annotated[
+        float | None, typer.Option(help="Among the weights of at most this norm.")
     ] = None,
-    strength: Annotated[float | None, typer.Option(help="See --mirror.")] = None,
+    l2: Annotated[
+        float | None, typer.Option(help="Add L2/2 times the squared norm to the loss.")
+    ] = None,
+    mirror: Annotated[
+        str | None, typer.Option(help="Add --strength times the regulariser of this map.")
+    ] = None,
+    strength: Annotated[
+        float | None, typer.Option(help="How much the regulariser counts, see --mirror.")
+    ] = None,
     bias: Annotated[
         bool, typer.Option("--bias", help="An intercept that is not regularised.")
     ] = False,
-    tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-6,
-    max_passes: Annotated[int, typer.Option(help="Give up after so many.")] = 10_000,
-    top: Annotated[int, typer.Option(help="Show so many of the largest weights.")] = 10,
+    tol: Annotated[float, typer.Option(min=0.0, help="Relative duality gap to reach.")] = 1e-6,
+    max_passes: Annotated[
+        int, typer.Option(min=1, help="Stop after so many passes, however wide the gap.")
+    ] = 10_000,
+    top: Annotated[int, typer.Option(min=0, help="Show so many of the largest weights.")] = 10,
     weights: Annotated[Path | None, typer.Option(help="Write the weights here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -42,32 +55,36 @@ def hindsight(
         raise ValueError("say over what: --radius, --l2, or --mirror with --strength")
     if bias and given.intercept:
         raise ValueError("--bias and --intercept are two intercepts: drop one of them")
-    if weights is not None:
-        require_place("--weights", weights)
+    require_outputs(given.files, ("--weights", weights))
     import noregret as nr
-    from noregret.cli.inspect import top_weights
+    from noregret.cli.naming import largest, top_weights, weights_table
+    from noregret.cli.screen import Solver
     from noregret.cli.whole import whole
 
-    kept = {"constant": 0.0} if bias else None
-    stream = given.open(given.label_rule(chosen.labels == "sign"), kept)
+    rule = given.label_rule(chosen.labels == "sign")
+    stream = given.open(rule, constant=0.0) if bias else given.open(rule)
     rows = whole(stream)
-    solution = nr.hindsight(
-        rows,
-        rows.y,
-        chosen,
-        radius=radius,
-        l2=l2,
-        mirror=shape,
-        strength=strength,
-        weight=rows.weight,
-        tol=tol,
-        max_passes=max_passes,
-        progress=not as_json,
-        bias=bias,
-    )
+    with Solver(tol, silent=as_json) as solver:
+        solution = nr.hindsight(
+            rows,
+            rows.y,
+            chosen,
+            radius=radius,
+            l2=l2,
+            mirror=shape,
+            strength=strength,
+            weight=rows.weight,
+            tol=tol,
+            max_passes=max_passes,
+            progress=solver,
+            bias=bias,
+        )
     if weights is not None:
         with Output(weights) as output:
             output.numbers(solution.weights)
+    columns = largest(solution.weights, top).tolist()
+    names = _names(given, stream, rule, columns, bias, progress=not as_json)
+    heaviest = top_weights(solution.weights, names, top)
     if as_json:
         typer.echo(
             to_json(
@@ -82,18 +99,45 @@ def hindsight(
                     "converged": solution.converged,
                     "passes": solution.passes,
                     "bias": solution.bias,
-                    "top": top_weights(solution.weights, stream.names, top),
+                    "top": heaviest,
                 }
             )
         )
         return
     from rich.console import Console
 
-    from noregret.cli.inspect import weights_table
-
     console = Console()
-    console.print(f"{stream.name}: {len(rows):,} examples, {rows.width:,} features", style="dim")
-    console.print(str(solution), highlight=False, markup=False)
+    console.print(
+        f"[dim]{stream.name}: {len(rows):,} examples, {rows.width:,} features[/dim]",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(str(solution), highlight=False, markup=False, soft_wrap=True)
     console.print(f"  {'a round':<28}{solution.primal / len(rows):>18.6g}", highlight=False)
-    if top:
-        console.print(weights_table(top_weights(solution.weights, stream.names, top)))
+    if heaviest:
+        console.print()
+        console.print(weights_table(heaviest))
+
+
+def _names(
+    given: Given, stream: Stream, rule: Any, columns: list[int], bias: bool, progress: bool
+) -> Names:
+    """Return what columns are called; names that hashing lost are read once more from files."""
+    from noregret.cli.naming import KnownNames, NumberedNames, find_names
+    from noregret.streams import known_options
+    from noregret.streams.names import FeatureNames, HashedNames
+
+    names = stream.names
+    if isinstance(names, HashedNames):
+        again = not names.limit and "-" not in given.files
+        if again and "remember" in known_options(given.files, given.format):
+            remembering = replace(given, remember=1, on_error="skip")
+            constant = not bias and given.intercept != 0.0
+            return find_names(remembering.open(rule), columns, constant, progress)
+        return names
+    if isinstance(names, FeatureNames):
+        return names
+    if names is None:
+        return KnownNames({}, "column")
+    reading = given.reading()
+    return NumberedNames({"constant": names.name(0) == "intercept"} | reading)

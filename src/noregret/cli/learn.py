@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from noregret.cli import choices
-from noregret.cli.options import INTERCEPT, Given, reads_examples
+from noregret.cli.options import INTERCEPT, Given, reads_examples, require_outputs
 from noregret.cli.telling import conclude, heading, mention
-from noregret.cli.writing import Output, require_place
+from noregret.cli.writing import Output
 
 if TYPE_CHECKING:
     from noregret.cli.record import Record
@@ -26,24 +27,42 @@ _RUN = "Running"
 @reads_examples
 def learn(
     given: Given,
-    loss: Annotated[str | None, typer.Option(help=choices.names("loss"))] = None,
-    mirror: Annotated[str | None, typer.Option(help=choices.names("mirror"))] = None,
-    radius: Annotated[
-        float | None, typer.Option(help="Size of the set that a map with one stays in.")
+    loss: Annotated[str | None, typer.Option(help=choices.LOSS_HELP)] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            help=f"The map from gradients to weights: {choices.names('mirror')}. Euclidean "
+            "unless told."
+        ),
     ] = None,
-    rate: Annotated[str | None, typer.Option(help=choices.names("rate"))] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(help="Size of the weights for the maps ball, entropy and signed-entropy."),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How far a step goes: {choices.names('rate')}. Unless told: scale-free, which "
+            "needs no tuning, where it is possible, else adaptive."
+        ),
+    ] = None,
     eta: Annotated[
-        float | None, typer.Option("--eta", "--scale", help="The rate's eta or scale.")
+        float | None,
+        typer.Option("--eta", "--scale", help="The eta or scale that multiplies the rate."),
     ] = None,
     update: Annotated[
         str | None,
         typer.Option(
-            help=f"Mirror descent: {', '.join(choices.DESCENTS)}. "
+            help=f"Mirror descent: {', '.join(choices.DESCENTS)} (descent unless told). "
             f"Dual ascent: {', '.join(choices.ASCENTS)} (exact is Passive-Aggressive)."
         ),
     ] = None,
-    C: Annotated[float | None, typer.Option("-C", help="Dual ascent: weight of the loss.")] = None,
-    k: Annotated[int | None, typer.Option("-k", help="Dual ascent: rows looked back at.")] = None,
+    C: Annotated[
+        float | None, typer.Option("-C", help="Dual ascent: weight of the loss; 1 unless told.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", help="Updates window and mini: examples looked back at.")
+    ] = None,
     average: Annotated[
         bool,
         typer.Option("--average", help="Keep the average of all weights, for predict --average."),
@@ -57,25 +76,44 @@ def learn(
     ] = None,
     passes: Annotated[int, typer.Option(help="Passes over the input.", rich_help_panel=_RUN)] = 1,
     holdout: Annotated[
-        int, typer.Option(help="Keep every K-th example out, and measure.", rich_help_panel=_RUN)
+        float | None,
+        typer.Option(
+            help="Do not learn every K-th example, or a random share of them (a number below 1), "
+            "but measure on them.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    holdout_seed: Annotated[
+        int, typer.Option(help="Another seed, another random share.", rich_help_panel=_RUN)
     ] = 0,
     holdout_after: Annotated[
         int | None,
-        typer.Option(help="Keep all examples after the N-th out.", rich_help_panel=_RUN),
+        typer.Option(
+            help="Do not learn examples after the N-th, but measure on them.",
+            rich_help_panel=_RUN,
+        ),
     ] = None,
     save: Annotated[
         Path | None, typer.Option(help="Write the model here.", rich_help_panel=_RUN)
     ] = None,
     save_every: Annotated[
-        int, typer.Option(help="And after every N examples on the way.", rich_help_panel=_RUN)
-    ] = 0,
+        int | None,
+        typer.Option(
+            help="Write it after every N examples on the way as well.", rich_help_panel=_RUN
+        ),
+    ] = None,
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with this model.", rich_help_panel=_RUN)
+        Path | None,
+        typer.Option(
+            help="Go on with this model and learn the input as new examples.", rich_help_panel=_RUN
+        ),
     ] = None,
     same_input: Annotated[
         bool,
         typer.Option(
-            "--same-input", help="Skip what the model has seen already.", rich_help_panel=_RUN
+            "--same-input",
+            help="--resume: the input is that of the model; skip what it has seen.",
+            rich_help_panel=_RUN,
         ),
     ] = False,
     predictions: Annotated[
@@ -88,7 +126,10 @@ def learn(
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write an HTML page about the run.", rich_help_panel=_RUN)
+        Path | None,
+        typer.Option(
+            help="Write an HTML page about the run, and its pictures as PNG.", rich_help_panel=_RUN
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_RUN)
@@ -112,20 +153,29 @@ def learn(
         "update": update,
         "C": C,
         "k": k,
-        "features": given.features,
         "average": average or None,
     }
     said = {name: value for name, value in said.items() if value is not None}
+    kept_out = _holdout(holdout, holdout_seed, holdout_after)
     _check_plan(resume, same_input, save, save_every, passes, said, given)
-    for option, path in (("--save", save), ("--predictions", predictions), ("--report", report)):
-        if path is not None and str(path) != "-":
-            require_place(option, path)
+    if same_input and kept_out:
+        raise ValueError("--same-input keeps what is held out as it was: drop --holdout")
+    require_outputs(
+        given.files, ("--save", save), ("--predictions", predictions), ("--report", report)
+    )
     if report is not None:
         from noregret.report import require_matplotlib
 
         require_matplotlib()
-    learner, record = _begin(said, given, resume, holdout, holdout_after, floor_radius)
-    stream = _open(given, learner, record, resume is not None)
+    choices.check_floor_radius(floor_radius)
+    if resume is None:
+        learner, record, stream = _fresh(said, given)
+    else:
+        learner, record, stream = _resumed(resume, given)
+    if floor_radius is not None:
+        record.floor_radius = floor_radius
+    if kept_out or resume is None:
+        record.holdout = kept_out
     skip = _place(record, resume, same_input, given)
 
     from rich.console import Console
@@ -145,7 +195,7 @@ def learn(
         nullcontext() if predictions is None else Output(predictions) as output,
     ):
         session = Session(
-            learner, stream, record, save=save, save_every=save_every, predictions=output
+            learner, stream, record, save=save, save_every=save_every or 0, predictions=output
         )
         try:
             _follow(session, interruption, passes, skip, clock, table)
@@ -160,9 +210,11 @@ def learn(
     clock.close(record.position.total)
     conclude(session, table, as_json, str(predictions) == "-")
     if report is not None and learner.rounds:
+        from noregret.cli.naming import names_of
         from noregret.cli.report import write_report
 
-        write_report(learner, record, report)
+        record.note(stream)
+        write_report(learner, record, report, names_of(learner, record))
     mention(stream, save if learner.rounds else None, code, report)
     if code:
         raise typer.Exit(code)
@@ -172,7 +224,7 @@ def _check_plan(
     resume: Path | None,
     same_input: bool,
     save: Path | None,
-    save_every: int,
+    save_every: int | None,
     passes: int,
     said: dict[str, Any],
     given: Given,
@@ -181,61 +233,65 @@ def _check_plan(
         raise ValueError(f"--passes {passes}: expected at least 1")
     if passes > 1 and "-" in given.files:
         raise ValueError("--passes needs files: standard input can be read once only")
-    if save_every < 0 or (save_every and save is None):
+    if save_every is not None and (save is None or save_every < 1):
         raise ValueError("--save-every needs --save and a number of examples above 0")
     if same_input and resume is None:
         raise ValueError("--same-input belongs to --resume")
-    said = {name: value for name, value in said.items() if name != "features"}
     if resume is not None and said:
         raise ValueError(f"--resume keeps the learner as it is: drop --{next(iter(said))}")
 
 
-def _begin(
-    said: dict[str, Any],
-    given: Given,
-    resume: Path | None,
-    holdout: int,
-    holdout_after: int | None,
-    floor_radius: float | None,
-) -> tuple[MirrorDescent | DualAscent, Record]:
-    """Return a fresh learner, or one that goes on, with its record."""
-    if floor_radius is not None and not floor_radius >= 0.0:
-        raise ValueError(f"--floor-radius must be a number >= 0, got {floor_radius}")
+def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any]:
+    """Return what a `Holdout` is told, empty where nothing is held out."""
+    told: dict[str, Any] = {}
+    if every is not None:
+        if not (0.0 < every < 1.0 or (every > 1.0 and every.is_integer())):
+            raise ValueError(
+                f"--holdout {every:g}: expected a whole number above 1, or a share below 1"
+            )
+        told = {"every": int(every)} if every > 1.0 else {"share": every, "seed": seed}
+    elif seed:
+        raise ValueError("--holdout-seed belongs to --holdout with a share below 1")
+    if after is not None:
+        if after < 1:
+            raise ValueError(f"--holdout-after {after}: leaves nothing to learn")
+        told["after"] = after
+    return told
+
+
+def _fresh(said: dict[str, Any], given: Given) -> tuple[MirrorDescent | DualAscent, Record, Stream]:
+    """Return a learner that has seen nothing, its record and its stream."""
     from noregret.cli import record as records
 
-    if resume is not None:
-        learner, record = records.load(resume)
-        if floor_radius is not None:
-            record.floor_radius = floor_radius
-    else:
-        spec = choices.Spec(**said)
+    spec = choices.Spec(**said)
+    rule = given.label_rule(choices.make_loss(spec.loss).labels == "sign")
+    reading = {"constant": INTERCEPT} | given.reading()
+    if spec.needs_width:
+        stream = given.open(rule, width=given.columns())
+        spec = replace(spec, features=stream.width or given.columns())
         learner = spec.make()
-        rule = given.label_rule(learner.loss.labels == "sign")
-        record = records.Record(
-            spec,
-            {"constant": INTERCEPT} | given.reading(),
-            label_rule=rule,
-            floor_radius=floor_radius,
-        )
-    if resume is None or holdout or holdout_after is not None:
-        record.holdout = {"every": holdout, "after": holdout_after}
-        from noregret.evaluate import Holdout
-
-        Holdout(**record.holdout)
-    return learner, record
+    else:
+        # Before the input is looked at: what was said wrongly is told first.
+        learner = spec.make()
+        stream = given.open(rule)
+    return learner, records.Record(spec, reading, label_rule=rule), stream
 
 
-def _open(
-    given: Given, learner: MirrorDescent | DualAscent, record: Record, resumed: bool
-) -> Stream:
+def _resumed(resume: Path, given: Given) -> tuple[MirrorDescent | DualAscent, Record, Stream]:
+    """Return a learner that goes on, its record, and a stream with the same columns."""
+    from noregret.cli import record as records
+    from noregret.cli.naming import require_same_columns
+
+    learner, record = records.load(resume)
     if given.labels is not None:
         rule = given.label_rule(learner.loss.labels == "sign")
     else:
         rule = record.rule()
-    stream = given.open(rule, record.reading, **record.known())
-    if resumed:
-        record.reading |= given.reading()
-    return stream
+    width = learner.dimension if record.spec.needs_width else 0
+    stream = given.open(rule, record.reading, width, **record.known())
+    require_same_columns(learner, record, stream)
+    record.reading |= given.reading()
+    return learner, record, stream
 
 
 def _place(record: Record, resume: Path | None, same_input: bool, given: Given) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -42,6 +43,16 @@ for panel, commands in _PANELS.items():
         app.command(rich_help_panel=panel)(command)
 
 
+_OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}
+_OPTIONS |= {name: name for name in ("bits", "remember", "missing", "labels", "format", "threads")}
+_OPTIONS["on_error"] = "on-error"
+#: What is raised for options that do not exist or take no such value; the class has no public
+#: name that all versions of typer share.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+#: A keyword and its value, but not inside a path or what was found in a file.
+_KEYWORD = re.compile(rf"(?<![\w/.'\"])({'|'.join(_OPTIONS)})=(['\"]?)([\w.+-]*)\2")
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"noregret {__version__}")
@@ -66,7 +77,14 @@ def main() -> None:
         # A terminal that lacks a symbol shows a question mark in its place.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        app()
+        # Not standalone: click would show errors in a box of several lines.
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except _UsageError as error:
+        complaint = _usage(error)
+        if complaint:
+            print(f"noregret: {complaint}", file=sys.stderr)
+        sys.exit(2)
     except BrokenPipeError:
         # The reader of a pipe left (`| head`); Python must not try to flush into it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,10 +96,21 @@ def main() -> None:
         sys.exit(2)
 
 
+def _usage(error: Any) -> str:
+    # The name of the program is as it was started, `python -m noregret` perhaps.
+    inside = error.ctx is not None and error.ctx.parent is not None
+    command = f"noregret {error.ctx.info_name}" if inside else "noregret"
+    complaint = " ".join(error.format_message().split()).rstrip(".")
+    # Without a word where the help was shown because nothing was said.
+    return complaint and f"{complaint}; see {command} --help"
+
+
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())
+    text = " ".join(str(error).split())
+    # The library speaks of its keywords; whoever reads this has options.
+    return _KEYWORD.sub(lambda found: f"--{_OPTIONS[found[1]]} {found[3]}".rstrip(), text)
 
 
 def run() -> NoReturn:

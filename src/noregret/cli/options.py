@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import glob
 import inspect
+import os
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import cache, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+from noregret.cli.writing import require_place
 
 if TYPE_CHECKING:
     from noregret.streams import Stream
@@ -18,6 +23,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _PANEL = "Reading"
 INTERCEPT = 1.0
+#: The options that formats may know, by the keywords that they have in the library.
+_NAMES = {
+    "label": "--label",
+    "weight": "--weight",
+    "drop": "--drop",
+    "categorical": "--categorical",
+    "missing": "--missing",
+    "separator": "--separator",
+    "bits": "--bits",
+    "remember": "--remember",
+    "interactions": "--interactions",
+    "constant": "--intercept",
+    "first_index": "--first-index",
+    "width": "--features",
+}
+_SETTLED = ", whose columns were settled when it was written"
+#: What gives a model its columns, so that nothing else can be said when it is used.
+_COLUMNS = ("constant", "interactions")
 
 
 def _option(*names: str, help: str) -> Any:
@@ -31,7 +54,7 @@ class Given:
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE",
+            metavar="FILE...",
             help="Examples: files, patterns, or - for standard input. svmlight, Vowpal Wabbit, "
             "CSV, TSV, JSON lines, Parquet or Arrow, plain or .gz, .xz, .zst.",
         ),
@@ -39,57 +62,105 @@ class Given:
     format: Annotated[
         str | None,
         _option(
-            "--format", "-f", help="svmlight, vw, csv, tsv, jsonl, ...: where the name is silent."
+            "--format",
+            "-f",
+            help="svmlight, vw, csv, tsv, jsonl, parquet or arrow, where the name does not tell.",
         ),
     ] = None
     labels: Annotated[
         str | None,
-        _option("--labels", help="The two labels as written, NEGATIVE,POSITIVE."),
+        _option(
+            "--labels",
+            help="The two classes as the file writes them, NEGATIVE,POSITIVE. Found out unless "
+            "told: -1 and 1, 0 and 1, 1 and 2, or two names.",
+        ),
     ] = None
-    label: Annotated[str | None, _option("--label", help="The column of the label.")] = None
-    weight: Annotated[str | None, _option("--weight", help="The column of importance weights.")] = (
-        None
-    )
+    label: Annotated[
+        str | None,
+        _option(
+            "--label",
+            help="Tables: the column to predict. Unless told: label, target, class or y, else "
+            "the last.",
+        ),
+    ] = None
+    weight: Annotated[
+        str | None, _option("--weight", help="Tables: the column of importance weights.")
+    ] = None
     drop: Annotated[
-        list[str] | None, _option("--drop", help="A column to leave out; may be repeated.")
+        list[str] | None,
+        _option("--drop", help="Tables: a column to leave out; repeat for several."),
     ] = None
     categorical: Annotated[
         list[str] | None,
-        _option("--categorical", help="A column of categories, though it holds numbers."),
+        _option("--categorical", help="Tables: a column of categories, though it holds numbers."),
     ] = None
     missing: Annotated[
-        str | None, _option("--missing", help="Empty values: `refuse`, or `indicator` features.")
+        str | None,
+        _option(
+            "--missing",
+            help="Tables: what an empty value is, an error (`refuse`, unless told) or a feature "
+            "of its own (`indicator`).",
+        ),
     ] = None
     separator: Annotated[
-        str | None, _option("--separator", help="csv: what parts fields, a comma unless told.")
+        str | None,
+        _option("--separator", help="csv: what stands between fields; a comma unless told."),
     ] = None
     bits: Annotated[
         int | None,
-        _option("--bits", "-b", help="Hash names into 2^BITS columns; 0 for a dictionary."),
+        _option(
+            "--bits",
+            "-b",
+            help="Hash names into 2^BITS columns, or 0 to keep all names in a dictionary. Unless "
+            "told: 18 for vw, 0 for the rest.",
+        ),
     ] = None
     remember: Annotated[
-        int | None, _option("--remember", help="Keep so many names of hashed features.")
+        int | None,
+        _option(
+            "--remember",
+            help="Keep the first N names of hashed features in the model, at a cost of time; "
+            "`inspect MODEL FILE` finds names without it.",
+        ),
     ] = None
     interactions: Annotated[
         list[str] | None,
-        _option("--interactions", "-q", help="Products of two namespaces, as in -q ab."),
+        _option(
+            "--interactions",
+            "-q",
+            help="vw: products of the features of two namespaces, as in -q ab; repeat for several.",
+        ),
     ] = None
     intercept: Annotated[
         float | None,
-        _option("--intercept", help="Value of a constant feature; 1 unless told, 0 for none."),
+        _option(
+            "--intercept",
+            help="Value of a feature that every example has; 1 unless told, 0 for none.",
+        ),
     ] = None
     first_index: Annotated[
-        int | None, _option("--first-index", help="svmlight: index of the first feature, 1 or 0.")
+        int | None,
+        _option("--first-index", help="svmlight: what features count from, 1 unless told, or 0."),
     ] = None
     features: Annotated[
-        int | None, _option("--features", help="Number of features; the entropies need it.")
+        int | None,
+        _option(
+            "--features",
+            help="How many features there are at most, beside the intercept. The entropies need "
+            "it, except for hashed features.",
+        ),
     ] = None
     on_error: Annotated[
         str | None,
-        _option("--on-error", help="A bad line: `stop`, `skip` it, or skip it and `count`."),
+        _option(
+            "--on-error",
+            help="What a bad line does: `stop` the run (unless told), `skip` it, or skip it and "
+            "show the first (`count`).",
+        ),
     ] = None
     threads: Annotated[
-        int | None, _option("--threads", help="Threads that parse while another learns.")
+        int | None,
+        _option("--threads", help="How many threads parse ahead; 2 unless told, 0 for none."),
     ] = None
 
     def reading(self) -> dict[str, Any]:
@@ -107,7 +178,6 @@ class Given:
             "interactions": self.interactions or None,
             "constant": self.intercept,
             "first_index": self.first_index,
-            "width": self.features,
         }
         return {name: value for name, value in named.items() if value is not None}
 
@@ -125,20 +195,29 @@ class Given:
         return _number(negative), _number(positive)
 
     def open(
-        self, labels: str | tuple[Any, Any], kept: dict[str, Any] | None = None, **more: Any
+        self,
+        labels: str | tuple[Any, Any],
+        kept: dict[str, Any] | None = None,
+        width: int = 0,
+        **more: Any,
     ) -> Stream:
-        """Return the stream; what a model kept of its own one counts where nothing was said."""
+        """Return the stream; what a model kept of its own one counts where nothing was said.
+
+        With a `width` blocks have so many columns from the first on, as some maps need them.
+        """
         import noregret as nr
         from noregret.streams import known_options
 
         files = self.files[0] if len(self.files) == 1 else self.files
         said = self.reading()
         known = known_options(files, said.get("format", (kept or {}).get("format")))
-        # What a model kept and what goes without saying count as far as the format knows them;
-        # what was said on the command line is the format's to refuse.
+        self._check(said, known, kept)
+        # What a model kept and what goes without saying count as far as the format knows them.
         silent = {"constant": INTERCEPT} | (kept or {}) | more
         options = {name: value for name, value in silent.items() if name in (*known, "format")}
         options |= said
+        if "width" in known and (width or self.features is not None):
+            options["width"] = width or self.columns()
         if options.get("constant") == 0.0:
             del options["constant"]
         if options.get("bits") == 0:
@@ -149,7 +228,52 @@ class Given:
         for name in ("drop", "categorical", "numeric", "interactions"):
             if name in options:
                 options[name] = tuple(options[name])
-        return nr.read(files, labels=labels, **options)  # type: ignore[arg-type]
+        stream = nr.read(files, labels=labels, **options)  # type: ignore[arg-type]
+        if width and "width" not in known:
+            # A dictionary fills up by and by, and its blocks are to be as wide as it may become.
+            stream._given_width = max(stream._given_width, width)
+        return stream
+
+    def columns(self) -> int:
+        """Return how many columns there will be, the intercept's among them; 0 if not told."""
+        if self.features is None:
+            return 0
+        if self.features < 1:
+            raise ValueError(f"--features {self.features}: expected a number above 0")
+        return self.features + (self.intercept != 0.0)
+
+    def _check(self, said: dict[str, Any], known: list[str], kept: dict[str, Any] | None) -> None:
+        """Refuse options that the format does not have, and such as a model would not survive."""
+        for name, value in said.items():
+            shown = " ".join(value) if isinstance(value, list) else str(value).removesuffix(".0")
+            if name not in (*known, "format"):
+                takes = ", ".join(_NAMES[one] for one in known if one in _NAMES)
+                raise ValueError(
+                    f"{_NAMES[name]} {shown}: has no meaning for {self.files[0]}"
+                    + (f", whose format takes {takes}" if takes else _SETTLED)
+                )
+            if kept is not None and name in _COLUMNS and value != kept.get(name):
+                raise ValueError(
+                    f"{_NAMES[name]} {shown}: the model was learnt with "
+                    f"{kept.get(name, 'none')}, and its features would not find their weights"
+                )
+
+
+def require_outputs(inputs: Iterable[str | Path], *outputs: tuple[str, Path | None]) -> None:
+    """Refuse places that cannot be written, and such as hold what is read or written as well."""
+    taken = {}
+    for name in map(str, inputs):
+        for found in glob.glob(name) or [name]:
+            taken[os.path.realpath(found)] = "what is read"
+    for option, path in outputs:
+        if path is None or str(path) == "-":
+            continue
+        require_place(option, path)
+        real = os.path.realpath(path)
+        if real in taken:
+            raise ValueError(f"{option} {path}: is {taken[real]} too, and would be lost")
+        if not path.exists() or path.is_file():
+            taken[real] = f"where {option} writes"
 
 
 def _number(text: str) -> float | str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noregret.cli.options import Given, reads_examples
-from noregret.cli.writing import Output, require_place
+from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.writing import Output
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,11 +40,11 @@ def predict(
     """
     if link not in _LINKS:
         raise ValueError(f"--as {link}: expected one of {', '.join(_LINKS)}")
-    if str(out) != "-":
-        require_place("--out", out)
+    require_outputs([model, *given.files], ("--out", out))
     import numpy as np
 
     from noregret.cli import record as records
+    from noregret.cli.naming import require_same_columns
     from noregret.cli.screen import Clock, metrics_line
     from noregret.cli.whole import margins as margins_of
     from noregret.evaluate import metrics_for
@@ -57,9 +57,11 @@ def predict(
     if average and not record.spec.average:
         raise ValueError(f"--average: {model} keeps none, learn it with --average")
     names = {y: written for written, y in record.labels}
+    width = learner.dimension if record.spec.needs_width else 0
     stream = given.open(
-        record.rule(), record.reading, unlabelled="keep", **record.known(grow=False)
+        record.rule(), record.reading, width, unlabelled="keep", **record.known(grow=False)
     )
+    require_same_columns(learner, record, stream)
     weights = learner.average if average and isinstance(learner, MirrorDescent) else None
     metrics = metrics_for(learner.loss.labels)
     clock = Clock(stream, silent=quiet)

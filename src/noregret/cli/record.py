@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ from noregret.cli.choices import Spec
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     import numpy.typing as npt
 
     from noregret.evaluate import Point
@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 
 #: Raised when an older program could not make sense of what is kept.
 VERSION = 1
+
+#: What a header keeps as it is, and what it may be.
+_PLAIN: dict[str, Any] = {
+    "reading": dict,
+    "labels": list,
+    "label_rule": str | list,
+    "holdout": dict,
+    "floor_radius": float | int | None,
+    "sources": list,
+    "ended": bool,
+    "replayable": bool,
+}
+#: Nothing, a dictionary, or what is remembered of hashed names.
+_NAMED: tuple[set[str], ...] = (
+    set(),
+    {"name_text", "name_offsets"},
+    {"name_text", "name_offsets", "name_slots"},
+)
 
 
 @dataclass
@@ -92,17 +110,10 @@ class Record:
         header = {
             "version": VERSION,
             "spec": asdict(self.spec),
-            "reading": self.reading,
-            "labels": self.labels,
-            "label_rule": self.label_rule,
-            "holdout": self.holdout,
-            "floor_radius": self.floor_radius,
-            "sources": self.sources,
             "position": asdict(self.position),
             "points": [list(asdict(point).values()) for point in self.points],
-            "ended": self.ended,
-            "replayable": self.replayable,
         }
+        header |= {name: getattr(self, name) for name in _PLAIN}
         arrays = {
             f"{group}/{name}": array
             for group in ("names", "metrics", "held_metrics")
@@ -113,48 +124,82 @@ class Record:
 
 def load(path: Path) -> tuple[MirrorDescent | DualAscent, Record]:
     """Return the learner of a model file and what it remembers of its stream."""
-    from noregret.evaluate import Point
     from noregret.learners import load_with_extra
+    from noregret.store import shown
 
     learner, extra = load_with_extra(path)
     header = extra.header.get("stream")
-    if header is None:
+    if not isinstance(header, dict):
         raise ValueError(f"{path}: was not written by `noregret learn`: it remembers no stream")
     if header.get("version") != VERSION:
+        version = shown(header.get("version"))
+        raise ValueError(f"{path}: remembers its stream in version {version}, expected {VERSION}")
+    try:
+        return learner, _restored(header, extra.arrays, learner.loss.labels)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(
-            f"{path}: remembers its stream in version {header.get('version')!r}, expected {VERSION}"
-        )
+            f"{path}: what it remembers of its stream is not whole: {shown(error)}"
+        ) from error
 
-    def arrays(group: str) -> dict[str, npt.NDArray[np.generic]]:
+
+def _restored(header: dict[str, Any], kept: dict[str, npt.NDArray[Any]], labels: str) -> Record:
+    from noregret.evaluate import Holdout, Point, metrics_for
+
+    def arrays(group: str) -> dict[str, npt.NDArray[Any]]:
         prefix = f"{group}/"
         return {
             name.removeprefix(prefix): array
-            for name, array in extra.arrays.items()
+            for name, array in kept.items()
             if name.startswith(prefix)
         }
 
-    plain = (
-        "reading",
-        "labels",
-        "label_rule",
-        "holdout",
-        "floor_radius",
-        "sources",
-        "ended",
-        "replayable",
+    record = Record(
+        spec=Spec(**header["spec"]),
+        position=Position(**header["position"]),
+        points=[Point(*values) for values in header["points"]],
+        names=arrays("names"),
+        metrics=arrays("metrics"),
+        held_metrics=arrays("held_metrics"),
+        **{name: header[name] for name in _PLAIN},
     )
-    try:
-        record = Record(
-            spec=Spec(**header["spec"]),
-            position=Position(**header["position"]),
-            points=[Point(*values) for values in header["points"]],
-            names=arrays("names"),
-            metrics=arrays("metrics"),
-            held_metrics=arrays("held_metrics"),
-            **{name: header[name] for name in plain},
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path}: what it remembers of its stream is not whole: {error}"
-        ) from error
-    return learner, record
+    for name, kinds in _PLAIN.items():
+        _require(isinstance(header[name], kinds), name)
+    _require(
+        all(type(number) is int and number >= 0 for number in vars(record.position).values())
+        and record.position.passes > 0,
+        "position",
+    )
+    _require(all(_is_point(point) for point in record.points), "points")
+    _require(bool(record.points) or not record.ended, "ended")
+    _require(all(isinstance(source, str) for source in record.sources), "sources")
+    _require(
+        all(
+            isinstance(y, float) and math.isfinite(y) and isinstance(written, str | int | float)
+            for written, y in record.labels
+        ),
+        "labels",
+    )
+    _require(not isinstance(record.label_rule, list) or len(record.label_rule) == 2, "label_rule")
+    _require(set(record.names) in _NAMED, "names")
+    # What does not fit is refused here, and not after hours.
+    Holdout(**record.holdout)
+    for group in (record.metrics, record.held_metrics):
+        if group:
+            metrics_for(labels).restore(group)
+    return record
+
+
+def _is_point(point: Point) -> bool:
+    numbers = list(vars(point).values())
+    return (
+        type(point.rounds) is int
+        and point.rounds > 0
+        and type(point.mistakes) is int
+        and all(number is None or type(number) in (int, float) for number in numbers)
+        and None not in numbers[:-1]
+    )
+
+
+def _require(sound: bool, name: str) -> None:
+    if not sound:
+        raise ValueError(f"{name} cannot be as it is stored")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noregret.cli.writing import Output, require_place
+from noregret.cli.options import require_outputs
+from noregret.cli.writing import Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from noregret.cli.naming import Names
     from noregret.cli.record import Record
     from noregret.learners import DualAscent, MirrorDescent
     from noregret.report import Card, Picture
@@ -21,6 +24,13 @@ _TOP = 20
 
 def report(
     model: Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Hashed features: the examples it learnt, to find the names of their slots.",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
     pictures: Annotated[
         bool, typer.Option("--pictures/--no-pictures", help="Write PNG files beside it as well.")
@@ -31,45 +41,51 @@ def report(
     Average loss and certified floor, regret a round, mistakes, rates, the largest weights, and
     the certificate itself.
     """
-    require_place("--out", out)
+    require_outputs([model, *(files or ())], ("--out", out))
     from noregret.cli import record as records
+    from noregret.cli.inspect import names_for
     from noregret.report import require_matplotlib
 
     require_matplotlib()
     learner, record = records.load(model)
-    for path in write_report(learner, record, out, pictures):
+    names = names_for(learner, record, files, _TOP)
+    for path in write_report(learner, record, out, names, pictures):
         typer.echo(path)
 
 
 def write_report(
-    learner: MirrorDescent | DualAscent, record: Record, out: Path, pictures: bool = True
+    learner: MirrorDescent | DualAscent,
+    record: Record,
+    out: Path,
+    names: Names,
+    pictures: bool = True,
 ) -> list[Path]:
     """Write the page and, where wanted, its pictures beside it; return what was written."""
-    from noregret.cli.telling import describe_learner
+    from noregret.cli.screen import short
+    from noregret.cli.telling import describe_learner, reading_facts
     from noregret.report import page
-    from noregret.rounding import down
 
     if not record.points:
         raise ValueError(f"--report {out}: there is nothing to draw yet")
     point = record.points[-1]
     certificate = learner.certificate()
     source = ", ".join(Path(name).name for name in record.sources) or "a stream"
-    drawn = list(_pictures(learner, record, source))
+    drawn = list(_pictures(learner, record, source, names))
     facts = [
         ("learner", describe_learner(learner)),
         ("input", ", ".join(record.sources)),
         ("features", f"{learner.dimension:,}"),
         ("examples seen", f"{record.position.total:,}"),
         ("passes", str(record.position.passes)),
-        *((name, str(value)) for name, value in record.reading.items()),
+        *reading_facts(record).items(),
     ]
     text = page(
         f"noregret: {source}",
         describe_learner(learner),
         list(_cards(learner, record)),
         f"{certificate.describe(point.radius).capitalize()} lost at least "
-        f"{down(point.average_floor, 4)} a round on these {point.rounds:,} examples; the learner "
-        f"lost {point.average_loss:.4f}.",
+        f"{short(point.average_floor, ROUND_FLOOR)} a round on these {point.rounds:,} examples; "
+        f"the learner lost {short(point.average_loss)}.",
         drawn,
         certificate.text(point.radius),
         facts,
@@ -86,38 +102,31 @@ def write_report(
 
 
 def _cards(learner: MirrorDescent | DualAscent, record: Record) -> Iterator[Card]:
+    from noregret.cli.screen import METRICS, metric, short
     from noregret.evaluate import metrics_for
     from noregret.report import Card
-    from noregret.rounding import down, up
 
     point = record.points[-1]
     yield Card(f"{point.rounds:,}", "examples learnt")
-    yield Card(f"{point.average_loss:.4f}", "average loss")
-    yield Card(down(point.average_floor, 4), "certified floor a round")
-    yield Card(up(point.average_regret, 3), "proved regret a round, at most")
+    yield Card(short(point.average_loss), "average loss")
+    yield Card(short(point.average_floor, ROUND_FLOOR), "certified floor a round")
+    yield Card(short(point.average_regret, ROUND_CEILING), "proved regret a round, at most")
     metrics = metrics_for(learner.loss.labels)
     if record.metrics:
         metrics.restore(record.metrics)
     summary = metrics.summary()
-    for name, title, form in (
-        ("accuracy", "progressive accuracy", ".2%"),
-        ("auc", "progressive AUC", ".4f"),
-        ("f1", "progressive F1", ".4f"),
-        ("rmse", "progressive RMSE", ".4g"),
-        ("mae", "progressive MAE", ".4g"),
-        ("r2", "progressive R²", ".4f"),
-    ):
+    for name, title in METRICS.items():
         if name in summary:
-            yield Card(format(summary[name], form), title)
+            yield Card(metric(name, summary[name]), f"progressive {title}")
 
 
 def _pictures(
-    learner: MirrorDescent | DualAscent, record: Record, source: str
+    learner: MirrorDescent | DualAscent, record: Record, source: str, names: Names
 ) -> Iterator[Picture]:
     from noregret import report
-    from noregret.cli.inspect import names_of, top_weights
+    from noregret.cli.naming import top_weights
+    from noregret.cli.screen import short
     from noregret.report import Picture
-    from noregret.rounding import down
 
     # The first rounds are all noise; the story begins where there is something to learn from.
     points = [point for point in record.points if point.rounds >= 10] or record.points
@@ -130,7 +139,8 @@ def _pictures(
                 [point.average_loss for point in points],
                 [point.average_floor for point in points],
                 source,
-                f"no predictor of the class lost less than {down(points[-1].average_floor, 3)} "
+                "no predictor of the class lost less than "
+                f"{short(points[-1].average_floor, ROUND_FLOOR)} "
                 f"a round on these {rounds[-1]:,} examples",
                 f"{type(learner.loss).__name__} loss a round",
             ),
@@ -149,7 +159,7 @@ def _pictures(
             yield Picture(
                 "rate", report.rate_figure([t for t, _ in rated], [r for _, r in rated], name)
             )
-    largest = top_weights(learner.weights, names_of(record), _TOP)
-    if largest:
-        names, weights = [entry[1] for entry in largest], [entry[2] for entry in largest]
-        yield Picture("features", report.features_figure(names, weights))
+    top = top_weights(learner.weights, names, _TOP)
+    if top:
+        named, weights = [entry[1] for entry in top], [entry[2] for entry in top]
+        yield Picture("features", report.features_figure(named, weights))

@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from noregret.batch import Progress
     from noregret.evaluate import Point
     from noregret.streams import Stream
 
 _PATIENCE = 2.0
 """Seconds after which a user would like to know that something is happening."""
+_FIRST_RUN = "; a first run compiles for this machine"
 
 
 class Table:
-    """The progress table, one line at a time, at most 70 characters wide."""
+    """The progress table, one line at a time: 70 characters wide, 58 in a narrower terminal."""
 
     def __init__(self, console: Console, classification: bool, last: Point | None = None):
         self._console = console
         self._classification = classification
         self._last = last
+        #: Whether there is room for the loss since the line before.
+        self._wide = console.width >= 70
+        self._headed = False
 
     def head(self, title: str, *remarks: str) -> None:
         """Print the title, remarks and the names of the columns."""
         self._console.print(f"[bold]{title}[/bold]", highlight=False)
         for remark in remarks:
             self._console.print(f"[dim]{remark}[/dim]", highlight=False)
+        self._headed = True
+        since = f"{'since last':>12}" if self._wide else ""
         mistakes = f"{'mistakes':>10}" if self._classification else ""
-        columns = (
-            f"{'examples':>12}{'loss':>12}{'since last':>12}{mistakes}{'floor':>12}{'regret ≤':>12}"
-        )
+        columns = f"{'examples':>12}{'loss':>12}{since}{mistakes}{'floor':>12}{'regret ≤':>12}"
         self._console.print()
         self._console.print(f"[bold]{columns}[/bold]", highlight=False)
         self._console.print(f"[dim]{'─' * len(columns)}[/dim]", highlight=False)
@@ -45,10 +51,12 @@ class Table:
         """Print one line; losses, floor and regret are averages a round."""
         last = self._last
         rounds = point.rounds - (last.rounds if last else 0)
-        since = (point.loss - (last.loss if last else 0.0)) / rounds
+        since = ""
+        if self._wide:
+            since = number((point.loss - (last.loss if last else 0.0)) / rounds)
         mistakes = f"{point.mistakes / point.rounds:>10.2%}" if self._classification else ""
         self._console.print(
-            f"{point.rounds:>12,}{number(point.average_loss)}{number(since)}{mistakes}"
+            f"{point.rounds:>12,}{number(point.average_loss)}{since}{mistakes}"
             # Rounded so that what is printed is still true: the floor down, the regret up.
             f"[cyan]{number(point.average_floor, ROUND_FLOOR)}[/cyan]"
             f"[green]{number(point.average_regret, ROUND_CEILING)}[/green]",
@@ -57,26 +65,37 @@ class Table:
         self._last = point
 
     def foot(self, certificate: str) -> None:
-        """Print the certificate under the table."""
-        self._console.print()
+        """Print the certificate under the table, if there is one."""
+        if self._headed:
+            self._console.print()
         self._console.print(certificate, highlight=False, markup=False, soft_wrap=True)
 
 
 def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Return a number in twelve columns, four decimals or four digits.
+    """Return a number in twelve columns: four decimals, two of thousands, or four digits.
 
-    >>> number(0.25), number(123456.0), number(0.29999, ROUND_FLOOR)
-    ('      0.2500', '    1.235e+5', '      0.2999')
+    >>> number(0.25), number(51968.2526), number(123456.0), number(0.29999, ROUND_FLOOR)
+    ('      0.2500', '    51968.25', '    1.235e+5', '      0.2999')
     """
     if not math.isfinite(value):
         return f"{value:>12}"
     exact = Decimal(value)
     if value == 0.0 or 5e-4 <= abs(value) < 1e5:
-        return f"{exact.quantize(Decimal('0.0001'), rounding=rounding):>12}"
+        unit = Decimal("0.0001" if abs(value) < 1e3 else "0.01")
+        return f"{exact.quantize(unit, rounding=rounding):>12}"
     return f"{Context(prec=4, rounding=rounding).create_decimal(exact):>12.3e}"
 
 
-_METRICS = {
+def short(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Return a number as `number` does, without the room around it.
+
+    >>> short(0.25), short(123456.0)
+    ('0.2500', '1.235e+5')
+    """
+    return number(value, rounding).strip()
+
+
+METRICS = {
     "accuracy": "accuracy",
     "auc": "AUC",
     "f1": "F1",
@@ -93,15 +112,65 @@ def metrics_line(summary: Mapping[str, float]) -> str:
     'accuracy 90.00%   AUC 0.9500 ± 0.0003   F1 0.8000'
     """
     words = []
-    for name, title in _METRICS.items():
+    for name, title in METRICS.items():
         if name not in summary:
             continue
-        text = f"{summary[name]:.2%}" if name == "accuracy" else number(summary[name]).strip()
+        text = metric(name, summary[name])
         if name == "auc" and summary["auc_error"] >= 0.00005:
             # The half unit of the last digit shown belongs to what is not known.
             text += f" ± {math.ceil(summary['auc_error'] * 1e4 + 0.5) / 1e4:.4f}"
         words.append(f"{title} {text}")
     return "   ".join(words)
+
+
+def metric(name: str, value: float) -> str:
+    """Return the value of a metric as people write it."""
+    return f"{value:.2%}" if name == "accuracy" else short(value)
+
+
+class PassingLine:
+    """A line on a person's terminal that goes away when something else is said."""
+
+    def __init__(self, first: str, silent: bool = False) -> None:
+        """Show `first` if nothing is told for as long as a person waits without wondering."""
+        self.terminal = sys.stderr.isatty() and not silent
+        self._begin = self._told = time.monotonic()
+        self._shown = False
+        self._waiting = threading.Timer(_PATIENCE, self.show, (first,))
+        self._waiting.daemon = True
+        if self.terminal:
+            self._waiting.start()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the line was made."""
+        return time.monotonic() - self._begin
+
+    @property
+    def long(self) -> bool:
+        """Whether there is a person, and one who has waited."""
+        return self.terminal and self.seconds > _PATIENCE
+
+    def tell(self, text: Callable[[], str]) -> None:
+        """Show a text once the run has become long, twice a second at most."""
+        self._waiting.cancel()
+        if self.long and time.monotonic() - self._told >= 0.5:
+            self.show(text())
+
+    def show(self, text: str) -> None:
+        """Put a text in the place of the last, cut to the width of the terminal."""
+        self._shown, self._told = True, time.monotonic()
+        width = shutil.get_terminal_size().columns
+        sys.stderr.write(f"\r\x1b[2K{text[: width - 1]}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line before something else is printed."""
+        self._waiting.cancel()
+        if self._shown:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._shown = False
 
 
 class Clock:
@@ -110,51 +179,30 @@ class Clock:
     def __init__(self, stream: Stream | None = None, passes: int = 1, silent: bool = False) -> None:
         self._stream = stream
         self._passes = passes
-        self._start = self._told = time.monotonic()
-        self._terminal = sys.stderr.isatty() and not silent
-        self._shown = False
+        self._line = PassingLine(f"waiting for the first examples{_FIRST_RUN}", silent)
         #: When the first examples were done, and how many and which share of all they were.
         self._first: tuple[float, int, float] | None = None
-        self._preparing = threading.Timer(_PATIENCE, self._prepare)
-        self._preparing.daemon = True
-        if self._terminal:
-            self._preparing.start()
-
-    def _prepare(self) -> None:
-        self._shown = True
-        sys.stderr.write("\r\x1b[2Kcompiling for this machine; what is made is kept for next time")
-        sys.stderr.flush()
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the clock was made."""
-        return time.monotonic() - self._start
 
     def tell(self, examples: int, passed: int = 0) -> None:
-        """Show a passing line, twice a second at most, once the run has become long."""
-        now = time.monotonic()
+        """Show a passing line once the run has become long."""
         if self._first is None:
-            self._preparing.cancel()
-            self._first = now, examples, self._share(passed) or 0.0
-        recent = now - max(self._told, self._first[0]) < 0.5
-        if self._terminal and self.seconds > _PATIENCE and not recent:
-            self._told, self._shown = now, True
-            sys.stderr.write(f"\r\x1b[2K{self._text(examples, passed)}")
-            sys.stderr.flush()
+            self._first = time.monotonic(), examples, self._share(passed) or 0.0
+        first = self._first
+        self._line.tell(lambda: self._text(examples, passed, first))
 
-    def _text(self, examples: int, passed: int) -> str:
+    def _text(self, examples: int, passed: int, first: tuple[float, int, float]) -> str:
         # What came before the first examples, the compiler above all, says nothing about the
         # pace of the rest.
-        begin, before, share_before = self._first or (self._start, 0, 0.0)
+        begin, before, share_before = first
         elapsed = max(time.monotonic() - begin, 1e-9)
-        name = "" if self._stream is None else f"{self._stream.name}: "
-        text = f"{name}{examples:,} examples, {(examples - before) / elapsed:,.0f} a second"
+        text = f"{examples:,} examples, {(examples - before) / elapsed:,.0f} a second"
+        name = "" if self._stream is None else f" of {self._stream.name}"
         share = self._share(passed)
         if share is None:
-            return f"{text}, {self.seconds:.0f} s"
+            return f"{text}, {self._line.seconds:.0f} s{name}"
         gained = share - share_before
         left = f", {elapsed * (1.0 - share) / gained:,.0f} s left" if gained > 0.01 else ""
-        return f"{share:4.0%} of {text}{left}"
+        return f"{share:4.0%}, {text}{left}{name}"
 
     def _share(self, passed: int) -> float | None:
         """Return which share of all passes is done, None where nobody knows."""
@@ -164,17 +212,37 @@ class Clock:
 
     def clear(self) -> None:
         """Remove the passing line before something else is printed."""
-        self._preparing.cancel()
-        if self._shown:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
-            self._shown = False
+        self._line.clear()
 
     def close(self, examples: int) -> None:
         """Say how long a long run took."""
         self.clear()
-        if self._terminal and self.seconds > _PATIENCE:
+        if self._line.long:
+            seconds = self._line.seconds
             sys.stderr.write(
-                f"{examples:,} examples in {self.seconds:.1f} s, "
-                f"{examples / self.seconds:,.0f} a second\n"
+                f"{examples:,} examples in {seconds:.1f} s, {examples / seconds:,.0f} a second\n"
             )
+
+
+class Solver:
+    """Tells a person how far a solver has come; what `nr.hindsight` takes as `progress`."""
+
+    def __init__(self, tol: float, silent: bool = False) -> None:
+        self._tol = tol
+        self._line = PassingLine(f"solving{_FIRST_RUN}", silent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._line.clear()
+
+    def __call__(self, now: Progress) -> None:
+        """Show where the solver stands after a pass."""
+        gap = now.gap / max(1.0, abs(now.primal))
+        self._line.tell(
+            lambda: (
+                f"solving, pass {now.passes:,}: relative gap {gap:.1e}, aim {self._tol:.1e}; "
+                "Ctrl-C keeps what there is"
+            )
+        )

@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noregret.cli.interrupt import Interruption
+from noregret.cli.writing import require_file
 from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
-from noregret.evaluate.holdout import select
+from noregret.evaluate.holdout import in_turn
 from noregret.evaluate.trial import parts
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from noregret.cli.record import Record
     from noregret.cli.writing import Output
     from noregret.learners import DualAscent, MirrorDescent
@@ -40,6 +44,8 @@ class Session:
         save_every: int = 0,
         predictions: Output | None = None,
     ) -> None:
+        if save is not None:
+            require_file("--save", save)
         self.learner = learner
         self.stream = stream
         self.record = record
@@ -70,8 +76,6 @@ class Session:
     def run(self, interruption: Interruption, passes: int = 1, skip: int = 0) -> Iterator[Point]:
         """Learn what is left of the input, `skip` of its examples already seen."""
         position = self.record.position
-        looks = marks(4)
-        mark = next(looks)
         saves = count(self._save_every, self._save_every) if self._save_every else iter(())
         cuts = heapq.merge(marks(4), saves)
         for part in parts(self._blocks(passes, skip), _distinct(cuts), position.total):
@@ -80,15 +84,16 @@ class Session:
                     self._learn(part)
                 self.on_part()
                 continue
-            while mark < part:
-                mark = next(looks)
-            if part == mark and self._worth_a_look(part) and self._moved():
+            if self._is_mark(part) and self._moved():
                 yield self.trial.look()
             if self._save_every and part % self._save_every == 0:
                 with interruption.busy():
                     self.save()
 
-    def _worth_a_look(self, total: int) -> bool:
+    def _is_mark(self, total: int) -> bool:
+        """Tell whether after so many examples one looks at the learner, whatever comes then."""
+        if next(mark for mark in marks(4) if mark >= total) > total:
+            return False
         dimension = self.learner.dimension
         if dimension <= _SMALL:
             return True
@@ -120,7 +125,8 @@ class Session:
             skip = 0
             if position.passes >= passes:
                 return
-            position.passes, position.examples, position.check = position.passes + 1, 0, 0
+            # In one stroke: an interrupt comes before or after it.
+            vars(position).update(passes=position.passes + 1, examples=0, check=0)
 
     def _require_same(self, skip: int, check: int) -> None:
         if skip and check != self.record.position.check:
@@ -132,36 +138,34 @@ class Session:
     def _learn(self, block: Block) -> None:
         position = self.record.position
         first_pass = position.passes == 1
+        if not first_pass and position.examples == 0:
+            # The same examples are measured again, by a learner that knows more.
+            self.held = metrics_for(self.learner.loss.labels)
         held = self._holdout.held(position.examples, position.examples + len(block))
-        learnt = select(block, ~held) if held.any() else block
-        if held.any():
-            kept = select(block, held)
-            # Before the rest is learnt: these are predicted with weights of a moment ago.
-            guesses = self.learner.predict(kept)
-            self.held.add(kept.y, guesses, kept.weight)
-        if len(learnt) and first_pass:
-            predictions = self.trial.learn(learnt)
-        elif len(learnt):
-            predictions = self.learner.learn(learnt, learnt.y, learnt.weight)
+        learn = self.trial.learn if first_pass else self._learn_again
+        made = in_turn(block, held, learn, self._measure) if held.any() else learn(block)
         if self._predictions is not None and first_pass:
-            if held.any():
-                import numpy as np
-
-                merged = np.empty(len(block))
-                merged[held] = guesses
-                if len(learnt):
-                    merged[~held] = predictions
-                predictions = merged
-            self._predictions.numbers(predictions)
+            self._predictions.numbers(made)
         position.examples += len(block)
         position.total += len(block)
         position.check = zlib.crc32(block.y.tobytes(), position.check)
 
+    def _learn_again(self, block: Block) -> npt.NDArray[np.float64]:
+        predictions: npt.NDArray[np.float64] = self.learner.learn(block, block.y, block.weight)
+        return predictions
+
+    def _measure(self, block: Block) -> npt.NDArray[np.float64]:
+        predictions: npt.NDArray[np.float64] = self.learner.predict(block)
+        self.held.add(block.y, predictions, block.weight)
+        return predictions
+
     def finish(self) -> Point:
         """Return the point at which the run stands at its end."""
         if self._moved():
+            # Said first: an interrupt between the two must not make a mark of this point. One
+            # that came at a mark, before the look there, must not take it away either.
+            self.record.ended = not self._is_mark(self.record.position.total)
             self.trial.look()
-            self.record.ended = True
         return self.trial.points[-1]
 
     def save(self) -> None:

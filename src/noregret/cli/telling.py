@@ -11,8 +11,10 @@ import typer
 
 from noregret.cli.screen import metrics_line
 from noregret.cli.writing import to_json
+from noregret.rounding import down
 
 if TYPE_CHECKING:
+    from noregret.cli.record import Record
     from noregret.cli.screen import Table
     from noregret.cli.session import Session
     from noregret.learners import DualAscent, MirrorDescent
@@ -31,6 +33,8 @@ def heading(session: Session) -> Iterator[str]:
         yield "labels " + ", ".join(f"{a} → {b:+g}" for a, b in _labels(session.stream))
     if record.holdout.get("every"):
         yield f"every {record.holdout['every']}-th example is held out"
+    if record.holdout.get("share"):
+        yield f"a random {record.holdout['share']:.4g} of the examples is held out"
     if record.holdout.get("after"):
         yield f"examples after the first {record.holdout['after']:,} are held out"
     fixed = record.floor_radius if record.floor_radius is not None else own_radius(learner.mirror)
@@ -54,6 +58,17 @@ def describe_learner(learner: MirrorDescent | DualAscent) -> str:
     return f"{parts}, update {learner.update}, C = {learner.C:g}"
 
 
+def reading_facts(record: Record) -> dict[str, str]:
+    """Return in words how the examples were read, beside what goes without saying."""
+    reading = dict(record.reading)
+    constant = reading.pop("constant", 0.0)
+    facts = {"intercept": f"{constant:g}" if constant else "none"}
+    for name, value in reading.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        facts[name.replace("_", " ")] = shown
+    return facts
+
+
 def _labels(stream: Stream) -> list[tuple[str, float]]:
     written = ((a if isinstance(a, str) else f"{a:g}", b) for a, b in stream.label_map.items())
     return sorted(written, key=lambda pair: pair[1])
@@ -67,6 +82,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
     certificate = learner.certificate()
     radius = record.points[-1].radius
     held = session.held.summary()
+    weighted = _by_weight(session)
     if as_json:
         summary = {
             "input": session.stream.name,
@@ -75,6 +91,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
             "labels": {written: y for written, y in _labels(session.stream)},
             "progress": [point.as_dict() for point in record.points],
             "metrics": session.summary(),
+            "by_weight": weighted,
             "holdout": held if held.get("examples") else None,
             "refused": session.stream.refused,
             "certificate": certificate.as_dict(radius),
@@ -82,6 +99,11 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
         typer.echo(to_json(summary), err=to_stderr)
         return
     lines = [certificate.text(radius)]
+    if weighted:
+        lines.append(
+            f"  by importance: {weighted['loss']:.6g} a unit of weight, "
+            f"certified floor {down(weighted['floor'])}"
+        )
     first = metrics_line(session.summary())
     if first:
         name = "progressive" if record.position.passes == 1 else "progressive, first pass"
@@ -95,6 +117,19 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
         table.foot(text)
 
 
+def _by_weight(session: Session) -> dict[str, float] | None:
+    """Return loss and floor a unit of importance weight, None where all examples weigh 1.
+
+    Later passes are not counted in the weight, so that nothing can be said of them.
+    """
+    summary = session.summary()
+    weight = summary.get("weight", 0.0)
+    if session.record.position.passes > 1 or weight in (0.0, summary["examples"]):
+        return None
+    point = session.record.points[-1]
+    return {"weight": weight, "loss": point.loss / weight, "floor": point.floor / weight}
+
+
 def mention(stream: Stream, save: Path | None, code: int, report: Path | None) -> None:
     """Say on stderr what a person would miss if it were not said."""
     if stream.refused:
@@ -105,4 +140,5 @@ def mention(stream: Stream, save: Path | None, code: int, report: Path | None) -
         kept = f"; {save} can be resumed with --resume {save} --same-input" if save else ""
         print(f"noregret: interrupted{kept}", file=sys.stderr)
     if report is not None:
-        print(f"noregret: the report is in {report}", file=sys.stderr)
+        pictures = report.with_name(f"{report.stem}-*.png")
+        print(f"noregret: the report is in {report}, its pictures in {pictures}", file=sys.stderr)

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 import noregret as nr
 from noregret import geometry
+from noregret.cli.screen import Solver, metrics_line
 from noregret.cli.whole import margins
+from noregret.evaluate import metrics_for
 from noregret.foreign import Certifier
 from noregret.ledger import Entry
 from noregret.rounding import down, up
@@ -69,6 +71,7 @@ class Statements:
     def check(self) -> Iterator[Verdict]:
         """Yield a verdict on every statement, the replay first."""
         yield from self._replay()
+        yield from self._metrics()
         yield self._loss()
         solution = self._solve()
         self._gather(solution)
@@ -105,6 +108,22 @@ class Statements:
             f"{len(shared)} of {len(self.record.points)} lines compared"
             + (f", the first that differs is that of round {wrong[0]:,}" if wrong else ""),
         )
+
+    def _metrics(self) -> Iterator[Verdict]:
+        record = self.record
+        for text, kept, again in (
+            ("the measures of its progress", record.metrics, self.again.trial.metrics),
+            ("the measures of what was held out", record.held_metrics, self.again.held),
+        ):
+            if kept and again is not None:
+                stated = metrics_for(self.learner.loss.labels)
+                stated.restore(kept)
+                yield Verdict(
+                    f"{text} are what the replay gives",
+                    stated.summary() == again.summary(),
+                    f"stated {metrics_line(stated.summary())}; "
+                    f"found {metrics_line(again.summary())}",
+                )
 
     def _loss(self) -> Verdict:
         stated = self.certificate.sum_of(Entry.LOSS)
@@ -143,7 +162,6 @@ class Statements:
             "weight": self.weight,
             "tol": self.tol,
             "max_passes": self.max_passes,
-            "progress": True,
         }
         try:
             if mirror.geometry == "2" and not hasattr(mirror, "p"):
@@ -155,11 +173,13 @@ class Statements:
             else:
                 eta = float(certificate.ledger[Entry.LAST_ETA])
                 options |= {"mirror": mirror, "strength": 1.0 / eta}
-            if self.sizes is None:
-                return nr.hindsight(self.rows, self.rows.y, self.learner.loss, **options)
-            values = self.rows.values / self.sizes[self.rows.indices]
-            rows = replace(self.rows, values=values, ordered=False)
-            return nr.hindsight(rows, rows.y, self.learner.loss, **options)
+            rows = self.rows
+            if self.sizes is not None:
+                values = rows.values / self.sizes[rows.indices]
+                rows = replace(rows, values=values, ordered=False)
+            with Solver(self.tol) as solver:
+                loss = self.learner.loss
+                return nr.hindsight(rows, rows.y, loss, progress=solver, **options)
         except (ValueError, ZeroDivisionError) as error:
             return str(error)
 
@@ -191,8 +211,10 @@ class Statements:
                 f"the minimum lies between {down(solution.dual, 10)} and {up(solution.primal, 10)}"
             )
             least = min(least, solution.primal)
-        elif isinstance(solution, str):
+        if isinstance(solution, str):
             detail += f"; not solved: {solution}"
+        elif not solution.converged:
+            detail += f"; the solver stopped after {solution.passes:,} passes"
         yield Verdict(text, floor <= least, detail)
         bound = self.certificate.regret_bound(self.radius)
         regret = self.certificate.loss - least

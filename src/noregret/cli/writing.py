@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
-import stat
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from noregret.replacing import replaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,13 +38,28 @@ def _finite(value: Any) -> Any:
 
 def require_place(option: str, path: Path) -> None:
     """Refuse a place where no file can be put, before hours are spent on its content."""
-    folder = path.absolute().parent
     if path.is_dir():
         raise ValueError(f"{option} {path}: is a directory, expected a file name")
-    if not folder.is_dir():
-        raise ValueError(f"{option} {path}: there is no folder {folder}")
-    if not os.access(path if path.exists() else folder, os.W_OK):
+    needed = [path] if path.exists() else []
+    if not _is_special(path):
+        # A link stays a link: a file is put beside what it names.
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir():
+            raise ValueError(f"{option} {path}: there is no folder {folder}")
+        needed.append(folder)
+    if not all(os.access(place, os.W_OK) for place in needed):
         raise ValueError(f"{option} {path}: cannot be written")
+
+
+def require_file(option: str, path: Path) -> None:
+    """Refuse a place where something lies that is not a file to replace."""
+    if _is_special(path):
+        raise ValueError(f"{option} {path}: is a device or a pipe, expected a file name")
+
+
+def _is_special(path: Path) -> bool:
+    """Tell whether there is something that is written to as it is."""
+    return path.exists() and not path.is_file()
 
 
 class Output:
@@ -52,19 +69,17 @@ class Output:
     """
 
     def __init__(self, path: Path) -> None:
-        self._target = Path(os.path.realpath(path)) if str(path) != "-" else path
-        self._temporary: Path | None = None
-        self._file: Any
+        self._path = path
+        self._ending = ExitStack()
+        self._file: BinaryIO
 
     def __enter__(self) -> Self:
-        if str(self._target) == "-":
-            self._file = sys.stdout.buffer
-        elif self._target.exists() and not stat.S_ISREG(self._target.stat().st_mode):
-            self._file = self._target.open("wb")
+        if str(self._path) == "-":
+            self._file = self._ending.enter_context(_flushed(sys.stdout.buffer))
+        elif _is_special(self._path):
+            self._file = self._ending.enter_context(_as_it_is(self._path))
         else:
-            name = f".noregret-{secrets.token_hex(8)}.tmp"
-            self._temporary = self._target.parent / name
-            self._file = self._temporary.open("xb")
+            self._file = self._ending.enter_context(replaced(self._path))
         return self
 
     def write(self, text: str | bytes) -> None:
@@ -81,26 +96,22 @@ class Output:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
-            if kind is None:
-                self._file.flush()
-                if self._temporary is not None:
-                    os.fsync(self._file.fileno())
-                    if self._target.exists():
-                        os.chmod(self._temporary, stat.S_IMODE(self._target.stat().st_mode))
-                    os.replace(self._temporary, self._target)
-                    self._temporary = None
-        except OSError as failure:
-            raise OSError(failure.errno, failure.strerror, str(self._target)) from failure
-        finally:
-            if self._file is not sys.stdout.buffer:
-                self._close()
-            if self._temporary is not None:
-                self._temporary.unlink(missing_ok=True)
+        self._ending.__exit__(kind, error, trace)
 
-    def _close(self) -> None:
-        try:
-            self._file.close()
-        except OSError as failure:
-            # A full disk shows when what is left of the buffer is written.
-            raise OSError(failure.errno, failure.strerror, str(self._target)) from failure
+
+@contextmanager
+def _flushed(file: BinaryIO) -> Iterator[BinaryIO]:
+    yield file
+    file.flush()
+
+
+@contextmanager
+def _as_it_is(path: Path) -> Iterator[BinaryIO]:
+    """Open a device or a pipe; what it cannot take is an error that names it."""
+    try:
+        with path.open("wb") as file:
+            yield file
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error

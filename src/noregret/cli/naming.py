@@ -1,0 +1,216 @@
+"""What the columns of a model are called, and its largest weights by name."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import numpy as np
+    import numpy.typing as npt
+    from rich.table import Table
+
+    from noregret.cli.record import Record
+    from noregret.learners import DualAscent, MirrorDescent
+    from noregret.streams import Stream
+
+#: Names of hashed features are looked through whenever so many have come together.
+_MANY = 1 << 16
+#: So many names that share a slot are told.
+_TOLD = 3
+_KINDS = {"numbered": "numbers", "named": "names", "hashed": "hashed names"}
+
+
+class Names(Protocol):
+    """Whoever knows what columns are called."""
+
+    def name(self, column: int) -> str:
+        """Return the name of a column, or its number where none is known."""
+        ...
+
+
+class KnownNames:
+    """Names by column; of many names that share a slot the first are told.
+
+    >>> names = KnownNames({3: ["a^x", "b^y"], 5: list("abcdef")}, "slot")
+    >>> names.name(3), names.name(4), names.name(5)
+    ('a^x or b^y', 'slot 4', 'a or b or c or others')
+    """
+
+    def __init__(self, names: Mapping[int, list[str]], word: str) -> None:
+        self._names = names
+        self._word = word
+
+    def name(self, column: int) -> str:
+        """Return the name of a column, or its number where none is known."""
+        known = self._names.get(column, [f"{self._word} {column}"])
+        return " or ".join(known[:_TOLD] + ["others"] * (len(known) > _TOLD))
+
+
+class NumberedNames:
+    """The features of a format that numbers them; the constant feature comes first."""
+
+    def __init__(self, reading: Mapping[str, Any]) -> None:
+        self._constant = bool(reading.get("constant"))
+        self._first = int(reading.get("first_index", 1))
+
+    def name(self, column: int) -> str:
+        """Return the index of a column as the file writes it."""
+        if self._constant and column == 0:
+            return "intercept"
+        return f"feature {column - self._constant + self._first}"
+
+
+def names_of(learner: MirrorDescent | DualAscent, record: Record) -> Names:
+    """Return what the columns of a model are called, as far as the model knows."""
+    if not record.names:
+        return NumberedNames(record.reading)
+    hashed = "name_slots" in record.names
+    known = _by_column(record.names)
+    if hashed and record.reading.get("constant"):
+        known.setdefault(_constant(learner.dimension), []).append("intercept")
+    return KnownNames(known, "slot" if hashed else "column")
+
+
+def find_names(
+    stream: Stream, columns: Iterable[int], constant: bool, progress: bool = True
+) -> KnownNames:
+    """Read a stream that remembers hashed names, and return those of the columns asked for.
+
+    In between all others are forgotten, so that memory does not grow with the stream.
+    """
+    from noregret.cli.screen import Clock
+    from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
+
+    names = stream.names
+    assert isinstance(names, HashedNames)
+    if hasattr(stream, "threads"):
+        # What is forgotten between two blocks must not be written to by a thread that is ahead.
+        stream.threads = 0
+    names.limit = int(NO_ROOM)
+    wanted = set(columns)
+    found: dict[int, list[str]] = {}
+    intercept = _constant(1 << names.bits)
+    if constant and intercept in wanted:
+        found[intercept] = ["intercept"]
+
+    def look() -> None:
+        for column, known in _by_column(names.arrays(), wanted).items():
+            entry = found.setdefault(column, [])
+            # One more than is told says that there are others.
+            entry += [name for name in known if name not in entry][: _TOLD + 1 - len(entry)]
+
+    clock = Clock(stream, silent=not progress)
+    examples = 0
+    for block in stream:
+        examples += len(block)
+        clock.tell(examples)
+        if len(names) > _MANY:
+            look()
+            names.names = FeatureNames()
+    look()
+    clock.clear()
+    return KnownNames(found, "slot")
+
+
+def _constant(width: int) -> int:
+    """Return the slot that hashing gives the constant feature."""
+    from noregret.streams.hashing import CONSTANT
+
+    return CONSTANT & (width - 1)
+
+
+def _by_column(
+    arrays: Mapping[str, npt.NDArray[Any]], wanted: set[int] | None = None
+) -> dict[int, list[str]]:
+    """Return the names that a dictionary or a model file keeps in arrays, by column."""
+    text, ends = arrays["name_text"].tobytes(), arrays["name_offsets"].tolist()
+    columns = arrays["name_slots"].tolist() if "name_slots" in arrays else range(len(ends) - 1)
+    known: dict[int, list[str]] = {}
+    for column, (begin, end) in zip(columns, pairwise(ends), strict=True):
+        if wanted is None or column in wanted:
+            name = text[begin:end].decode("utf-8", "backslashreplace")
+            known.setdefault(column, []).append(name)
+    return known
+
+
+def require_same_columns(
+    learner: MirrorDescent | DualAscent, record: Record, stream: Stream
+) -> None:
+    """Refuse a stream whose features cannot be those of the model."""
+    from noregret.streams.names import FeatureNames, HashedNames
+
+    found = (
+        "named"
+        if isinstance(stream.names, FeatureNames)
+        else "hashed" if isinstance(stream.names, HashedNames) else "numbered"
+    )  # fmt: skip
+    known = (
+        "numbered" if not record.names else "hashed" if "name_slots" in record.names else "named"
+    )
+    if found != known:
+        raise ValueError(
+            f"{stream.name}: its features have {_KINDS[found]}, and those of the model "
+            f"{_KINDS[known]}: they do not go together"
+        )
+    if isinstance(stream.names, FeatureNames) and not _agree(record.names, stream.names.arrays()):
+        raise ValueError(
+            f"{stream.name}: its columns were settled in another order than those of the model"
+        )
+    if found == "hashed" and stream.width != learner.dimension:
+        raise ValueError(
+            f"{stream.name}: its features are hashed into {stream.width:,} slots, and those of "
+            f"the model into {learner.dimension:,}: say --bits {learner.dimension.bit_length() - 1}"
+        )
+
+
+def _agree(one: Mapping[str, npt.NDArray[Any]], other: Mapping[str, npt.NDArray[Any]]) -> bool:
+    """Tell whether two dictionaries name the columns that both have alike."""
+    shared = min(len(one["name_offsets"]), len(other["name_offsets"]))
+    offsets = one["name_offsets"][:shared]
+    used = int(offsets[-1])
+    return bool(
+        (offsets == other["name_offsets"][:shared]).all()
+        and (one["name_text"][:used] == other["name_text"][:used]).all()
+    )
+
+
+def largest(weights: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.intp]:
+    """Return the columns of the largest weights by size, the largest first, without zeros."""
+    import numpy as np
+
+    count = min(count, len(weights))
+    if count <= 0:
+        return np.zeros(0, np.intp)
+    size = np.abs(weights)
+    # Partitioned first: sorting millions of weights for twenty of them would take seconds.
+    chosen = np.argpartition(-size, count - 1)[:count]
+    chosen = chosen[np.lexsort((chosen, -size[chosen]))]
+    return np.asarray(chosen[weights[chosen] != 0.0], np.intp)
+
+
+def top_weights(weights: npt.NDArray[np.float64], names: Names, count: int) -> list[list[Any]]:
+    """Return column, name and weight of the largest weights by size, the largest first."""
+    return [
+        [int(column), names.name(int(column)), float(weights[column])]
+        for column in largest(weights, count)
+    ]
+
+
+def weights_table(top: list[list[Any]]) -> Table:
+    """Return the largest weights with a bar for each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("feature", overflow="fold")
+    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    most = max((abs(weight) for _, _, weight in top), default=1.0)
+    for _, name, weight in top:
+        bar = "█" * max(1, round(24 * abs(weight) / most))
+        color = "cyan" if weight > 0.0 else "dark_orange"
+        table.add_row(Text(name), f"{weight:+.5g}", Text(bar, style=color))
+    return table
