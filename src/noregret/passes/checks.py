@@ -13,9 +13,8 @@ import numpy as np
 
 from noregret.examples import Rows, canonical
 from noregret.jit import kernel
-
-#: Features beyond this size could not be squared and summed without overflow.
-LARGEST_FEATURE = 1e100
+from noregret.soundness import LARGEST_FEATURE as LARGEST_FEATURE
+from noregret.soundness import bounded, descents
 
 #: Rows that are checked together.
 GROUP = np.uint64(32)
@@ -23,15 +22,6 @@ GROUP = np.uint64(32)
 SOUND, INDEX_OUT_OF_RANGE, NOT_FINITE, NOT_CANONICAL = 0, 1, 2, 3
 
 _1 = np.uint64(1)
-
-
-@kernel(inline=True)
-def _descents(indices, begin, end):  # type: ignore[no-untyped-def]
-    # As narrow as the indices, so that a register holds as many counts as it holds indices.
-    count = np.uint32(0)
-    for k in range(begin + _1, end):
-        count = np.uint32(count + np.uint32(indices[k] <= indices[k - _1]))
-    return count
 
 
 @kernel
@@ -46,7 +36,7 @@ def indices_sound_until(indptr, indices, values, dimension, first):  # type: ign
         last = min(first + GROUP, np.uint64(indptr.shape[0]) - _1)
         start = indptr[first]
         bound = np.uint64(dimension)
-        falls = np.uint64(_descents(indices, start, indptr[last]))
+        falls = np.uint64(descents(indices, start, indptr[last]))
         allowed = np.uint64(0)
         begin = start
         for t in range(first, last):
@@ -61,26 +51,14 @@ def indices_sound_until(indptr, indices, values, dimension, first):  # type: ign
         return last if falls == allowed else first
 
 
-@kernel(fast=True, inline=True)
-def _finite(values, begin, end):  # type: ignore[no-untyped-def]
-    total = 0.0
-    largest = 0.0
-    for k in range(begin, end):
-        size = abs(np.float64(values[k]))
-        total += size
-        largest = max(largest, size)
-    # NaN and infinity survive in the sum whatever the order of addition.
-    return total < np.inf and largest <= LARGEST_FEATURE
-
-
 @kernel(inline=True)
 def _fault(indptr, indices, values, dimension, t):  # type: ignore[no-untyped-def]
     begin, end = indptr[t], indptr[t + _1]
-    if _descents(indices, begin, end) > 0:
+    if descents(indices, begin, end) > 0:
         return NOT_CANONICAL
     if end > begin and indices[end - _1] >= dimension:
         return INDEX_OUT_OF_RANGE
-    return SOUND if _finite(values, begin, end) else NOT_FINITE
+    return SOUND if bounded(values, begin, end) else NOT_FINITE
 
 
 @kernel
@@ -89,7 +67,7 @@ def check_rows(indptr, indices, values, dimension):  # type: ignore[no-untyped-d
     if values.ndim == 2:
         for t in range(values.shape[0]):
             row = values[t]
-            if not _finite(row, np.uint64(0), np.uint64(row.shape[0])):
+            if not bounded(row, np.uint64(0), np.uint64(row.shape[0])):
                 return t, NOT_FINITE
         return values.shape[0], SOUND
     else:
@@ -97,7 +75,7 @@ def check_rows(indptr, indices, values, dimension):  # type: ignore[no-untyped-d
         first = np.uint64(0)
         while first < count:
             last = indices_sound_until(indptr, indices, values, dimension, first)
-            if last == first or not _finite(values, indptr[first], indptr[last]):
+            if last == first or not bounded(values, indptr[first], indptr[last]):
                 for t in range(first, min(first + GROUP, count)):
                     fault = _fault(indptr, indices, values, dimension, t)
                     if fault != SOUND:
