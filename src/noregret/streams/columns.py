@@ -34,6 +34,8 @@ MISSING_TEXTS = frozenset((b"", b"NA", b"NaN", b"nan", b"?"))
 #: The share of numbers that makes a column numeric.
 _NUMERIC_SHARE = 0.9
 _SHOWN_NAMES = 12
+#: So many of the first lines tell which columns are numeric, and what the labels are called.
+LOOK = 1000
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ def open_csv(
     where = source.inputs[0].name
     grammar = learn_grammar(
         column_names(source.first_line(), mark, header, where),
-        source.head().split(b"\n")[:-1],
+        source.head,
         mark,
         choice,
         labels,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from noregret.streams.columns import (
     CATEGORY,
     LABEL,
+    LOOK,
     MISSING_TEXTS,
     NAMED_LABEL,
     NUMBER,
@@ -22,8 +23,8 @@ from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.labels import Labels
 
-#: So many of the first lines tell which columns are numeric.
-_LOOK = 1000
+#: The first lines, so many or all that are to be had.
+Head = Callable[[int | None], Sequence[bytes]]
 
 
 def column_names(line: bytes, separator: bytes, header: bool, where: str) -> list[str]:
@@ -55,7 +56,7 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
 
 def learn_grammar(
     names: list[str],
-    lines: Sequence[bytes],
+    head: Head,
     separator: bytes,
     choice: Choice,
     labels: Labels,
@@ -64,11 +65,12 @@ def learn_grammar(
 ) -> Grammar:
     """Return the grammar of a file by its first lines, the header not among them."""
     roles, label = roles_of(names, choice, where)
-    _find_kinds(roles, lines[:_LOOK], separator)
+    if UNKNOWN in roles:
+        _find_kinds(roles, head(LOOK), separator)
     pair = None
     if label is not None:
         field = roles.index(LABEL)
-        pair = _label_names(labels, lines, separator, field, len(names), where)
+        pair = _label_names(labels, head, separator, field, len(names), where)
         if pair is not None:
             roles[field] = NAMED_LABEL
     return Grammar(
@@ -109,7 +111,7 @@ def _find_kinds(roles: list[int], lines: Sequence[bytes], separator: bytes) -> N
     unknown = [f for f, role in enumerate(roles) if role == UNKNOWN]
     numbers = dict.fromkeys(unknown, 0)
     others = dict.fromkeys(unknown, 0)
-    for texts in sound_rows(lines if unknown else (), separator, unknown, len(roles)):
+    for texts in sound_rows(lines, separator, unknown, len(roles)):
         for f, text in zip(unknown, texts, strict=True):
             if text not in MISSING_TEXTS:
                 (others if finite(text) is None else numbers)[f] += 1
@@ -118,13 +120,17 @@ def _find_kinds(roles: list[int], lines: Sequence[bytes], separator: bytes) -> N
 
 
 def _label_names(
-    labels: Labels, lines: Sequence[bytes], separator: bytes, field: int, width: int, where: str
+    labels: Labels, head: Head, separator: bytes, field: int, width: int, where: str
 ) -> tuple[str, str] | None:
     """Return the names of the two labels, None if labels are numbers."""
     if labels != "binary":
         return given_names(labels)
-    found = {text for (text,) in sound_rows(lines, separator, [field], width)}
-    found -= MISSING_TEXTS
+    found: set[bytes] = set()
+    for count in (LOOK, None):
+        # Where the first lines know one label only, the other is looked for in more of them.
+        if len(found) < 2:
+            texts = sound_rows(head(count), separator, [field], width)
+            found = {text for (text,) in texts} - MISSING_TEXTS
     if all(finite(text) is not None for text in found):
         return None
     try:

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.columns import Missing, Unlabelled, choose
+from noregret.streams.columns import LOOK, Missing, Unlabelled, choose
 from noregret.streams.errors import Malformed
 from noregret.streams.features import Features, largest_of
 from noregret.streams.format import Parsed
@@ -195,11 +194,13 @@ def open_jsonl(
     where = source.inputs[0].name
     first: list[dict[str, Any]] = []
     if label is None or labels == "binary":
-        # The names of labels may be in any of the first lines, the key of the label is in one.
-        few = None if labels == "binary" else 1
-        first += itertools.islice(_objects(source.head()), few)
+        first = _objects(source.head(LOOK))
     key = label_key(first[0] if first else {}, choice, where)
-    pair = names_among((record.get(key) for record in first), labels, where)
+    found = [record.get(key) for record in first]
+    if labels == "binary" and len({name for name in found if isinstance(name, str)}) == 1:
+        # The other label is looked for in more lines.
+        found = [record.get(key) for record in _objects(source.head())]
+    pair = names_among(found, labels, where)
     label_rules = LabelRules(pair, unlabelled == "keep")
     return TextStream(
         source,
@@ -210,12 +211,14 @@ def open_jsonl(
     )
 
 
-def _objects(text: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the objects of the first lines; those refused are so when their turn comes."""
-    for line in text.split(b"\n")[:-1]:
+def _objects(lines: list[bytes]) -> list[dict[str, Any]]:
+    """Return the objects of the first lines; those refused are so when their turn comes."""
+    found = []
+    for line in lines:
         try:
             record = decode_line(line)
         except Malformed:
             continue
         if record is not None:
-            yield record
+            found.append(record)
+    return found

@@ -103,9 +103,13 @@ class Source:
         """Return the first line of all, without its end; the next `open` will see it again."""
         return self._peeking().first_line()
 
-    def head(self) -> bytes:
-        """Return the first lines, those that `header` takes left out, as `open` will see them."""
-        return self._peeking().head()
+    def head(self, lines: int | None = None) -> list[bytes]:
+        """Return the first lines, those that `header` takes left out, as `open` will see them.
+
+        They are so many, or as many as fit into a chunk, or all of the first input: what a slow
+        pipe has not delivered yet is waited for, so that nothing depends on its speed.
+        """
+        return self._peeking().head(lines)
 
     def _peeking(self) -> Reader:
         if self._begun is None:
@@ -155,14 +159,23 @@ class Reader:
 
     def first_line(self) -> bytes:
         """Return the first line of all, without its end."""
-        self.head()
-        return self._heading or b""
-
-    def head(self) -> bytes:
-        """Return the first lines, which `next` will return again."""
         if self._peeked is None:
             self._peeked = self.next()
-        return b"" if self._peeked is None else bytes(self._peeked.memory[: self._peeked.stop])
+        return self._heading or b""
+
+    def head(self, lines: int | None = None) -> list[bytes]:
+        """Return the first lines, which `next` will return again."""
+        self.first_line()
+        if self._peeked is not None and self._tap is not None:
+            # The same chunk once more, from an input that may have more by now.
+            peeked, self._peeked = self._peeked, None
+            self._carried = bytes(peeked.memory[: peeked.stop]) + self._carried
+            self._line = peeked.line
+            self.give_back(peeked)
+            self._peeked = self._lines(CHUNK if lines is None else lines)
+        if self._peeked is None:
+            return []
+        return bytes(self._peeked.memory[: self._peeked.stop]).split(_LINE_END)[:-1][:lines]
 
     def next(self) -> Chunk | None:
         """Return the next lines, or None at the end."""
@@ -196,10 +209,10 @@ class Reader:
         self._fresh = True
         return True
 
-    def _lines(self) -> Chunk:
+    def _lines(self, least: int = 1) -> Chunk:
         """Return whole lines of the input that is open; none if it has come to its end."""
         assert self._tap is not None
-        memory, filled, cut, ended = self._fill(self._tap)
+        memory, filled, cut, ended = self._fill(self._tap, least)
         name = self._source.inputs[self._opened - 1].name
         position = self._done + self._tap.position
         if ended:
@@ -219,8 +232,10 @@ class Reader:
         self._line = self._line if cut == 0 else None
         return chunk
 
-    def _fill(self, tap: Tap) -> tuple[bytearray, int, int, bool]:
-        """Read until there is a whole line and nothing more to be had without waiting.
+    def _fill(self, tap: Tap, least: int) -> tuple[bytearray, int, int, bool]:
+        """Read until there are `least` whole lines and nothing more to be had without waiting.
+
+        A full chunk is enough in any case, if a whole line is in it.
 
         Returned are the memory, how much of it is filled, where its last line ends, and whether
         the input has ended.
@@ -231,7 +246,7 @@ class Reader:
         while filled >= len(memory) - PADDING - 1:
             memory = bytearray(2 * len(memory))
         memory[:filled] = self._carried
-        searched = filled
+        searched = 0
         while True:
             room = len(memory) - PADDING - 1
             count = 1
@@ -239,7 +254,7 @@ class Reader:
                 with memoryview(memory) as view:
                     count = tap.readinto(view[filled:room])
                 filled += count
-                if count and tap.waiting():
+                if count and tap.waiting() and memory.count(_LINE_END, 0, filled) >= least:
                     break
             cut = memory.rfind(_LINE_END, searched, filled) + 1
             if cut or not count:
