@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 
 from noregret import elementary
-from noregret.jit import axpy1, axpy2, collect, dot, fetch, kernel, mapped_dot, write_step
+from noregret.jit import (
+    axpy1,
+    axpy2,
+    collect,
+    dot,
+    dot_ahead,
+    fetch,
+    kernel,
+    mapped_dot,
+    step,
+    weigh,
+    write_step,
+)
 
 
 @kernel
@@ -27,6 +39,21 @@ def add_two(array, indices, values, begin, end):
 @kernel
 def plain(array, indices, values, begin, end):
     return dot(array, indices, values, begin, end)
+
+
+@kernel
+def ahead(array, indices, values, begin, end):
+    return dot_ahead(array, indices, values, begin, end)
+
+
+@kernel
+def weighed(array, indices, values, t, begin, end):
+    return weigh(array, indices, values, t, begin, end, 0.3, 1e-280, 1e-140)
+
+
+@kernel
+def stepped(array, indices, values, t, begin, end):
+    step(array, indices, values, t, begin, end, -0.7, 1e-280)
 
 
 @kernel
@@ -74,6 +101,46 @@ def test_sums_over_a_row(row, length, kernel_, columns) -> None:
     found = kernel_(array, indices, values, begin, end)
     expected = kernel_.py_func(array, indices, values, begin, end)
     assert found == pytest.approx(expected, rel=1e-14, abs=1e-14)
+
+
+def test_records_asked_for_in_advance_change_no_bit() -> None:
+    rng = np.random.default_rng(6)
+    indices = rng.integers(0, 40, 300).astype(np.uint32)
+    # A hint may be asked of a record that does not exist.
+    indices[250:] = 2**32 - 1
+    values, array = rng.standard_normal(300), rng.standard_normal((40, 1))
+    for begin, end in ((0, 0), (0, 3), (1, 90), (7, 250), (200, 250)):
+        span = np.uint64(begin), np.uint64(end)
+        assert ahead(array, indices, values, *span) == plain(array, indices, values, *span)
+    short = indices[:3], values[:3], np.uint64(0), np.uint64(3)
+    assert ahead(array, *short) == plain(array, *short)
+    assert ahead(array, *short) == pytest.approx(ahead.py_func(array, *short), rel=1e-14)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 5, 8, 15])
+@pytest.mark.parametrize("dense", [False, True])
+def test_adaptive_records(row, length, dense) -> None:
+    rng, indices, values = row
+    array = np.abs(rng.standard_normal((40, 4)))
+    array[:, ::3] -= 1.0
+    # Never seen, seen smaller, a feature of 0.
+    array[indices[3]], array[indices[4], 2], values[5] = 0.0, 1e-9, 0.0
+    if dense:
+        values = np.stack([np.full(20, np.nan, values.dtype), values])
+    place = np.uint64(1), np.uint64(0 if dense else 3), np.uint64(length if dense else 3 + length)
+    touched = np.arange(length) if dense else indices[3 : 3 + length]
+    before = array.copy()
+    found = weighed(array, indices, values, *place)
+    expected = weighed.py_func(array, indices, values, *place)
+    assert found == pytest.approx(expected, rel=1e-13, abs=1e-14)
+    assert np.array_equal(array, before)
+    stepped(array, indices, values, *place)
+    moved = before.copy()
+    stepped.py_func(moved, indices, values, *place)
+    assert array == pytest.approx(moved, rel=1e-14, abs=1e-15)
+    untouched = np.setdiff1d(np.arange(40), touched)
+    assert np.array_equal(array[untouched], before[untouched])
+    assert length == 0 or not np.array_equal(array, before)
 
 
 @pytest.mark.parametrize(("kernel_", "columns"), [(add_one, 1), (add_two, 2)])

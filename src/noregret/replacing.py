@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 import sys
 import zlib
@@ -93,7 +92,7 @@ def _temporary(target: Path, mode: int | None) -> BufferedWriter:
     """Return a new file beside the target, locked; what may be private is so from the beginning."""
     made_with = partial(os.open, mode=0o666 if mode is None else 0o600)
     while True:
-        path = target.parent / f"{_prefix(target)}{secrets.token_hex(8)}.tmp"
+        path = target.parent / f"{_prefix(target)}{os.urandom(8).hex()}.tmp"
         stream = open(path, "xb", opener=made_with)
         # Before its lock another writer can take it for one that was left.
         if _lock(stream.fileno()) is not False and path.exists():

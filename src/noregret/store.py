@@ -20,7 +20,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from importlib import metadata
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
@@ -315,6 +314,8 @@ def _class_name(kind: type) -> str:
 @functools.cache
 def _library_version() -> str:
     """Return the version of the installed package, which a bare source tree does not have."""
+    from importlib import metadata  # a hundredth of a second that only those who save need
+
     try:
         return metadata.version("noregret")
     except metadata.PackageNotFoundError:

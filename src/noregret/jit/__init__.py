@@ -6,10 +6,11 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 """
 
 from noregret.jit import elementary as _elementary  # noqa: F401 - compiled forms are told
+from noregret.jit.adaptive import step, weigh
 from noregret.jit.directory import cache_directory, cache_events
 from noregret.jit.kernels import Kernel, kernel
-from noregret.jit.records import collect, write_back, write_step
-from noregret.jit.vectors import axpy1, axpy2, dot, fetch, mapped_dot
+from noregret.jit.records import collect, write_step
+from noregret.jit.vectors import axpy1, axpy2, dot, dot_ahead, fetch, mapped_dot
 from noregret.jit.words import (
     byte_at,
     float_of,
@@ -33,6 +34,7 @@ __all__ = [
     "cache_events",
     "collect",
     "dot",
+    "dot_ahead",
     "fetch",
     "float_of",
     "high_product",
@@ -43,9 +45,10 @@ __all__ = [
     "mapped_dot",
     "ones",
     "span_above",
+    "step",
     "strangers",
     "text_of",
     "trailing_zeros",
-    "write_back",
+    "weigh",
     "write_step",
 ]

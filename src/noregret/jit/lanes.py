@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import errors
+from numba.core import cgutils, errors
 from numba.core import types as nb
 from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
 
@@ -16,6 +16,9 @@ WORD = ir.IntType(64)
 LANE = ir.IntType(32)
 DOUBLE = ir.DoubleType()
 _FUSED = ("contract",)
+
+#: So many features ahead of where a row is read, records are asked for: about the next row.
+AHEAD = 96
 
 
 def register(function: Callable[..., Any], definition: Callable[..., Any]) -> None:
@@ -124,6 +127,55 @@ def stepwise(
     return here, now
 
 
+def remainder(
+    builder: Any, begin: Any, end: Any, kept: list[Any], body: Callable[..., tuple[Any, ...]]
+) -> list[Any]:
+    """Run body(begin, *kept, end=end) if anything is left; return what is kept afterwards."""
+    before = builder.block
+    inner, after = (builder.append_basic_block() for _ in range(2))
+    builder.cbranch(builder.icmp_unsigned("<", begin, end), inner, after)
+    builder.position_at_end(inner)
+    following = body(begin, *kept, end=end)
+    last = builder.block
+    builder.branch(after)
+    builder.position_at_end(after)
+    results = [builder.phi(value.type) for value in kept]
+    for phi, untouched, value in zip(results, kept, following, strict=True):
+        phi.add_incoming(untouched, before)
+        phi.add_incoming(value, last)
+    return results
+
+
+def joined(builder: Any, vector: Any, join: Callable[..., Any]) -> Any:
+    """Return the four lanes of a vector, made one."""
+    a, b, c, d = (builder.extract_element(vector, LANE(place)) for place in range(4))
+    return join(builder, join(builder, a, c), join(builder, b, d))
+
+
+def ask_for(builder: Any, place: Any, near: int) -> None:
+    """Have memory brought to a level of cache: 3 is the nearest. It need not exist."""
+    byte = ir.IntType(8).as_pointer()
+    hint = ir.FunctionType(ir.VoidType(), [byte, LANE, LANE, LANE])
+    function = cgutils.get_or_insert_function(builder.module, hint, "llvm.prefetch.p0")
+    # To be read, and data.
+    builder.call(function, [builder.bitcast(place, byte), LANE(0), LANE(near), LANE(1)])
+
+
+def ask_for_records(context: Any, builder: Any, kinds: Any, arrays: Any, k: Any) -> None:
+    """Ask for the records of four features, AHEAD of feature k; for its own at the end."""
+    held, indices = (
+        context.make_array(kind)(context, builder, array)
+        for kind, array in zip(kinds, arrays, strict=True)
+    )
+    far = builder.add(k, WORD(AHEAD))
+    last = builder.sub(builder.extract_value(indices.shape, 0), WORD(4))
+    far = builder.select(builder.icmp_unsigned("<", far, last), far, k)
+    for lane in range(4):
+        row = builder.load(builder.gep(indices.data, [builder.add(far, WORD(lane))]))
+        width = builder.extract_value(held.shape, 1)
+        ask_for(builder, address(builder, held.data, row, width), 3)
+
+
 def transposed(builder: Any, rows: list[Any]) -> list[Any]:
     """Return the columns of a square of four vectors."""
 
@@ -151,6 +203,13 @@ def absolute(builder: Any, x: Any) -> Any:
     words = ir.VectorType(WORD, x.type.count)
     bits = builder.and_(builder.bitcast(x, words), ir.Constant(words, [2**63 - 1] * words.count))
     return builder.bitcast(bits, x.type)
+
+
+def root(builder: Any, x: Any) -> Any:
+    """Return the square roots of a vector."""
+    kind = ir.FunctionType(x.type, [x.type])
+    name = f"llvm.sqrt.v{x.type.count}f64"
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x])
 
 
 def add(builder: Any, a: Any, b: Any) -> Any:

@@ -51,12 +51,6 @@ def write_step(
         row[2], row[3] = max(work[2, k], weight * abs(x)), max(work[3, k], abs(x))
 
 
-def write_back(array: Any, indices: Any, begin: int, end: int, work: Any) -> None:
-    """Write rows 0 to 3 of `work` into the four columns of records indices[begin:end]."""
-    for k in range(end - begin):
-        array[indices[begin + k], :4] = work[:4, k]
-
-
 def _type_collect(
     context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any, work: Any
 ) -> Any:
@@ -132,41 +126,5 @@ def _type_write_step(
     return nb.void(array, indices, *numbers), generate
 
 
-def _type_write_back(
-    context: Any, array: Any, indices: Any, begin: Any, end: Any, work: Any
-) -> Any:
-    require("write_back", array, indices)
-    require("write_back", work)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rows = addresses(context, builder, array, args[0], data(context, builder, indices, args[1]))
-        cell = cells_of(context, builder, work, args[4])
-
-        def columns(k: Any, lanes: int) -> list[Any]:
-            place = builder.sub(k, args[2])
-            cells = [vector_at(builder, cell(column, place), lanes) for column in range(4)]
-            return [builder.load(vector, align=8) for vector in cells]
-
-        def four(k: Any) -> tuple[Any, ...]:
-            records = transposed(builder, columns(k, 4))
-            for row, record in zip(rows(k, 4), records, strict=True):
-                builder.store(record, vector_at(builder, row, 4), align=8)
-            return ()
-
-        def one(k: Any) -> tuple[Any, ...]:
-            (row,) = rows(k, 1)
-            for column, number in enumerate(columns(k, 1)):
-                place = builder.gep(row, [WORD(column)])
-                builder.store(builder.extract_element(number, LANE(0)), place)
-            return ()
-
-        k, _ = stepwise(builder, 4, args[2], args[3], [], four)
-        stepwise(builder, 1, k, args[3], [], one)
-        return context.get_dummy_value()
-
-    return nb.void(array, indices, nb.uint64, nb.uint64, work), generate
-
-
 register(collect, _type_collect)
 register(write_step, _type_write_step)
-register(write_back, _type_write_back)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
 from numba.core import types as nb
 
 from noregret.jit.lanes import (
@@ -27,8 +26,11 @@ from noregret.jit.lanes import (
     add_product,
     address,
     addresses,
+    ask_for,
+    ask_for_records,
     data,
     filled,
+    joined,
     larger,
     load,
     register,
@@ -67,6 +69,13 @@ def dot(array: Any, indices: Any, values: Any, begin: int, end: int) -> tuple[fl
         square += x * x
         size += abs(x)
     return product, square, size
+
+
+def dot_ahead(
+    array: Any, indices: Any, values: Any, begin: int, end: int
+) -> tuple[float, float, float]:
+    """Return `dot`, and meanwhile have the records of later rows brought near."""
+    return dot(array, indices, values, begin, end)
 
 
 def mapped_dot(
@@ -128,11 +137,12 @@ def _gatherer(
     starts: tuple[float, ...],
     advance: Callable[..., tuple[Any, ...]],
     joins: tuple[Callable[..., Any], ...],
+    ahead: bool = False,
 ) -> Callable[..., Any]:
     """Return the definition of a loop that reads one column of the records of a row.
 
     advance(builder, v, x, *kept): what is kept after these columns and values; joins: how the
-    lanes of each are made one in the end.
+    lanes of each are made one in the end; ahead: whether to ask for later records, too.
     """
 
     def definition(array: Any, indices: Any, values: Any) -> Any:
@@ -145,6 +155,8 @@ def _gatherer(
 
             def loop(lanes: int, begin: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
                 def body(k: Any, *now: Any) -> tuple[Any, ...]:
+                    if ahead and lanes == _LANES:
+                        ask_for_records(context, builder, (array, indices), args[:2], k)
                     x = load(builder, features, k, lanes)
                     cells = [builder.gep(row, [WORD(column)]) for row in records(k, lanes)]
                     v = filled(builder, *(builder.load(cell) for cell in cells))
@@ -154,8 +166,8 @@ def _gatherer(
 
             wide = ir.VectorType(DOUBLE, _LANES)
             k, kept = loop(_LANES, args[3], [ir.Constant(wide, [s] * _LANES) for s in starts])
-            joined = [_joined(builder, x, join) for x, join in zip(kept, joins, strict=True)]
-            _, kept = loop(1, k, [filled(builder, x) for x in joined])
+            whole = [joined(builder, x, join) for x, join in zip(kept, joins, strict=True)]
+            _, kept = loop(1, k, [filled(builder, x) for x in whole])
             results = [builder.extract_element(x, LANE(0)) for x in kept]
             return context.make_tuple(builder, signature.return_type, results)
 
@@ -163,11 +175,6 @@ def _gatherer(
         return results(array, indices, values, nb.uint64, nb.uint64), generate
 
     return definition
-
-
-def _joined(builder: Any, vector: Any, join: Callable[..., Any]) -> Any:
-    a, b, c, d = (builder.extract_element(vector, LANE(place)) for place in range(_LANES))
-    return join(builder, join(builder, a, c), join(builder, b, d))
 
 
 def _advance(builder: Any, v: Any, x: Any, product: Any, square: Any, size: Any) -> Any:
@@ -186,12 +193,8 @@ def _advance_mapped(
 
 def _type_fetch(context: Any, array: Any, k: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte = ir.IntType(8).as_pointer()
-        hint = ir.FunctionType(ir.VoidType(), [byte, LANE, LANE, LANE])
-        function = cgutils.get_or_insert_function(builder.module, hint, "llvm.prefetch.p0")
         place = builder.gep(data(context, builder, array, args[0]), [args[1]])
-        # To be read, into the second level of cache, data.
-        builder.call(function, [builder.bitcast(place, byte), LANE(0), LANE(2), LANE(1)])
+        ask_for(builder, place, 2)
         return context.get_dummy_value()
 
     return nb.void(array, nb.uint64), generate
@@ -201,6 +204,7 @@ register(fetch, _type_fetch)
 _add1 = _adder("axpy1", 1)
 _add2 = _adder("axpy2", 2)
 _dot = _gatherer("dot", 0, (0.0,) * 3, _advance, (add,) * 3)
+_dot_ahead = _gatherer("dot_ahead", 0, (0.0,) * 3, _advance, (add,) * 3, ahead=True)
 _mapped_dot = _gatherer(
     "mapped_dot",
     1,
@@ -222,6 +226,12 @@ def _type_dot(context: Any, array: Any, indices: Any, values: Any, begin: Any, e
     return _dot(array, indices, values)
 
 
+def _type_dot_ahead(
+    context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any
+) -> Any:
+    return _dot_ahead(array, indices, values)
+
+
 def _type_mapped_dot(
     context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any
 ) -> Any:
@@ -231,4 +241,5 @@ def _type_mapped_dot(
 register(axpy1, _type_axpy1)
 register(axpy2, _type_axpy2)
 register(dot, _type_dot)
+register(dot_ahead, _type_dot_ahead)
 register(mapped_dot, _type_mapped_dot)

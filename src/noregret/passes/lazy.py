@@ -122,6 +122,7 @@ def linear_pass(  # type: ignore[no-untyped-def]
     mirror,
     averages,
     plain,
+    distance,
     rate,
     indptr,
     indices,
@@ -151,7 +152,9 @@ def linear_pass(  # type: ignore[no-untyped-def]
         # Read once: the compiler must assume that what is written below may change them.
         label, mass = y[t], weight[t]
         threshold = mirror.threshold(ledger[_ROUNDS])
-        raw, total, reach = read_row(mirror, plain, state, threshold, indptr, indices, values, t)
+        raw, total, reach = read_row(
+            mirror, plain, distance, state, threshold, indptr, indices, values, t
+        )
         if t >= trusted and not reach <= LARGEST_FEATURE:
             return np.int64(t), _UNSOUND
         norm = row_norm(mirror, total, reach)

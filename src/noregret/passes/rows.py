@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import axpy1, axpy2, dot, fetch, kernel, mapped_dot
+from noregret.jit import axpy1, axpy2, dot, dot_ahead, fetch, kernel, mapped_dot
 
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
@@ -19,9 +19,6 @@ TOGETHER = 128
 WORK = (4, TOGETHER)
 #: Loops over them run to a multiple of this: vectors fill up, and no feature is done alone.
 UNIT = np.uint64(8)
-
-#: Beyond so many records they do not stay near by themselves.
-FAR = np.uint64(1 << 18)
 
 #: How many features ahead the memory is asked for, in steps of so many features.
 AHEAD = np.uint64(6000)
@@ -41,15 +38,6 @@ def fetch_ahead(indices, values, begin, end):  # type: ignore[no-untyped-def]
         for line in range(STRIDE // LINE):
             fetch(indices, first + line * LINE)
             fetch(values, first + line * LINE)
-
-
-@kernel(inline=True)
-def fetch_records(state, indptr, indices, t, columns):  # type: ignore[no-untyped-def]
-    """Have the records of the row after t brought near, if there are so many that they are far."""
-    after = t + _2
-    if np.uint64(state.shape[0]) > FAR and after < np.uint64(indptr.shape[0]):
-        for k in range(indptr[t + _1], indptr[after]):
-            fetch(state, np.uint64(indices[k]) * columns)
 
 
 @kernel(fast=True, inline=True)
@@ -79,7 +67,7 @@ def _read_sparse(mirror, state, threshold, indices, values, begin, end):  # type
 
 
 @kernel(inline=True)
-def read_row(mirror, plain, state, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def read_row(mirror, plain, distance, state, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
     """Return sum v_i x_i, the accumulator of the dual norm and ||x||_1, for linear maps.
 
     `plain` says that v_i is read as it is and that the norm is Euclidean.
@@ -90,6 +78,8 @@ def read_row(mirror, plain, state, threshold, indptr, indices, values, t):  # ty
         begin, end = indptr[t], indptr[t + _1]
         fetch_ahead(indices, values, begin, end)
         if plain:
+            if distance.far():
+                return dot_ahead(state, indices, values, begin, end)
             return dot(state, indices, values, begin, end)
         return _read_sparse(mirror, state, threshold, indices, values, begin, end)
 

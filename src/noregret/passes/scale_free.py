@@ -18,17 +18,16 @@ from enum import IntEnum
 
 import numpy as np
 
-from noregret.jit import collect, kernel, write_back
+from noregret.jit import kernel, step, weigh
 from noregret.ledger import SMALLEST_SIZE, Entry
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.rounds import enter_line, enter_loss, playable, row_norm
-from noregret.passes.rows import TOGETHER, fetch_ahead, fetch_records, row_span
+from noregret.passes.rows import fetch_ahead, row_span
 from noregret.passes.slots import Stop
 
 COLUMNS = 4
 #: Features that are summed up together.
 BLOCK = 4096
-WORK = (5, TOGETHER)
 
 
 class Scalar(IntEnum):
@@ -79,87 +78,13 @@ _LOW, _HIGH, _CENTRE = int(Scalar.LOW), int(Scalar.HIGH), int(Scalar.CENTRE)
 _RESIDUALS, _RESIDUAL_MASS = int(Scalar.RESIDUALS), int(Scalar.RESIDUAL_MASS)
 _STEEPEST = int(Scalar.STEEPEST)
 
-_1 = np.uint64(1)
-_LANES = np.uint64(4)
-_THETA, _SQUARES, _SIZE, _PATH, _X = (np.uint64(k) for k in range(5))
+_THETA, _SQUARES, _SIZE, _PATH = (np.uint64(k) for k in range(COLUMNS))
 
 
 @kernel(inline=True)
-def _collect(state, work, indices, values, begin, count, t):  # type: ignore[no-untyped-def]
-    """Bring features `begin` to `begin + count - 1` of a row into `work`.
-
-    Returns how many columns to go through: features of weight 0 fill the last vector up.
-    """
-    filled = (count + _LANES - _1) // _LANES * _LANES
-    for k in range(filled - _LANES, filled):
-        for column in range(_X + _1):
-            work[column, k] = 0.0
-    if values.ndim == 1:
-        collect(state, indices, values, begin, begin + count, work)
-    else:
-        for k in range(count):
-            for column in range(_X):
-                work[column, k] = state[begin + k, column]
-            work[_X, k] = values[t, begin + k]
-    return filled
-
-
-@kernel(fast=True, inline=True)
-def _root(squares, steepest, size):  # type: ignore[no-untyped-def]
-    """Return sqrt(G + c^2 m^2)."""
+def _steepest_square(steepest):  # type: ignore[no-untyped-def]
     slope = min(steepest, STEEPEST_SLOPE)
-    return math.sqrt(squares + slope * slope * (size * size) + TINY)
-
-
-@kernel(fast=True, inline=True)
-def _weigh(work, filled, steepest):  # type: ignore[no-untyped-def]
-    """Bring the sizes in `work` up to date and return six sums over its features.
-
-    They are: x theta / (m sqrt(G + c^2 m^2)), x v / m, (x/m)^2, x^2, |x| and by how much the
-    sizes have grown. One root and one division a feature: 1/m is root / (m root).
-    """
-    lazy = 0.0
-    agile = 0.0
-    scaled = 0.0
-    total = 0.0
-    length = 0.0
-    growth = 0.0
-    for k in range(filled):
-        x = work[_X, k]
-        largest = max(work[_SIZE, k], abs(x))
-        growth += largest - work[_SIZE, k]
-        size = max(largest, SMALLEST_SIZE)
-        root = _root(work[_SQUARES, k], steepest, size)
-        inverse = 1.0 / (size * root)
-        ratio = x * (inverse * root)
-        lazy += x * inverse * work[_THETA, k]
-        agile += ratio * work[_PATH, k]
-        scaled += ratio * ratio
-        total += x * x
-        length += abs(x)
-        work[_SIZE, k] = largest
-    return lazy, agile, scaled, total, length, growth
-
-
-@kernel(fast=True, inline=True)
-def _step(work, filled, slope):  # type: ignore[no-untyped-def]
-    """Step by slope * x along both directions."""
-    for k in range(filled):
-        z = slope * work[_X, k]
-        squares = work[_SQUARES, k] + z * z
-        work[_THETA, k] -= z
-        work[_SQUARES, k] = squares
-        work[_PATH, k] -= z / math.sqrt(squares + TINY)
-
-
-@kernel(inline=True)
-def _write(state, work, indices, values, begin, count):  # type: ignore[no-untyped-def]
-    if values.ndim == 1:
-        write_back(state, indices, begin, begin + count, work)
-    else:
-        for k in range(count):
-            for column in range(_X):
-                state[begin + k, column] = work[column, k]
+    return slope * slope
 
 
 @kernel(inline=True)
@@ -232,8 +157,6 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
 ):
     """Run the pass that tunes itself; return (next row, why it stopped)."""
     assert state.shape[1] == COLUMNS
-    work = np.zeros(WORK)
-    together = np.uint64(TOGETHER)
     sound = np.uint64(trusted)
     lipschitz = loss.lipschitz()
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
@@ -245,39 +168,40 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
         begin, end = row_span(indptr, values, t)
         if values.ndim == 1:
             fetch_ahead(indices, values, begin, end)
-            fetch_records(state, indptr, indices, t, np.uint64(COLUMNS))
+        factor = common_factor(real, slots)
         steepest = slots[_STEEPEST]
         if lipschitz < np.inf:
             steepest = max(steepest, mass * lipschitz)
-        lazy = 0.0
-        agile = 0.0
-        scaled = 0.0
-        total = 0.0
-        reach = 0.0
-        growth = 0.0
-        for start in range(begin, end, together):
-            count = min(end - start, together)
-            filled = _collect(state, work, indices, values, start, count, t)
-            sums = _weigh(work, filled, steepest)
-            lazy += sums[0]
-            agile += sums[1]
-            scaled += sums[2]
-            total += sums[3]
-            reach += sums[4]
-            growth += sums[5]
+        lazy, agile, scaled, total, reach, growth = weigh(
+            state, indices, values, t, begin, end, _steepest_square(steepest), TINY, SMALLEST_SIZE
+        )
         if t >= trusted and not reach <= LARGEST_FEATURE:
             return np.int64(t), _UNSOUND
         norm = row_norm(mirror, total, reach)
-        factor = common_factor(real, slots)
         lazy *= factor
         agile *= factor
-        opening = real and slots[_MASS] == 0.0
         p = predicted(real, slots, slots[_FIRST] * lazy + slots[_SECOND] * agile)
         slope = loss.slope(label, p)
         if not playable(loss, label, mass, p, slope, norm):
             return np.int64(t), _OVERFLOW
         slots[_STEEPEST] = steepest
         predictions[t] = p
+        opening = real and slots[_MASS] == 0.0
+        scale = spread(real, slots)
+        wide = OUTLIER * scale
+        touch = p
+        if opening:
+            # Nothing is known about the scale of the labels: the round enters with the line 0.
+            slope = 0.0
+        elif real and wide > 0.0:
+            # An outlier counts as if it had been less of one: the line touches nearer the label.
+            touch = min(max(p, label - wide), label + wide)
+            if touch != p:
+                slope = loss.slope(label, touch)
+        weighted = mass * slope
+        # The step comes first: the ledger is brought up to date while it is under way.
+        if mass > 0.0 and (weighted != 0.0 or growth > 0.0):
+            step(state, indices, values, t, begin, end, weighted, TINY)
         value = loss.value(label, p)
         enter_loss(loss, ledger, label, mass, p, value, norm, 1.0)
         if mass == 0.0:
@@ -286,42 +210,24 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
         slots[_LENGTHS] += mass * scaled
         unit = 1.0
         if opening:
-            # Nothing is known about the scale of the labels: the round enters with the line 0.
             slots[_LOW] = label
             slots[_HIGH] = label
             slots[_CENTRE] = label
-            slope = 0.0
-        elif real:
-            # An outlier counts as if it had been less of one: the line touches nearer the label.
-            scale = spread(real, slots)
-            wide = OUTLIER * scale
-            touch = min(max(p, label - wide), label + wide) if wide > 0.0 else p
+        else:
             if touch != p:
-                value, slope = loss.value(label, touch), loss.slope(label, touch)
+                value = loss.value(label, touch)
             enter_line(loss, ledger, label, mass, touch, value, slope, reach, norm, 1.0)
+        if real and not opening:
             _see_label(slots, label, mass, touch - label, wide)
             steps = loss.slope(label, label + scale) - loss.slope(label, label - scale)
             unit = 0.25 * scale * steps
-        else:
-            enter_line(loss, ledger, label, mass, p, value, slope, reach, norm, 1.0)
-        slope *= mass
         # At least sum |x| / m, whose squares were summed anyway.
         count = np.float64(end - begin)
-        ledger[_SCALED_TRAVEL] += abs(slope) * (math.sqrt(count * scaled) + count * LOST_RATIO)
+        ledger[_SCALED_TRAVEL] += abs(weighted) * (math.sqrt(count * scaled) + count * LOST_RATIO)
         if not lipschitz < np.inf:
-            slots[_STEEPEST] = max(slots[_STEEPEST], abs(slope))
-        _tune(slots, 0, slope, lazy, unit)
-        _tune(slots, 1, slope, agile, unit)
-        if slope == 0.0 and growth == 0.0:
-            continue
-        for start in range(begin, end, together):
-            count = min(end - start, together)
-            if end - begin > together:
-                # Only the last features of a long row are still at hand.
-                filled = _collect(state, work, indices, values, start, count, t)
-                _weigh(work, filled, steepest)
-            _step(work, filled, slope)
-            _write(state, work, indices, values, start, count)
+            slots[_STEEPEST] = max(slots[_STEEPEST], abs(weighted))
+        _tune(slots, 0, weighted, lazy, unit)
+        _tune(slots, 1, weighted, agile, unit)
     return y.shape[0], _DONE
 
 
@@ -329,7 +235,8 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
 def _direction(state, slots, i):  # type: ignore[no-untyped-def]
     """Return m_i w_i but for the common factor."""
     size = max(state[i, _SIZE], SMALLEST_SIZE)
-    root = _root(state[i, _SQUARES], slots[_STEEPEST], size)
+    square = _steepest_square(slots[_STEEPEST])
+    root = math.sqrt(state[i, _SQUARES] + square * (size * size) + TINY)
     return slots[_FIRST] * state[i, _THETA] / root + slots[_SECOND] * state[i, _PATH]
 
 
