@@ -6,26 +6,32 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from noregret import catalogue, domains, losses, mirrors, oco, rates
+    from noregret import catalogue, classes, domains, losses, mirrors, oco, rates, tracking
     from noregret.batch import Solution
     from noregret.batch.hindsight import hindsight, regularization_path
     from noregret.certificate import Certificate
     from noregret.foreign import certify
     from noregret.learners import DualAscent, MirrorDescent, load
     from noregret.streams import read
+    from noregret.tracking.drift import DriftProof, drift_proof
+    from noregret.tracking.path import hindsight_path
 
 __version__ = "0.1.0.dev0"
 
 #: Names are imported when first asked for, so that `import noregret` is quick.
 _LAZY = {
     "Certificate": "noregret.certificate",
+    "DriftProof": "noregret.tracking.drift",
     "DualAscent": "noregret.learners",
     "MirrorDescent": "noregret.learners",
     "Solution": "noregret.batch",
     "catalogue": "noregret.catalogue",
     "certify": "noregret.foreign",
+    "classes": "noregret.classes",
     "domains": "noregret.domains",
+    "drift_proof": "noregret.tracking.drift",
     "hindsight": "noregret.batch",
+    "hindsight_path": "noregret.tracking.path",
     "load": "noregret.learners",
     "losses": "noregret.losses",
     "mirrors": "noregret.mirrors",
@@ -33,17 +39,22 @@ _LAZY = {
     "rates": "noregret.rates",
     "read": "noregret.streams",
     "regularization_path": "noregret.batch",
+    "tracking": "noregret.tracking",
 }
 
 __all__ = [
     "Certificate",
+    "DriftProof",
     "DualAscent",
     "MirrorDescent",
     "Solution",
     "catalogue",
     "certify",
+    "classes",
     "domains",
+    "drift_proof",
     "hindsight",
+    "hindsight_path",
     "load",
     "losses",
     "mirrors",
@@ -51,6 +62,7 @@ __all__ = [
     "rates",
     "read",
     "regularization_path",
+    "tracking",
 ]
 
 

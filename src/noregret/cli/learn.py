@@ -178,8 +178,6 @@ def learn(
         record.holdout = kept_out
     skip = _place(record, resume, same_input, given)
 
-    from rich.console import Console
-
     from noregret.cli.interrupt import Interrupted, Interruption
     from noregret.cli.screen import Clock, Table
     from noregret.cli.session import Session
@@ -188,7 +186,11 @@ def learn(
     plain = as_json or quiet or str(predictions) == "-"
     clock = Clock(stream, passes, silent=plain)
     last = record.points[-1] if record.points else None
-    table = None if plain else Table(Console(), classification, last)
+    table = None
+    if not plain:
+        from rich.console import Console
+
+        table = Table(Console(), classification, last)
     code = 0
     with (
         Interruption() as interruption,

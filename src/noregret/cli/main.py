@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import re
 import sys
-from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from noregret import __version__
-from noregret.cli.audit import audit
-from noregret.cli.certify import certify
-from noregret.cli.compare import compare
-from noregret.cli.convert import convert
-from noregret.cli.demo import demo
-from noregret.cli.hindsight import hindsight
-from noregret.cli.inspect import inspect
-from noregret.cli.learn import learn
-from noregret.cli.predict import predict
-from noregret.cli.report import report
-from noregret.cli.warmup import warmup
 
-app = typer.Typer(
-    name="noregret",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Learn and predict": (learn, predict, compare),
-    "Prove": (certify, hindsight, audit),
-    "Look": (inspect, report),
-    "Prepare": (convert, warmup, demo),
+_PANELS = {
+    "Learn and predict": ("learn", "predict", "compare"),
+    "Prove": ("certify", "hindsight", "drift", "audit"),
+    "Look": ("inspect", "report"),
+    "Prepare": ("convert", "warmup", "demo"),
 }
-for panel, commands in _PANELS.items():
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
-
 
 _OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}
 _OPTIONS |= {name: name for name in ("bits", "remember", "missing", "labels", "format", "threads")}
@@ -59,13 +36,34 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
 def about(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Online learning that proves how well it is doing."""
+
+
+def _program(arguments: list[str]) -> typer.Typer:
+    """Return the program with all its commands, or with the one that is called.
+
+    To load the others would be a twentieth of a short run.
+    """
+    program = typer.Typer(
+        name="noregret",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    program.callback()(about)
+    known = {name: panel for panel, names in _PANELS.items() for name in names}
+    called = arguments[:1] if arguments and arguments[0] in known else known
+    for name in called:
+        command = getattr(importlib.import_module(f"noregret.cli.{name}"), name)
+        program.command(rich_help_panel=known[name])(command)
+    return program
 
 
 def main() -> None:
@@ -78,7 +76,7 @@ def main() -> None:
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         # Not standalone: click would show errors in a box of several lines.
-        code = app(standalone_mode=False)
+        code = _program(sys.argv[1:])(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except _UsageError as error:
         complaint = _usage(error)

@@ -25,6 +25,8 @@ class Combination:
     domain: Domain | None
     lazy: bool
     conservative: bool
+    clip: float | None = None
+    implicit: bool = False
 
     def __post_init__(self) -> None:
         _require_kind("loss", self.loss, Loss, "noregret.losses")
@@ -47,6 +49,7 @@ class Combination:
                 f"conservative=True updates on mistakes, which {type(self.loss).__name__} does "
                 "not have; use a non-negative loss with labels -1 and +1"
             )
+        self._check_step()
 
     def _check_rate(self) -> None:
         plain = type(self.mirror) is mirrors.Euclidean
@@ -74,6 +77,15 @@ class Combination:
         if self.rate.restarts() and isinstance(self.mirror, mirrors.SoftThreshold):
             raise ValueError(f"{name} restarts the learner, SoftThreshold counts all its rounds")
 
+    def _check_step(self) -> None:
+        if self.clip is not None:
+            if self.lazy or not isinstance(self.mirror, mirrors.UnnormalizedEntropy):
+                raise ValueError("clip belongs to UnnormalizedEntropy() with lazy=False")
+            if not 0.0 < self.clip < math.inf:
+                raise ValueError(f"clip must be a finite number above 0, got {self.clip}")
+        if self.implicit and self.lazy:
+            raise ValueError("implicit=True steps from the weights themselves: use lazy=False")
+
     def _check_domain(self) -> None:
         if self.domain is None:
             return
@@ -98,6 +110,20 @@ class Combination:
                 )
             if self.domain.low <= 0.0:
                 raise ValueError(f"Box(low={self.domain.low}) must be above 0 for {mirror}")
+        elif isinstance(self.mirror, mirrors.PNorm) and isinstance(self.domain, domains.PNormBall):
+            if self.lazy or self.domain.p != self.mirror.p:
+                raise ValueError(
+                    f"PNormBall(p={self.domain.p:g}) goes with PNorm({self.domain.p:g}) and "
+                    f"lazy=False, not with {self.mirror}"
+                )
+        elif isinstance(self.mirror, mirrors.Entropy) and isinstance(
+            self.domain, domains.ClippedSimplex
+        ):
+            if self.lazy or self.domain.scale != self.mirror.scale:
+                raise ValueError(
+                    f"{self.domain} goes with Entropy({self.domain.scale:g}) and lazy=False, "
+                    f"not with {self.mirror}"
+                )
         else:
             raise ValueError(f"the map {mirror} has a domain of its own; drop domain={domain}")
 

@@ -21,6 +21,8 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import agile, coordinate, lazy, sync
 from noregret.passes.averages import Averages, Dropped, Kept
+from noregret.passes.distance import distance
+from noregret.passes.implicit import SEARCH
 from noregret.passes.slots import Slot, Stop, new_slots
 from noregret.rates import UNBOUNDED, PerCoordinate, Rate
 
@@ -175,9 +177,9 @@ class LinearEngine(Engine):
         kind = type(self.mirror)
         plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
         return lazy.linear_pass(  # type: ignore[no-any-return]
-            self.loss, self.mirror, self.averages, plain, self.rate, rows.indptr, rows.indices,
-            rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
-            predictions, self.conservative,
+            self.loss, self.mirror, self.averages, plain, distance(len(self.state)), self.rate,
+            rows.indptr, rows.indices, rows.values, rows.width, rows.trusted, y, weight, row,
+            self.state, self.slots, ledger, predictions, self.conservative,
         )  # fmt: skip
 
     def resum(self) -> None:
@@ -312,10 +314,18 @@ class AgileEngine(Engine):
     accumulator_column = 2
 
     def __init__(
-        self, loss: Loss, mirror: Mirror, rate: Rate, conservative: bool, domain: Domain
+        self,
+        loss: Loss,
+        mirror: Mirror,
+        rate: Rate,
+        conservative: bool,
+        domain: Domain,
+        clip: float,
+        implicit: bool,
     ) -> None:
         super().__init__(loss, mirror, rate, True, conservative)
-        self.domain = domain
+        self.domain, self.clip = domain, clip
+        self.search = np.empty(SEARCH) if implicit else None
 
     def begin(self, dimension: int) -> None:
         """Start at the projection of link(0)."""
@@ -339,17 +349,22 @@ class AgileEngine(Engine):
         return agile.agile_pass(  # type: ignore[no-any-return]
             self.loss, self.mirror, self.rate, self.domain, rows.indptr, rows.indices, rows.values,
             rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
-            predictions, self.conservative,
+            predictions, self.conservative, self.clip, self.search,
         )  # fmt: skip
 
     def resum(self) -> None:
-        """Fold the global factor into theta, then recompute v and S."""
+        """Fold the global factor into theta, recompute v and S, and stay within a ball."""
         self.settle()
         self.state[:, 0] *= self.slots[Slot.FACTOR]
         self.slots[Slot.FACTOR] = 1.0
         reference = self.mirror.reference(*map(float, sync.extremes(self.state, 1.0)))
         self.slots[Slot.REFERENCE] = reference
-        self._keep(float(sync.rebuild(self.mirror, self.state, 1.0, reference)))
+        total = float(sync.rebuild(self.mirror, self.state, 1.0, reference))
+        self._keep(total)
+        if self.domain.is_ball():
+            length = math.sqrt(2.0 * self.mirror.psi(max(total, 0.0), reference))
+            if length > self.domain.extent():
+                self.slots[Slot.FACTOR] = self.domain.extent() / length
 
     def kappa(self, ledger: Vector) -> float:
         """Return the global factor times the map's own."""
@@ -369,10 +384,13 @@ def choose_engine(
     is_lazy: bool,
     averaging: bool,
     conservative: bool,
+    clip: float | None,
+    implicit: bool,
 ) -> Engine:
     """Return the engine of a combination that was checked."""
     if not is_lazy:
-        return AgileEngine(loss, mirror, rate, conservative, domain)
+        limit = math.inf if clip is None else clip
+        return AgileEngine(loss, mirror, rate, conservative, domain, limit, implicit)
     kind: Any = MappedEngine
     if isinstance(rate, PerCoordinate):
         kind = CoordinateEngine

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: Where each kind of learner is defined; a program that needs one does not load the others.
 KINDS = {
     "DualAscent": "noregret.learners.dual_ascent",
+    "KernelDescent": "noregret.tracking.hilbert",
     "MirrorDescent": "noregret.learners.mirror_descent",
 }
 _SWITCHES = {"lazy", "conservative", "averaging", "fixed"}

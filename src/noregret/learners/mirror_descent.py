@@ -11,10 +11,11 @@ import numpy.typing as npt
 from noregret import geometry, store
 from noregret.certificate import Certificate
 from noregret.component import Component
-from noregret.domains import Domain, Everywhere
+from noregret.domains import ClippedSimplex, Domain, Everywhere
 from noregret.examples import Rows, as_labels, as_rows, as_weights
 from noregret.learners.combination import Combination
 from noregret.learners.engines import CoordinateEngine, Engine, choose_engine
+from noregret.learners.floored import FlooredEngine
 from noregret.learners.linear import LinearLearner
 from noregret.learners.scale_free import ScaleFreeEngine
 from noregret.ledger import SIZE, Entry, new_ledger
@@ -55,6 +56,8 @@ class MirrorDescent(LinearLearner):
         dimension: int | None = None,
         row_limit: float | None = None,
         averaging: bool = True,
+        clip: float | None = None,
+        implicit: bool = False,
     ) -> None:
         """Make a learner.
 
@@ -63,9 +66,13 @@ class MirrorDescent(LinearLearner):
         `row_limit` promises ||x||_* <= row_limit; bounds that use it say when it was broken.
         With `averaging=False` a lazy learner keeps no average of its weights, takes half the
         memory and is faster; all else stays as it is.
+        `clip` lowers predictions above it to it, before loss and slope are taken.
+        `implicit` steps by the slope at the new weights, of argmin D(w, w_t) + eta f_t(w).
         """
         domain = None if isinstance(domain, Everywhere) else domain
-        self._parts = Combination(loss, mirror, rate, domain, bool(lazy), bool(conservative))
+        self._parts = Combination(
+            loss, mirror, rate, domain, bool(lazy), bool(conservative), clip, bool(implicit)
+        )
         self._averaging = bool(averaging)
         self._fixed = dimension is not None
         self._growable = self._parts.growable()
@@ -169,10 +176,13 @@ class MirrorDescent(LinearLearner):
     def predict(self, X: Any) -> Vector:
         """Return the prediction for each row with the weights of the coming round.
 
-        It is <w, x>; `ScaleFree` adds `offset` for real targets and stays within their range.
+        It is <w, x>, at most `clip`; `ScaleFree` adds `offset` for real targets and stays within
+        their range.
         """
         products = self._products(X)
         engine = self._engine
+        if self._parts.clip is not None:
+            return np.minimum(products, self._parts.clip)
         return engine.finish(products) if isinstance(engine, ScaleFreeEngine) else products
 
     @property
@@ -233,6 +243,8 @@ class MirrorDescent(LinearLearner):
             conservative=self._parts.conservative,
             factors=factors,
             squares=squares,
+            # The theorems speak about steps by the slope at the prediction <w, x>.
+            played=not self._parts.implicit and self._parts.clip is None,
             reach=reach,
             scaled_length=scaled_length,
             smallest_size=smallest,
@@ -255,6 +267,8 @@ class MirrorDescent(LinearLearner):
             "conservative": parts.conservative,
             "fixed": self._fixed,
             "averaging": self._averaging,
+            "clip": parts.clip,
+            "implicit": parts.implicit,
         }
         for name in ("loss", "mirror", "rate", "domain"):
             component = getattr(parts, name)
@@ -275,6 +289,8 @@ class MirrorDescent(LinearLearner):
             header["lazy"],
             header["conservative"],
             averaging=header["averaging"],
+            clip=header["clip"],
+            implicit=header["implicit"],
         )
         learner._fixed = bool(header["fixed"])
         learner._restore(arrays)
@@ -317,10 +333,15 @@ class MirrorDescent(LinearLearner):
             averaging = self._averaging or rate.restarts()
             if isinstance(rate, ScaleFree):
                 self._engine = ScaleFreeEngine(parts.loss, mirror, rate)
+            elif isinstance(domain, ClippedSimplex):
+                self._engine = FlooredEngine(
+                    parts.loss, mirror, rate, parts.conservative, domain, parts.implicit
+                )
             else:
                 self._engine = choose_engine(
-                    parts.loss, mirror, rate, domain, parts.lazy, averaging, parts.conservative
-                )
+                    parts.loss, mirror, rate, domain, parts.lazy, averaging, parts.conservative,
+                    parts.clip, parts.implicit,
+                )  # fmt: skip
             self._engine.begin(dimension)
         elif dimension > self.dimension:
             self._weights = None

@@ -1,9 +1,12 @@
 """The agile pass: step in the dual by eta_t z_t, then project back on the domain.
 
 theta_(t+1) = theta_t - eta_t z_t, w = link(theta), followed by the Bregman projection of w on
-a domain: a ball by one global factor, a box or the orthant on the touched coordinates, the
-simplex by sorting (O(d log d) a round). Columns of `state`: theta, v = phi'(theta), the
-average's accumulator, and Z, which the certificate needs since theta is not its negative.
+a domain: a ball of the map's own norm by one global factor, a box or the orthant on the touched
+coordinates, the simplex by sorting (O(d log d) a round). Predictions above `clip` are lowered to
+it before the loss and its slope are taken; an implicit step takes the slope at the new weights,
+while the certificate keeps the line at the prediction made. Columns of `state`: theta,
+v = phi'(theta), the average's accumulator, and Z, which the certificate needs since theta is not
+its negative.
 Reference: Cesa-Bianchi, Online Gradient Descent (lecture notes), projected OGD; Herbster and
 Warmuth, Tracking the Best Linear Predictor, Definition 9.
 """
@@ -14,6 +17,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
+from noregret.passes.implicit import implicit_slope
 from noregret.passes.lazy import extend_prefix, keep_sum, leap_limit, next_rate
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
@@ -142,8 +146,13 @@ def agile_pass(  # type: ignore[no-untyped-def]
     ledger,
     predictions,
     conservative,
+    clip,
+    search,
 ):
-    """Run the agile pass; return (next row, why it stopped)."""
+    """Run the agile pass; return (next row, why it stopped).
+
+    `search` is room for the search of implicit steps, or None: their code is left out then.
+    """
     assert state.shape[1] == COLUMNS
     sound = np.uint64(trusted)
     for t in range(np.uint64(first), np.uint64(y.shape[0])):
@@ -166,7 +175,7 @@ def agile_pass(  # type: ignore[no-untyped-def]
             # Nothing was seen and this row is zero, or too small to be squared.
             eta = 0.0
         kappa = slots[_FACTOR] * mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
-        p = kappa * raw
+        p = min(kappa * raw, clip)
         steepness = loss.slope(label, p)
         if not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
@@ -179,16 +188,33 @@ def agile_pass(  # type: ignore[no-untyped-def]
         settle = extend_prefix(slots, kappa)
         stop = _DONE
         if slope != 0.0:
+            moving = slope
+            if search is not None:
+                moving = mass * implicit_slope(
+                    loss,
+                    mirror,
+                    state,
+                    slots,
+                    search,
+                    eta * mass,
+                    label,
+                    p,
+                    steepness,
+                    total,
+                    indptr,
+                    indices,
+                    values,
+                    t,
+                )
             change, largest, size = _add_row(
                 mirror,
                 domain,
                 state,
                 slope,
-                -eta * slope / slots[_FACTOR],
+                -eta * moving / slots[_FACTOR],
                 slots[_REFERENCE],
                 slots[_PREFIX],
-                # The projection on a ball needs S at once.
-                np.inf if domain.is_ball() else leap_limit(mirror, slots),
+                leap_limit(mirror, slots),
                 indptr,
                 indices,
                 values,
@@ -201,8 +227,11 @@ def agile_pass(  # type: ignore[no-untyped-def]
                 if stale or mirror.out_of_range(slots[_SUM], largest, size, slots[_REFERENCE]):
                     stop = _RESUM
                 if domain.is_ball():
-                    length = slots[_FACTOR] * np.sqrt(2.0 * max(slots[_SUM], 0.0))
-                    if length > domain.extent():
+                    # Half the square of the weights' norm, whichever it is, is G(theta).
+                    energy = mirror.psi(max(slots[_SUM], 0.0), slots[_REFERENCE])
+                    length = slots[_FACTOR] * np.sqrt(2.0 * energy)
+                    # An infinite S is summed afresh, and the projection waits for it.
+                    if domain.extent() < length < np.inf:
                         slots[_FACTOR] *= domain.extent() / length
                         if slots[_FACTOR] < SMALLEST_FACTOR:
                             stop = _RESUM

@@ -1,20 +1,11 @@
-"""The named algorithms of the papers: compositions of loss, map, rate and pass.
-
-Each returns a fresh `MirrorDescent` or `DualAscent`; its theorems are printed by its
-certificate. The Passive-Aggressive algorithms have, with the same C, without an intercept and
-fed in the same order, the weights of scikit-learn's classes of that name.
-"""
+"""Mirror descent: perceptrons, Winnows, gradient descents and exponentiated gradients."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from noregret import domains, losses, mirrors, rates
-from noregret.learners import DualAscent, MirrorDescent
+from noregret import domains, losses, mirrors, rates, theorems
+from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 
 
@@ -208,15 +199,56 @@ def strongly_convex_ogd(loss: Loss, sigma: float, dimension: int | None = None) 
     )
 
 
-def eg(loss: Loss, eta: float, scale: float = 1.0, dimension: int | None = None) -> MirrorDescent:
+def eg(
+    loss: Loss,
+    eta: float | None = None,
+    scale: float = 1.0,
+    dimension: int | None = None,
+    *,
+    width: float | None = None,
+    implicit: bool = False,
+) -> MirrorDescent:
     """Return normalised exponentiated gradient: w_i <- w_i exp(-eta z_i) / sum, mass `scale`.
 
-    Reference: Shalev-Shwartz 2012, Corollary 2.16; Herbster and Warmuth, Figure 1.
+    Without eta, the rate is the theorem's for the square loss, 2 / (3 scale width^2) where
+    max x - min x <= width in every row.
+    Reference: Shalev-Shwartz 2012, Corollary 2.16; Herbster and Warmuth, Figure 1, Lemma 13.
 
     >>> eg(losses.Squared(), 0.5, dimension=2).weights
     array([0.5, 0.5])
+    >>> eg(losses.Squared(), width=2.0).rate == rates.Constant(1.0 / 6.0)
+    True
     """
-    return MirrorDescent(loss, mirrors.Entropy(scale), rates.Constant(eta), dimension=dimension)
+    if eta is None:
+        eta = simplex_rate(loss, scale, width)
+    return MirrorDescent(
+        loss,
+        mirrors.Entropy(scale),
+        rates.Constant(eta),
+        lazy=not implicit,
+        dimension=dimension,
+        implicit=implicit,
+    )
+
+
+def simplex_rate(loss: Loss, scale: float, width: float | None) -> float:
+    """Return the rate of EG for the square loss on a simplex of that mass, from a row's width.
+
+    The weights are scale times those of EG on the features scale x, whose rate is
+    2 / (3 (scale width)^2) and whose gradients are scale times as large.
+    """
+    require_square_loss("eg", loss, width)
+    assert width is not None
+    return scale * theorems.amortised_eg(scale * width).eta
+
+
+def require_square_loss(name: str, loss: Loss, *promises: float | None) -> None:
+    """Refuse to derive a rate where the theorem does not speak, or a promise is missing."""
+    if type(loss) is not losses.Squared:
+        raise ValueError(f"{name} has a rate of its own for Squared() only: give eta")
+    for promise in promises:
+        if promise is None or not 0.0 < promise < math.inf:
+            raise ValueError(f"{name} needs eta, or a promise above 0 to derive it, got {promise}")
 
 
 def unnormalized_eg(
@@ -245,109 +277,3 @@ def signed_eg(loss: Loss, radius: float, eta: float, dimension: int | None = Non
     return MirrorDescent(
         loss, mirrors.SignedEntropy(radius), rates.Constant(eta), dimension=dimension
     )
-
-
-def passive_aggressive(
-    C: float = 1.0, margin: float = 1.0, dimension: int | None = None
-) -> DualAscent:
-    """Return PA-I for labels -1 and +1: w <- w + min(C, loss / ||x||^2) y x, hinge loss.
-
-    Reference: Shalev-Shwartz and Singer 2006, section 5.3; Crammer et al. 2006, figure 1.
-    Migration: PassiveAggressiveClassifier(C, loss="hinge", fit_intercept=False).
-
-    >>> learner = passive_aggressive(C=0.5)
-    >>> _ = learner.learn([[1.0, 0.0], [0.0, 2.0]], [1, -1])
-    >>> learner.weights
-    array([ 0.5, -0.5])
-    """
-    return DualAscent(losses.Hinge(margin), mirrors.Euclidean(), C, dimension=dimension)
-
-
-def passive_aggressive_2(
-    C: float = 1.0, margin: float = 1.0, dimension: int | None = None
-) -> DualAscent:
-    """Return PA-II for labels -1 and +1: w <- w + loss / (||x||^2 + 1/(2 C)) y x, hinge loss.
-
-    It ascends the dual of the loss [margin - y p]^2 / 2 at twice C.
-    Reference: Crammer et al. 2006, figure 1.
-    Migration: PassiveAggressiveClassifier(C, loss="squared_hinge", fit_intercept=False).
-
-    >>> learner = passive_aggressive_2(C=0.5)
-    >>> _ = learner.learn([[1.0, 0.0]], [1])
-    >>> learner.weights
-    array([0.5, 0. ])
-    """
-    return DualAscent(
-        losses.SquaredHinge(margin), mirrors.Euclidean(), 2.0 * C, dimension=dimension
-    )
-
-
-def passive_aggressive_regression(
-    C: float = 1.0, epsilon: float = 0.1, dimension: int | None = None
-) -> DualAscent:
-    """Return PA-I for real targets: w <- w + min(C, loss / ||x||^2) sign(y - p) x.
-
-    The loss is [|p - y| - epsilon]+. Reference: Crammer et al. 2006, section 5.
-    Migration: PassiveAggressiveRegressor(C, epsilon=..., fit_intercept=False).
-
-    >>> learner = passive_aggressive_regression(C=10.0, epsilon=0.5)
-    >>> _ = learner.learn([[2.0]], [1.5])
-    >>> learner.weights
-    array([0.5])
-    """
-    return DualAscent(
-        losses.EpsilonInsensitive(epsilon), mirrors.Euclidean(), C, dimension=dimension
-    )
-
-
-def passive_aggressive_regression_2(
-    C: float = 1.0, epsilon: float = 0.1, dimension: int | None = None
-) -> DualAscent:
-    """Return PA-II for real targets: w <- w + loss / (||x||^2 + 1/(2 C)) sign(y - p) x.
-
-    The loss is [|p - y| - epsilon]+; it ascends the dual of half its square at twice C.
-    Reference: Crammer et al. 2006, section 5. Migration: PassiveAggressiveRegressor(C,
-    loss="squared_epsilon_insensitive", epsilon=..., fit_intercept=False).
-
-    >>> learner = passive_aggressive_regression_2(C=0.5, epsilon=0.5)
-    >>> _ = learner.learn([[1.0]], [1.5])
-    >>> learner.weights
-    array([0.5])
-    """
-    return DualAscent(
-        losses.SquaredEpsilonInsensitive(epsilon), mirrors.Euclidean(), 2.0 * C, dimension=dimension
-    )
-
-
-def online_to_batch(
-    learner: MirrorDescent, X: Any, y: Any, method: str = "average", seed: int = 0
-) -> npt.NDArray[np.float64]:
-    """Run a fresh learner over an i.i.d. sample and return one predictor for the future.
-
-    "average": the mean of the weights played, w_1 to w_T. "random": one of them, drawn
-    uniformly. Either has an expected loss within regret/T of the best (for the average the
-    loss must be convex). Reference: Shalev-Shwartz 2012, Theorem 5.1.
-
-    >>> learner = ogd(losses.Absolute(), 0.3, dimension=1)
-    >>> online_to_batch(learner, [[1.0], [1.0]], [1.0, 1.0])
-    array([0.15])
-    """
-    labels = np.atleast_1d(np.asarray(y, np.float64))
-    if learner.rounds:
-        raise ValueError(f"online_to_batch needs a fresh learner, this one has {learner.rounds}")
-    if method == "average":
-        # Asked once before: a learner that keeps no average says so before it learns.
-        _ = learner.average
-        learner.learn(X, labels)
-        return learner.average
-    if method != "random":
-        raise ValueError(f"method must be 'average' or 'random', got {method!r}")
-    draw = int(np.random.default_rng(seed).integers(len(labels)))
-    rows = X if hasattr(X, "tocsr") else np.atleast_2d(np.asarray(X))
-    if draw:
-        learner.learn(rows[:draw], labels[:draw])
-    elif learner.dimension == 0:
-        learner._open(rows.shape[1])
-    chosen = learner.weights
-    learner.learn(rows[draw:], labels[draw:])
-    return chosen

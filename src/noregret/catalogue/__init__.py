@@ -1,0 +1,68 @@
+"""The named algorithms of the papers: compositions of loss, map, rate and pass.
+
+Each returns a fresh `MirrorDescent` or `DualAscent`; its theorems are printed by its
+certificate. The Passive-Aggressive algorithms have, with the same C, without an intercept and
+fed in the same order, the weights of scikit-learn's classes of that name.
+"""
+
+from __future__ import annotations
+
+from noregret.catalogue.batch import (
+    online_to_batch,
+)
+from noregret.catalogue.descent import (
+    balanced_winnow,
+    eg,
+    lazy_ogd,
+    ogd,
+    p_norm,
+    perceptron,
+    projected_ogd,
+    signed_eg,
+    simplex_winnow,
+    strongly_convex_ogd,
+    unnormalized_eg,
+    winnow,
+)
+from noregret.catalogue.passive_aggressive import (
+    passive_aggressive,
+    passive_aggressive_2,
+    passive_aggressive_regression,
+    passive_aggressive_regression_2,
+)
+from noregret.catalogue.trackers import (
+    c_eg,
+    c_egu,
+    c_gd,
+    egu,
+    gd,
+    shifting_p_norm,
+    signed_c_eg,
+)
+
+__all__ = [
+    "balanced_winnow",
+    "c_eg",
+    "c_egu",
+    "c_gd",
+    "eg",
+    "egu",
+    "gd",
+    "lazy_ogd",
+    "ogd",
+    "online_to_batch",
+    "p_norm",
+    "passive_aggressive",
+    "passive_aggressive_2",
+    "passive_aggressive_regression",
+    "passive_aggressive_regression_2",
+    "perceptron",
+    "projected_ogd",
+    "shifting_p_norm",
+    "signed_c_eg",
+    "signed_eg",
+    "simplex_winnow",
+    "strongly_convex_ogd",
+    "unnormalized_eg",
+    "winnow",
+]

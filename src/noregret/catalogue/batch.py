@@ -1,0 +1,45 @@
+"""From an online learner to one predictor for the future."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.learners import MirrorDescent
+
+
+def online_to_batch(
+    learner: MirrorDescent, X: Any, y: Any, method: str = "average", seed: int = 0
+) -> npt.NDArray[np.float64]:
+    """Run a fresh learner over an i.i.d. sample and return one predictor for the future.
+
+    "average": the mean of the weights played, w_1 to w_T. "random": one of them, drawn
+    uniformly. Either has an expected loss within regret/T of the best (for the average the
+    loss must be convex). Reference: Shalev-Shwartz 2012, Theorem 5.1.
+
+    >>> from noregret import catalogue, losses
+    >>> learner = catalogue.ogd(losses.Absolute(), 0.3, dimension=1)
+    >>> online_to_batch(learner, [[1.0], [1.0]], [1.0, 1.0])
+    array([0.15])
+    """
+    labels = np.atleast_1d(np.asarray(y, np.float64))
+    if learner.rounds:
+        raise ValueError(f"online_to_batch needs a fresh learner, this one has {learner.rounds}")
+    if method == "average":
+        # Asked once before: a learner that keeps no average says so before it learns.
+        _ = learner.average
+        learner.learn(X, labels)
+        return learner.average
+    if method != "random":
+        raise ValueError(f"method must be 'average' or 'random', got {method!r}")
+    draw = int(np.random.default_rng(seed).integers(len(labels)))
+    rows = X if hasattr(X, "tocsr") else np.atleast_2d(np.asarray(X))
+    if draw:
+        learner.learn(rows[:draw], labels[:draw])
+    elif learner.dimension == 0:
+        learner._open(rows.shape[1])
+    chosen = learner.weights
+    learner.learn(rows[draw:], labels[draw:])
+    return chosen

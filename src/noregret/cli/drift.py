@@ -1,0 +1,79 @@
+"""`noregret drift`: is there a fixed predictor that does what a moving one did?"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noregret.cli import choices
+from noregret.cli.options import Given, reads_examples
+from noregret.cli.writing import Output, require_place, to_json
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+@reads_examples
+def drift(
+    given: Given,
+    radius: Annotated[float, typer.Option(help="The ball of the fixed predictors, and ours.")],
+    loss: Annotated[str, typer.Option(help=choices.names("loss"))] = "squared",
+    window: Annotated[
+        int | None, typer.Option(help="Also look at windows of so many examples.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the windows: a .png, .svg or .pdf file.")
+    ] = None,
+    one_pass: Annotated[
+        bool,
+        typer.Option(
+            "--one-pass", help="Do not hold the file in memory (squared loss, 2,048 features)."
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Prove that no fixed linear predictor will do on these examples, or say that nothing is.
+
+    A tracker that plays only predictors of the ball runs over the examples in their order. Where
+    its loss is below what every fixed predictor of the same ball loses for certain, no fixed one
+    can do what it did. That is all that is claimed: nothing about how the examples came about.
+    With `--labels NEGATIVE,POSITIVE` classes are the targets -1 and +1 of the squared loss.
+    """
+    chosen = choices.make_loss(loss)
+    if picture is not None:
+        require_place("--picture", picture)
+        if window is None:
+            raise ValueError("--picture draws windows: say how long they are, --window N")
+        if picture.suffix not in _PICTURES:
+            raise ValueError(f"--picture {picture}: expected a name in {', '.join(_PICTURES)}")
+        from noregret.report import require_matplotlib
+
+        require_matplotlib()
+    if one_pass and loss != "squared":
+        raise ValueError(f"--one-pass keeps second moments, which {loss} is not made of")
+    from noregret.cli.whole import whole
+    from noregret.tracking.drift import drift_proof
+
+    signs = chosen.labels == "sign" or given.labels is not None
+    stream = given.open(given.label_rule(signs))
+    if one_pass:
+        proof = drift_proof(stream, loss=chosen, radius=radius, window=window)
+    else:
+        rows = whole(stream)
+        proof = drift_proof(rows, rows.y, chosen, radius, rows.weight, window)
+    if picture is not None:
+        from noregret.report.drift import drift_figure
+        from noregret.report.figures import style
+
+        figure, drawn = drift_figure(proof, proof.windows, Path(stream.name).name), io.BytesIO()
+        with style():
+            figure.savefig(drawn, format=picture.suffix[1:])
+        with Output(picture) as output:
+            output.write(drawn.getvalue())
+    if as_json:
+        typer.echo(to_json({"input": stream.name, **proof.as_dict()}))
+        return
+    typer.echo(f"{stream.name}: {proof.rounds:,} examples, {chosen}")
+    typer.echo(str(proof))

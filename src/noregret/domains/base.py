@@ -1,0 +1,66 @@
+"""What a domain is: a closed convex set with projections and a support function."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from noregret.component import Component
+from noregret.domains.vectors import Vector
+
+
+class Domain(Component):
+    """A closed convex set in every dimension; base for your own.
+
+    The methods on vectors are for dense numpy code. Compiled passes use the scalar ones:
+    `separable` (the set is a product of equal intervals, and `clamp` projects one coordinate),
+    `is_ball` and `is_simplex`, which are constants of the class.
+    """
+
+    def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
+        """Tell whether w lies in the set, up to a tolerance relative to the size of the set."""
+        raise NotImplementedError
+
+    def project(self, w: ArrayLike) -> Vector:
+        """Return argmin over u in the set of ||u - w||^2."""
+        raise NotImplementedError
+
+    def project_entropic(self, w: ArrayLike) -> Vector:
+        """Return argmin over u in the set of sum_i u_i ln(u_i / w_i) + w_i - u_i, for w >= 0."""
+        raise ValueError(
+            f"{type(self).__name__} has no entropic projection: use the Euclidean geometry with "
+            "it, or Box, Simplex, ClippedSimplex or Orthant with the entropy"
+        )
+
+    def support(self, theta: ArrayLike) -> float:
+        """Return the support function: the maximum over u in the set of <u, theta>."""
+        raise NotImplementedError
+
+    def clamp(self, value: float) -> float:
+        """Return the projection of one coordinate; both geometries agree on an interval."""
+        if not self.separable():
+            raise ValueError("this domain is not a product of intervals: it cannot clamp")
+        return value
+
+    def separable(self) -> bool:
+        """Tell whether the set is a product of equal intervals."""
+        return False
+
+    def is_ball(self) -> bool:
+        """Tell whether the set is a ball around 0 in the norm of its map."""
+        return False
+
+    def is_simplex(self) -> bool:
+        """Tell whether the set is a simplex without a floor."""
+        return False
+
+    def extent(self) -> float:
+        """Return the radius of a ball or the scale of a simplex."""
+        return math.nan
+
+
+@dataclass(frozen=True)
+class Everywhere(Domain):
+    """No constraint at all: the domain of a learner that was given none."""

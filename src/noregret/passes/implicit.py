@@ -1,0 +1,116 @@
+"""The implicit step: the slope of the loss at the new weights, not at the old ones.
+
+w' = argmin_w D(w, w_t) + eta f(<w, x>) has grad F(w') = grad F(w_t) - eta s x, where s is a slope
+of f at the new prediction u(s) = <w', x>. Since u falls as s grows and slopes of a convex f rise
+with u, h(s) = s - f'(u(s)) grows by at least one for each unit of s: it has one zero, between 0
+and the slope g at the old prediction, and |h| bounds the distance to it. Linear maps have
+u(s) = p - eta ||x||^2 s, which every loss solves itself; for the others the zero is searched for.
+Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, section 3; Kivinen and
+Warmuth, Exponentiated Gradient versus Gradient Descent, 1997 (implicit updates).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.passes.rows import place, row_span
+from noregret.passes.slots import Slot
+
+_SUM = int(Slot.SUM)
+_REFERENCE = int(Slot.REFERENCE)
+_FACTOR = int(Slot.FACTOR)
+
+#: The search ends when s is known to so small a part of g, or after so many steps, of which
+#: every third halves the bracket.
+RESOLUTION = 1e-15
+LONGEST = 240
+
+_LOW, _BELOW, _HIGH, _ABOVE, _SIDE, _STEPS = range(6)
+#: Numbers that a search keeps: both ends, h there, the side last moved, steps taken.
+SEARCH = 6
+
+
+@kernel(inline=True)
+def begin_search(search, g):  # type: ignore[no-untyped-def]
+    """Begin between 0 and g, where h(0) = -g and h(g) is not known yet."""
+    search[_LOW], search[_HIGH] = min(g, 0.0), max(g, 0.0)
+    # h(g) has the sign of g; a guess of its size only chooses the first step.
+    search[_BELOW], search[_ABOVE] = -abs(g), abs(g)
+    search[_SIDE] = search[_STEPS] = 0.0
+
+
+@kernel(inline=True)
+def next_slope(search):  # type: ignore[no-untyped-def]
+    """Return the slope to try next."""
+    low, high = search[_LOW], search[_HIGH]
+    s = 0.5 * low + 0.5 * high
+    if search[_STEPS] % 3.0 != 2.0:
+        s = low - search[_BELOW] * ((high - low) / (search[_ABOVE] - search[_BELOW]))
+        if not low < s < high:
+            s = 0.5 * low + 0.5 * high
+    search[_STEPS] += 1.0
+    return s
+
+
+@kernel(inline=True)
+def search_on(search, s, slope, g):  # type: ignore[no-untyped-def]
+    """Enter f'(u(s)) = slope; tell whether the search goes on.
+
+    What is not a number came from a step so long that it overflowed: h has the sign of g then.
+    """
+    error = s - slope
+    if np.isnan(error):
+        error = g
+    if abs(error) <= RESOLUTION * abs(g) or search[_STEPS] >= LONGEST:
+        return False
+    # Illinois: an end that stays twice is given half its weight.
+    if error < 0.0:
+        search[_LOW], search[_BELOW] = s, error
+        search[_ABOVE] *= 0.5 if search[_SIDE] < 0.0 else 1.0
+        search[_SIDE] = -1.0
+    else:
+        search[_HIGH], search[_ABOVE] = s, error
+        search[_BELOW] *= 0.5 if search[_SIDE] > 0.0 else 1.0
+        search[_SIDE] = 1.0
+    return search[_LOW] < 0.5 * search[_LOW] + 0.5 * search[_HIGH] < search[_HIGH]
+
+
+@kernel
+def _moved_product(mirror, state, slots, step, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return <w', x> for theta' = theta + step x."""
+    reference = slots[_REFERENCE]
+    raw = 0.0
+    total = slots[_SUM]
+    begin, end = row_span(indptr, values, t)
+    for k in range(end - begin):
+        i, x = place(values, indices, begin, k, t)
+        theta = state[i, 0]
+        moved = theta + step * x
+        v = mirror.phi_prime(moved, reference)
+        raw += v * x
+        before = mirror.phi_given(theta, reference, state[i, 1])
+        total += mirror.phi_given(moved, reference, v) - before
+    return slots[_FACTOR] * mirror.kappa(total, reference, 1.0) * raw
+
+
+@kernel
+def implicit_slope(  # type: ignore[no-untyped-def]
+    loss, mirror, state, slots, search, pace, y, p, g, square, indptr, indices, values, t
+):
+    """Return the s of the implicit step for weights in the agile pass's state.
+
+    `pace` is eta times the example's weight, g the slope at p, `square` the ||x||^2 of a row.
+    """
+    if mirror.linear():
+        return loss.proximal_slope(y, p, pace * square, g)
+    if not abs(g) > 0.0:
+        return 0.0
+    begin_search(search, g)
+    s, more = g, True
+    while more:
+        s = next_slope(search)
+        step = -pace * s / slots[_FACTOR]
+        u = _moved_product(mirror, state, slots, step, indptr, indices, values, t)
+        more = search_on(search, s, loss.slope(y, u), g)
+    return s

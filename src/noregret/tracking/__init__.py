@@ -1,0 +1,31 @@
+"""Following the best moving predictor, and proving that no fixed one will do.
+
+Trackers themselves are learners of `nr.catalogue` (c_gd, c_egu, c_eg, ...); here is what is said
+about them afterwards, and the kernel form.
+"""
+
+from noregret.tracking.drift import DriftProof, drift_proof
+from noregret.tracking.expansions import KernelSchedule
+from noregret.tracking.hilbert import KernelDescent
+from noregret.tracking.kernels import Gaussian, Linear, Polynomial
+from noregret.tracking.mixture import Tracker
+from noregret.tracking.path import hindsight_path
+from noregret.tracking.schedules import Schedule
+from noregret.tracking.shifting import shifting_bounds, tuned_alpha
+from noregret.tracking.statements import ShiftingBounds
+
+__all__ = [
+    "DriftProof",
+    "Gaussian",
+    "KernelDescent",
+    "KernelSchedule",
+    "Linear",
+    "Polynomial",
+    "Schedule",
+    "ShiftingBounds",
+    "Tracker",
+    "drift_proof",
+    "hindsight_path",
+    "shifting_bounds",
+    "tuned_alpha",
+]

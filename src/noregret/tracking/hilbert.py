@@ -1,0 +1,297 @@
+"""C-GD in the Hilbert space of a kernel, with a budget of stored points.
+
+w(x) = sum_i c_i K(x_i, x). A round with slope g goes from w to v = w - eta g K(x, .), then back
+into the ball ||w|| <= radius by one factor. Theorem 14 holds with the norms of the space, as it
+does not speak of coordinates. With a budget, when there is one point too many, that with the
+smallest |c_i| sqrt(K(x_i, x_i)) is dropped before the projection: v + e in place of v. For u in
+the ball,
+
+    D(u, v + e) - D(u, v) = (||v + e||^2 - ||v||^2)/2 - <u, e> <= (change of ||v||^2)/2 + U ||e||
+
+where U bounds ||u||. The sum of these costs is known exactly after the run; divided by eta it is
+what the budget adds to the bound on the loss. That is proved; that dropping the smallest costs
+little is only what one sees on data.
+Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorem 14 and section 4.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Self
+
+import numpy as np
+
+from noregret import mirrors, rates, store
+from noregret.certificate import Certificate
+from noregret.component import require_positive
+from noregret.convexity import require_convex
+from noregret.domains import Ball
+from noregret.examples import as_labels, as_rows
+from noregret.geometry import EPSILON
+from noregret.ledger import Entry, new_ledger
+from noregret.losses import Loss, Squared
+from noregret.passes.checks import sound_rows
+from noregret.rounding import down, up
+from noregret.tracking.expansions import KernelSchedule
+from noregret.tracking.hilbert_pass import (
+    FULL,
+    OVERFLOW,
+    Column,
+    Place,
+    hilbert_pass,
+    predict_points,
+)
+from noregret.tracking.kernels import Kernel
+from noregret.tracking.lemmas import Lemma, judged
+from noregret.tracking.schedules import Vector
+from noregret.tracking.statements import ShiftingBounds, stated
+
+
+class KernelDescent:
+    """Projected gradient descent in the space of a kernel, one stored point a round.
+
+    With a `budget` no more points than that are kept, and memory and time a round stay bounded;
+    `budget_cost` says what it costs. The square loss, without a factor 1/2, unless told.
+
+    >>> from noregret.tracking.kernels import Gaussian
+    >>> learner = KernelDescent(Gaussian(), radius=0.5, eta=0.25)
+    >>> learner.learn([[0.0], [1.0], [0.5]], [1.0, -1.0, 0.5]).round(6)
+    array([ 0.      ,  0.18394 , -0.057895])
+    >>> len(learner), round(learner.norm, 6)
+    (3, 0.5)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        radius: float,
+        eta: float,
+        loss: Loss | None = None,
+        budget: int | None = None,
+    ) -> None:
+        """Make a learner; Theorem 14 has eta = 1/(4 X^2) where K(x, x) <= X^2 for all rows."""
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"KernelDescent: kernel must be a kernel, got {kernel!r}")
+        require_positive("KernelDescent: radius", radius)
+        require_positive("KernelDescent: eta", eta)
+        if budget is not None and (int(budget) != budget or budget < 1):
+            raise ValueError(f"KernelDescent: budget must be a whole number >= 1, got {budget}")
+        self.kernel, self.radius, self.eta = kernel, float(radius), float(eta)
+        self.loss = Squared() if loss is None else loss
+        require_convex(self.loss)
+        self.budget = None if budget is None else int(budget)
+        self._ledger = new_ledger()
+        self._slots = np.zeros(len(Place))
+        self._slots[Place.SCALE] = 1.0
+        room = 16 if self.budget is None else self.budget + 1
+        self._points = np.zeros((room, 0))
+        self._columns = np.zeros((room, len(Column)))
+        side = 0 if self.budget is None else room
+        self._grams = np.zeros((side, side))
+
+    def __len__(self) -> int:
+        return int(self._slots[Place.COUNT])
+
+    @property
+    def rounds(self) -> int:
+        """How many examples were learnt."""
+        return int(self._ledger[Entry.ROUNDS])
+
+    @property
+    def points(self) -> Vector:
+        """The stored points x_i, a row each."""
+        return self._points[: len(self)].copy()
+
+    @property
+    def coefficients(self) -> Vector:
+        """The c_i of w = sum_i c_i K(x_i, .)."""
+        kept: Vector = self._columns[: len(self), Column.COEFFICIENT] * self._slots[Place.SCALE]
+        return kept
+
+    @property
+    def norm(self) -> float:
+        """||w|| in the space of the kernel, as the pass has it."""
+        return math.sqrt(self._slots[Place.SQUARE])
+
+    @property
+    def drops(self) -> int:
+        """How many points the budget has cost."""
+        return int(self._slots[Place.DROPS])
+
+    @property
+    def dropped(self) -> float:
+        """The sum of the norms of all parts of w that were dropped."""
+        return float(self._slots[Place.DROPPED])
+
+    def budget_cost(self, radius: float | None = None) -> float:
+        """Return what the budget adds to the bounds, for comparators of that norm; rounded up.
+
+        (1/eta) sum over drops of radius ||e|| + (||v + e||^2 - ||v||^2)/2. It may be below 0:
+        what is dropped may have been in the way.
+        """
+        radius = self.radius if radius is None else radius
+        if self.drops == 0:
+            return 0.0
+        places = [Place.DROPPED, Place.RECOIL, Place.RECOIL_ERROR]
+        dropped, recoil, error = self._slots[places].tolist()
+        # ||v|| is at most the radius and a step, so that a drop moves its square by less than
+        size = (radius + 4.0 * self.radius + 4.0 * self._longest_step()) * dropped
+        error += (self.drops + 16.0) * EPSILON * size
+        return float((radius * dropped + recoil + error) / self.eta)
+
+    def learn(self, X: Any, y: Any) -> Vector:
+        """Learn the rows one after the other; return the predictions made before each."""
+        rows = sound_rows(as_rows(X), 0)
+        labels = as_labels(y, len(rows), self.loss)
+        self._open(rows.width)
+        predictions = np.empty(len(rows))
+        row = 0
+        while row < len(rows):
+            row, stop = hilbert_pass(
+                self.kernel, self.loss, self.eta, self.radius, rows.indptr, rows.indices,
+                rows.values, labels, row, self._points, self._columns, self._grams,
+                np.empty(len(self._points)), self._slots, self._ledger, predictions,
+            )  # fmt: skip
+            if stop == FULL:
+                self._points = np.concatenate([self._points, np.zeros_like(self._points)])
+                self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)])
+            elif stop == OVERFLOW:
+                raise OverflowError(f"the loss or gradient of round {self.rounds + 1} overflows")
+        return predictions
+
+    def predict(self, X: Any) -> Vector:
+        """Return w(x) for each row."""
+        rows = sound_rows(as_rows(X), 0)
+        predictions = np.zeros(len(rows))
+        if self.rounds:
+            self._open(rows.width)
+            predict_points(
+                self.kernel, self._points[: len(self)], self._columns, self._slots[Place.SCALE],
+                rows.indptr, rows.indices, rows.values, predictions,
+            )  # fmt: skip
+        return predictions
+
+    def _open(self, width: int) -> None:
+        known = self._points.shape[1]
+        if known == 0 and self.rounds == 0:
+            self._points = np.zeros((len(self._points), width))
+        elif width != known:
+            raise ValueError(f"X has {width} columns, the learner knows {known}")
+
+    def _roundings(self) -> float:
+        """Return the roundings of an evaluation and of a sum over the stored points."""
+        power = self.kernel.power(float(self._slots[Place.LARGEST]))
+        return power * (self._points.shape[1] + 8.0) + len(self) + 16.0
+
+    def _longest_step(self) -> float:
+        return self.eta * math.sqrt(float(self._ledger[Entry.LARGEST_SQUARE]))
+
+    def _account(self) -> Certificate:
+        """Return the lines of the losses, with a bound on ||Z|| as the only coordinate of Z."""
+        slots = self._slots
+        square = slots[Place.GRADIENT] + 2.0 * slots[Place.GRADIENT_ERROR]
+        length = math.sqrt(max(float(square), 0.0)) + float(slots[Place.LOST])
+        length *= 1.0 + (self.rounds + 8.0) * EPSILON
+        return Certificate(
+            self.loss, mirrors.Euclidean(), rates.Constant(self.eta), self._ledger.copy(),
+            np.array([length]), Ball(self.radius), lazy=False, played=False,
+        )  # fmt: skip
+
+    @property
+    def total_loss(self) -> float:
+        """The learner's own loss, summed over the rounds."""
+        return self._account().loss
+
+    def floor(self, radius: float | None = None) -> float:
+        """Return a number that no fixed u of the space with ||u|| <= radius can have beaten.
+
+        sum f_t(u) >= sum (f_t(p_t) - g_t p_t) - radius ||Z||, Z = sum g_t K(x_t, .). Of Z a
+        budget keeps a part, and the norms of what was dropped are added up: true, but looser.
+        """
+        return self._account().floor(self.radius if radius is None else radius)
+
+    def shifting_bounds(self, schedule: KernelSchedule, X: Any, y: Any) -> ShiftingBounds:
+        """Return Theorem 14 for a schedule given afterwards, for the rows that were learnt.
+
+        The first bound is for the square loss and K(x, x) <= 1/(4 eta); the additive one for
+        every convex loss. The budget's cost is inside both.
+        """
+        rows = sound_rows(as_rows(X), 0)
+        if len(rows) != self.rounds:
+            raise ValueError(f"X has {len(rows)} rows, the learner has learnt {self.rounds}")
+        account = self._account()
+        loss = account.loss + account.slack + 8.0 * EPSILON * abs(account.loss)
+        largest_row = float(self._ledger[Entry.LARGEST_ROW])
+        labels = as_labels(y, len(rows), self.loss)
+        reach = (largest_row, float(self._slots[Place.LARGEST]))
+        low, high = schedule.loss_between(self.kernel, self.loss, rows, labels, reach)
+        size, last, largest = schedule.measured(self.kernel)
+        found = Lemma(reason="the loss is not the square loss")
+        if type(self.loss) is Squared:
+            what = f"points of norm {up(largest_row)}"
+            found = judged(self.eta * largest_row**2, 2.0, what, self._roundings())
+        reason = ""
+        if largest > self.radius * (1.0 + 1e-9):
+            reason = f"a comparator may have norm {up(largest)}, the ball has {self.radius:g}"
+        value = (0.5 * last * last + self.radius * size) / self.eta + self.budget_cost(largest)
+        excess = found.excess * abs(high)
+        stability = 0.5 * float(self._ledger[Entry.RATED_SQUARES])
+        stability *= 1.0 + (self.rounds + self._roundings()) * EPSILON
+        name, pair = "C-GD in a Hilbert space", (loss, low)
+        bounds = [
+            stated(name, "Theorem 14", value + excess, found.factor, pair, found.reason or reason),
+            stated("additive", "eq. 21-27, linear losses", value + stability, 1.0, pair, reason),
+        ]
+        return ShiftingBounds(
+            self.rounds, len(schedule) - 1, size, 2.0, loss, high, loss - low, bounds
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, atomically; it goes on to the bit."""
+        header = {"learner": "KernelDescent", "radius": self.radius, "eta": self.eta}
+        header["kernel"] = store.component_to_header(self.kernel)
+        header["loss"] = store.component_to_header(self.loss)
+        header["budget"] = self.budget
+        count = len(self)
+        arrays = {"ledger": self._ledger, "places": self._slots, "points": self.points}
+        arrays["columns"] = self._columns[:count]
+        arrays["grams"] = self._grams[:count, :count]
+        store.write(path, header, {name: array.copy() for name, array in arrays.items()})
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
+        """Return the learner that `save` wrote, from what `store.read` returns."""
+        kernel = store.component_from_header(header["kernel"], Kernel)
+        loss = store.component_from_header(header["loss"], Loss)
+        made = cls(kernel, header["radius"], header["eta"], loss, header["budget"])
+        points = arrays["points"]
+        count, width = points.shape
+        side = 0 if made.budget is None else count
+        shapes = {"ledger": made._ledger.shape, "places": made._slots.shape}
+        shapes |= {"columns": (count, len(Column)), "grams": (side, side)}
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape or arrays[name].dtype != np.float64:
+                raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
+        if arrays["places"][Place.COUNT] != count or count > (made.budget or count):
+            raise ValueError(f"{count} points are stored, expected another number of them")
+        room = max(len(made._points), count)
+        made._ledger, made._slots = arrays["ledger"].copy(), arrays["places"].copy()
+        made._points, made._columns = np.zeros((room, width)), np.zeros((room, len(Column)))
+        made._points[:count], made._columns[:count] = points, arrays["columns"]
+        made._grams[:side, :side] = arrays["grams"]
+        return made
+
+    def __str__(self) -> str:
+        floor = self.floor()
+        lines = [
+            f"KernelDescent after {self.rounds:,} rounds, {len(self):,} points stored",
+            f"  learner's loss            {self.total_loss:>14.6g}",
+            f"  certified floor           {down(floor):>14}  for ||u|| <= {self.radius:g}",
+        ]
+        if self.budget is not None:
+            lines.append(
+                f"  cost of the budget        {up(self.budget_cost()):>14}  in the bounds, "
+                f"{self.drops:,} points dropped"
+            )
+        return "\n".join(lines)

@@ -1,0 +1,165 @@
+"""Positive definite kernels: inner products of points in a space that need not be written down."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.component import Component, reassociable, require_positive
+from noregret.elementary import exp
+from noregret.jit import kernel as compiled
+
+Vector = npt.NDArray[np.float64]
+
+
+class Kernel(Component):
+    """K(a, b) as a function of a sum over the features; base for your own, positive definite."""
+
+    def term(self, a: float, b: float) -> float:
+        """Return what one feature adds to the sum."""
+        raise NotImplementedError
+
+    def missing(self, square: float) -> float:
+        """Return what the features add where a is 0 and b^2 sums to `square`."""
+        return 0.0
+
+    def value(self, total: float) -> float:
+        """Return K from the sum."""
+        raise NotImplementedError
+
+    def power(self, square: float) -> float:
+        """Return q where the rounding of K(a, b) is at most q (d + 8) EPSILON sqrt(Kaa Kbb).
+
+        `square` is not below the squares ||a||^2 and ||b||^2 of the features.
+        """
+        return 1.0
+
+    def __call__(self, a: npt.ArrayLike, b: npt.ArrayLike) -> float:
+        """Return K(a, b) of two vectors."""
+        rows = [np.atleast_2d(np.asarray(v, np.float64)) for v in (a, b)]
+        return float(gram(self, *rows)[0, 0])
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """K(a, b) = <a, b>: the space is that of the features.
+
+    >>> Linear()([1.0, 2.0], [3.0, 4.0])
+    11.0
+    """
+
+    @reassociable
+    def term(self, a: float, b: float) -> float:
+        """Return a b."""
+        return a * b
+
+    def value(self, total: float) -> float:
+        """Return the sum."""
+        return total
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """K(a, b) = (offset + <a, b>)^degree, offset >= 0.
+
+    >>> Polynomial(2)([1.0, 2.0], [3.0, 4.0])
+    144.0
+    """
+
+    degree: int
+    offset: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.degree < 1:
+            raise ValueError(f"Polynomial: degree must be at least 1, got {self.degree}")
+        if not 0.0 <= self.offset < math.inf:
+            raise ValueError(f"Polynomial: offset must be a finite number >= 0, got {self.offset}")
+
+    @reassociable
+    def term(self, a: float, b: float) -> float:
+        """Return a b."""
+        return a * b
+
+    def value(self, total: float) -> float:
+        """Return (offset + total)^degree."""
+        base = self.offset + total
+        result = base
+        for _ in range(self.degree - 1):
+            result *= base
+        return result
+
+    def power(self, square: float) -> float:
+        """Return the degree: (|a||b| + offset)^2 <= (|a|^2 + offset)(|b|^2 + offset)."""
+        return float(self.degree)
+
+
+@dataclass(frozen=True)
+class Gaussian(Kernel):
+    """K(a, b) = exp(-gamma ||a - b||^2), so that every point has norm 1.
+
+    >>> Gaussian()([0.0], [0.0])
+    1.0
+    """
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("Gaussian(gamma)", self.gamma)
+
+    @reassociable
+    def term(self, a: float, b: float) -> float:
+        """Return (a - b)^2."""
+        return (a - b) * (a - b)
+
+    def missing(self, square: float) -> float:
+        """Return the square."""
+        return square
+
+    def value(self, total: float) -> float:
+        """Return exp(-gamma total)."""
+        return exp(-self.gamma * total)
+
+    def power(self, square: float) -> float:
+        """Return 1 + 4 gamma square: the exponent of sparse rows is a difference of squares."""
+        return 1.0 + 4.0 * self.gamma * square
+
+
+@compiled(fast=True, inline=True)
+def total_of(kernel, points, i, square, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return the sum over features for row t and stored point i, whose square is given."""
+    total = 0.0
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            total += kernel.term(np.float64(values[t, j]), points[i, j])
+        return total
+    else:
+        seen = 0.0
+        for k in range(indptr[t], indptr[t + np.uint64(1)]):
+            b = points[i, indices[k]]
+            total += kernel.term(np.float64(values[k]), b)
+            seen += b * b
+        return total + kernel.missing(max(square - seen, 0.0))
+
+
+@compiled
+def _gram(kernel, a, b, none, no_indices, result):  # type: ignore[no-untyped-def]
+    for t in range(np.uint64(a.shape[0])):
+        for i in range(np.uint64(b.shape[0])):
+            result[t, i] = kernel.value(total_of(kernel, b, i, 0.0, none, no_indices, a, t))
+
+
+def gram(kernel: Kernel, a: Vector, b: Vector) -> Vector:
+    """Return the matrix of K between the rows of a and those of b.
+
+    >>> gram(Linear(), np.eye(2), np.ones((1, 2)))
+    array([[1.],
+           [1.]])
+    """
+    result = np.empty((len(a), len(b)))
+    _gram(kernel, a, b, np.zeros(1, np.uint64), np.zeros(0, np.uint32), result)
+    return result

@@ -1,0 +1,177 @@
+"""The default tracker: constrained gradient descents of many rates, mixed by their losses.
+
+Every member k plays w_k in the ball. Half of them are w_k <- P(w_k - eta_k z), the C-GD of
+Herbster and Warmuth, with rates eta_1 > eta_2 > ... in steps of two; the others measure their steps
+feature by feature (`scaled`), for rows of mixed scales. The mixture plays w = sum_k s_k w_k, inside
+the ball because that is convex. Shares follow the losses, with some of each given to all,
+
+    s_k <- (1 - 1/(t+1)) s_k exp(-f(w_k) / (2 m)) / norm + 1/((t+1) K),
+
+where m is the mixture's own average loss so far: for the square loss this is Bayes' rule for
+Gaussian errors of that variance, and for every loss it has no unit. Sharing lets the mixture
+change its mind: after a shift a fast member takes over, and later a slow one again.
+
+Inside the ball, rounding included. Members project on a ball smaller by 2^-20. A member's norm
+is known to about 5e-7 (a running sum of squares, summed afresh in time), the product <w, x>
+and the mixing round by at most (d + K + 8) EPSILON |w|'|x| together, so a prediction p is, in exact
+arithmetic, that of a vector in the whole ball that differs from the played one by rounding
+alone. Whatever the members did, p is at last kept within radius ||x||, rounded down, and is
+then exactly <u, x> with u = (p / ||x||^2) x, ||u|| <= radius.
+
+References: Herbster and Warmuth, Tracking the Best Linear Predictor, Definition 9; Koolen and
+de Rooij, Combining Expert Advice Efficiently, for shares that fall like 1/t.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import domains, mirrors, rates
+from noregret.batch.problem import Problem
+from noregret.examples import as_labels, as_rows, as_weights
+from noregret.geometry import EPSILON
+from noregret.jit import kernel
+from noregret.learners import MirrorDescent
+from noregret.losses import Loss
+from noregret.passes.checks import sound_rows
+from noregret.tracking.scaled import ScaledDescent
+from noregret.tracking.static import plain, products, row_norms
+
+Vector = npt.NDArray[np.float64]
+
+#: How many rates of either kind, and the ratio of one to the next.
+RATES = 12
+RATIO = 2.0
+#: The largest rate in units of 1/(curvature row^2): steps four times as long as the one that
+#: mends the loss of a row, for rows that are often smaller than the largest.
+STEEPEST = 4.0
+#: The largest rate of those that measure features, in units of the radius.
+WIDEST = 2.0**-4
+#: Members project on a ball smaller by this part.
+MARGIN = 2.0**-20
+#: Row norms and predictions below this are too near to denormal numbers.
+SMALLEST_REACH = 1e-290
+
+
+@kernel
+def mix_rounds(loss, members, y, weight, reach, shares, totals, predictions):  # type: ignore[no-untyped-def]
+    """Mix the members' predictions round by round; `totals` holds rounds and summed loss."""
+    count = members.shape[0]
+    losses = np.empty(count)
+    for t in range(y.shape[0]):
+        p = 0.0
+        for k in range(count):
+            p += shares[k] * members[k, t]
+        p = min(max(p, -reach[t]), reach[t])
+        predictions[t] = p
+        totals[0] += 1.0
+        totals[1] += weight[t] * abs(loss.value(y[t], p))
+        best = np.inf
+        for k in range(count):
+            losses[k] = weight[t] * loss.value(y[t], members[k, t])
+            best = min(best, losses[k])
+        scale = 2.0 * totals[1] / totals[0]
+        if scale > 0.0:
+            total = 0.0
+            for k in range(count):
+                shares[k] *= np.exp((best - losses[k]) / scale)
+                total += shares[k]
+            given = 1.0 / (totals[0] + 1.0)
+            for k in range(count):
+                kept = shares[k] / total if total > 0.0 else 1.0 / count
+                shares[k] = (1.0 - given) * kept + given / count
+
+
+class Tracker:
+    """A mixture of constrained gradient descents that needs no rate, inside one ball.
+
+    `row` is the size ||x||_2 of a large row: it sets the unit of the rates and need not be
+    exact. Every prediction is that of a vector with ||w||_2 <= radius.
+
+    >>> import numpy as np
+    >>> from noregret import losses
+    >>> X = np.ones((400, 1))
+    >>> y = np.sign(np.sin(np.arange(400) / 25.0) + 1e-9)
+    >>> tracker = Tracker(losses.Squared(), radius=1.0)
+    >>> predictions = tracker.learn(X, y)
+    >>> bool(np.sum((predictions - y) ** 2) < 0.5 * np.sum((np.mean(y) - y) ** 2))
+    True
+    """
+
+    def __init__(self, loss: Loss, radius: float, row: float = 1.0) -> None:
+        Problem.require("radius", radius)
+        Problem.require("row", row)
+        self.loss = loss
+        self.radius = float(radius)
+        top = _largest_rate(loss, self.radius, float(row))
+        ball = domains.Ball(self.radius * (1.0 - MARGIN))
+        self.members = [
+            MirrorDescent(
+                loss, mirrors.Euclidean(), rates.Constant(top / RATIO**k), ball, lazy=False
+            )
+            for k in range(RATES)
+        ]
+        self.scaled = [
+            ScaledDescent(loss, WIDEST * self.radius / RATIO**k, ball.radius) for k in range(RATES)
+        ]
+        self._shares = np.full(2 * RATES, 0.5 / RATES)
+        self._totals = np.zeros(2)
+
+    @property
+    def rounds(self) -> int:
+        """How many examples were learnt."""
+        return int(self._totals[0])
+
+    @property
+    def shares(self) -> Vector:
+        """The shares in the coming prediction, of `members` and `scaled`, fast ones first."""
+        return self._shares.copy()
+
+    @property
+    def weights(self) -> Vector:
+        """The mixed predictor of the coming round."""
+        played = [member.weights for member in self.members]
+        played += [member.weights for member in self.scaled]
+        return np.asarray(sum(s * w for s, w in zip(self._shares, played, strict=True)))
+
+    def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
+        """Learn the rows of X one after the other; return the predictions made before each."""
+        rows = sound_rows(as_rows(X), 0)
+        labels = as_labels(y, len(rows), self.loss)
+        weights = as_weights(weight, len(rows))
+        given = plain(rows)
+        predictions = np.empty(len(rows))
+        made = [member.learn(given, labels, weights) for member in self.members]
+        made += [member.learn(rows, labels, weights) for member in self.scaled]
+        norms = row_norms(rows)
+        reach = self.radius * norms * (1.0 - (rows.width + 16.0) * EPSILON)
+        # Denormal numbers are not rounded by their size: such rows get the prediction 0.
+        reach[np.minimum(norms, reach) < SMALLEST_REACH] = 0.0
+        mix_rounds(
+            self.loss, np.array(made), labels, weights, reach, self._shares, self._totals,
+            predictions,
+        )  # fmt: skip
+        return predictions
+
+    def predict(self, X: Any) -> Vector:
+        """Return the prediction for each row with the weights of the coming round."""
+        rows = sound_rows(as_rows(X), 0)
+        return products(rows, np.pad(self.weights, (0, rows.width))[: rows.width])
+
+    def floor(self) -> float:
+        """Return the best floor that the members' own certificates prove for the ball."""
+        return max(member.certificate().floor(self.radius) for member in self.members)
+
+
+def _largest_rate(loss: Loss, radius: float, row: float) -> float:
+    """Return the fastest rate worth trying for rows of that size."""
+    curvature = loss.curvature()
+    if 0.0 < curvature < math.inf:
+        return STEEPEST / (curvature * row * row)
+    # A kinked loss: its steepest slope within the ball takes w across the ball in one step.
+    steepest = max(abs(loss.slope(y, -y * radius * row)) for y in (-1.0, 1.0))
+    return STEEPEST * radius / (steepest * row) if steepest > 0.0 else radius / row

@@ -1,0 +1,239 @@
+"""The best moving predictor in hindsight: at most K shifts, or a price for each.
+
+    minimise  sum_t (<u_t, x_t> - y_t)^2  [+ penalty * shifts]   over schedules u_1, ..., u_T
+
+by dynamic programming over change points, optionally with ||u_t|| <= radius. Rounds are put into
+cells whose second moments are summed from one cell to the next (sums only: differences of prefix
+sums would lose digits), and every segment's cost is the tangent bound (1) of `static` at the
+segment's own minimiser, which is that minimum but for rounding and never above it.
+
+Where every round is a cell, nothing is left out. On a coarser grid the schedule found changes
+at the edges of cells, while any other may change within one. Its cost is bounded from below by
+leaving out the cell in which each change happens, at cost 0, and counting whole cells only: the
+same dynamic programme over these is a certified lower bound. Rounding is taken off once: the
+slack of (1) adds up over disjoint segments to no more than that of all rounds.
+
+Reference: Bellman and Roth, Curve Fitting by Segmented Straight Lines, for the recursion; the
+bound is ours.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.batch.problem import Problem
+from noregret.certificate import UNDERFLOW
+from noregret.examples import Rows, as_labels, as_rows
+from noregret.geometry import EPSILON, norm_upper
+from noregret.losses import Loss, Squared
+from noregret.passes.checks import sound_rows
+from noregret.rounding import down, up
+from noregret.tracking.schedules import Schedule
+from noregret.tracking.segments import LONGEST, fewest, priced, segment_costs
+from noregret.tracking.static import Moments, plain
+
+Vector = npt.NDArray[np.float64]
+
+#: Up to so many rounds every one of them is a cell, where the arithmetic below allows it.
+EXACT = 2000
+#: Additions and multiplications that all segments together may take, by default.
+WORK = 4e10
+
+
+@dataclass(frozen=True, eq=False)
+class HindsightPath:
+    """The best schedule found, and a floor under all of its kind.
+
+    `loss` is the square loss of `schedule`, rounded up. No schedule with as few shifts and
+    norms up to `reach` has a smaller `objective` than `lower_bound`.
+    """
+
+    schedule: Schedule
+    loss: float
+    lower_bound: float
+    rounds: int
+    #: How many cells the rounds were put into; all change points were tried if as many as rounds.
+    cells: int
+    #: The most shifts allowed, or the price of each.
+    shifts: int | None
+    penalty: float
+    radius: float | None
+    reach: float
+
+    @property
+    def objective(self) -> float:
+        """The loss and the price of the shifts, rounded up."""
+        price = self.penalty * self.schedule.shifts
+        return math.nextafter(self.loss + math.nextafter(price, math.inf), math.inf)
+
+    @property
+    def gap(self) -> float:
+        """No schedule of its kind is better by more."""
+        return math.nextafter(self.objective - self.lower_bound, math.inf)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every change point was tried."""
+        return self.cells == self.rounds
+
+    def __str__(self) -> str:
+        kind = (
+            f"{self.penalty:g} for each shift" if self.shifts is None
+            else f"at most {self.shifts:,} shifts"
+        )  # fmt: skip
+        where = "any round" if self.exact else f"the edges of {self.cells:,} cells"
+        norms = f"norms <= {down(self.reach)}"
+        lines = [f"Best moving predictor in hindsight, {kind}, changing at {where}"]
+        for name, value in (
+            ("loss", up(self.loss, 10)),
+            ("loss and price", up(self.objective, 10) if self.penalty else ""),
+            (f"no schedule has less ({norms})", down(self.lower_bound, 10)),
+        ):
+            if value:
+                lines.append(f"  {name:<42}{value:>18}")
+        for first, stop, u in self.schedule.segments(self.rounds):
+            lines.append(f"  rounds {first + 1:,} to {stop:,}: norm {np.linalg.norm(u):.6g}")
+        return "\n".join(lines)
+
+
+def hindsight_path(
+    X: Any,
+    y: Any,
+    loss: Loss | None = None,
+    shifts: int | None = None,
+    penalty: float | None = None,
+    radius: float | None = None,
+    grid: int | None = None,
+) -> HindsightPath:
+    """Return the best schedule of fixed predictors with few shifts, for the square loss.
+
+    Args:
+        X: rows; dense or sparse, with at most a few hundred columns.
+        y: targets.
+        loss: `Squared()`, which is the only one whose segments are solved at once.
+        shifts: the most changes of the predictor; or
+        penalty: the price of each change, in units of the loss.
+        radius: keep every predictor in the ball of this radius.
+        grid: how many cells change points are looked for between; one a round for up to about
+            2,000 rounds of few features, unless told.
+
+    >>> import numpy as np
+    >>> X, y = np.ones((60, 1)), np.repeat([1.0, -1.0, 2.0], 20)
+    >>> path = hindsight_path(X, y, shifts=2)
+    >>> path.schedule.starts, path.schedule.comparators.ravel().round(9).tolist()
+    ((0, 20, 40), [1.0, -1.0, 2.0])
+    >>> hindsight_path(X, y, penalty=1000.0).schedule.shifts
+    0
+    """
+    if not isinstance(loss, Squared | None):
+        raise ValueError(f"hindsight_path knows the square loss only, got {loss!r}")
+    rows = sound_rows(as_rows(X), 0)
+    targets = as_labels(y, len(rows), Squared())
+    if not len(rows) or not rows.width:
+        raise ValueError(f"X has {len(rows)} rows and {rows.width} columns, expected some of both")
+    price = _require(shifts, penalty)
+    if radius is not None:
+        Problem.require("radius", radius)
+    edges = _edges(len(rows), rows.width, grid)
+    cells = _moments(rows, targets, edges)
+    # Each shift takes a cell at least, or leaves one out.
+    at_most = len(edges) - 1 if shifts is None else min(int(shifts), len(edges) - 1)
+    ball = math.inf if radius is None else float(radius)
+    costs = _costs(cells, ball)
+    starts = priced(costs, price, 0)[0] if shifts is None else fewest(costs, at_most, 0)[0]
+    schedule = _schedule(rows, targets, edges[np.asarray(starts)], ball)
+    reach = ball
+    if radius is None:
+        # Without a radius the bound is for predictors no longer than those found.
+        reach = max(norm_upper(u, 2.0) for u in schedule.comparators) or 1.0
+        costs = _costs(cells, reach)
+    # Between cells of one round each there is nothing to leave out.
+    lost = int(len(rows) > len(edges) - 1)
+    if lost:
+        # An empty cell at the end, so that a change within the last one has where to lead.
+        costs = np.pad(np.hstack([costs, costs[:, -1:]]), ((0, 1), (0, 0)))
+    value = priced(costs, price, lost)[1] if shifts is None else fewest(costs, at_most, lost)[1]
+    lower = value - _slack(cells, edges, reach)
+    return HindsightPath(
+        schedule=schedule,
+        loss=schedule.loss_between(plain(rows), targets)[1],
+        lower_bound=max(lower, 0.0) if math.isfinite(lower) else 0.0,
+        rounds=len(rows),
+        cells=len(edges) - 1,
+        shifts=shifts,
+        penalty=price,
+        radius=radius,
+        reach=reach,
+    )
+
+
+def _require(shifts: int | None, penalty: float | None) -> float:
+    """Return the price of a shift, 0 where their number is limited instead."""
+    if (shifts is None) == (penalty is None):
+        raise ValueError("give shifts= or penalty=, one of them: else a predictor a round is best")
+    if shifts is not None and not (isinstance(shifts, (int, np.integer)) and shifts >= 0):
+        raise ValueError(f"shifts must be a whole number >= 0, got {shifts!r}")
+    if penalty is not None and not 0.0 <= float(penalty) < math.inf:
+        raise ValueError(f"penalty must be a finite number >= 0, got {penalty!r}")
+    return 0.0 if penalty is None else float(penalty)
+
+
+def _edges(rounds: int, width: int, grid: int | None) -> npt.NDArray[np.int64]:
+    """Return where cells begin, and the end."""
+    if grid is None:
+        affordable = math.sqrt(2.0 * WORK / (width**3 + 4.0 * width**2 + 50.0))
+        count = min(rounds, EXACT, max(2, int(affordable)))
+    elif isinstance(grid, (int, np.integer)) and grid >= 1:
+        count = min(int(grid), rounds)
+    else:
+        raise ValueError(f"grid must be a whole number of cells >= 1, got {grid!r}")
+    return np.linspace(0, rounds, count + 1).round().astype(np.int64)
+
+
+def _moments(rows: Rows, y: Vector, edges: npt.NDArray[np.int64]) -> Vector:
+    """Return the second moments of (x, y) of every cell."""
+    d = rows.width
+    cells = np.empty((len(edges) - 1, d + 1, d + 1))
+    for k, (start, stop) in enumerate(itertools.pairwise(edges)):
+        cell = Moments()
+        cell.add(plain(rows.part(int(start), int(stop))), y[start:stop])
+        cells[k] = cell.matrix
+    return cells
+
+
+def _costs(cells: Vector, radius: float) -> Vector:
+    """Return the cost of every segment of cells first to last, rounding aside not too large."""
+    costs = np.zeros((len(cells), len(cells)))
+    segment_costs(cells, radius, costs)
+    return costs
+
+
+def _slack(cells: Vector, edges: npt.NDArray[np.int64], reach: float) -> float:
+    """Return how far rounding can have moved the sum of the costs of a schedule, at most."""
+    total = cells.sum(axis=0)
+    t, s = float(np.trace(total[:-1, :-1])), float(total[-1, -1])
+    longest = int(np.diff(edges).max())
+    roundings = longest + 2.0 * len(cells) + 2.0 * total.shape[0] + 64.0
+    size = LONGEST * reach * math.sqrt(t) + math.sqrt(s)
+    longest_u = 1.0 + 2.0 * reach
+    lost = UNDERFLOW * float(edges[-1]) * total.shape[0] * longest_u * longest_u
+    return float(4.0 * roundings * EPSILON * size * size + 4.0 * lost)
+
+
+def _schedule(rows: Rows, y: Vector, starts: npt.NDArray[np.int64], radius: float) -> Schedule:
+    """Return the best predictor of every segment."""
+    parts = []
+    for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True):
+        segment = Moments()
+        segment.add(plain(rows.part(int(start), int(stop))), y[start:stop])
+        u = segment.minimizer(radius)
+        while norm_upper(u, 2.0) > radius:
+            u *= radius / norm_upper(u, 2.0) * (1.0 - EPSILON)
+        parts.append((int(start), u))
+    return Schedule(parts)

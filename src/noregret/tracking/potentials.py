@@ -1,0 +1,234 @@
+"""Potentials F, their gradients and the divergences D(u, w) = F(u) - F(w) - <u - w, grad F(w)>.
+
+They measure the distance from a comparator u to the weights w in every statement about a
+tracker. Inputs are dense vectors; the numbers are plain floating point, not rounded outwards.
+Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, section 2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import mirrors
+from noregret.domains.vectors import length
+from noregret.mirrors import Mirror
+
+Vector = npt.NDArray[np.float64]
+
+#: Within this part of w, a component of u is near enough for the logarithm of 1 + (u - w)/w.
+NEAR = 0.5
+
+
+def entropy(u: npt.ArrayLike) -> float:
+    """Return H(u) = sum_i u_i ln(1 / u_i) for u >= 0, negative where components exceed 1.
+
+    >>> round(entropy([0.7, 0.1, 0.2]), 12)
+    0.801818552543
+    """
+    vector = np.asarray(u, np.float64)
+    some = vector[vector > 0.0]
+    return -float(np.sum(some * np.log(some)))
+
+
+class Potential:
+    """A strictly convex F on a convex set; w is a point where its gradient exists."""
+
+    def value(self, u: npt.ArrayLike) -> float:
+        """Return F(u)."""
+        raise NotImplementedError
+
+    def gradient(self, w: npt.ArrayLike) -> Vector:
+        """Return grad F(w)."""
+        raise NotImplementedError
+
+    def link(self, theta: npt.ArrayLike) -> Vector:
+        """Return the w with grad F(w) = theta."""
+        raise NotImplementedError
+
+    def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
+        """Return D(u, w) >= 0, zero only for u = w."""
+        raise NotImplementedError
+
+    def shift_norm(self, w: npt.ArrayLike) -> float:
+        """Return the least c that is known with <u - u', grad F(w)> <= c ||u - u'||.
+
+        The norm on the right is the one that a schedule's size is measured in.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Square(Potential):
+    """F(w) = ||w||_2^2 / 2 on all of space, D(u, w) = ||u - w||_2^2 / 2.
+
+    >>> round(Square().divergence([0.7, 0.1, 0.2], [0.2, 0.3, 0.5]), 12)
+    0.19
+    """
+
+    def value(self, u: npt.ArrayLike) -> float:
+        """Return ||u||^2 / 2."""
+        vector = np.asarray(u, np.float64)
+        return 0.5 * float(vector @ vector)
+
+    def gradient(self, w: npt.ArrayLike) -> Vector:
+        """Return w."""
+        return np.array(w, np.float64)
+
+    def link(self, theta: npt.ArrayLike) -> Vector:
+        """Return theta."""
+        return np.array(theta, np.float64)
+
+    def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
+        """Return ||u - w||^2 / 2."""
+        return self.value(np.asarray(u, np.float64) - np.asarray(w, np.float64))
+
+    def shift_norm(self, w: npt.ArrayLike) -> float:
+        """Return ||w||_2."""
+        return math.sqrt(2.0 * self.value(w))
+
+
+@dataclass(frozen=True)
+class PNormSquare(Potential):
+    """F(w) = ||w||_q^2 / 2 with 1/p + 1/q = 1, the potential of the p-norm algorithms.
+
+    Its gradient has ||grad F(w)||_p = ||w||_q, and grad F(c w) = c grad F(w).
+
+    >>> PNormSquare(2.0).divergence([1.0, 0.0], [0.0, 1.0])
+    1.0
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        if not 2.0 <= self.p < math.inf:
+            raise ValueError(f"PNormSquare(p) must be a finite number >= 2, got {self.p}")
+
+    def value(self, u: npt.ArrayLike) -> float:
+        """Return ||u||_q^2 / 2."""
+        norm = length(np.asarray(u, np.float64), self.p / (self.p - 1.0))
+        return 0.5 * norm * norm
+
+    def gradient(self, w: npt.ArrayLike) -> Vector:
+        """Return sign(w_i) |w_i|^(q-1) / ||w||_q^(q-2)."""
+        return _power_link(np.asarray(w, np.float64), self.p / (self.p - 1.0))
+
+    def link(self, theta: npt.ArrayLike) -> Vector:
+        """Return sign(theta_i) |theta_i|^(p-1) / ||theta||_p^(p-2)."""
+        return _power_link(np.asarray(theta, np.float64), self.p)
+
+    def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
+        """Return F(u) + F(w) - <u, grad F(w)>, since <w, grad F(w)> = 2 F(w)."""
+        line = float(np.asarray(u, np.float64) @ self.gradient(w))
+        return max(self.value(u) + self.value(w) - line, 0.0)
+
+    def shift_norm(self, w: npt.ArrayLike) -> float:
+        """Return ||grad F(w)||_p = ||w||_q."""
+        return math.sqrt(2.0 * self.value(w))
+
+
+@dataclass(frozen=True)
+class Entropic(Potential):
+    """F(w) = sum_i w_i ln w_i - w_i for w >= 0, D(u, w) = sum_i u_i ln(u_i/w_i) + w_i - u_i.
+
+    >>> round(Entropic().divergence([0.7, 0.1, 0.2], [0.5, 1.5, 0.25]), 11)
+    1.17009683526
+    """
+
+    def value(self, u: npt.ArrayLike) -> float:
+        """Return -H(u) - ||u||_1."""
+        return -entropy(u) - float(np.sum(np.asarray(u, np.float64)))
+
+    def gradient(self, w: npt.ArrayLike) -> Vector:
+        """Return ln w_i."""
+        with np.errstate(divide="ignore"):
+            logs: Vector = np.log(np.asarray(w, np.float64))
+        return logs
+
+    def link(self, theta: npt.ArrayLike) -> Vector:
+        """Return exp(theta_i)."""
+        powers: Vector = np.exp(np.asarray(theta, np.float64))
+        return powers
+
+    def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
+        """Return D(u, w), its digits kept where u is close to w; infinite if w_i = 0 < u_i."""
+        return float(np.sum(_entropic_terms(u, w)))
+
+    def shift_norm(self, w: npt.ArrayLike) -> float:
+        """Return max_i |ln w_i|."""
+        return float(np.max(np.abs(self.gradient(w))))
+
+
+@dataclass(frozen=True)
+class SimplexEntropic(Entropic):
+    """The entropy on a simplex, where grad F is known up to a constant and D has no sums left.
+
+    >>> round(SimplexEntropic().divergence([1, 0, 0], [0.5, 0.25, 0.25]), 12)
+    0.69314718056
+    """
+
+    def link(self, theta: npt.ArrayLike) -> Vector:
+        """Return exp(theta_i) / sum_j exp(theta_j), the point of the simplex of scale 1."""
+        vector = np.asarray(theta, np.float64)
+        powers: Vector = np.exp(vector - float(vector.max()))
+        return powers / float(powers.sum())
+
+    def shift_norm(self, w: npt.ArrayLike) -> float:
+        """Return (max_i ln w_i - min_i ln w_i) / 2.
+
+        Steps within a simplex sum to 0: a constant may be taken off the logarithms.
+        """
+        logs = self.gradient(w)
+        return 0.5 * (float(logs.max()) - float(logs.min()))
+
+
+def potential_of(mirror: Mirror) -> Potential:
+    """Return the potential whose gradient is the inverse of a map's link.
+
+    >>> potential_of(mirrors.Entropy())
+    SimplexEntropic()
+    """
+    if type(mirror) is mirrors.Euclidean:
+        return Square()
+    if isinstance(mirror, mirrors.PNorm):
+        return PNormSquare(mirror.p)
+    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+        return Entropic()
+    if isinstance(mirror, mirrors.Entropy):
+        return SimplexEntropic()
+    raise ValueError(
+        f"{type(mirror).__name__} has no potential here; use Euclidean, PNorm, "
+        "UnnormalizedEntropy or Entropy"
+    )
+
+
+def _power_link(vector: Vector, exponent: float) -> Vector:
+    """Return the gradient of half the square of a norm, in range whatever the size of v."""
+    largest = float(np.max(np.abs(vector), initial=0.0))
+    if largest == 0.0:
+        return np.zeros_like(vector)
+    unit = np.abs(vector) / largest
+    norm = float(np.sum(unit**exponent)) ** (1.0 / exponent)
+    size: Vector = largest * unit ** (exponent - 1.0) * norm ** (2.0 - exponent)
+    signed: Vector = np.copysign(size, vector)
+    return signed
+
+
+def _entropic_terms(u: npt.ArrayLike, w: npt.ArrayLike) -> Vector:
+    """Return u_i ln(u_i/w_i) + w_i - u_i; log1p keeps the error at |u_i - w_i| roundings."""
+    a, b = np.broadcast_arrays(np.asarray(u, np.float64), np.asarray(w, np.float64))
+    if np.any(a < 0.0) or np.any(b < 0.0):
+        raise ValueError("the entropy is defined for weights >= 0, got a negative one")
+    terms = b.copy()
+    some = a > 0.0
+    a, b = a[some], b[some]
+    gap = a - b
+    near = np.abs(gap) < NEAR * b
+    ratio = np.divide(gap, b, out=np.zeros_like(gap), where=near)
+    with np.errstate(divide="ignore"):
+        logs = np.where(near, np.log1p(ratio), np.log(a) - np.log(b))
+    terms[some] = a * logs - gap
+    return terms

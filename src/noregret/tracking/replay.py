@@ -1,0 +1,233 @@
+"""A run once more, with a schedule beside it: what every step of a tracker cost and gained.
+
+A step of a tracker goes from w_t to v_t with grad F(v_t) = grad F(w_t) - eta g_t x_t, then to
+the projection w_(t+1) of v_t on its set. For any comparator u, by the definition of D alone,
+
+    eta g_t (p_t - <u, x_t>) = D(u, w_t) - D(u, w_(t+1)) + s_t - r_t(u),
+    s_t = D(w_t, v_t) - eta g_t (<w_t, x_t> - p_t),   r_t(u) = D(u, v_t) - D(u, w_(t+1)),
+
+where p_t is the prediction, smaller than <w_t, x_t> if it was clipped. Summed over a schedule
+the divergences telescope but for the shifts, where D(u_t, w) - D(u_(t+1), w) is left: the sum of
+g_t (p_t - <u_t, x_t>), which bounds the regret, is known to the last term. For u in the set,
+r_t(u) >= D(w_(t+1), v_t) >= 0 (generalised Pythagoras).
+Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, eq. 21-27.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import mirrors
+from noregret.certificate import Certificate
+from noregret.examples import Rows, as_labels, as_rows
+from noregret.learners import MirrorDescent
+from noregret.passes.checks import sound_rows
+from noregret.tracking.potentials import Potential, potential_of
+from noregret.tracking.schedules import Schedule
+
+Vector = npt.NDArray[np.float64]
+
+#: How far the sums of the learner and of its replay may differ: a sparse row and the same row
+#: written densely are added up in different orders.
+SAME = 1e-9
+#: A prediction that is smaller than <w, x> by this part was clipped, not rounded.
+CLIPPED = 1e-9
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What is only known from the weights of every round."""
+
+    #: The largest norm of grad F(w_t) over rounds 2 to T, as `Potential.shift_norm` has it.
+    peak: float
+    #: The sum of s_t, of D(w_(t+1), v_t) and of r_t(u_t).
+    stability: float
+    gain: float
+    removed: float
+    #: The sum of g_t (p_t - <u_t, x_t>), from the data and the predictions alone.
+    linear: float
+    #: The first round, counted from 1, whose prediction was clipped to below its label (0: none).
+    clipped_below: int
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """The weights of a run where a schedule asks for them."""
+
+    schedule: Schedule
+    certificate: Certificate
+    potential: Potential
+    eta: float
+    predictions: Vector
+    #: The weights of the first round, of the first round after each shift, and after the last.
+    first: Vector
+    at_shifts: list[Vector]
+    last: Vector
+    trace: Trace | None
+
+    @property
+    def start(self) -> float:
+        """D(u_1, w_1)."""
+        return self.potential.divergence(self.schedule.at(0), self.first)
+
+    @property
+    def end(self) -> float:
+        """D(u_T, w_(T+1))."""
+        return self.potential.divergence(self.schedule.comparators[-1], self.last)
+
+    @property
+    def climb(self) -> float:
+        """F(u_T) - F(u_1)."""
+        ends = self.schedule.comparators[[0, -1]]
+        return self.potential.value(ends[1]) - self.potential.value(ends[0])
+
+    @property
+    def turns(self) -> float:
+        """The sum of <u_t - u_(t+1), grad F(w_(t+1))> over the shifts."""
+        steps = -np.diff(self.schedule.comparators, axis=0)
+        pairs = zip(steps, self.at_shifts, strict=True)
+        # A weight that has vanished costs infinitely much, or nothing that is known.
+        with np.errstate(invalid="ignore"):
+            return float(sum(step @ self.potential.gradient(w) for step, w in pairs))
+
+    def identity(self) -> tuple[float, float]:
+        """Return both sides of the exact identity: the linear regret, and what it is made of.
+
+        sum_t g_t (p_t - <u_t, x_t>) = (1/eta) [D(u_1, w_1) - D(u_T, w_(T+1)) + F(u_T) - F(u_1)
+        + sum over shifts <u_t - u_(t+1), grad F(w_(t+1))> + sum_t s_t - r_t(u_t)].
+        """
+        if self.trace is None:
+            raise ValueError("the identity needs the weights of every round: use traced=True")
+        bracket = self.start - self.end + self.climb + self.turns
+        bracket += self.trace.stability - self.trace.removed
+        return self.trace.linear, bracket / self.eta
+
+
+def replay(
+    learner: MirrorDescent, schedule: Schedule, X: Any, y: Any, traced: bool = True
+) -> Replay:
+    """Play the rows again with a fresh learner of the same parts, stopping where it is asked to.
+
+    `traced` reads the weights of every round, O(d) each; without it only those at the shifts.
+    The learner must have learnt exactly these rows, with unit weights.
+    """
+    certificate = learner.certificate()
+    _check_kind(certificate, learner._parts.implicit)
+    potential = potential_of(certificate.mirror)
+    rows = sound_rows(as_rows(X), 0)
+    labels = as_labels(y, len(rows), learner.loss)
+    if schedule.dimension != learner.dimension:
+        raise ValueError(
+            f"the comparators of the schedule have {schedule.dimension} features, "
+            f"the learner {learner.dimension}"
+        )
+    copy = learner._fresh(learner.dimension)
+    first = copy.weights
+    eta = float(certificate.rate.at(0.0, 0.0, 0.0))
+    predictions = np.empty(len(rows))
+    steps = _Steps(potential, certificate, eta, first) if traced else None
+    at_shifts = []
+    for start, stop, u in schedule.segments(len(rows)):
+        if start > 0:
+            at_shifts.append(copy.weights)
+        if steps is None:
+            predictions[start:stop] = copy.learn(_input(rows, start, stop), labels[start:stop])
+            continue
+        for t in range(start, stop):
+            part = slice(t, t + 1)
+            predictions[part] = copy.learn(_input(rows, t, t + 1), labels[part])
+            x = _dense(rows, t, learner.dimension)
+            steps.take(x, float(labels[t]), float(predictions[t]), u, copy.weights)
+    _check_same(certificate, copy.certificate())
+    trace = None if steps is None else steps.trace()
+    return Replay(
+        schedule, certificate, potential, eta, predictions, first, at_shifts, copy.weights, trace
+    )
+
+
+class _Steps:
+    """The sums of a trace, a round at a time."""
+
+    def __init__(
+        self, potential: Potential, certificate: Certificate, eta: float, first: Vector
+    ) -> None:
+        self.potential = potential
+        self.loss = certificate.loss_function
+        self.eta = eta
+        self.weights = first
+        mirror = certificate.mirror
+        self.scale = mirror.scale if isinstance(mirror, mirrors.Entropy) else 1.0
+        self.norms: list[float] = []
+        self.terms: list[tuple[float, float, float, float]] = []
+        self.clipped_below = 0
+
+    def take(self, x: Vector, y: float, p: float, u: Vector, after: Vector) -> None:
+        """Enter the round that went from the kept weights to `after`."""
+        before, potential = self.weights, self.potential
+        slope = self.loss.slope(y, p)
+        step = self.eta * slope
+        moved = self.scale * potential.link(potential.gradient(before) - step * x)
+        self.terms.append(
+            (
+                potential.divergence(before, moved) - step * (float(before @ x) - p),
+                potential.divergence(after, moved),
+                potential.divergence(u, moved) - potential.divergence(u, after),
+                slope * (p - float(u @ x)),
+            )
+        )
+        if p < min(y, float(before @ x) * (1.0 - CLIPPED)) and not self.clipped_below:
+            self.clipped_below = len(self.terms)
+        self.norms.append(potential.shift_norm(after))
+        self.weights = after
+
+    def trace(self) -> Trace:
+        """Return the sums; no shift can happen after the last round."""
+        stability, gain, removed, linear = np.sum(self.terms, axis=0, initial=0.0).tolist()
+        peak = max(self.norms[:-1], default=0.0)
+        return Trace(peak, stability, gain, removed, linear, self.clipped_below)
+
+
+def _check_kind(certificate: Certificate, implicit: bool) -> None:
+    if certificate.rounds == 0:
+        raise ValueError("the learner has learnt nothing yet: learn the rows first")
+    if not certificate.rate.constant() or certificate.factors is not None:
+        raise ValueError(
+            f"shifting bounds are for a constant rate, got {type(certificate.rate).__name__}"
+        )
+    if certificate.lazy and certificate.domain is not None:
+        raise ValueError("shifting bounds are for projections of every step: use lazy=False")
+    if certificate.conservative or implicit:
+        raise ValueError(
+            "shifting bounds are for steps by the slope at every prediction, not for "
+            f"{'implicit' if implicit else 'conservative'}=True"
+        )
+
+
+def _check_same(told: Certificate, found: Certificate) -> None:
+    """Refuse rows that the learner has not learnt, or not in this order."""
+    size = told.loss + float(np.abs(told.gradient).sum())
+    gap = abs(told.loss - found.loss) + float(np.abs(told.gradient - found.gradient).sum())
+    if told.rounds != found.rounds or not gap <= SAME * size:
+        raise ValueError(
+            f"the learner has not learnt exactly these {found.rounds} rows from its start, with "
+            f"unit weights: its loss is {told.loss:.12g}, the replay's {found.loss:.12g}"
+        )
+
+
+def _input(rows: Rows, start: int, stop: int) -> Any:
+    return rows.values[start:stop] if rows.dense else rows.part(start, stop)
+
+
+def _dense(rows: Rows, t: int, dimension: int) -> Vector:
+    """Return one row as a vector."""
+    x = np.zeros(dimension)
+    if rows.dense:
+        x[: rows.width] = rows.values[t]
+    else:
+        part = slice(int(rows.indptr[t]), int(rows.indptr[t + 1]))
+        x[rows.indices[part]] = rows.values[part]
+    return x

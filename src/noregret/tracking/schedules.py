@@ -1,0 +1,212 @@
+"""Comparators that move: which fixed predictor stands for which rounds.
+
+Rounds are counted from 0, as the rows of X are. For a schedule u_0, ..., u_(T-1) its loss is
+sum_t f_t(u_t) and its size sum_t ||u_t - u_(t+1)||_p; rounds without a shift cost no work.
+Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, section 1.
+"""
+
+from __future__ import annotations
+
+import bisect
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.examples import Rows, as_labels, as_rows
+from noregret.geometry import EPSILON, norm_upper
+from noregret.jit import kernel
+from noregret.losses import Loss, Squared
+from noregret.passes.checks import sound_rows
+
+Vector = npt.NDArray[np.float64]
+
+_ERRORS = ROUND_ERRORS * EPSILON
+
+
+class Schedule:
+    """Comparators with the round at which each takes over, the first at round 0.
+
+    >>> schedule = Schedule([(0, [1.0, 0.0]), (2, [0.0, 1.0])])
+    >>> schedule.shifts, schedule.at(1), round(schedule.size(1), 12)
+    (1, array([1., 0.]), 2.0)
+    >>> schedule.loss([[1, 0], [1, 1], [0, 1]], [1, 1, 3])
+    4.0
+    """
+
+    def __init__(self, parts: Iterable[tuple[int, npt.ArrayLike]]) -> None:
+        """Take (first round, comparator) of each segment, in the order of the rounds."""
+        pairs = list(parts)
+        if not pairs:
+            raise ValueError("Schedule: expected (first round, comparator) pairs, got none")
+        self._starts = tuple(operator.index(start) for start, _ in pairs)
+        rows = [np.atleast_1d(np.array(u, np.float64)) for _, u in pairs]
+        for k, row in enumerate(rows):
+            if row.shape != rows[0].shape or row.ndim != 1 or not np.all(np.isfinite(row)):
+                raise ValueError(
+                    f"Schedule: comparator {k} must be a vector of {rows[0].size} finite numbers, "
+                    f"got the shape {row.shape}"
+                )
+        if self._starts[0] != 0:
+            raise ValueError(f"Schedule: the first round must be 0, got {self._starts[0]}")
+        for before, after in zip(self._starts, self._starts[1:], strict=False):
+            if after <= before:
+                raise ValueError(f"Schedule: first rounds must rise, got {after} after {before}")
+        self._comparators = np.array(rows)
+
+    @classmethod
+    def of_rounds(cls, comparators: npt.ArrayLike) -> Schedule:
+        """Return the schedule that has row t of a matrix as the comparator of round t.
+
+        >>> Schedule.of_rounds([[1.0], [1.0], [2.0]]).starts
+        (0, 2)
+        """
+        U = np.asarray(comparators, np.float64)
+        if U.ndim != 2 or not len(U):
+            raise ValueError(f"Schedule.of_rounds: expected a row a round, got the shape {U.shape}")
+        moved = np.flatnonzero(np.any(U[1:] != U[:-1], axis=1)) + 1
+        return cls((int(t), U[t]) for t in (0, *moved))
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The first round of each segment."""
+        return self._starts
+
+    @property
+    def comparators(self) -> Vector:
+        """The comparators, a row a segment."""
+        return self._comparators.copy()
+
+    @property
+    def dimension(self) -> int:
+        """How many features the comparators have."""
+        return int(self._comparators.shape[1])
+
+    @property
+    def shifts(self) -> int:
+        """How often the comparator changes."""
+        return len(self._starts) - 1
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def at(self, t: int) -> Vector:
+        """Return the comparator of round t."""
+        if t < 0:
+            raise ValueError(f"Schedule.at: rounds are counted from 0, got {t}")
+        found: Vector = self._comparators[bisect.bisect_right(self._starts, t) - 1].copy()
+        return found
+
+    def segments(self, rounds: int) -> Iterator[tuple[int, int, Vector]]:
+        """Yield (first round, round after the last, comparator) over so many rounds."""
+        if self._starts[-1] >= rounds:
+            raise ValueError(
+                f"the schedule's last segment starts at round {self._starts[-1]}, "
+                f"but there are {rounds} rounds"
+            )
+        stops = [*self._starts[1:], rounds]
+        for start, stop, u in zip(self._starts, stops, self._comparators, strict=True):
+            yield start, stop, u.copy()
+
+    def size(self, p: float = 2.0) -> float:
+        """Return sum_t ||u_t - u_(t+1)||_p, rounded up; p may be infinite.
+
+        >>> Schedule([(0, [0.7, 0.1]), (9, [0.1, 0.2])]).size(np.inf) - 0.6 < 1e-15
+        True
+        """
+        if not p >= 1.0:
+            raise ValueError(f"Schedule.size: p must be at least 1, got {p}")
+        steps = [norm_upper(step, p) for step in np.diff(self._comparators, axis=0)]
+        # One rounding for the differences, the rest for the sum.
+        return float(np.sum(steps)) * (1.0 + (len(steps) + 2.0) * EPSILON)
+
+    def loss(self, X: Any, y: Any, loss: Loss | None = None) -> float:
+        """Return sum_t f(y_t, <u_t, x_t>); the square loss without a factor 1/2 unless told."""
+        low, high = self.loss_between(X, y, loss)
+        return 0.5 * (low + high)
+
+    def loss_between(self, X: Any, y: Any, loss: Loss | None = None) -> tuple[float, float]:
+        """Return numbers between which the loss on the data as they are stored lies.
+
+        The rounding of <u, x> is at most (nonzeros + 4) EPSILON sum |u_i x_i| = e. By convexity
+        f(p) - |f'(p)| e is below the loss, and the larger of f(p - e), f(p + e) above it.
+        """
+        loss = Squared() if loss is None else loss
+        rows = sound_rows(as_rows(X), 0)
+        labels = as_labels(y, len(rows), loss)
+        if rows.width > self.dimension:
+            raise ValueError(
+                f"X has {rows.width} columns, the comparators of the schedule {self.dimension}"
+            )
+        found = [
+            segment_loss(loss, rows.part(start, stop), labels[start:stop], u)
+            for start, stop, u in self.segments(len(rows))
+        ]
+        return summed(found)
+
+    def __repr__(self) -> str:
+        return f"Schedule({list(zip(self._starts, self._comparators.tolist(), strict=True))})"
+
+    def __str__(self) -> str:
+        noun = "shift" if self.shifts == 1 else "shifts"
+        return f"{self.shifts} {noun} over {self.dimension} features, at rounds " + (
+            ", ".join(map(str, self._starts[1:])) or "none"
+        )
+
+
+def segment_loss(
+    loss: Loss, rows: Rows, labels: Vector, u: Vector, error: float = 0.0
+) -> tuple[float, float]:
+    """Return numbers between which a fixed predictor's loss lies, <u, x> being off by `error`."""
+    low, high, size = _segment_loss(
+        loss, rows.indptr, rows.indices, rows.values, labels, u, float(error)
+    )
+    slack = (len(labels) + 2.0) * EPSILON * size + len(labels) * UNDERFLOW
+    return (max(low - slack, 0.0) if loss.nonnegative else low - slack), high + slack
+
+
+def summed(intervals: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the sum of intervals, rounded outwards.
+
+    >>> summed([(1.0, 2.0), (3.0, 4.0)])[1] >= 6.0
+    True
+    """
+    low, high = (float(sum(ends)) for ends in zip(*intervals, strict=True))
+    size = sum(max(abs(a), abs(b)) for a, b in intervals)
+    slack = (len(intervals) + 1.0) * EPSILON * size
+    return low - slack if low != 0.0 else 0.0, high + slack
+
+
+@kernel
+def _segment_loss(loss, indptr, indices, values, y, u, known):  # type: ignore[no-untyped-def]
+    """Return a fixed predictor's loss rounded down and up, and the sizes that were summed."""
+    below = 0.0
+    above = 0.0
+    total = 0.0
+    for t in range(np.uint64(y.shape[0])):
+        p = 0.0
+        size = 0.0
+        count = 4.0
+        if values.ndim == 2:
+            for j in range(np.uint64(values.shape[1])):
+                term = np.float64(values[t, j]) * u[j]
+                p += term
+                size += abs(term)
+                count += 1.0
+        else:
+            for k in range(indptr[t], indptr[t + np.uint64(1)]):
+                term = np.float64(values[k]) * u[indices[k]]
+                p += term
+                size += abs(term)
+                count += 1.0
+        error = count * EPSILON * size + known
+        value = loss.value(y[t], p)
+        steepness = abs(loss.slope(y[t], p))
+        rounded = _ERRORS * (abs(value) + steepness * (abs(y[t]) + abs(p)))
+        below += value - steepness * error - rounded
+        above += max(loss.value(y[t], p - error), loss.value(y[t], p + error)) + rounded
+        total += abs(value) + steepness * (error + abs(p) + abs(y[t]))
+    return below, above, total

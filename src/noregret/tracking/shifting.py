@@ -1,0 +1,286 @@
+"""Bounds against a comparator that moves, for a schedule that is given after the run.
+
+A tracker steps by the gradient of the loss and projects on a set G. With a the rate, b/a the
+factor of its lemma (see `lemmas`), and every u_t in G,
+
+    loss <= (b/a) L(<u>) + (1/a) [D(u_1, w_1) - D(u_T, w_(T+1)) + F(u_T) - F(u_1)
+                                   + sum over shifts <u_t - u_(t+1), grad F(w_(t+1))>],
+
+where each shift costs at most gamma ||u_t - u_(t+1)||, gamma the largest norm of grad F on G.
+Proved are these statements about the algorithm in exact arithmetic. What is printed is rounded
+up and never below what was measured on the run itself, so that it also holds for the run in
+floating point, whatever was rounded on its way.
+Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, 2001 (HW01).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from noregret.bounds import Bound
+from noregret.domains import Ball, Box, ClippedSimplex, PNormBall, Simplex
+from noregret.geometry import EPSILON, dual_exponent
+from noregret.learners import MirrorDescent
+from noregret.tracking.lemmas import Lemma, lemma
+from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic, Square
+from noregret.tracking.replay import Replay, replay
+from noregret.tracking.schedules import Schedule, Vector
+from noregret.tracking.statements import ShiftingBounds, stated
+
+#: How far comparators may be outside the set by rounding; what is printed is measured anyway.
+INSIDE = 1e-9
+#: Guesses and the alpha made from them may differ by rounding.
+TUNED = 1e-9
+
+
+def shifting_bounds(
+    learner: MirrorDescent,
+    schedule: Schedule,
+    X: Any,
+    y: Any,
+    guess: tuple[int, float] | None = None,
+    traced: bool = True,
+) -> ShiftingBounds:
+    """Return what the theorems say about a learner and a schedule, for the rows it has learnt.
+
+    The run is replayed to read weights at the shifts, and with `traced` in every round, O(d)
+    each; traced=False leaves out the bounds that need it. `guess` is (rounds, size) from which
+    alpha was chosen by `tuned_alpha`, for Corollary 19. A theorem whose precondition does not
+    hold on the data seen is listed as not applicable, with the reason.
+
+    >>> import noregret as nr
+    >>> learner = nr.MirrorDescent(nr.losses.Squared(), nr.mirrors.Euclidean(),
+    ...     nr.rates.Constant(1 / 4), nr.domains.Ball(1.0), lazy=False)
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [1.0, 1.0, -1.0]
+    >>> _ = learner.learn(X, y)
+    >>> found = shifting_bounds(learner, Schedule([(0, [0.5, 0.5]), (2, [0.5, -0.5])]), X, y)
+    >>> [(bound.name, round(found.total(bound), 6)) for bound in found.bounds[:2]]
+    [('C-GD', 6.5), ('tracking in a bounded set', 6.375)]
+
+    Reference: HW01, Theorems 10, 14, 15, 16 and 18, Corollary 19, eq. 21-27.
+    """
+    run = replay(learner, schedule, X, y, traced)
+    low, high = schedule.loss_between(X, y, run.certificate.loss_function)
+    own = run.certificate
+    loss = own.loss + own.slack + 8.0 * EPSILON * abs(own.loss)
+    facts = _Facts(run, lemma(run, X, y), loss, low, high)
+    bounds = [*_named(facts, guess), *_general(facts)]
+    return ShiftingBounds(
+        own.rounds,
+        schedule.shifts,
+        facts.size,
+        facts.norm,
+        loss,
+        high,
+        loss - low,
+        bounds,
+        None if run.trace is None else run.identity(),
+        _best_alpha(facts),
+    )
+
+
+def tuned_alpha(rounds: int, size: float, simplex: int | None = None) -> float:
+    """Return the alpha that costs least for guesses l of the rounds and U of size_1.
+
+    For C-EGU alpha = min(U / (l - 1), 1), which minimises ln(n/alpha) U + alpha (l - 1) in
+    Theorem 18; HW01, Corollary 19. With `simplex=n`, for C-EG in n dimensions, b = alpha (n-1)/n
+    minimises (U/2) ln((n-1)(1-b)/b) - (l-1) ln(1-b) at b = U / (2 (l - 1)).
+
+    >>> tuned_alpha(6, 4.0), tuned_alpha(6, 4.0, simplex=3)
+    (0.8, 0.6000000000000001)
+    """
+    if rounds < 2:
+        raise ValueError(f"tuned_alpha: rounds must be at least 2, got {rounds}")
+    if not 0.0 < size < math.inf:
+        raise ValueError(
+            f"tuned_alpha: size must be a finite number above 0, got {size}; a comparator that "
+            "does not move needs no box"
+        )
+    rate = size / (rounds - 1.0)
+    if simplex is None:
+        return min(rate, 1.0)
+    return min(0.5 * rate * simplex / (simplex - 1.0), 1.0) if simplex > 1 else 1.0
+
+
+class _Facts:
+    """The numbers that the bounds are made of."""
+
+    def __init__(self, run: Replay, found: Lemma, loss: float, low: float, high: float) -> None:
+        self.run, self.lemma, self.loss, self.low, self.high = run, found, loss, low, high
+        self.domain = run.certificate.domain
+        self.dimension = run.schedule.dimension
+        self.rounds = run.certificate.rounds
+        p = dual_exponent(run.certificate.mirror)
+        self.norm = 1.0 if p == math.inf else p / (p - 1.0)
+        self.size = run.schedule.size(self.norm)
+        #: The most that all shifts together can cost, from the learner's set alone.
+        self.shifting = self._gamma() * self.size * (1.0 + 8.0 * EPSILON) if self.size else 0.0
+        #: The part that all theorems share: D(u_1, w_1) + F(u_T) - F(u_1).
+        self.base = run.start + run.climb
+        ends = run.schedule.comparators[[0, -1]]
+        magnitude = _magnitude(run, ends[0], run.first) + _magnitude(run, ends[1], run.last)
+        steps = np.abs(np.diff(run.schedule.comparators, axis=0))
+        pairs = zip(steps, run.at_shifts, strict=True)
+        with np.errstate(invalid="ignore"):
+            magnitude += sum(float(s @ np.abs(run.potential.gradient(w))) for s, w in pairs)
+        if run.trace is not None:
+            magnitude += abs(run.trace.stability) + abs(run.trace.removed)
+        self.slack = 4.0 * (self.dimension + self.rounds + 64.0) * EPSILON * magnitude
+
+    def _gamma(self) -> float:
+        """Return the largest norm of grad F over the learner's set, infinite if there is none."""
+        domain, potential, n = self.domain, self.run.potential, self.dimension
+        if isinstance(domain, (Ball, PNormBall)):
+            return domain.radius
+        if isinstance(domain, Simplex):
+            return domain.scale
+        if isinstance(domain, ClippedSimplex):
+            # ln w lies between the logarithms of alpha/n and 1 - alpha (n-1)/n, times the scale.
+            return 0.5 * math.log1p(n * (1.0 - domain.alpha) / domain.alpha)
+        if isinstance(domain, Box):
+            if isinstance(potential, Entropic):
+                return max(abs(math.log(domain.low)), abs(math.log(domain.high)))
+            return math.sqrt(n) * max(abs(domain.low), abs(domain.high))
+        return math.inf
+
+    def outside(self) -> str:
+        """Say which comparator is not in the learner's set, if one is not."""
+        potential = self.run.potential
+        for k, u in enumerate(self.run.schedule.comparators):
+            if isinstance(potential, Entropic) and np.any(u < 0.0):
+                return f"comparator {k} has a negative component"
+            if isinstance(potential, SimplexEntropic) and not self.in_simplex(u):
+                return f"comparator {k} is not in the simplex"
+            if self.domain is not None and not self.domain.contains(u, INSIDE):
+                return f"comparator {k} is not in {self.domain}"
+        return ""
+
+    def in_simplex(self, u: Vector) -> bool:
+        """Tell whether u has the mass of the learner's weights."""
+        return Simplex(float(self.run.first.sum())).contains(u, INSIDE)
+
+    def bound(self, name: str, reference: str, bracket: float, reason: str = "") -> Bound:
+        """Return a bound with the lemma's factor from what stands in its bracket."""
+        reason = self.lemma.reason or reason
+        if not reason and not math.isfinite(bracket):
+            reason = "the weights are not kept in a bounded set"
+        value = bracket / self.run.eta + self.lemma.excess * abs(self.high)
+        return self._bound(name, reference, value, self.lemma.factor, reason)
+
+    def additive(self, name: str, reference: str, bracket: float, reason: str = "") -> Bound:
+        """Return a bound with factor 1, for any convex loss and any rate."""
+        return self._bound(name, reference, bracket / self.run.eta, 1.0, reason)
+
+    def _bound(self, name: str, reference: str, value: float, factor: float, reason: str) -> Bound:
+        value += self.slack / self.run.eta
+        return stated(name, reference, value, factor, (self.loss, self.low), reason)
+
+
+def _magnitude(run: Replay, u: Vector, w: Vector) -> float:
+    """Return the sizes that F(u), F(w) and D(u, w) are sums of."""
+    if isinstance(run.potential, Entropic):
+        logs = [np.abs(np.log(np.where(v > 0.0, v, 1.0))) for v in (u, w)]
+        return float(np.sum(np.abs(u) * (logs[0] + logs[1] + 2.0) + np.abs(w)))
+    value = run.potential.value
+    return 4.0 * (value(u) + value(w))
+
+
+def _named(facts: _Facts, guess: tuple[int, float] | None) -> Iterator[Bound]:
+    """Yield the theorem of the learner's own name, if it has one."""
+    potential, domain, inside = facts.run.potential, facts.domain, facts.outside()
+    plain = facts.base + facts.shifting
+    if isinstance(potential, Square) and isinstance(domain, Ball):
+        yield facts.bound("C-GD", "Theorem 14", plain, inside)
+    elif isinstance(potential, PNormSquare) and isinstance(domain, PNormBall):
+        yield facts.bound("shifting p-norm", "Theorem 10 with our lemma", plain, inside)
+    elif isinstance(potential, SimplexEntropic) and isinstance(domain, ClippedSimplex):
+        yield from _simplex(facts, domain, plain, inside)
+    elif isinstance(potential, Entropic) and isinstance(domain, Box):
+        yield facts.bound("C-EGU", "Theorem 15, signs corrected", plain, inside)
+        yield from _sparse_box(facts, domain, plain, guess)
+
+
+def _simplex(facts: _Facts, domain: ClippedSimplex, plain: float, inside: str) -> Iterator[Bound]:
+    n, scale = facts.dimension, domain.scale
+    printed = scale * math.log(n) + 0.5 * math.log(n / domain.alpha) * facts.size
+    yield facts.bound("C-EG", "Theorem 16", printed, inside)
+    yield facts.bound("C-EG, range of ln w", "Theorem 16, sharpened", plain, inside)
+    # The clipped weights can only rise, the others fall by at most this factor.
+    lost = -scale * math.log1p(-domain.alpha * (n - 1.0) / n)
+    reason = ""
+    for k, u in enumerate(facts.run.schedule.comparators):
+        if not facts.in_simplex(u):
+            reason = f"comparator {k} is not in the simplex"
+    yield facts.bound(
+        "C-EG, sparse comparators", "after Theorem 18", plain + (facts.rounds - 1) * lost, reason
+    )
+
+
+def _sparse_box(
+    facts: _Facts, domain: Box, plain: float, guess: tuple[int, float] | None
+) -> Iterator[Bound]:
+    alpha = facts.dimension * domain.low
+    reason = ""
+    for k, u in enumerate(facts.run.schedule.comparators):
+        if np.any(u < 0.0) or np.any(u > domain.high * (1.0 + INSIDE)):
+            reason = f"comparator {k} is not in [0, {domain.high:g}]^d"
+    yield facts.bound(
+        "C-EGU, sparse comparators",
+        "Theorem 18, signs corrected",
+        plain + alpha * (facts.rounds - 1),
+        reason,
+    )
+    if guess is None:
+        return
+    rounds, size = guess
+    tuned = tuned_alpha(rounds, size)
+    if abs(alpha - tuned) > TUNED * tuned or abs(domain.low * domain.high - 1.0) > TUNED:
+        reason = f"the box is not [alpha/d, d/alpha] for alpha = {tuned:g}"
+    elif facts.rounds > rounds:
+        reason = f"there were more rounds than the {rounds} that were guessed"
+    cost = size if tuned < 1.0 else facts.rounds - 1.0
+    yield facts.bound(
+        "C-EGU, alpha from guesses", "Corollary 19, signs corrected", plain + cost, reason
+    )
+
+
+def _general(facts: _Facts) -> Iterator[Bound]:
+    """Yield what holds for every potential, from the worst case to the exact one."""
+    run, inside = facts.run, facts.outside()
+    start = facts.base - run.end
+    yield facts.bound("tracking in a bounded set", "Theorem 10", start + facts.shifting, inside)
+    if run.trace is not None:
+        seen = run.trace.peak * (1.0 + (facts.dimension + 8.0) * EPSILON) * facts.size
+        yield facts.bound("largest weights seen", "proof of Theorem 10", start + seen, inside)
+    exact = start + run.turns
+    yield facts.bound("exact shift costs", "eq. 22", exact, inside)
+    if run.trace is None:
+        return
+    open_set = "" if math.isfinite(exact) else "a comparator is infinitely far from the weights"
+    yield facts.bound(
+        "exact shift costs and projections",
+        "eq. 22 with every projection measured",
+        exact - run.trace.removed,
+        open_set,
+    )
+    additive = exact + run.trace.stability - run.trace.gain
+    yield facts.additive(
+        "additive, exact shift costs", "eq. 21-27, linear losses", additive, inside
+    )
+    whole = exact + run.trace.stability - run.trace.removed
+    yield facts.additive("exact identity", "eq. 21-27 with equality", whole, open_set)
+
+
+def _best_alpha(facts: _Facts) -> float | None:
+    """Return the alpha that makes the bound for sparse comparators smallest."""
+    if facts.rounds < 2 or facts.size == 0.0:
+        return None
+    if isinstance(facts.domain, ClippedSimplex):
+        return tuned_alpha(facts.rounds, facts.size / facts.domain.scale, facts.dimension)
+    if isinstance(facts.domain, Box) and isinstance(facts.run.potential, Entropic):
+        return tuned_alpha(facts.rounds, facts.size)
+    return None

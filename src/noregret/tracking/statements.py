@@ -1,0 +1,83 @@
+"""What is said about a run and a schedule, and how it is printed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from noregret.bounds import Bound
+from noregret.geometry import EPSILON
+from noregret.rounding import up
+
+
+@dataclass(frozen=True)
+class ShiftingBounds:
+    """What is known about a run and one schedule; losses are rounded up.
+
+    `identity` holds both sides of the exact identity for sum_t g_t (p_t - <u_t, x_t>), which is
+    not below the regret: measured directly, and put together from divergences.
+    `best_alpha` would have made the bound for sparse comparators smallest.
+    """
+
+    rounds: int
+    shifts: int
+    size: float
+    norm: float
+    loss: float
+    schedule_loss: float
+    regret: float
+    bounds: list[Bound]
+    identity: tuple[float, float] | None = None
+    best_alpha: float | None = None
+
+    def total(self, bound: Bound) -> float:
+        """Return what a bound says about the learner's loss by itself, rounded up."""
+        value = bound.factor * self.schedule_loss + bound.value
+        return value + 4.0 * EPSILON * (abs(bound.value) + bound.factor * abs(self.schedule_loss))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        bounds = [bound.as_dict() | {"total": self.total(bound)} for bound in self.bounds]
+        for bound in bounds:
+            bound["total"] = bound["total"] if math.isfinite(bound["total"]) else None
+        return vars(self) | {"bounds": bounds}
+
+    def __str__(self) -> str:
+        noun = "shift" if self.shifts == 1 else "shifts"
+        lines = [
+            f"Shifting bounds after {self.rounds:,} rounds, {self.shifts:,} {noun} of total size "
+            f"{up(self.size)} in the {self.norm:g}-norm"
+        ]
+        for name, value, note in (
+            ("learner's loss", self.loss, ""),
+            ("loss of the schedule", self.schedule_loss, ""),
+            ("measured regret", self.regret, "at most"),
+        ):
+            lines.append(f"  {name:<26}{up(value):>14}  {note}".rstrip())
+        for bound in self.bounds:
+            total = f", in all {up(self.total(bound))}" if bound.applies else ""
+            lines.append(f"  {bound}{total}")
+        if self.best_alpha is not None:
+            lines.append(f"  for this schedule the best alpha is {self.best_alpha:.6g}")
+        return "\n".join(lines)
+
+
+def stated(
+    name: str,
+    reference: str,
+    value: float,
+    factor: float,
+    measured: tuple[float, float],
+    reason: str = "",
+) -> Bound:
+    """Return a bound that is not below what was measured: (loss rounded up, L(<u>) down)."""
+    reference = f"Herbster, Warmuth 2001, {reference}"
+    loss, low = measured
+    if not reason and not math.isfinite(value):
+        reason = "a weight has vanished, or a number is out of range"
+    if reason:
+        return Bound(name, reference, math.inf, 1.0, "loss", False, reason)
+    value += 8.0 * EPSILON * abs(value)
+    excess = loss - factor * low + 4.0 * EPSILON * (abs(loss) + factor * abs(low))
+    return Bound(name, reference, max(value, excess), factor)

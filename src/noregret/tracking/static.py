@@ -1,0 +1,228 @@
+"""What no fixed predictor of a ball can have beaten: the tightest floor at hand.
+
+For the square loss everything is in the second moments, with rows x, targets y, weights c,
+
+    F(u) = sum c (<u, x> - y)^2 = u'Au - 2 b'u + s,   A = sum c xx',  b = sum c yx,  s = sum c yy.
+
+F is convex, so the tangent at any v whatever is below it, and over ||u|| <= B
+
+    F(u) >= F(v) + 2 <Av - b, u - v> >= s - v'Av - 2B ||Av - b||.                          (1)
+
+At the minimiser over the ball, where Av - b = -mu v, this is its value: nothing is lost. How v
+was found plays no part in the proof, and so neither does the rounding of a factorisation.
+
+Rounding. With t = sum c ||x||^2 = trace A and an entry of a moment summed from n0 rows a block
+and m blocks, in any order, the error of entry (i, j) is at most e sum c |x_i x_j|, where
+e = (n0 + m + 4) EPSILON (EPSILON is twice the unit roundoff, which pays for the terms of second
+order). With R = ||v||, by Cauchy's inequality,
+    |s - s^| <= e s,   |v'Av - v'A^v| <= e R^2 t,   ||(A - A^) v - (b - b^)|| <= e (R t + sqrt(ts)),
+and the same bounds with e = (2 d + 8) EPSILON cover the arithmetic of (1) itself. Together the
+right side of (1) moves by at most e (s + R^2 t + 2B (R t + sqrt(ts))), and twice that is taken
+off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.sparse import csr_array
+
+from noregret.batch.hindsight import hindsight
+from noregret.certificate import UNDERFLOW
+from noregret.examples import Rows, as_labels, as_rows, as_weights
+from noregret.foreign import certify
+from noregret.geometry import EPSILON, norm_upper
+from noregret.losses import Loss, Squared
+from noregret.passes.checks import sound_rows
+
+Vector = npt.NDArray[np.float64]
+
+#: Rows whose moments are summed by one product of matrices.
+BLOCK = 1024
+#: Up to so many features a matrix of second moments is worth its memory and its decomposition.
+LARGEST_WIDTH = 2048
+#: Relative gap and passes with which the dual of other losses is solved.
+TOLERANCE = 1e-4
+MAX_PASSES = 300
+
+
+class Moments:
+    """Running second moments of rows and targets, and the floors they prove.
+
+    >>> moments = Moments()
+    >>> moments.add([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 2.0, 0.0])
+    >>> moments.rounds, round(moments.floor(0.5), 6)
+    (3, 3.43426)
+    """
+
+    def __init__(self) -> None:
+        self._moments = np.zeros((1, 1))
+        #: How many blocks were added, and how many rows the longest had.
+        self._blocks = self._longest = 0
+        self.rounds = 0
+
+    @property
+    def width(self) -> int:
+        """How many features are known."""
+        return len(self._moments) - 1
+
+    @property
+    def matrix(self) -> Vector:
+        """The second moments of (x, y): A bordered by b, with s in the last corner."""
+        return self._moments.copy()
+
+    def add(self, X: Any, y: Any, weight: Any = None) -> None:
+        """Add rows, their targets and their weights."""
+        rows = sound_rows(as_rows(X), self.rounds)
+        targets = as_labels(y, len(rows), Squared())
+        weights = as_weights(weight, len(rows))
+        if rows.width > LARGEST_WIDTH:
+            raise ValueError(
+                f"X has {rows.width:,} columns: second moments are kept of {LARGEST_WIDTH:,} at "
+                "most, so hold the rows in memory instead"
+            )
+        if rows.width > self.width:
+            grown = np.zeros((rows.width + 1, rows.width + 1))
+            grown[: self.width, : self.width] = self._moments[:-1, :-1]
+            grown[-1, : self.width] = grown[: self.width, -1] = self._moments[-1, :-1]
+            grown[-1, -1] = self._moments[-1, -1]
+            self._moments = grown
+        with np.errstate(over="ignore", invalid="ignore"):
+            for matrix, part in _matrices(rows):
+                self._enter(matrix, targets[part], weights[part])
+        self.rounds += len(rows)
+
+    def _enter(self, matrix: Any, y: Vector, weight: Vector) -> None:
+        """Add the products of one block."""
+        d = matrix.shape[1]
+        weighed = matrix * weight[:, None] if isinstance(matrix, np.ndarray) else None
+        if weighed is None:
+            weighed = matrix.multiply(weight[:, None]).tocsr()
+        square = weighed.T @ matrix
+        self._moments[:d, :d] += square if isinstance(square, np.ndarray) else square.toarray()
+        cross = weighed.T @ y
+        self._moments[:d, -1] += cross
+        self._moments[-1, :d] += cross
+        self._moments[-1, -1] += (weight * y) @ y
+        self._blocks += 1
+        self._longest = max(self._longest, len(y))
+
+    def minimizer(self, radius: float) -> Vector:
+        """Return the best predictor of the ball, as well as floating point finds it."""
+        A, b = self._moments[:-1, :-1], self._moments[:-1, -1]
+        size = max(float(np.trace(A)), 0.0)
+        if not 0.0 < size < math.inf or not np.all(np.isfinite(self._moments)):
+            return np.zeros(self.width)
+        values, vectors = np.linalg.eigh(A / size)
+        # What is below the rounding of the largest is as good as that.
+        values = np.maximum(values, len(values) * EPSILON)
+        goal = (vectors.T @ b) / size
+        length = float(np.linalg.norm(goal))
+
+        def excess(mu: float) -> float:
+            return float(np.linalg.norm(goal / (values + mu))) - radius
+
+        mu = 0.0
+        if excess(0.0) > 0.0:
+            # ||goal / (values + mu)|| <= length / mu: the other end of the bracket.
+            mu = float(brentq(excess, 0.0, length / radius, xtol=1e-300, rtol=1e-15, maxiter=500))
+        return np.asarray(vectors @ (goal / (values + mu)))
+
+    def floor(self, radius: float) -> float:
+        """Return a number that F exceeds on the whole ball: (1) at the minimiser, rounded down."""
+        v = self.minimizer(radius)
+        A, b, s = self._moments[:-1, :-1], self._moments[:-1, -1], float(self._moments[-1, -1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = A @ v
+            tilt = norm_upper(product - b, 2.0)
+            floor = s - float(v @ product) - 2.0 * radius * tilt - self._slack(v, radius)
+        # Overflow on the way: nothing is known but that squares are not negative.
+        return max(floor, 0.0) if math.isfinite(floor) else 0.0
+
+    def _slack(self, v: Vector, radius: float) -> float:
+        length = norm_upper(v, 2.0)
+        t = max(float(np.trace(self._moments[:-1, :-1])), 0.0)
+        s = max(float(self._moments[-1, -1]), 0.0)
+        roundings = self._longest + self._blocks + 2.0 * len(v) + 32.0
+        tilt = length * t + math.sqrt(t) * math.sqrt(s)
+        size = s + length * length * t + 2.0 * radius * tilt
+        reach = 1.0 + radius + length
+        lost = UNDERFLOW * self.rounds * (len(v) + 1.0) * reach * reach
+        return 2.0 * roundings * EPSILON * size + 4.0 * lost
+
+
+def static_floor(X: Any, y: Any, loss: Loss, radius: float, weight: Any = None) -> float:
+    """Return the best floor at hand under sum c f(y, <u, x>) for all ||u||_2 <= radius.
+
+    Rows are in memory. For the square loss and up to 2,048 features it is (1) at the
+    minimiser, from the moments or row by row, whichever rounding harms less; for other
+    losses the dual value that `nr.hindsight` ends with. A loss of one's own without a
+    conjugate gets what non-negativity gives.
+
+    >>> from noregret import losses
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 2.0, 0.0]
+    >>> round(static_floor(X, y, losses.Squared(), 0.5), 6)
+    3.43426
+    """
+    rows = as_rows(X)
+    if type(loss) is Squared and rows.width <= LARGEST_WIDTH:
+        moments = Moments()
+        moments.add(X, y, weight)
+        made = products(rows, moments.minimizer(radius))
+        made = np.clip(np.nan_to_num(made), -1e140, 1e140)
+        return max(moments.floor(radius), certify(X, y, made, loss, weight).floor(radius))
+    if not hasattr(loss, "conjugate") or rows.width == 0:
+        return 0.0 if loss.nonnegative else -math.inf
+    solution = hindsight(
+        X, y, loss, radius=radius, weight=weight, tol=TOLERANCE, max_passes=MAX_PASSES
+    )
+    return solution.dual
+
+
+def plain(rows: Rows) -> Any:
+    """Return rows in a form that every function on rows takes."""
+    return rows.values if rows.dense else rows
+
+
+def products(rows: Rows, weights: Vector) -> Vector:
+    """Return <w, x> for every row."""
+    parts = [np.asarray(matrix @ weights) for matrix, _ in _matrices(rows)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def row_norms(rows: Rows) -> Vector:
+    """Return ||x||_2 of every row, not rounded in any direction."""
+    parts = []
+    for matrix, _ in _matrices(rows):
+        # Measured by the largest, so that squares neither overflow nor vanish.
+        entries = matrix if isinstance(matrix, np.ndarray) else matrix.data
+        largest = float(np.abs(entries).max(initial=0.0))
+        ratios = np.square(entries / largest) if largest > 0.0 else np.zeros(entries.shape)
+        if isinstance(matrix, np.ndarray):
+            squares = ratios.sum(axis=1)
+        else:
+            # Row by row: differences of a running sum would be wrong by its rounding.
+            of_row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+            squares = np.bincount(of_row, ratios, matrix.shape[0])
+        parts.append(largest * np.sqrt(squares))
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _matrices(rows: Rows) -> Iterator[tuple[Any, slice]]:
+    """Yield blocks of rows as matrices of float64, and which rows they are."""
+    for start in range(0, len(rows), BLOCK):
+        stop = min(start + BLOCK, len(rows))
+        if rows.dense:
+            yield rows.values[start:stop].astype(np.float64, copy=False), slice(start, stop)
+            continue
+        indptr = rows.indptr[start : stop + 1].astype(np.int64)
+        begin, end = int(indptr[0]), int(indptr[-1])
+        values = rows.values[begin:end].astype(np.float64, copy=False)
+        indices = rows.indices[begin:end].astype(np.int64)
+        shape = (stop - start, rows.width)
+        yield csr_array((values, indices, indptr - begin), shape=shape), slice(start, stop)

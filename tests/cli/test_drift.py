@@ -1,0 +1,80 @@
+"""`noregret drift`: what the library proves, from files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.tracking.drift import drift_proof
+from tests.cli.program import Call
+
+
+@pytest.fixture(scope="module")
+def turning(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four hundred examples whose labels turn around twice."""
+    random = np.random.default_rng(3)
+    lines = ["kind,a,b"]
+    for t in range(400):
+        a, b = random.normal(size=2).round(3)
+        up = (a + 0.2 > 0) == (t // 150 % 2 == 0)
+        lines.append(f"{'up' if up else 'down'},{a},{b}")
+    path = tmp_path_factory.mktemp("drift") / "turning.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+COMMON = ("--label", "kind", "--labels", "down,up", "--radius", "2")
+
+
+def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:
+    (block,) = nr.read(turning, label="kind", labels=("down", "up"), constant=1.0)
+    proof = drift_proof(block, block.y, radius=2.0)
+    run = call("drift", turning, *COMMON)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == f"{turning}: 400 examples, Squared()\n{proof}\n"
+    assert proof.proved and "Proved: no fixed predictor will do." in run.stdout
+    found = json.loads(call("drift", turning, *COMMON, "--json").stdout)
+    assert found == {"input": str(turning), **proof.as_dict()}
+    once = json.loads(call("drift", turning, *COMMON, "--json", "--one-pass").stdout)
+    assert once["tracker_loss"] == pytest.approx(proof.tracker_loss)
+    assert once["static_bound"] == pytest.approx(proof.static_bound)
+
+
+def test_other_losses(turning: Path, call: Call) -> None:
+    run = call("drift", turning, *COMMON, "--loss", "hinge", "--json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["loss"] == "Hinge(margin=1.0)"
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_picture_of_the_windows(turning: Path, tmp_path: Path, call: Call, suffix: str) -> None:
+    out = tmp_path / f"windows.{suffix}"
+    run = call("drift", turning, *COMMON, "--window", "80", "--picture", out)
+    assert run.returncode == 0, run.stderr
+    assert "Of 17 windows of 80 rounds" in run.stdout
+    begin = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
+    assert out.read_bytes().startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--picture", "a.png"), "--picture draws windows: say how long they are, --window N"),
+        (("--window", "9", "--picture", "a.bmp"), "expected a name in .png, .svg, .pdf"),
+        (("--window", "0"), "window must be a whole number of rounds >= 1, got 0"),
+        (("--window", "400", "--picture", "a.png"), "at least two windows, got 1"),
+        (("--radius", "0"), "radius must be a finite number above 0, got 0.0"),
+        (("--one-pass", "--loss", "hinge"), "--one-pass keeps second moments, which hinge is not"),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    turning: Path, tmp_path: Path, call: Call, options: tuple[str, ...], words: str
+) -> None:
+    placed = [str(tmp_path / word) if word.startswith("a.") else word for word in options]
+    run = call("drift", turning, *COMMON, *placed)
+    assert run.returncode == 2 and words in run.stderr
+    assert run.stderr.count("\n") == 1 and not list(tmp_path.iterdir())

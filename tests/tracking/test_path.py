@@ -1,0 +1,176 @@
+"""The best moving predictor in hindsight, against all schedules tried one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import noregret as nr
+from noregret.tracking.path import HindsightPath, hindsight_path
+from noregret.tracking.segments import fewest, priced, segment_costs
+from tests.truth.drift_streams import least_squares
+
+
+def tiny(seed: int, rounds: int = 13, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return random.normal(size=(rounds, d)), random.normal(size=rounds)
+
+
+def segment(X: np.ndarray, y: np.ndarray, radius: float) -> float:
+    u = least_squares(X, y, np.ones(len(y)), radius)
+    return float(np.sum((X @ u - y) ** 2))
+
+
+def every_schedule(X: np.ndarray, y: np.ndarray, most: int, radius: float) -> list[float]:
+    """The best loss with exactly 0, 1, ... shifts, by trying all of them."""
+    rounds = len(y)
+    cost = {
+        (a, b): segment(X[a:b], y[a:b], radius)
+        for a in range(rounds)
+        for b in range(a + 1, rounds + 1)
+    }
+    return [
+        min(
+            sum(cost[pair] for pair in itertools.pairwise([0, *cuts, rounds]))
+            for cuts in itertools.combinations(range(1, rounds), shifts)
+        )
+        for shifts in range(most + 1)
+    ]
+
+
+@pytest.mark.parametrize("radius", [0.4, 1.5, None])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_schedule_is_better(seed: int, radius: float | None) -> None:
+    X, y = tiny(seed)
+    ball = 1e6 if radius is None else radius
+    best = every_schedule(X, y, 3, ball)
+    for shifts in range(4):
+        least = min(best[: shifts + 1])
+        path = hindsight_path(X, y, shifts=shifts, radius=radius)
+        assert path.exact and path.schedule.shifts <= shifts
+        assert path.loss == pytest.approx(least, rel=1e-9, abs=1e-9)
+        assert path.lower_bound <= least * (1.0 + 1e-12)
+        assert path.gap <= 1e-6 * (1.0 + least)
+        if radius is not None:
+            assert max(np.linalg.norm(path.schedule.comparators, axis=1)) <= radius
+    for penalty in (0.05, 0.5, 5.0):
+        least = min(loss + penalty * shifts for shifts, loss in enumerate(best))
+        path = hindsight_path(X, y, penalty=penalty, radius=radius)
+        # With a small price more shifts than were tried may pay.
+        assert path.lower_bound <= least * (1.0 + 1e-12)
+        assert path.objective <= least * (1.0 + 1e-9)
+        assert path.objective == pytest.approx(path.loss + penalty * path.schedule.shifts)
+        assert path.gap <= 1e-6 * (1.0 + least)
+
+
+@pytest.mark.parametrize("grid", [1, 2, 4, 5, 12])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_grid_is_bounded_from_both_sides(seed: int, grid: int) -> None:
+    X, y = tiny(seed)
+    best = every_schedule(X, y, 2, 0.8)
+    path = hindsight_path(X, y, shifts=2, radius=0.8, grid=grid)
+    assert not path.exact and path.cells == grid
+    assert path.lower_bound <= min(best) <= path.loss
+    price = min(loss + 0.3 * shifts for shifts, loss in enumerate(best))
+    path = hindsight_path(X, y, penalty=0.3, radius=0.8, grid=grid)
+    assert path.lower_bound <= price
+
+
+def test_change_points_are_found_within_a_cell_of_a_long_stream() -> None:
+    random = np.random.default_rng(5)
+    X = random.normal(size=(6000, 3))
+    u = np.array([[1.0, 0.0, 0.5], [-1.0, 0.3, 0.0], [0.0, 1.0, 1.0]])
+    which = np.searchsorted([1490, 4021], np.arange(6000), side="right")
+    y = np.einsum("td,td->t", X, u[which]) + 0.1 * random.normal(size=6000)
+    path = hindsight_path(csr_array(X), y, shifts=2, grid=300)
+    assert path.cells == 300
+    np.testing.assert_allclose(path.schedule.starts, [0, 1490, 4021], atol=20)
+    np.testing.assert_allclose(path.schedule.comparators, u, atol=0.05)
+    fixed = hindsight_path(X, y, shifts=0, grid=300)
+    assert path.loss < 0.2 * fixed.loss
+    assert 0.75 * path.loss < path.lower_bound <= path.loss
+    assert fixed.loss == pytest.approx(segment(X, y, math.inf), rel=1e-9)
+
+
+def test_shifting_regret_can_be_measured() -> None:
+    """The loss of a tracker lies above the bound for schedules with enough shifts to follow it."""
+    random = np.random.default_rng(6)
+    X = random.normal(size=(400, 2))
+    y = np.where(np.arange(400) < 200, X[:, 0], -X[:, 0])
+    learner = nr.MirrorDescent(
+        nr.losses.Squared(), nr.mirrors.Euclidean(), nr.rates.Constant(0.05),
+        nr.domains.Ball(1.0), lazy=False,
+    )  # fmt: skip
+    learner.learn(X, y)
+    path = hindsight_path(X, y, shifts=1, radius=1.0)
+    assert path.schedule.starts == (0, 200)
+    assert path.loss < 1e-8
+    assert learner.certificate().loss > path.loss
+
+
+def test_the_kernel_is_what_was_written() -> None:
+    random = np.random.default_rng(7)
+    rows = random.normal(size=(6, 4))
+    cells = np.einsum("ti,tj->tij", rows, rows)
+    for radius in (0.5, math.inf):
+        jitted, written = np.zeros((6, 6)), np.zeros((6, 6))
+        segment_costs(cells, radius, jitted)
+        segment_costs.py_func(cells, radius, written)
+        np.testing.assert_allclose(jitted, written, rtol=1e-9, atol=1e-9)
+
+
+def test_degenerate_rows() -> None:
+    path = hindsight_path(np.zeros((5, 2)), np.ones(5), shifts=2)
+    assert path.loss == pytest.approx(5.0) and path.lower_bound == pytest.approx(5.0)
+    one = hindsight_path([[2.0]], [4.0], shifts=3)
+    assert one.schedule.starts == (0,) and one.loss < 1e-12
+    tied = hindsight_path(np.ones((6, 3)), [1.0, 1.0, 1.0, 3.0, 3.0, 3.0], shifts=1)
+    assert tied.schedule.starts == (0, 3) and tied.loss < 1e-9
+
+
+def test_the_cheapest_way_by_hand() -> None:
+    costs = np.array([[0.0, 1.0, 9.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
+    assert fewest(costs, 0, 0) == ([0], 9.0)
+    assert fewest(costs, 1, 0) == ([0, 2], 1.0)
+    assert fewest(costs, 9, 0)[1] == 0.0
+    # A change leaves the cell out in which it happens.
+    assert fewest(costs, 1, 1)[1] == 0.0
+    assert priced(costs, 2.0, 0) == ([0, 2], 3.0)
+    assert priced(costs, 20.0, 1) == ([0], 9.0)
+
+
+def test_what_it_says() -> None:
+    X, y = np.ones((60, 1)), np.repeat([1.0, -1.0, 2.0], 20)
+    text = str(hindsight_path(X, y, shifts=2, radius=2.0))
+    assert "at most 2 shifts, changing at any round" in text
+    assert "no schedule has less (norms <= 2)" in text
+    assert "rounds 21 to 40: norm 1" in text
+    text = str(hindsight_path(X, y, penalty=0.5, grid=12))
+    assert "0.5 for each shift, changing at the edges of 12 cells" in text
+    assert "loss and price" in text
+    assert isinstance(hindsight_path(X, y, shifts=0), HindsightPath)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "give shifts= or penalty="),
+        ({"shifts": 1, "penalty": 1.0}, "give shifts= or penalty="),
+        ({"shifts": -1}, "shifts must be a whole number >= 0"),
+        ({"shifts": 1.5}, "shifts must be a whole number >= 0"),
+        ({"penalty": -1.0}, "penalty must be a finite number >= 0"),
+        ({"penalty": math.nan}, "penalty must be a finite number >= 0"),
+        ({"shifts": 1, "radius": 0.0}, "radius must be a finite number above 0"),
+        ({"shifts": 1, "grid": 0}, "grid must be a whole number of cells >= 1"),
+        ({"shifts": 1, "loss": nr.losses.Hinge()}, "knows the square loss only"),
+    ],
+)
+def test_one_line_says_what_is_wrong(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        hindsight_path(np.ones((3, 1)), [1.0, 2.0, 3.0], **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="expected some of both"):
+        hindsight_path(np.ones((0, 1)), [], shifts=1)
