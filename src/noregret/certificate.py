@@ -63,7 +63,8 @@ class Certificate:
     conservative: bool = False
     factors: Vector | None = None
     squares: Vector | None = None
-    #: False for predictions that were made elsewhere: no theorem speaks about them.
+    #: False for predictions made elsewhere, clipped or followed by implicit steps: no theorem here
+    #: speaks about those.
     played: bool = True
     #: The norm of the learner's weights, the radius of those maps that have none.
     reach: float | None = None

@@ -55,7 +55,7 @@ def test_a_picture_of_the_windows(turning: Path, tmp_path: Path, call: Call, suf
     out = tmp_path / f"windows.{suffix}"
     run = call("drift", turning, *COMMON, "--window", "80", "--picture", out)
     assert run.returncode == 0, run.stderr
-    assert "Of 17 windows of 80 rounds" in run.stdout
+    assert "Windows of 80 rounds" in run.stdout and "of 17." in run.stdout
     begin = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
     assert out.read_bytes().startswith(begin)
 

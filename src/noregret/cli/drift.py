@@ -26,6 +26,12 @@ def drift(
     picture: Annotated[
         Path | None, typer.Option(help="Draw the windows: a .png, .svg or .pdf file.")
     ] = None,
+    classes: Annotated[
+        bool,
+        typer.Option(
+            "--classes", help="Labels are two classes, -1 and +1 for losses that take targets."
+        ),
+    ] = False,
     one_pass: Annotated[
         bool,
         typer.Option(
@@ -39,7 +45,7 @@ def drift(
     A tracker that plays only predictors of the ball runs over the examples in their order. Where
     its loss is below what every fixed predictor of the same ball loses for certain, no fixed one
     can do what it did. That is all that is claimed: nothing about how the examples came about.
-    With `--labels NEGATIVE,POSITIVE` classes are the targets -1 and +1 of the squared loss.
+    With `--classes` two classes are the targets -1 and +1 of the squared loss.
     """
     chosen = choices.make_loss(loss)
     if picture is not None:
@@ -56,7 +62,7 @@ def drift(
     from noregret.cli.whole import whole
     from noregret.tracking.drift import drift_proof
 
-    signs = chosen.labels == "sign" or given.labels is not None
+    signs = chosen.labels == "sign" or classes or given.labels is not None
     stream = given.open(given.label_rule(signs))
     if one_pass:
         proof = drift_proof(stream, loss=chosen, radius=radius, window=window)

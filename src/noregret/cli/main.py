@@ -107,6 +107,7 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     text = " ".join(str(error).split())
+    text = text.replace('labels="binary"', "--labels NEGATIVE,POSITIVE")
     # The library speaks of its keywords; whoever reads this has options.
     return _KEYWORD.sub(lambda found: f"--{_OPTIONS[found[1]]} {found[3]}".rstrip(), text)
 

@@ -12,8 +12,9 @@ probability 0.95, and the only feature is constant:
 >>> y = np.cumprod(np.where(random.random(1000) < 0.95, 1.0, -1.0))
 >>> print(drift_proof(np.ones((1000, 1)), y, radius=1.0))
 Proved: no fixed predictor will do.
-  On these 1,000 rounds every fixed predictor with norm <= 1 loses at least 940.463;
-  the tracker, inside the same ball, lost at most 208.093 < 940.463.
+  On these 1,000 rounds every fixed predictor with norm <= 1 loses at least 940.463,
+  0.9404 a round; the tracker, inside the same ball, lost at most 208.093 < 940.463,
+  0.2081 a round.
 
 That is no contradiction. The best fixed predictor of these labels is their average, near 0, while
 one that follows the last labels foresees the next: moving pays without any change of the law. What
@@ -99,8 +100,9 @@ class DriftProof(Span):
     >>> y = np.repeat([1.0, -1.0, 1.0], 100)
     >>> print(drift_proof(np.ones((300, 1)), y, losses.Squared(), radius=1.0))
     Proved: no fixed predictor will do.
-      On these 300 rounds every fixed predictor with norm <= 1 loses at least 266.666;
-      the tracker, inside the same ball, lost at most 13.3806 < 266.666.
+      On these 300 rounds every fixed predictor with norm <= 1 loses at least 266.666,
+      0.8888 a round; the tracker, inside the same ball, lost at most 13.3806 < 266.666,
+      0.04461 a round.
     """
 
     radius: float
@@ -113,9 +115,10 @@ class DriftProof(Span):
         lines = [
             "Proved: no fixed predictor will do." if self.proved else "Nothing is proved.",
             f"  On these {self.rounds:,} rounds every fixed predictor with norm <= {ball} loses "
-            f"at least {b};",
-            f"  the tracker, inside the same ball, lost at most {a}"
-            + (f" < {b}." if self.proved else "."),
+            f"at least {b},",
+            f"  {down(self.average_bound, 4)} a round; the tracker, inside the same ball, lost at "
+            f"most {a}" + (f" < {b}," if self.proved else ","),
+            f"  {up(self.average_loss, 4)} a round.",
         ]
         if self.windows:
             lines += _windows_text(self.windows)
@@ -163,8 +166,8 @@ def _apart(tracker: float, static: float) -> tuple[str, str]:
 def _windows_text(windows: tuple[Span, ...]) -> list[str]:
     proved = [span for span in windows if span.proved]
     lines = [
-        f"  Of {len(windows):,} windows of {windows[0].rounds:,} rounds {len(proved):,} prove the "
-        "same of themselves."
+        f"  Windows of {windows[0].rounds:,} rounds that prove the same of themselves: "
+        f"{len(proved):,} of {len(windows):,}."
     ]
     if proved:
         best = max(proved, key=lambda span: span.margin)
