@@ -13,6 +13,7 @@ from noregret.cli import choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+from itertools import product
 
 _COMMON = (
     "default",
@@ -88,17 +89,17 @@ def _learning(spec: choices.Spec) -> Callable[[], None]:
         import numpy as np
 
         from noregret.foreign import Certifier
+        from noregret.passes.distance import FAR
         from noregret.streams import Block
 
         rows: dict[str, Any] = {
             "indptr": np.array([0, 1, 2], np.uint64),
             "indices": np.array([0, 1], np.uint32),
             "y": np.array([-1.0, 1.0]),
-            "width": 2,
         }
-        for kind in (np.float64, np.float32):
+        for kind, width in product((np.float64, np.float32), (2, FAR + 1)):
             values: Any = np.array([1.0, 1.0], kind)
-            block = Block(values=values, **rows)
+            block = Block(values=values, width=width, **rows)
             learner = spec.make()
             predictions = learner.learn(block, block.y)
             learner.predict(block)
