@@ -1,0 +1,239 @@
+"""Adversaries: what no learner can do better than, played out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from noregret.classes.littlestone import Littlestone
+from noregret.classes.tables import whole
+from noregret.classes.trees import ShatteredTree
+from noregret.classes.version_space import VersionSpaceLearner
+
+
+class Learner(Protocol):
+    """Whoever predicts a label, or the probability of label 1, and is then told the label."""
+
+    def predict(self, x: Any) -> float:
+        """Return the prediction for x."""
+
+    def learn(self, x: Any, y: Any) -> object:
+        """Take the label of x."""
+
+
+class Opponent(Protocol):
+    """Whoever chooses the points and, knowing the prediction, the labels."""
+
+    def instance(self) -> Any:
+        """Return the point of the coming round."""
+
+    def answer(self, prediction: float) -> int:
+        """Return the label of that point."""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The rounds of a play."""
+
+    instances: tuple[Any, ...]
+    predictions: tuple[float, ...]
+    labels: tuple[int, ...]
+
+    @property
+    def loss(self) -> float:
+        """The mistakes, expected ones for probabilities: the sum of |p_t - y_t|."""
+        return math.fsum(abs(p - y) for p, y in zip(self.predictions, self.labels, strict=True))
+
+
+def play(learner: Learner, opponent: Opponent, rounds: int) -> Transcript:
+    """Let a learner and an opponent play so many rounds.
+
+    >>> from noregret.classes import SOA, thresholds
+    >>> h = thresholds(7)
+    >>> play(SOA(h), Adversary(h), 3)
+    Transcript(instances=(3, 1, 0), predictions=(1, 1, 1), labels=(0, 0, 0))
+    """
+    instances, predictions, labels = [], [], []
+    for _ in range(whole("rounds", rounds, 0)):
+        x = opponent.instance()
+        p = learner.predict(x)
+        y = opponent.answer(p)
+        learner.learn(x, y)
+        instances.append(x)
+        predictions.append(p)
+        labels.append(y)
+    return Transcript(tuple(instances), tuple(predictions), tuple(labels))
+
+
+class Adversary:
+    """Force Ldim(H) mistakes on any deterministic learner, with labels of some hypothesis.
+
+    While the version space has dimension d >= 1, present the first point both halves of which
+    have dimension >= d - 1 and answer what was not predicted (0 to a probability >= 1/2, which
+    forces an expected loss of Ldim(H) / 2). Then answer with the first hypothesis left.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Lemma 3.2.
+    """
+
+    def __init__(self, hypotheses: Any) -> None:
+        dimension = hypotheses if isinstance(hypotheses, Littlestone) else Littlestone(hypotheses)
+        self.dimension = dimension
+        self.space = dimension.hypotheses.everything
+        self._point: int | None = None
+
+    @property
+    def target(self) -> int:
+        """A hypothesis that gives all labels so far."""
+        return (self.space & -self.space).bit_length() - 1
+
+    def instance(self) -> int:
+        """Return the point of the coming round, 0 when all is decided."""
+        point = self.dimension.split(self.space)
+        self._point = 0 if point is None else point
+        return self._point
+
+    def answer(self, prediction: float) -> int:
+        """Return the label of that point."""
+        if self._point is None:
+            raise ValueError("ask for the instance before the answer")
+        hypotheses, wanted = self.dimension.hypotheses, int(not _probability(prediction) >= 0.5)
+        part = hypotheses.part(self.space, self._point, wanted)
+        if part == 0:
+            wanted, part = 1 - wanted, self.space
+        self.space, self._point = part, None
+        return wanted
+
+
+class RandomLabels:
+    """Random labels down a shattered tree, block by block: no learner can foresee them.
+
+    The T rounds are cut into blocks, one for each level. In a block the same point is presented
+    with fair random labels, and their majority (0 on ties) leads to the next point. Every
+    learner loses T/2 in expectation, and the hypothesis at the end of the path the minority of
+    each block: the expected regret of every learner is at least `forced_regret`.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 3.6.
+
+    >>> from noregret.classes import dyadic_tree
+    >>> opponent = RandomLabels(dyadic_tree(4), 100, seed=1)
+    >>> round(opponent.forced_regret, 6)
+    8.059013
+    """
+
+    def __init__(self, tree: ShatteredTree, rounds: int, seed: int = 0) -> None:
+        self.tree = tree
+        self.rounds = whole("rounds", rounds)
+        if not 1 <= tree.depth <= self.rounds:
+            raise ValueError(f"{rounds} rounds cannot be cut into {tree.depth} blocks")
+        self._ends = [self.rounds * (j + 1) // tree.depth for j in range(tree.depth)]
+        self._random = np.random.default_rng(seed)
+        self._path: list[int] = []
+        self._ones = 0
+        self._played = 0
+
+    @property
+    def forced_regret(self) -> float:
+        """The expected regret of any learner whatever, at least: half of E|S_k| for each block.
+
+        With blocks of k = T/d rounds it is at least sqrt(d T / 8).
+        """
+        begins = [0, *self._ends[:-1]]
+        return 0.5 * math.fsum(
+            mean_distance(end - begin) for begin, end in zip(begins, self._ends, strict=True)
+        )
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The majority labels of the blocks completed."""
+        return tuple(self._path)
+
+    def instance(self) -> int:
+        """Return the point of the coming round."""
+        if self._played == self.rounds:
+            raise ValueError(f"all of the {self.rounds} rounds were played")
+        return self.tree.instance(self._path)
+
+    def answer(self, prediction: float) -> int:
+        """Return a fair random label, whatever the prediction."""
+        self.instance()
+        label = int(self._random.integers(2))
+        self._ones += label
+        self._played += 1
+        level = len(self._path)
+        if self._played == self._ends[level]:
+            size = self._ends[level] - (self._ends[level - 1] if level else 0)
+            self._path.append(int(2 * self._ones > size))
+            self._ones = 0
+        return label
+
+
+def mean_distance(steps: int) -> float:
+    """Return E|S_k|, the mean distance of a fair random walk from its start after k steps.
+
+    It is k C(k-1, floor((k-1)/2)) / 2^(k-1), and at least sqrt(k/2).
+
+    >>> mean_distance(1), mean_distance(2), mean_distance(3)
+    (1.0, 1.0, 1.5)
+    """
+    k = whole("steps", steps)
+    return float(Fraction(k * math.comb(k - 1, (k - 1) // 2), 1 << (k - 1)))
+
+
+class Bisection:
+    """Force a mistake in every round on thresholds over [0, 1], or half-spaces without margin.
+
+    The point is the middle v of the interval of those a that give all labels so far with
+    1 for v < a, and the label what was not predicted. As vectors (v, 1) the labels are those of
+    the half-space with normal (-1, a): there is no bound without a margin.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Example 3.3.
+
+    >>> opponent = Bisection()
+    >>> opponent.instance(), opponent.answer(1), opponent.instance()
+    (Fraction(1, 2), 0, Fraction(1, 4))
+    """
+
+    def __init__(self) -> None:
+        self.low, self.high = Fraction(0), Fraction(1)
+
+    def instance(self) -> Fraction:
+        """Return the middle of the interval left."""
+        return (self.low + self.high) / 2
+
+    def answer(self, prediction: float) -> int:
+        """Return the label that was not predicted."""
+        middle, label = self.instance(), int(not _probability(prediction) >= 0.5)
+        # Label 1 says middle < a.
+        self.low, self.high = (middle, self.high) if label else (self.low, middle)
+        return label
+
+
+def worst_mistakes(learner: VersionSpaceLearner) -> int:
+    """Return the most mistakes that labels of the class can force, by looking at all plays.
+
+    >>> from noregret.classes import SOA, Consistent, Halving, singletons
+    >>> [worst_mistakes(rule(singletons(6))) for rule in (SOA, Halving, Consistent)]
+    [1, 1, 5]
+    """
+    hypotheses = learner.hypotheses
+    known: dict[int, int] = {}
+
+    def most(space: int) -> int:
+        if space not in known:
+            values = [0]
+            for x in range(hypotheses.points):
+                halves = [hypotheses.part(space, x, y) for y in (0, 1)]
+                if all(halves):
+                    said = learner.label(space, x)
+                    values += [most(half) + (y != said) for y, half in enumerate(halves)]
+            known[space] = max(values)
+        return known[space]
+
+    return most(hypotheses.everything)
+
+
+def _probability(prediction: float) -> float:
+    if not 0.0 <= prediction <= 1.0:
+        raise ValueError(f"a prediction must lie in [0, 1], got {prediction!r}")
+    return prediction

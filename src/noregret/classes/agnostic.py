@@ -1,0 +1,348 @@
+"""The agnostic learner: few more errors than the best hypothesis, whatever the labels are.
+
+It is Weighted Majority over all experts that follow SOA but for at most Ldim(H) rounds, of which
+there are N = sum of C(T, l) over l <= Ldim(H). They need not be written out: experts with the
+same version space V and the same number l of flips used act alike for ever, and c(t, l) = sum of
+C(T - t, j) over j <= Ldim(H) - l of them are still to part. So the state is one weight for each
+(V, l), the work of a round the number of these.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import store
+from noregret.bounds import Bound
+from noregret.classes.littlestone import Littlestone
+from noregret.classes.soa import larger_label
+from noregret.classes.tables import bits_of, flags_of, label, pairs, whole
+from noregret.classes.version_space import SURVEY
+from noregret.rounding import up
+
+#: Weights below exp of minus that much beside the largest do not move a float64.
+_VISIBLE = 50.0
+
+
+@dataclass(frozen=True)
+class AgnosticCertificate:
+    """The expected number of mistakes of a randomised learner beside the best hypothesis.
+
+    The statements hold for every sequence of labels that does not know the learner's coins.
+    """
+
+    rounds: int
+    loss: float
+    best: int
+    dimension: int
+    bounds: tuple[Bound, ...]
+
+    @property
+    def regret(self) -> float:
+        """The loss beyond that of the best hypothesis."""
+        return self.loss - self.best
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        own = asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
+        return own | {"regret": self.regret}
+
+    def __str__(self) -> str:
+        lines = [
+            f"Agnostic learner after {self.rounds:,} rounds, Littlestone dimension "
+            f"{self.dimension}",
+            f"  {'expected mistakes':<41}{self.loss:.6g}",
+            f"  {'mistakes of the best hypothesis':<41}{self.best:,}",
+            f"  {'regret':<41}{self.regret:.6g}",
+        ]
+        for bound in self.bounds:
+            said = f"regret <= {up(bound.value)}"
+            if not bound.applies:
+                said = f"not applicable: {bound.reason}"
+            lines.append(f"  {bound.name:<41}{said}")
+        return "\n".join(lines)
+
+
+class _Branch(NamedTuple):
+    """Experts that say the same in this round: V and flips after it, log weight of V and all."""
+
+    space: int
+    flips: int
+    label: int
+    weight: float
+    mass: float
+
+
+class Agnostic:
+    """Predict label 1 with a probability, with small regret against the best hypothesis.
+
+    With `horizon` T the rounds are known in advance and eta = sqrt(8 ln N / T) unless told: the
+    expected mistakes exceed those of the best hypothesis by at most sqrt(T ln N / 2). With
+    `flip` beta < 1/2 instead there is no horizon: an expert flips each round with the prior
+    probability beta, and eta must be told; with L = Ldim(H) the regret is at most
+    (L ln(1/beta) + (t - L) ln(1/(1 - beta))) / eta + eta t / 8.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 3.6.
+
+    >>> from noregret.classes import thresholds
+    >>> learner = Agnostic(thresholds(3), horizon=5, tie=0)
+    >>> learner.learn([1, 0, 2, 1, 2], [1, 0, 1, 0, 1]).round(4).tolist()
+    [0.3125, 0.7078, 0.2092, 0.4157, 0.3371]
+    >>> learner.experts, learner.states
+    (16, 6)
+    """
+
+    def __init__(
+        self,
+        hypotheses: Any,
+        horizon: int | None = None,
+        *,
+        flip: float | None = None,
+        eta: float | None = None,
+        tie: int = 1,
+    ) -> None:
+        if (horizon is None) == (flip is None):
+            raise ValueError("Agnostic needs either the horizon or the probability of a flip")
+        self.horizon = None if horizon is None else whole("horizon", horizon)
+        self.flip = None if flip is None else _between("flip", flip, 0.5)
+        if eta is None and flip is not None:
+            raise ValueError("Agnostic without a horizon needs eta")
+        self.tie = label(tie, "tie")
+        rate = None if eta is None else _between("eta", eta, math.inf)
+        self.dimension = (
+            hypotheses if isinstance(hypotheses, Littlestone) else Littlestone(hypotheses)
+        )
+        self.hypotheses = self.dimension.hypotheses
+        self._depth = self.dimension()
+        if rate is None:
+            assert self.horizon is not None
+            rate = math.sqrt(8.0 * math.log(self.experts) / self.horizon)
+        self.eta = rate
+        self._weights: dict[tuple[int, int], float] = {(self.hypotheses.everything, 0): 0.0}
+        self._errors = np.zeros(self.hypotheses.size, dtype=np.int64)
+        self._rounds = 0
+        self._loss = 0.0
+        self._stability = 0.0
+
+    @property
+    def experts(self) -> int:
+        """The number N of experts with at most Ldim(H) flips in T rounds."""
+        if self.horizon is None:
+            raise ValueError("without a horizon the experts have no number")
+        return sum(math.comb(self.horizon, j) for j in range(self._depth + 1))
+
+    @property
+    def states(self) -> int:
+        """The number of weights that stand for all of the experts."""
+        return len(self._weights)
+
+    @property
+    def rounds(self) -> int:
+        """The number of labels seen."""
+        return self._rounds
+
+    @property
+    def loss(self) -> float:
+        """The expected number of mistakes, the sum of |p_t - y_t|."""
+        return self._loss
+
+    def predict(self, x: Any) -> float:
+        """Return the probability of label 1 for point x."""
+        point = self.hypotheses.point(x)
+        self._require_rounds(1)
+        return self._probability(self._branches(point))
+
+    def learn(self, x: Any, y: Any) -> npt.NDArray[np.float64]:
+        """Return the probabilities of label 1 given to a point, or several, before each label.
+
+        Nothing is learnt if anything is wrong with x or y.
+        """
+        examples = pairs(self.hypotheses, x, y)
+        self._require_rounds(len(examples))
+        return np.array([self._round(point, answer) for point, answer in examples])
+
+    def _require_rounds(self, more: int) -> None:
+        if self.horizon is not None and self._rounds + more > self.horizon:
+            raise ValueError(f"{self._rounds + more} rounds are beyond the horizon {self.horizon}")
+
+    def _round(self, point: int, answer: int) -> float:
+        branches = self._branches(point)
+        p = self._probability(branches)
+        wrong = 1.0 - p if answer else p
+        self._stability += self._gap(branches, answer, wrong)
+        self._loss += wrong
+        grouped: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
+        for branch in branches:
+            paid = self.eta if branch.label != answer else 0.0
+            grouped[branch.space, branch.flips].append(branch.weight - paid)
+        merged = {key: _log_sum(values) for key, values in grouped.items()}
+        # Only ratios of weights matter; so they cannot underflow all at once.
+        largest = max(merged.values())
+        self._weights = {key: value - largest for key, value in merged.items()}
+        self._errors += self.hypotheses.table[:, point] != answer
+        self._rounds += 1
+        return p
+
+    def _gap(self, branches: list[_Branch], answer: int, wrong: float) -> float:
+        """Return wrong + ln(1 - wrong + wrong exp(-eta)) / eta, what a round adds to the bound."""
+        if self.eta == 0.0:
+            return 0.0
+        drop = wrong * math.expm1(-self.eta)
+        if drop > -0.5:
+            return max(wrong + math.log1p(drop) / self.eta, 0.0)
+        # Near 1 the probability of the right label is known better than 1 - wrong.
+        logs = self._masses(branches)
+        after = _log_sum([logs[answer], logs[1 - answer] - self.eta])
+        return max(wrong + (after - _log_sum(logs)) / self.eta, 0.0)
+
+    def _branches(self, point: int) -> list[_Branch]:
+        """Return what the states become; an expert that has no flips left only goes on."""
+        turns = self._turns()
+        branches = []
+        for (space, flips), weight in self._weights.items():
+            usual = larger_label(self.dimension, space, point, self.tie)
+            for turn, (used, prior, ahead) in enumerate(turns[flips]):
+                said = usual ^ turn
+                part = self.hypotheses.part(space, point, said)
+                branches.append(_Branch(part, used, said, weight + prior, weight + ahead))
+        return branches
+
+    def _turns(self) -> list[list[tuple[int, float, float]]]:
+        """Return for each number of flips used what going on and flipping lead to.
+
+        That is the flips used then, the log weight kept, and that of the experts in it.
+        """
+        if self.flip is not None:
+            shares = (math.log1p(-self.flip), math.log(self.flip))
+            return [[(0, share, share) for share in shares]]
+        assert self.horizon is not None
+        left, ahead, count = self.horizon - self._rounds - 1, [], 0
+        for j in range(self._depth + 1):
+            count += math.comb(left, j)
+            ahead.append(math.log(count))
+        return [
+            [(k, 0.0, ahead[self._depth - k]) for k in (used, used + 1) if k <= self._depth]
+            for used in range(self._depth + 1)
+        ]
+
+    def _masses(self, branches: list[_Branch]) -> list[float]:
+        """Return the log weights of the experts that say 0, and of those that say 1."""
+        return [_log_sum([branch.mass for branch in branches if branch.label == y]) for y in (0, 1)]
+
+    def _probability(self, branches: list[_Branch]) -> float:
+        zero, one = self._masses(branches)
+        if one < zero:
+            return math.exp(one - zero) / (1.0 + math.exp(one - zero))
+        return 1.0 / (1.0 + math.exp(zero - one))
+
+    def certificate(self) -> AgnosticCertificate:
+        """Return the expected mistakes so far beside the best hypothesis and the bounds."""
+        best = int(self._errors.min())
+        bounds = tuple(self._bounds()) if self._rounds else ()
+        return AgnosticCertificate(self._rounds, self.loss, best, self._depth, bounds)
+
+    def _bounds(self) -> list[Bound]:
+        t, eta, depth = self._rounds, self.eta, self._depth
+        if self.flip is not None:
+            errors = min(depth, t)
+            cost = errors * math.log(1.0 / self.flip) - (t - errors) * math.log1p(-self.flip)
+            return [
+                self._bound("flips of prior beta, in advance", cost / eta + eta * t / 8.0),
+                self._bound("flips of prior beta, now", cost / eta + self._stability),
+            ]
+        assert self.horizon is not None
+        count = math.log(self.experts)
+        prior = count / eta if eta > 0.0 else 0.0
+        crude, reason = 0.0, "it needs T >= Ldim(H) >= 1"
+        if self.horizon >= depth >= 1:
+            crude, reason = self.horizon * depth * (1.0 + math.log(self.horizon / depth)), ""
+        if eta != math.sqrt(8.0 * count / self.horizon):
+            reason = "eta is not the one it is stated for"
+        return [
+            self._bound("sqrt(T Ldim ln(e T / Ldim) / 2)", math.sqrt(0.5 * crude), reason),
+            self._bound("ln N / eta + eta T / 8, in advance", prior + eta * self.horizon / 8.0),
+            self._bound("ln N / eta + stability, now", prior + self._stability),
+        ]
+
+    def _bound(self, name: str, value: float, reason: str = "") -> Bound:
+        """Return a bound with room for what rounding can have done to the probabilities.
+
+        A round moves a logarithm by some units in the last place of its size, and later rounds
+        inherit that; ln(1 - p + p exp(-eta)) / eta passes it on by at most (e^eta - 1) / eta.
+        """
+        size = _VISIBLE + self.eta
+        size += 0.0 if self.horizon is None else math.log(self.experts)
+        steep = 1.0 if self.eta == 0.0 else 1.0 + math.expm1(min(self.eta, 700.0)) / self.eta
+        slack = 8.0 * sys.float_info.epsilon * (self._rounds + 1.0) ** 2 * size * steep
+        value = math.inf if reason else value * (1.0 + 1e-14) + slack
+        return Bound(name, f"{SURVEY}, Theorem 3.6", value, 1.0, "loss", not reason, reason)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, atomically; loading resumes it to the bit."""
+        header = {
+            "learner": "Agnostic",
+            "horizon": self.horizon,
+            "flip": self.flip,
+            "eta": self.eta,
+            "tie": self.tie,
+            "rounds": self._rounds,
+            "loss": self._loss,
+            "stability": self._stability,
+        }
+        keys = list(self._weights)
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "table": self.hypotheses.table,
+            "errors": self._errors,
+            "spaces": np.array([flags_of(v, self.hypotheses.size) for v, _ in keys]),
+            "flips": np.array([flips for _, flips in keys], dtype=np.int64),
+            "weights": np.array(list(self._weights.values())),
+        }
+        store.write(path, header, arrays)
+
+    def _resume(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Take over the state of `save`; the order of the weights is part of it."""
+        rounds = whole("rounds", header["rounds"], 0)
+        sums = [float(header[name]) for name in ("loss", "stability")]
+        if not all(0.0 <= value <= rounds for value in sums):
+            raise ValueError(f"the loss {sums[0]} of {rounds} rounds is not one")
+        spaces, flips, weights = (arrays[name] for name in ("spaces", "flips", "weights"))
+        errors = arrays["errors"]
+        most = self._depth if self.flip is None else 0
+        if not (
+            spaces.shape == (len(weights), self.hypotheses.size)
+            and flips.shape == weights.shape
+            and errors.shape == (self.hypotheses.size,)
+            and flips.dtype == errors.dtype == np.int64
+            and weights.dtype == np.float64
+            and len(weights) > 0
+            and weights.max() <= 0.0
+            and 0 <= flips.min() <= flips.max() <= most
+            and 0 <= errors.min() <= errors.max() <= rounds
+        ):
+            raise ValueError("its states are not those of an agnostic learner")
+        self._require_rounds(rounds)
+        keys = [(bits_of(row), int(used)) for row, used in zip(spaces, flips, strict=True)]
+        self._weights = dict(zip(keys, weights.tolist(), strict=True))
+        self._errors, self._rounds = errors, rounds
+        self._loss, self._stability = sums
+
+
+def _between(name: str, value: Any, most: float) -> float:
+    number = float(value) if isinstance(value, int | float) else math.nan
+    if not 0.0 < number < most:
+        raise ValueError(f"{name} must be a number between 0 and {most:g}, got {value!r}")
+    return number
+
+
+def _log_sum(values: list[float]) -> float:
+    """Return ln of the sum of exp."""
+    largest = max(values, default=-math.inf)
+    if largest == -math.inf:
+        return largest
+    return largest + math.log(math.fsum(math.exp(value - largest) for value in values))

@@ -1,0 +1,163 @@
+"""Disjunctions of few variables, learnt by elimination on points with few ones."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import store
+from noregret.bounds import Bound
+from noregret.classes.tables import whole
+
+Flags = npt.NDArray[np.bool_]
+
+#: What is counted, as it stands in a file.
+_COUNTS = ("rounds", "mistakes", "missed", "added", "ones", "broken")
+
+
+@dataclass(frozen=True)
+class EliminationCertificate:
+    """Mistakes beside their bounds, if the labels are those of a disjunction of k variables.
+
+    `broken` is the first round that proved they are not, 0 if none did. Not all that is wrong
+    can be seen without keeping the points, so the promise is taken on trust.
+    """
+
+    rounds: int
+    mistakes: int
+    k: int
+    most_ones: int
+    broken: int
+    bounds: tuple[Bound, ...]
+
+    @property
+    def assumption(self) -> str:
+        """What is taken on trust."""
+        return f"the labels are those of a disjunction of at most {self.k} variables"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        return asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
+
+    def __str__(self) -> str:
+        lines = [
+            f"Elimination after {self.rounds:,} rounds, points of at most {self.most_ones} ones",
+            f"  {'mistakes':<41}{self.mistakes:,}",
+        ]
+        for bound in self.bounds:
+            said = f"mistakes <= {bound.value:,.0f}"
+            if not bound.applies:
+                said = f"not applicable: {bound.reason}"
+            lines.append(f"  {bound.name:<41}{said}")
+        return "\n".join([*lines, f"  assumption: {self.assumption}"])
+
+
+class Elimination:
+    """Predict 1 if a candidate variable is on; a missed 1 adds candidates, a false 1 drops them.
+
+    Each missed 1 brings one of the k true variables, which are never dropped, and at most r - 1
+    others if a point has at most r ones; each false 1 drops one of these at least. So there are
+    at most k + k (r - 1) = r k mistakes, and at most as many as variables were added.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Example 3.4.
+
+    >>> learner = Elimination(4, k=1)
+    >>> learner.learn([[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1]], [1, 0, 1]).tolist()
+    [0, 1, 1]
+    >>> np.flatnonzero(learner.candidates).tolist()
+    [0]
+    """
+
+    def __init__(self, dimension: int, k: int) -> None:
+        self.dimension = whole("dimension", dimension)
+        self.k = whole("k", k)
+        self.candidates: Flags = np.zeros(self.dimension, dtype=bool)
+        self._excluded: Flags = np.zeros(self.dimension, dtype=bool)
+        self._rounds = self._mistakes = self._missed = self._added = 0
+        self._ones = self._broken = 0
+
+    def predict(self, x: Any) -> int:
+        """Return the label that the learner would give to the point x now."""
+        return int(np.any(self.candidates & self._points(x)[0]))
+
+    def learn(self, x: Any, y: Any) -> npt.NDArray[np.int64]:
+        """Return the predictions made for a point, or rows of them, before each label."""
+        points, labels = self._points(x), np.atleast_1d(np.asarray(y))
+        if labels.shape != (len(points),):
+            raise ValueError(f"y must have {len(points)} labels, got the shape {labels.shape}")
+        if not np.all((labels == 0) | (labels == 1)):
+            raise ValueError("y must hold labels 0 and 1")
+        return np.array([self._round(row, int(y)) for row, y in zip(points, labels, strict=True)])
+
+    def _round(self, on: Flags, y: int) -> int:
+        said = int(np.any(self.candidates & on))
+        self._rounds += 1
+        self._ones = max(self._ones, int(on.sum()))
+        self._mistakes += said != y
+        if y == 0:
+            self._excluded |= on
+            self.candidates &= ~on
+        elif said == 0:
+            self._missed += 1
+            self._added += int(on.sum())
+            self.candidates |= on
+        # A true variable must be on, and none of those seen in a point of label 0 is true.
+        wrong = y == 1 and not np.any(on & ~self._excluded)
+        if not self._broken and (wrong or self._missed > self.k):
+            self._broken = self._rounds
+        return said
+
+    def _points(self, x: Any) -> Flags:
+        rows = np.atleast_2d(np.asarray(x))
+        if rows.ndim != 2 or rows.shape[1] != self.dimension:
+            raise ValueError(f"a point has {self.dimension} variables, got the shape {rows.shape}")
+        if rows.dtype.kind not in "biuf" or not np.all((rows == 0) | (rows == 1)):
+            raise ValueError("a point must hold 0 and 1")
+        return rows.astype(bool)
+
+    def certificate(self) -> EliminationCertificate:
+        """Return the mistakes so far beside the bounds on them."""
+        reason = ""
+        if self._broken:
+            reason = f"round {self._broken} cannot be of a disjunction of {self.k} variables"
+        bounds = tuple(
+            Bound(
+                name,
+                "Shalev-Shwartz 2012, Example 3.4",
+                float("inf") if reason else float(value),
+                0.0,
+                "mistakes",
+                not reason,
+                reason,
+            )
+            for name, value in (("r k", self._ones * self.k), ("variables added, now", self._added))
+        )
+        return EliminationCertificate(
+            self._rounds, self._mistakes, self.k, self._ones, self._broken, bounds
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, atomically; loading resumes it to the bit."""
+        header = {"learner": "Elimination", "dimension": self.dimension, "k": self.k}
+        counts = {name: getattr(self, f"_{name}") for name in _COUNTS}
+        flags = {"candidates": self.candidates, "excluded": self._excluded}
+        store.write(path, header | counts, flags)
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        learner = cls(header["dimension"], header["k"])
+        counts = {name: whole(name, header[name], 0) for name in _COUNTS}
+        if max(counts["mistakes"], counts["broken"]) > counts["rounds"]:
+            raise ValueError(
+                f"it counts {counts['mistakes']} mistakes in {counts['rounds']} rounds"
+            )
+        flags = [arrays["candidates"], arrays["excluded"]]
+        if any(f.shape != (learner.dimension,) or f.dtype != np.bool_ for f in flags):
+            raise ValueError(f"its candidates are not flags of {learner.dimension} variables")
+        learner.candidates, learner._excluded = flags
+        for name, count in counts.items():
+            setattr(learner, f"_{name}", count)
+        return learner

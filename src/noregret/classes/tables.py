@@ -1,0 +1,156 @@
+"""Finite hypothesis classes as 0/1 tables, and sets of hypotheses as bits of one integer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bits = npt.NDArray[np.uint8]
+
+
+class FiniteClass:
+    """A finite class H on finitely many points, as a table of labels: one row a hypothesis.
+
+    Hypotheses that agree on all points are one and the same: the first of equal rows is kept,
+    in the order given. A version space V is a Python integer whose bit i says whether
+    hypothesis i is in it, so that V & column, its complement and its size take |H| / 64 steps.
+
+    >>> h = FiniteClass([[0, 0], [0, 1], [1, 1], [0, 1]])
+    >>> h.size, h.points, h.origin
+    (3, 2, (0, 1, 2))
+    >>> h.members(h.part(h.everything, 1, 1))
+    [1, 2]
+    """
+
+    def __init__(self, table: Any) -> None:
+        rows = _labels(table)
+        kept: dict[bytes, int] = {}
+        for i, row in enumerate(rows):
+            kept.setdefault(row.tobytes(), i)
+        #: For each hypothesis the first row of the table given that holds it.
+        self.origin = tuple(kept.values())
+        self.table: Bits = np.ascontiguousarray(rows[list(self.origin)])
+        self.table.flags.writeable = False
+        #: For each point the set of hypotheses that label it 1.
+        self.columns = tuple(bits_of(column) for column in self.table.T)
+        #: The set of all hypotheses.
+        self.everything = (1 << len(self.table)) - 1
+
+    @property
+    def size(self) -> int:
+        """The number of different hypotheses, |H|."""
+        return len(self.table)
+
+    @property
+    def points(self) -> int:
+        """The number of points, |X|."""
+        return int(self.table.shape[1])
+
+    def part(self, space: int, x: int, y: int) -> int:
+        """Return the hypotheses of a version space that label point x with y."""
+        return space & self.columns[x] if y else space & ~self.columns[x]
+
+    def members(self, space: int) -> list[int]:
+        """Return the indices of the hypotheses in a version space, ascending."""
+        return [int(i) for i in np.flatnonzero(flags_of(self.space(space), self.size))]
+
+    def point(self, x: Any, name: str = "x") -> int:
+        """Return x as the index of a point, or say in one line why it is none."""
+        index = _integer(x)
+        if index is None or not 0 <= index < self.points:
+            raise ValueError(f"{name} must be a point from 0 to {self.points - 1}, got {x!r}")
+        return index
+
+    def space(self, space: Any) -> int:
+        """Return a version space, all of H for None, or say in one line why it is none."""
+        if space is None:
+            return self.everything
+        if not isinstance(space, int) or not 0 <= space <= self.everything:
+            raise ValueError(f"a version space must be bits of {self.size} hypotheses")
+        return space
+
+    def __repr__(self) -> str:
+        return f"FiniteClass({self.size} hypotheses on {self.points} points)"
+
+
+def as_class(hypotheses: Any) -> FiniteClass:
+    """Return a class as it is, a table as a class."""
+    return hypotheses if isinstance(hypotheses, FiniteClass) else FiniteClass(hypotheses)
+
+
+def label(y: Any, name: str = "y") -> int:
+    """Return y as a label, or say in one line why it is none."""
+    value = _integer(y)
+    if value not in (0, 1):
+        raise ValueError(f"{name} must be a label 0 or 1, got {y!r}")
+    return value
+
+
+def pairs(hypotheses: FiniteClass, x: Any, y: Any) -> list[tuple[int, int]]:
+    """Return points and their labels, one pair or sequences of them, all checked."""
+    xs, ys = np.atleast_1d(np.asarray(x)), np.atleast_1d(np.asarray(y))
+    if xs.ndim != 1 or xs.shape != ys.shape:
+        raise ValueError(f"x and y must be one line each, got the shapes {xs.shape}, {ys.shape}")
+    return [
+        (hypotheses.point(a, f"x[{t}]"), label(b, f"y[{t}]"))
+        for t, (a, b) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True))
+    ]
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """Return a whole number of at least that size, or say in one line why it is none."""
+    result = _integer(value)
+    if result is None or result < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+    return result
+
+
+def bits_of(flags: Any) -> int:
+    """Return the set of the indices where the flags are not 0.
+
+    >>> bin(bits_of([1, 1, 0, 1]))
+    '0b1011'
+    """
+    packed = np.packbits(np.asarray(flags, dtype=bool), bitorder="little")
+    return int.from_bytes(packed.tobytes(), "little")
+
+
+def flags_of(space: int, size: int) -> Bits:
+    """Return a set of indices below `size` as flags.
+
+    >>> flags_of(0b1011, 5).tolist()
+    [1, 1, 0, 1, 0]
+    """
+    packed = np.frombuffer(space.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(packed, count=size, bitorder="little")
+
+
+def _integer(value: Any) -> int | None:
+    if np.ndim(value) != 0:
+        return None
+    try:
+        result = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return result if result == value else None
+
+
+def _labels(table: Any) -> Bits:
+    try:
+        given = np.asarray(table)
+    except ValueError as error:
+        raise ValueError("the table must have rows of one length") from error
+    if given.ndim != 2 or 0 in given.shape:
+        raise ValueError(
+            f"the table must have a row for each hypothesis and a column for each point, "
+            f"got the shape {given.shape}"
+        )
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"the table must hold 0 and 1, got {given.dtype}")
+    wrong = np.argwhere((given != 0) & (given != 1))
+    if len(wrong):
+        i, j = (int(k) for k in wrong[0])
+        raise ValueError(f"the table must hold 0 and 1, row {i} column {j} is {given[i, j]}")
+    return given.astype(np.uint8)

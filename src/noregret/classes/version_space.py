@@ -1,0 +1,237 @@
+"""Learners that keep the hypotheses which agree with all labels so far: Consistent, Halving.
+
+They make few mistakes if some hypothesis of the class gives all labels, and no promise else.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import store
+from noregret.bounds import Bound
+from noregret.classes.tables import FiniteClass, as_class, bits_of, flags_of, pairs, whole
+
+SURVEY = "Shalev-Shwartz 2012"
+
+
+@dataclass(frozen=True)
+class MistakeCertificate:
+    """What a version space proves about a learner's mistakes, in whole numbers and exactly.
+
+    `broken` is the round whose label left no hypothesis, 0 if there is none: from then on it
+    is proved that no hypothesis of the class gives all labels, and no bound applies.
+    """
+
+    rule: str
+    rounds: int
+    mistakes: int
+    hypotheses: int
+    remaining: int
+    broken: int
+    bounds: tuple[Bound, ...]
+
+    @property
+    def realizable(self) -> bool:
+        """Whether some hypothesis of the class gives all labels so far."""
+        return self.broken == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        return asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
+
+    def __str__(self) -> str:
+        left = f"{self.remaining:,} of {self.hypotheses:,} hypotheses agree with every label"
+        if self.broken:
+            left = f"no hypothesis agrees with every label since round {self.broken:,}"
+        lines = [
+            f"{self.rule} after {self.rounds:,} rounds",
+            f"  {'mistakes':<41}{self.mistakes:,}",
+            f"  {left}",
+        ]
+        for bound in self.bounds:
+            said = f"mistakes <= {bound.value:,.0f}" if bound.applies else _refusal(bound)
+            lines.append(f"  {bound.name:<41}{said}")
+        return "\n".join(lines)
+
+
+def _refusal(bound: Bound) -> str:
+    return f"not applicable: {bound.reason}"
+
+
+class VersionSpaceLearner:
+    """A deterministic learner whose state is the set of hypotheses that were never wrong."""
+
+    def __init__(self, hypotheses: Any) -> None:
+        self.hypotheses: FiniteClass = as_class(hypotheses)
+        self._space = self.hypotheses.everything
+        self._rounds = 0
+        self._mistakes = 0
+        self._broken = 0
+
+    @property
+    def space(self) -> int:
+        """The hypotheses that agree with every label so far, as bits."""
+        return self._space
+
+    @property
+    def rounds(self) -> int:
+        """The number of labels seen."""
+        return self._rounds
+
+    @property
+    def mistakes(self) -> int:
+        """The number of labels that were not predicted."""
+        return self._mistakes
+
+    def predict(self, x: Any) -> int:
+        """Return the label that the learner would give to point x now."""
+        self._require_hypotheses()
+        return self._label(self._space, self.hypotheses.point(x))
+
+    def learn(self, x: Any, y: Any) -> npt.NDArray[np.int64]:
+        """Return the predictions made for a point, or several in turn, before each label.
+
+        A label that no hypothesis is left for is taken, and certified; nothing can be
+        predicted after it. Nothing is learnt if anything is wrong with x or y.
+        """
+        examples = pairs(self.hypotheses, x, y)
+        if examples:
+            self._require_hypotheses()
+        space, predictions = self._space, []
+        for t, (point, answer) in enumerate(examples):
+            if space == 0:
+                raise ValueError(f"y[{t - 1}] leaves no hypothesis, nothing can be predicted after")
+            predictions.append(self._label(space, point))
+            space = self.hypotheses.part(space, point, answer)
+        self._space = space
+        self._rounds += len(examples)
+        self._mistakes += sum(p != y for p, (_, y) in zip(predictions, examples, strict=True))
+        if space == 0 and examples:
+            self._broken = self._rounds
+        return np.array(predictions, dtype=np.int64)
+
+    def label(self, space: int, x: int) -> int:
+        """Return the label that the rule gives to x when these hypotheses are left."""
+        return self._label(self.hypotheses.space(space), self.hypotheses.point(x))
+
+    def _require_hypotheses(self) -> None:
+        if self._space == 0:
+            raise ValueError(f"no hypothesis agrees with every label since round {self._broken}")
+
+    def _label(self, space: int, x: int) -> int:
+        raise NotImplementedError
+
+    def _promises(self) -> tuple[tuple[str, str, int], tuple[str, int]]:
+        """Return name, reference and value of the bound in advance; name and value so far."""
+        raise NotImplementedError
+
+    def certificate(self) -> MistakeCertificate:
+        """Return the mistakes so far beside the bounds on them."""
+        reason = ""
+        if self._broken:
+            reason = f"no hypothesis agrees with every label since round {self._broken}"
+        (name, reference, before), (later, after) = self._promises()
+        bounds = (
+            _bound(name, f"{SURVEY}, {reference}", before, reason),
+            _bound(later, f"{SURVEY}, proof of {reference}", after, reason),
+        )
+        return MistakeCertificate(
+            type(self).__name__,
+            self._rounds,
+            self._mistakes,
+            self.hypotheses.size,
+            self._space.bit_count(),
+            self._broken,
+            bounds,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, atomically; loading resumes it to the bit."""
+        header = {
+            "learner": type(self).__name__,
+            "rounds": self._rounds,
+            "mistakes": self._mistakes,
+            "broken": self._broken,
+        }
+        space = flags_of(self._space, self.hypotheses.size)
+        arrays = {"table": self.hypotheses.table, "space": space}
+        store.write(path, header | self._settings(), arrays)
+
+    def _settings(self) -> dict[str, Any]:
+        return {}
+
+    def _resume(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        if arrays["space"].shape != (self.hypotheses.size,):
+            raise ValueError(f"its version space is not one of {self.hypotheses}")
+        space = bits_of(arrays["space"])
+        counts = [whole(name, header[name], 0) for name in ("rounds", "mistakes", "broken")]
+        rounds, mistakes, broken = counts
+        if mistakes > rounds or (broken > 0) != (space == 0) or broken not in (0, rounds):
+            raise ValueError(
+                f"it counts {mistakes} mistakes in {rounds} rounds, no hypothesis left in {broken}"
+            )
+        self._space = space
+        self._rounds, self._mistakes, self._broken = counts
+
+
+def _bound(name: str, reference: str, value: int, reason: str) -> Bound:
+    value_or_none = float("inf") if reason else float(value)
+    return Bound(name, reference, value_or_none, 0.0, "mistakes", not reason, reason)
+
+
+class Consistent(VersionSpaceLearner):
+    """Predict with the first hypothesis that was never wrong: at most |H| - 1 mistakes.
+
+    After t rounds the mistakes are at most |H| - |V_t|, V_t the hypotheses left.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Corollary 1.1.
+
+    >>> from noregret.classes import singletons
+    >>> learner = Consistent(singletons(5).table[::-1])
+    >>> learner.learn([4, 3, 2, 1], [0, 0, 0, 0]).tolist()
+    [1, 1, 1, 1]
+    >>> learner.mistakes
+    4
+    """
+
+    def _label(self, space: int, x: int) -> int:
+        first = space & -space
+        return int(self.hypotheses.columns[x] & first != 0)
+
+    def _promises(self) -> tuple[tuple[str, str, int], tuple[str, int]]:
+        size = self.hypotheses.size
+        before = ("|H| - 1, in advance", "Corollary 1.1", size - 1)
+        return before, ("|H| - |V|, now", size - self._space.bit_count())
+
+
+class Halving(VersionSpaceLearner):
+    """Predict with the majority of the hypotheses never wrong, 1 on ties: log2 |H| mistakes.
+
+    After t rounds the mistakes are at most log2(|H| / |V_t|), V_t the hypotheses left.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 1.2.
+
+    >>> from noregret.classes import thresholds
+    >>> learner = Halving(thresholds(7))
+    >>> learner.learn([3, 5, 4, 0, 6], [1, 0, 1, 1, 0]).tolist()
+    [1, 1, 1, 1, 0]
+    >>> print(learner.certificate())
+    Halving after 5 rounds
+      mistakes                                 1
+      1 of 8 hypotheses agree with every label
+      log2 |H|, in advance                     mistakes <= 3
+      log2(|H| / |V|), now                     mistakes <= 3
+    """
+
+    def _label(self, space: int, x: int) -> int:
+        return int(2 * (space & self.hypotheses.columns[x]).bit_count() >= space.bit_count())
+
+    def _promises(self) -> tuple[tuple[str, str, int], tuple[str, int]]:
+        size = self.hypotheses.size
+        # floor(log2(a / b)) for whole a >= b is that of floor(a / b).
+        ratio = size // max(self._space.bit_count(), 1)
+        before = ("log2 |H|, in advance", "Theorem 1.2", size.bit_length() - 1)
+        return before, ("log2(|H| / |V|), now", ratio.bit_length() - 1)
