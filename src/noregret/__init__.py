@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from noregret import catalogue, classes, domains, losses, mirrors, oco, rates, tracking
+    from noregret import bandits, catalogue, classes, domains, losses, mirrors, oco, rates, tracking
     from noregret.batch import Solution
     from noregret.batch.hindsight import hindsight, regularization_path
     from noregret.certificate import Certificate
@@ -25,6 +25,7 @@ _LAZY = {
     "DualAscent": "noregret.learners",
     "MirrorDescent": "noregret.learners",
     "Solution": "noregret.batch",
+    "bandits": "noregret.bandits",
     "catalogue": "noregret.catalogue",
     "certify": "noregret.foreign",
     "classes": "noregret.classes",
@@ -48,6 +49,7 @@ __all__ = [
     "DualAscent",
     "MirrorDescent",
     "Solution",
+    "bandits",
     "catalogue",
     "certify",
     "classes",

@@ -1,0 +1,50 @@
+"""Bandits: learning from the cost of what was done, not of what might have been.
+
+>>> from noregret import bandits
+>>> bandit = bandits.Exp3(arms=10, horizon=1000, seed=1)
+>>> decision = bandit.decide()
+>>> bandit.learn(decision.id, cost=0.3)
+>>> bandit.certificate().rounds
+1
+"""
+
+from noregret.bandits.certificate import BanditCertificate, Statement
+from noregret.bandits.contextual import ContextualBandit, ContextualCertificate, Decisions
+from noregret.bandits.decisions import Decision
+from noregret.bandits.estimated import EstimatedCertificate, EstimatedGame
+from noregret.bandits.exp3 import Exp3
+from noregret.bandits.exp3_ix import Exp3IX
+from noregret.bandits.exploration import EpsilonGreedy, Exploration, InverseGap
+from noregret.bandits.files import load
+from noregret.bandits.gradient import GradientBandit, GradientCertificate
+from noregret.bandits.logs import Log
+from noregret.bandits.offpolicy import Estimate, doubly_robust, ips, snips
+from noregret.bandits.replay import Replay, replay
+from noregret.bandits.tsallis import TsallisINF
+
+__all__ = [
+    "BanditCertificate",
+    "ContextualBandit",
+    "ContextualCertificate",
+    "Decision",
+    "Decisions",
+    "EpsilonGreedy",
+    "Estimate",
+    "EstimatedCertificate",
+    "EstimatedGame",
+    "Exp3",
+    "Exp3IX",
+    "Exploration",
+    "GradientBandit",
+    "GradientCertificate",
+    "InverseGap",
+    "Log",
+    "Replay",
+    "Statement",
+    "TsallisINF",
+    "doubly_robust",
+    "ips",
+    "load",
+    "replay",
+    "snips",
+]

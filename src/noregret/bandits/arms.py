@@ -1,0 +1,230 @@
+"""What all bandits with finitely many arms share: decisions, costs, books, files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import store
+from noregret.bandits.book import EPSILON, Sum, require_sound
+from noregret.bandits.certificate import BanditCertificate, Statement
+from noregret.bandits.decisions import Decision, Waiting, as_arms, as_cost, as_range
+from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
+
+Vector = npt.NDArray[np.float64]
+
+
+class ArmBandit:
+    """A bandit that draws one of finitely many arms and learns from the cost of that arm alone."""
+
+    algorithm: ClassVar[str]
+
+    def __init__(
+        self, arms: int, costs: tuple[float, float], seed: int | np.random.Generator | None
+    ) -> None:
+        """Make the books."""
+        self.arms = as_arms(arms)
+        self.costs = as_range(costs)
+        self._rng = generator(seed)
+        self._waiting: Waiting[tuple[int, float]] = Waiting()
+        self._book = np.zeros(len(Sum))
+        self._estimates = np.zeros(self.arms)
+
+    @property
+    def rounds(self) -> int:
+        """How many decisions have had their cost."""
+        return int(self._book[Sum.ROUNDS])
+
+    @property
+    def waiting(self) -> list[Decision]:
+        """The decisions whose cost has not come."""
+        return [Decision(k, *kept) for k, kept in self._waiting.kept.items()]
+
+    @property
+    def eta(self) -> float:
+        """The rate of the coming round."""
+        return float(self._book[Sum.ETA])
+
+    @property
+    def probabilities(self) -> Vector:
+        """The probability of each arm in the coming round."""
+        raise NotImplementedError
+
+    def _draw(self, u: float) -> tuple[int, float]:
+        """Return the arm at u of the distribution function, and its probability."""
+        raise NotImplementedError
+
+    def _suffer(self, arm: int, probability: float, cost: float) -> None:
+        """Learn that a decision had a cost, in units of the range."""
+        raise NotImplementedError
+
+    def _play(self, draws: Vector, costs: Vector, arms: npt.NDArray[np.int64]) -> None:
+        """Play many rounds against known costs, in units of the range."""
+        raise NotImplementedError
+
+    def _statements(self, reason: str) -> list[Statement]:
+        """Return the theorems, in units of the range; `reason` says why only paths count."""
+        raise NotImplementedError
+
+    def decide(self) -> Decision:
+        """Draw an arm; tell its cost later by `learn(decision.id, cost)`."""
+        arm, probability = self._draw(self._rng.random())
+        waiting = self._waiting
+        if waiting.kept and not self._book[Sum.LATE]:
+            self._book[Sum.LATE] = waiting.made + 1
+        return Decision(waiting.add((arm, probability)), arm, probability)
+
+    def learn(self, decision: Decision | int, cost: float) -> None:
+        """Tell the cost of a decision, by itself or by its id: in any order, once.
+
+        Input that cannot be used raises ValueError and leaves the bandit as it was.
+        """
+        number, (arm, probability) = self._waiting.find(decision)
+        low, high = self.costs
+        unit = (as_cost(cost, low, high) - low) / (high - low)
+        self._waiting.settle(number)
+        self._suffer(arm, probability, unit)
+
+    def reward(self, decision: Decision | int, reward: float) -> None:
+        """Tell a reward within the promised range: the cost is low + high - reward."""
+        low, high = self.costs
+        self.learn(decision, min(max(low + high - as_cost(reward, low, high), low), high))
+
+    def forget(self, decision: Decision | int) -> None:
+        """Give up waiting for the cost of a decision; no theorem in expectation holds after it."""
+        number, _ = self._waiting.find(decision)
+        self._waiting.settle(number)
+        if not self._book[Sum.FORGOTTEN]:
+            self._book[Sum.FORGOTTEN] = number + 1
+
+    def play(self, costs: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Play a round a row against costs that are known for every arm, and return the arms drawn.
+
+        The bandit looks at the costs of these arms only; the draws are those of `decide`.
+        """
+        low, high = self.costs
+        matrix = np.ascontiguousarray(costs, np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != self.arms:
+            raise ValueError(f"costs have shape {matrix.shape}, expected (rounds, {self.arms})")
+        outside = ~((matrix >= low) & (matrix <= high))
+        if outside.any():
+            t, i = (int(k) for k in np.argwhere(outside)[0])
+            raise ValueError(
+                f"costs must be within the promised [{low:g}, {high:g}], got {matrix[t, i]} "
+                f"in row {t} at arm {i}"
+            )
+        if (low, high) != (0.0, 1.0):
+            matrix = (matrix - low) / (high - low)
+        arms = np.empty(len(matrix), np.int64)
+        if self._waiting.kept and len(matrix) and not self._book[Sum.LATE]:
+            self._book[Sum.LATE] = self._waiting.made + 1
+        self._play(self._rng.random(len(matrix)), matrix, arms)
+        self._waiting.made += len(matrix)
+        return arms
+
+    def certificate(self) -> BanditCertificate:
+        """Return what is known about the run so far, as a value that later rounds do not change."""
+        low, high = self.costs
+        width, book, rounds = high - low, self._book, self.rounds
+        reason = ""
+        if book[Sum.LATE]:
+            reason = f"a cost was late since decision {int(book[Sum.LATE])}"
+        if book[Sum.FORGOTTEN]:
+            reason = f"decision {int(book[Sum.FORGOTTEN]) - 1} was forgotten"
+        delta, floor = self._floor(reason)
+        return BanditCertificate(
+            algorithm=self.algorithm,
+            rounds=rounds,
+            cost=low * rounds + width * self._cost,
+            estimates=low * rounds + width * self._estimates,
+            statements=[_scaled(each, width) for each in self._statements(reason)],
+            delta=delta,
+            floor=None if floor is None else _below(low * rounds + width * floor, low, rounds),
+            waiting=len(self._waiting),
+        )
+
+    def _floor(self, reason: str) -> tuple[float | None, float | None]:
+        return None, None
+
+    @property
+    def _cost(self) -> float:
+        return float(self._book[Sum.COST] + self._book[Sum.COST_LOW])
+
+    def _slack(self) -> float:
+        """Return more than rounding can have moved the sums of a statement, relatively."""
+        return 16.0 * (self.rounds + 8.0) * EPSILON
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bandit to a file, random generator included; `load` resumes it to the bit."""
+        kept = self._waiting.kept
+        header = {
+            "bandit": type(self).__name__,
+            "arms": self.arms,
+            "costs": list(self.costs),
+            "made": self._waiting.made,
+            "generator": generator_to_header(self._rng),
+            **self._settings(),
+        }
+        arrays = {
+            "book": self._book,
+            "estimates": self._estimates,
+            "waiting": np.array(list(kept), np.int64),
+            "waiting_arms": np.array([arm for arm, _ in kept.values()], np.int64),
+            "waiting_probabilities": np.array([p for _, p in kept.values()], np.float64),
+        }
+        store.write(path, header, arrays | self._own_arrays())
+
+    def _settings(self) -> dict[str, Any]:
+        return {}
+
+    def _own_arrays(self) -> dict[str, Any]:
+        return {}
+
+    def _restore_own(self, arrays: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def _made(cls, header: dict[str, Any]) -> Self:
+        raise NotImplementedError
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        bandit = cls._made(header)
+        for name in ("book", "estimates"):
+            mine = getattr(bandit, f"_{name}")
+            if arrays[name].shape != mine.shape or arrays[name].dtype != mine.dtype:
+                raise ValueError(f"{name} has shape {arrays[name].shape}, expected {mine.shape}")
+            mine[...] = arrays[name]
+        require_sound(bandit._book)
+        if not (np.isfinite(bandit._estimates) & (bandit._estimates >= 0.0)).all():
+            raise ValueError("estimates must be finite numbers >= 0")
+        bandit._rng = generator_from_header(header["generator"])
+        bandit._waiting.made = int(header["made"])
+        rows = zip(
+            arrays["waiting"].tolist(), arrays["waiting_arms"].tolist(),
+            arrays["waiting_probabilities"].tolist(), strict=True,
+        )  # fmt: skip
+        for number, arm, probability in rows:
+            if not (0 <= number < bandit._waiting.made and 0 <= arm < bandit.arms):
+                raise ValueError(f"decision {number} for arm {arm} was never made")
+            if not 0.0 < probability <= 1.0:
+                raise ValueError(f"decision {number} has the probability {probability}")
+            bandit._waiting.kept[number] = (arm, probability)
+        bandit._restore_own(arrays)
+        return bandit
+
+
+def _scaled(each: Statement, width: float) -> Statement:
+    value = each.value * width * (1.0 + 4.0 * EPSILON) if each.applies else each.value
+    return Statement(
+        each.name, each.reference, each.holds, each.claim, value, each.applies, each.reason
+    )
+
+
+def _below(value: float, low: float, rounds: int) -> float:
+    """Return a floor, rounded down, that is not below what the promised range says."""
+    shaved = value - 8.0 * EPSILON * (abs(value) + abs(low) * rounds)
+    return max(shaved, low * rounds * (1.0 - 4.0 * EPSILON if low > 0.0 else 1.0 + 4.0 * EPSILON))

@@ -1,0 +1,125 @@
+"""What a bandit can say about its run: on this path, in expectation, or with high probability."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.rounding import down, up
+
+Vector = npt.NDArray[np.float64]
+
+PATH = "on this path"
+MEAN = "in expectation"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One theorem at work: `claim` <= value, in the sense that `holds` says.
+
+    "on this path" is certain; "in expectation" is over the bandit's own draws; "with probability
+    >= ..." likewise. The last two speak about costs that do not depend on the draws to come, and
+    those in expectation about an arm or point that was fixed in advance.
+    """
+
+    name: str
+    reference: str
+    holds: str
+    claim: str
+    value: float
+    applies: bool = True
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, None for a value that is not finite."""
+        return vars(self) | {"value": self.value if math.isfinite(self.value) else None}
+
+    def __str__(self) -> str:
+        if not self.applies:
+            return f"{self.name:<38}not applicable: {self.reason}"
+        return f"{self.name:<38}{self.claim} <= {up(self.value)} {self.holds}"
+
+
+def statement(
+    name: str, reference: str, holds: str, claim: str, value: float, reason: str = ""
+) -> Statement:
+    """Return a statement, or say why it cannot be made."""
+    if not reason and not math.isfinite(value):
+        reason = "the sums overflow"
+    return Statement(
+        name, reference, holds, claim, math.inf if reason else value, not reason, reason
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BanditCertificate:
+    """The cost of a run beside estimates of what each arm would have cost, and the theorems.
+
+    Only the costs of pulled arms were seen: whatever is said about other arms is an estimate, or
+    holds in expectation or with high probability, and is labelled so.
+    """
+
+    algorithm: str
+    rounds: int
+    cost: float
+    #: Estimated cost of each arm, had it been pulled in every round.
+    estimates: Vector
+    statements: list[Statement] = field(default_factory=list)
+    #: With probability at least 1 - delta no arm would have cost less than `floor`; None if
+    #: nothing is said.
+    delta: float | None = None
+    floor: float | None = None
+    #: Decisions whose cost has not come, which no sum contains.
+    waiting: int = 0
+
+    @property
+    def average_cost(self) -> float:
+        """The cost a round."""
+        return self.cost / self.rounds if self.rounds else 0.0
+
+    @property
+    def best_arm(self) -> int:
+        """The arm with the least estimated cost, the first of them."""
+        return int(np.argmin(self.estimates))
+
+    @property
+    def estimated_regret(self) -> float:
+        """The cost minus the least estimated cost: an estimate, not a bound."""
+        return self.cost - float(self.estimates.min())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        return {
+            "algorithm": self.algorithm,
+            "rounds": self.rounds,
+            "waiting": self.waiting,
+            "cost": self.cost,
+            "average_cost": self.average_cost,
+            "best_arm": self.best_arm,
+            "estimated_regret": self.estimated_regret,
+            "delta": self.delta,
+            "floor": self.floor,
+            "statements": [each.as_dict() for each in self.statements],
+        }
+
+    def __str__(self) -> str:
+        rounds, best = max(self.rounds, 1), float(self.estimates.min())
+        waiting = f", {self.waiting:,} decisions still wait" if self.waiting else ""
+        lines = [
+            f"Certificate after {self.rounds:,} rounds of {self.algorithm}{waiting}",
+            f"  {'cost of the bandit':<26}{self.cost:>14.6g}  {self.average_cost:.6g} a round",
+            f"  {'best arm, estimated':<26}{best:>14.6g}  {best / rounds:.6g} a round, "
+            f"arm {self.best_arm}",
+            f"  {'regret, estimated':<26}{self.estimated_regret:>14.6g}  "
+            f"{self.estimated_regret / rounds:.6g} a round",
+        ]
+        if self.floor is not None and self.delta is not None:
+            lines += [
+                f"  {'floor':<26}{down(self.floor):>14}  {down(self.floor / rounds)} a round",
+                f"    with probability >= 1 - {self.delta!r} no arm would have cost less",
+            ]
+        return "\n".join([*lines, *(f"  {each}" for each in self.statements)])

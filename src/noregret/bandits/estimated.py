@@ -1,0 +1,78 @@
+"""Mirror descent on estimated gradients: any game when only a random estimate of z_t is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.oco import Game, GameCertificate
+from noregret.oco.losses import number, vector
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedCertificate:
+    """The cost paid, and the certificate of the game that was played on the estimates.
+
+    Every bound of `estimates` is certain for the linear losses <z_t, .>. If E[z_t | the past] is a
+    subgradient of f_t at w_t, and neither f_t nor u depends on the draws to come, then
+    E[sum f_t(w_t) - f_t(u)] is at most the expectation of each of them. Reference: Shalev-Shwartz,
+    Online Learning and Online Convex Optimization, Theorem 4.1.
+    """
+
+    rounds: int
+    cost: float
+    estimates: GameCertificate
+
+    def __str__(self) -> str:
+        inner = [f"  {line}" for line in str(self.estimates).splitlines()]
+        return "\n".join(
+            [
+                f"Certificate after {self.rounds:,} rounds on estimated gradients",
+                f"  {'cost':<26}{self.cost:>14.6g}  {self.cost / max(self.rounds, 1):.6g} a round",
+                "  in expectation the regret is at most that of each bound on the estimates:",
+                *inner,
+            ]
+        )
+
+
+class EstimatedGame:
+    """A game of `nr.oco` whose subgradients are estimates, with what that proves in expectation.
+
+    >>> import noregret as nr
+    >>> game = EstimatedGame(nr.oco.Game(2, nr.mirrors.Entropy(), nr.rates.Constant(0.5)))
+    >>> w = game.play()
+    >>> game.suffer(1.0, [1.0 / w[0], 0.0])
+    >>> game.certificate().cost
+    1.0
+    """
+
+    def __init__(self, game: Game) -> None:
+        """Take a game that was not played yet."""
+        if game.rounds:
+            raise ValueError(f"the game must be fresh, it has {game.rounds} rounds")
+        self._game = game
+        self._cost = 0.0
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self._game.rounds
+
+    def play(self) -> Vector:
+        """Return the point of the coming round."""
+        return self._game.play()
+
+    def suffer(self, cost: float, estimate: npt.ArrayLike) -> None:
+        """End the round: the cost that was paid, and an unbiased estimate of a subgradient."""
+        paid = number("cost", cost)
+        z = vector("estimate", estimate, self._game.dimension)
+        self._game.suffer(float(self._game.play() @ z), z)
+        self._cost += paid
+
+    def certificate(self) -> EstimatedCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        return EstimatedCertificate(self.rounds, self._cost, self._game.certificate())

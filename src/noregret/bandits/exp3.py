@@ -1,0 +1,222 @@
+"""EXP3: exponential weights on estimated costs, O(log d) a round, and its high-probability kin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.bandits import theorems
+from noregret.bandits.arms import ArmBandit
+from noregret.bandits.book import Sum, enter_cost
+from noregret.bandits.certificate import MEAN, PATH, Statement, statement
+from noregret.bandits.tree import find, new_tree, set_leaf, sum_up
+from noregret.elementary import exp
+from noregret.jit import kernel
+
+Vector = npt.NDArray[np.float64]
+
+#: A root below this is made one again: the other weights would be lost to underflow.
+SMALLEST_ROOT = 1e-200
+#: Falling rates are held for so long that each is this much smaller than the one before.
+HELD = 2.0**0.25
+
+_ROUNDS, _DIVERGENCE = int(Sum.ROUNDS), int(Sum.DIVERGENCE)
+_LOCAL, _DRIFT, _ETAS = int(Sum.LOCAL), int(Sum.DRIFT), int(Sum.ETAS)
+_ETA, _NEXT, _SCALE, _SHIFT = int(Sum.ETA), int(Sum.NEXT), int(Sum.SCALE), int(Sum.SHIFT)
+
+
+@kernel
+def fill(tree, estimates, book):  # type: ignore[no-untyped-def]
+    """Set every weight to exp(-eta (estimate - least estimate))."""
+    least = np.inf
+    for i in range(len(estimates)):
+        least = min(least, estimates[np.uint64(i)])
+    book[_SHIFT] = least
+    eta = book[_ETA]
+    first = np.uint64(len(tree) // 2)
+    for i in range(len(estimates)):
+        k = np.uint64(i)
+        tree[first + k] = exp(-eta * (estimates[k] - least))
+    sum_up(tree)
+
+
+@kernel
+def suffer(tree, estimates, book, implicit, arm, probability, cost):  # type: ignore[no-untyped-def]
+    """Learn the cost of one decision: estimate it, move one leaf, keep the books.
+
+    z = cost / (probability + implicit eta); D = (1/eta) ln(1 + w (exp(-eta z) - 1)) + w z.
+    """
+    eta, shift, root = book[_ETA], book[_SHIFT], tree[np.uint64(1)]
+    k = np.uint64(arm)
+    w = tree[np.uint64(len(tree) // 2) + k] / root
+    z = cost / (probability + implicit * eta)
+    estimates[k] += z
+    set_leaf(tree, arm, exp(-eta * (estimates[k] - shift)))
+    if tree[np.uint64(1)] < SMALLEST_ROOT:
+        fill(tree, estimates, book)
+    change = w * math.expm1(-eta * z)
+    if change > -0.5:
+        grown = math.log1p(change)
+    else:
+        grown = math.log(tree[np.uint64(1)] / root) - eta * (book[_SHIFT] - shift)
+    book[_DIVERGENCE] += max(grown / eta + w * z, 0.0)
+    book[_LOCAL] += 0.5 * eta * w * z * z
+    book[_DRIFT] += cost - w * z
+    book[_ETAS] += eta
+    enter_cost(book, cost)
+    coming = book[_ROUNDS] + 1.0
+    if coming >= book[_NEXT]:
+        book[_ETA] = book[_SCALE] / math.sqrt(coming)
+        book[_NEXT] = math.floor(coming * HELD) + 1.0
+        fill(tree, estimates, book)
+
+
+@kernel
+def play(tree, estimates, book, implicit, draws, costs, arms):  # type: ignore[no-untyped-def]
+    """Play a round for each draw."""
+    first = np.uint64(len(tree) // 2)
+    for t in range(len(draws)):
+        row = np.uint64(t)
+        arm = find(tree, draws[row])
+        k = np.uint64(arm)
+        probability = tree[first + k] / tree[np.uint64(1)]
+        suffer(tree, estimates, book, implicit, arm, probability, costs[row, k])
+        arms[row] = arm
+
+
+class Exp3(ArmBandit):
+    """The survey's multi-armed bandit: draw from w, estimate the cost by z = (cost/w_arm) e_arm.
+
+    w_i is proportional to exp(-eta sum of z_i); drawing and learning take O(log d) for d arms.
+    `eta` is the rate; `horizon` chooses sqrt(2 ln d / (d horizon)); with neither, the rate falls
+    like sqrt(ln d / (d t)), held over stretches that grow by 2^(1/4).
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 4.2.
+
+    >>> bandit = Exp3(arms=3, eta=0.2, seed=1)
+    >>> for _ in range(200):
+    ...     decision = bandit.decide()
+    ...     bandit.learn(decision.id, cost=0.1 if decision.arm == 2 else 0.9)
+    >>> int(np.argmax(bandit.probabilities))
+    2
+    """
+
+    algorithm = "EXP3"
+    #: gamma / eta of the implicit exploration.
+    _implicit = 0.0
+
+    def __init__(
+        self,
+        arms: int,
+        eta: float | None = None,
+        horizon: int | None = None,
+        costs: tuple[float, float] = (0.0, 1.0),
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        """Make a bandit; `costs` promises the range of every cost."""
+        super().__init__(arms, costs, seed)
+        book = self._book
+        book[Sum.NEXT] = math.inf
+        if eta is not None and horizon is not None:
+            raise ValueError("give eta or horizon, not both: the horizon is for choosing eta")
+        if eta is not None:
+            if not 0.0 < eta < math.inf:
+                raise ValueError(f"eta must be a number above 0, got {eta}")
+            book[Sum.ETA] = eta
+        elif horizon is not None:
+            if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 1:
+                raise ValueError(f"horizon must be a whole number >= 1, got {horizon}")
+            book[Sum.ETA] = theorems.exp3_rate(self.arms, int(horizon))
+        else:
+            book[Sum.SCALE] = math.sqrt(math.log(max(self.arms, 2)) / self.arms)
+            book[Sum.ETA], book[Sum.NEXT] = book[Sum.SCALE], 2.0
+        self._tree = new_tree(self.arms)
+        fill(self._tree, self._estimates, book)
+
+    @property
+    def probabilities(self) -> Vector:
+        """The probability of each arm in the coming round."""
+        first = len(self._tree) // 2
+        weights: Vector = self._tree[first : first + self.arms] / self._tree[1]
+        return weights
+
+    def _draw(self, u: float) -> tuple[int, float]:
+        tree = self._tree
+        arm = find(tree, u)
+        return arm, float(tree[(len(tree) >> 1) + arm] / tree[1])
+
+    def _suffer(self, arm: int, probability: float, cost: float) -> None:
+        suffer(self._tree, self._estimates, self._book, self._implicit, arm, probability, cost)
+
+    def _play(self, draws: Vector, costs: Vector, arms: npt.NDArray[np.int64]) -> None:
+        play(self._tree, self._estimates, self._book, self._implicit, draws, costs, arms)
+
+    def _paths(self) -> list[Statement]:
+        """Return what is certain: the regret on the estimates."""
+        book = self._book
+        slack = self._slack()
+        # Large estimates that nearly cancel in the drift are rounded in proportion to themselves.
+        drift = float(book[Sum.DRIFT]) + slack * (self._cost + abs(float(book[Sum.DRIFT])))
+        complexity = math.log(self.arms) / self.eta
+        regret = self._cost - float(self._estimates.min())
+        kinds = (
+            ("", "Lemma 2.20", book[Sum.DIVERGENCE]),
+            (", simpler", "Theorem 2.22 with exp(-a) <= 1 - a + a^2/2", book[Sum.LOCAL]),
+        )
+        return [
+            statement(
+                f"regret on the estimates{name}",
+                f"Shalev-Shwartz 2012, {reference}; falling rates: McMahan 2017, Theorem 1",
+                PATH,
+                "cost - least estimate",
+                max((complexity + float(stability)) * (1.0 + slack) + slack + drift, regret),
+            )
+            for name, reference, stability in kinds
+        ]
+
+    def _statements(self, reason: str) -> list[Statement]:
+        if not self.rounds:
+            return []
+        found = self._paths()
+        claim = "E[cost] - cost of any arm"
+        slack, etas = 1.0 + self._slack(), float(self._book[Sum.ETAS])
+        # The rate of the coming round is not above the last one's: bounds by it are weaker.
+        if self._book[Sum.NEXT] == math.inf:
+            value = theorems.exp3_regret(self.arms, self.eta, self.rounds) * slack
+            reference = "Shalev-Shwartz 2012, Corollary 4.2"
+            found.append(statement("EXP3", reference, MEAN, claim, value, reason))
+        value = theorems.exp3_regret_halved(self.arms, self.eta, self.arms * etas) * slack
+        found.append(
+            statement(
+                "EXP3, sharper",
+                "Shalev-Shwartz 2012, proof of Corollary 4.2 with exp(-a) <= 1 - a + a^2/2; "
+                "falling rates: Bubeck and Cesa-Bianchi 2012, Theorem 3.1",
+                MEAN,
+                claim,
+                value,
+                reason,
+            )
+        )
+        return found
+
+    @classmethod
+    def _made(cls, header: dict[str, Any]) -> Self:
+        # The rate is in the book.
+        return cls(header["arms"], eta=1.0, costs=tuple(header["costs"]))
+
+    def _restore_own(self, arrays: dict[str, Any]) -> None:
+        first = len(self._tree) // 2
+        stored = arrays["weights"]
+        # Estimates are at least the shift, or weights have been flushed to 0.
+        if stored.shape != (self.arms,) or not ((stored >= 0.0) & (stored <= 1.0)).all():
+            raise ValueError(f"weights must be {self.arms} numbers within [0, 1]")
+        if not stored.sum() > 0.0:
+            raise ValueError("weights must not all be 0")
+        self._tree[first : first + self.arms] = stored
+        sum_up(self._tree)
+
+    def _own_arrays(self) -> dict[str, Any]:
+        first = len(self._tree) // 2
+        return {"weights": self._tree[first : first + self.arms].copy()}

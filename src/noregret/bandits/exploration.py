@@ -1,0 +1,124 @@
+"""From predicted costs to probabilities of arms: how a contextual bandit explores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.component import Component, require_positive
+
+Matrix = npt.NDArray[np.float64]
+Vector = npt.NDArray[np.float64]
+
+#: Probabilities of a row may miss 1 by this, for rounding.
+TOLERANCE = 1e-9
+
+
+class Exploration(Component):
+    """How predicted costs become probabilities; base for your own."""
+
+    def probabilities(self, predicted: Matrix, times: Vector) -> Matrix:
+        """Return the probability of each arm, a row for each row of predicted costs in [0, 1].
+
+        `times` are the numbers of the decisions, from 1.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy(Exploration):
+    """With probability epsilon any arm, else an arm of least predicted cost; ties share.
+
+    >>> EpsilonGreedy(0.1).probabilities(np.array([[0.3, 0.2]]), np.ones(1))
+    array([[0.05, 0.95]])
+    """
+
+    epsilon: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 <= self.epsilon <= 1.0:
+            raise ValueError(f"EpsilonGreedy: epsilon must be within [0, 1], got {self.epsilon}")
+
+    def probabilities(self, predicted: Matrix, times: Vector) -> Matrix:
+        """Return epsilon/K for each arm, and a share of 1 - epsilon for the best."""
+        best = predicted == predicted.min(axis=1, keepdims=True)
+        share = (1.0 - self.epsilon) / best.sum(axis=1, keepdims=True)
+        mixed: Matrix = self.epsilon / predicted.shape[1] + best * share
+        return mixed
+
+
+@dataclass(frozen=True)
+class InverseGap(Exploration):
+    """Inverse gap weighting: p_a = 1 / (K + gamma (predicted_a - least)), the rest for the best.
+
+    gamma = scale * t^exponent in round t. For any costs f and predictions q of one round,
+    sum_a p_a (f_a - f_best) <= 2 K / gamma + (gamma/4) sum_a p_a (q_a - f_a)^2: what exploring
+    costs is paid by the regressors' squared error.
+    Reference: Foster and Rakhlin, Beyond UCB: Optimal and Efficient Contextual Bandits with
+    Regression Oracles, 2020, Lemma 3.
+
+    >>> InverseGap(10.0, 0.0).probabilities(np.array([[0.3, 0.1]]), np.ones(1))
+    array([[0.25, 0.75]])
+    """
+
+    scale: float = 10.0
+    exponent: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("InverseGap: scale", self.scale)
+        if not 0.0 <= self.exponent <= 1.0:
+            raise ValueError(f"InverseGap: exponent must be within [0, 1], got {self.exponent}")
+
+    def probabilities(self, predicted: Matrix, times: Vector) -> Matrix:
+        """Return the inverse gap weights of each row."""
+        gamma = self.scale * times[:, None] ** self.exponent
+        best = predicted.argmin(axis=1)
+        rows = np.arange(len(predicted))
+        gaps = predicted - predicted[rows, best][:, None]
+        shares: Matrix = 1.0 / (predicted.shape[1] + gamma * gaps)
+        shares[rows, best] = 0.0
+        shares[rows, best] = 1.0 - shares.sum(axis=1)
+        return shares
+
+
+def as_probabilities(name: str, values: npt.ArrayLike, rows: int, arms: int) -> Matrix:
+    """Return probabilities, a row a decision, or refuse them in one line.
+
+    >>> as_probabilities("policy", [0.5, 0.6], 1, 2)
+    Traceback (most recent call last):
+    ValueError: policy: the probabilities of row 0 sum to 1.1, expected 1
+    """
+    try:
+        matrix = np.array(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
+    if matrix.shape == (arms,):
+        matrix = np.broadcast_to(matrix, (rows, arms))
+    if matrix.shape != (rows, arms):
+        raise ValueError(f"{name} has shape {matrix.shape}, expected ({rows}, {arms})")
+    if not (matrix >= 0.0).all():
+        t, i = (int(k) for k in np.argwhere(~(matrix >= 0.0))[0])
+        raise ValueError(f"{name}: row {t} gives arm {i} the probability {matrix[t, i]}")
+    sums = matrix.sum(axis=1)
+    wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= TOLERANCE))
+    if wrong.size:
+        t = int(wrong[0])
+        raise ValueError(f"{name}: the probabilities of row {t} sum to {sums[t]:.12g}, expected 1")
+    return matrix
+
+
+def draw_rows(probabilities: Matrix, u: Vector) -> npt.NDArray[np.int64]:
+    """Return for each row the smallest i with u < p_0 + ... + p_i, never an arm without a chance.
+
+    >>> draw_rows(np.array([[0.2, 0.8], [0.2, 0.8]]), np.array([0.1, 0.2]))
+    array([0, 1])
+    """
+    sums = np.cumsum(probabilities, axis=1)
+    arms = (u[:, None] >= sums).sum(axis=1)
+    last = probabilities.shape[1] - 1 - np.argmax(probabilities[:, ::-1] > 0.0, axis=1)
+    drawn: npt.NDArray[np.int64] = np.minimum(arms, last).astype(np.int64)
+    return drawn

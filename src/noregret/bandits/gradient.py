@@ -1,0 +1,291 @@
+"""Bandit gradient descent: a convex game in which only the value at the played point is seen."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import mirrors, rates, store
+from noregret.bandits import theorems
+from noregret.bandits.book import EPSILON
+from noregret.bandits.certificate import MEAN, PATH, Statement, statement
+from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
+from noregret.component import require_positive
+from noregret.domains import Domain
+from noregret.oco import maps
+from noregret.oco.losses import number, vector, whole
+from noregret.oco.setting import settle
+
+Vector = npt.NDArray[np.float64]
+
+_SUMS = ("rounds", "cost", "played", "divergence", "squares", "magnitude")
+
+
+def sphere(rng: np.random.Generator, dimension: int) -> Vector:
+    """Return a uniform direction of length 1, a normalised Gaussian vector.
+
+    >>> round(float(np.linalg.norm(sphere(np.random.default_rng(1), 3))), 12)
+    1.0
+    """
+    while True:
+        v = rng.standard_normal(dimension)
+        length = float(np.linalg.norm(v))
+        if length > 0.0:
+            return v / length
+
+
+def one_point(cost: float, v: Vector, delta: float) -> Vector:
+    """Return (d/delta) f(w + delta v) v, whose mean over directions is the smoothed gradient.
+
+    Smoothed: the average of f over the ball of radius delta around w. Reference: Shalev-Shwartz,
+    Online Learning and Online Convex Optimization, Lemma 4.4.
+
+    >>> one_point(0.5, np.array([0.0, 1.0]), 0.25)
+    array([0., 4.])
+    """
+    estimate: Vector = (len(v) / delta * cost) * v
+    return estimate
+
+
+def two_points(ahead: float, behind: float, v: Vector, delta: float) -> Vector:
+    """Return (d/(2 delta)) (f(w + delta v) - f(w - delta v)) v: the same mean, bounded length.
+
+    Reference: Agarwal, Dekel, Xiao, Optimal Algorithms for Online Convex Optimization with
+    Multi-Point Bandit Feedback, 2010.
+
+    >>> two_points(0.5, 0.25, np.array([0.0, 1.0]), 0.25)
+    array([0., 1.])
+    """
+    return one_point(0.5 * (ahead - behind), v, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class GradientCertificate:
+    """The cost of a run, what is certain about its estimates, and the theorems in expectation."""
+
+    rounds: int
+    cost: float
+    #: Sum of <w_t - u, z_t> for the best u of the set: an estimate of the regret, not a bound.
+    estimated_regret: float
+    statements: list[Statement] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rounds = max(self.rounds, 1)
+        head = [
+            f"Certificate after {self.rounds:,} rounds of bandit gradient descent",
+            f"  {'cost':<26}{self.cost:>14.6g}  {self.cost / rounds:.6g} a round",
+            f"  {'regret, estimated':<26}{self.estimated_regret:>14.6g}  "
+            f"{self.estimated_regret / rounds:.6g} a round",
+        ]
+        return "\n".join([*head, *(f"  {each}" for each in self.statements)])
+
+
+class GradientBandit:
+    """Lazily projected gradient descent on estimates from one or two values of each f_t.
+
+    w_t = projection of eta theta on the domain; v uniform on the sphere. With `points=1`,
+    `play()` is w_t + delta v and z = (d/delta) f_t(w_t + delta v) v. With `points=2`, `play()` has
+    the rows w_t + delta v and w_t - delta v and the cost is the mean of both. theta <- theta - z.
+    Points may leave the domain by delta. `lipschitz` promises the slopes of all f_t there, `size`
+    (one point only) |f_t| <= size on the domain; with them the theorems can be stated.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 4.3.
+
+    >>> from noregret.domains import Ball
+    >>> bandit = GradientBandit(2, Ball(1), eta=0.1, delta=0.5, seed=0)
+    >>> for _ in range(3):
+    ...     point = bandit.play()
+    ...     bandit.suffer(float(np.linalg.norm(point - [1.0, 0.0])))
+    >>> bandit.rounds
+    3
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        domain: Domain,
+        eta: float,
+        delta: float,
+        points: int = 1,
+        lipschitz: float | None = None,
+        size: float | None = None,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        """Make a bandit."""
+        require_positive("eta", eta)
+        require_positive("delta", delta)
+        if points not in (1, 2):
+            raise ValueError(f"points must be 1 or 2, got {points!r}")
+        for name, promise in (("lipschitz", lipschitz), ("size", size)):
+            if promise is not None:
+                require_positive(name, promise)
+        if size is not None and (points == 2 or lipschitz is None):
+            raise ValueError("size is for points=1, and needs lipschitz beside it")
+        rate = rates.Constant(eta)
+        self._setting = settle(
+            whole("dimension", dimension), mirrors.Euclidean(), rate, domain, True
+        )
+        if not self._setting.bounded:
+            raise ValueError(
+                f"{domain} has no known corners: use a ball, a finite box or a simplex"
+            )
+        self.eta, self.delta, self.points = float(eta), float(delta), int(points)
+        self.lipschitz, self.size = lipschitz, size
+        self._rng = generator(seed)
+        self._theta = np.zeros(self.dimension)
+        self._w = self._setting.first.copy()
+        self._v: Vector | None = None
+        self._sums = dict.fromkeys(_SUMS, 0.0)
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return self._setting.dimension
+
+    @property
+    def domain(self) -> Domain:
+        """The set that is descended on."""
+        assert self._setting.domain is not None
+        return self._setting.domain
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return int(self._sums["rounds"])
+
+    @property
+    def center(self) -> Vector:
+        """The point w_t around which the coming round plays."""
+        return self._w.copy()
+
+    def play(self) -> Vector:
+        """Return the point of the coming round, or the two points as rows; the same until paid."""
+        if self._v is None:
+            self._v = sphere(self._rng, self.dimension)
+        step = self.delta * self._v
+        return self._w + step if self.points == 1 else np.array([self._w + step, self._w - step])
+
+    def suffer(self, cost: Any) -> None:
+        """End the round: the value of f_t at the point played, or the two values.
+
+        Input that cannot be used raises ValueError and leaves the bandit as it was.
+        """
+        if self._v is None:
+            raise ValueError("suffer ends a round that play began: play first")
+        if self.points == 1:
+            values = [number("cost", cost)]
+            z = one_point(values[0], self._v, self.delta)
+        else:
+            values = vector("costs", cost, 2).tolist()
+            z = two_points(values[0], values[1], self._v, self.delta)
+        self._check(values)
+        theta = self._theta - z
+        scaled = self.eta * theta
+        if not np.isfinite(scaled).all():
+            raise ValueError(f"the cost is too large to learn from, got {cost}")
+        w = maps.constrained_link(self._setting.mirror, self.domain, scaled)
+        inner, size = float(self._w @ z), float(np.abs(z) @ np.abs(self._w))
+        gain = self._potential(w, scaled) - self._potential(self._w, self.eta * self._theta)
+        sums = self._sums
+        sums["divergence"] += max(gain / self.eta + inner, 0.0)
+        sums["magnitude"] += size + abs(gain) / self.eta
+        sums["squares"] += float(z @ z)
+        sums["played"] += inner
+        sums["cost"] += sum(values) / len(values)
+        sums["rounds"] += 1.0
+        self._theta, self._w, self._v = theta, w, None
+
+    def _check(self, values: list[float]) -> None:
+        """Refuse values that break a promise."""
+        if self.lipschitz is None:
+            return
+        reach = self.lipschitz * self.delta * (1.0 + 1e-9)
+        if self.points == 2 and abs(values[0] - values[1]) > 2.0 * reach:
+            raise ValueError(
+                f"the costs differ by {abs(values[0] - values[1]):g} over a distance of "
+                f"{2.0 * self.delta:g}, lipschitz promises slopes of at most {self.lipschitz:g}"
+            )
+        if self.size is not None and abs(values[0]) > self.size * (1.0 + 1e-9) + reach:
+            raise ValueError(
+                f"the cost must be within the promised +-{self.size + reach:g} "
+                f"(size + lipschitz * delta), got {values[0]}"
+            )
+
+    def _potential(self, w: Vector, a: Vector) -> float:
+        return maps.constrained_potential(self._setting.mirror, w, a, self._setting.first)
+
+    def certificate(self) -> GradientCertificate:
+        """Return what is known about the run so far, as a value that later rounds do not change."""
+        sums = self._sums
+        regret = sums["played"] + self.domain.support(self._theta)
+        return GradientCertificate(
+            self.rounds, sums["cost"], regret, self._statements(regret) if self.rounds else []
+        )
+
+    def _statements(self, regret: float) -> list[Statement]:
+        sums, survey = self._sums, "Shalev-Shwartz 2012"
+        lowest = 0.5 * float(self._setting.first @ self._setting.first)
+        complexity = self._setting.complexity(None, self.eta)
+        slack = 16.0 * (self.rounds + self.dimension) * EPSILON * (sums["magnitude"] + complexity)
+        claim = "sum <w_t - u, z_t>"
+        found = [
+            statement(
+                "regret on the estimates", f"{survey}, Lemma 2.20", PATH, claim,
+                max(complexity + sums["divergence"] + slack, regret),
+            ),
+            statement(
+                "regret on the estimates, simpler", f"{survey}, Theorem 2.21", PATH, claim,
+                max(complexity + 0.5 * self.eta * sums["squares"] + slack, regret),
+            ),
+        ]  # fmt: skip
+        steep, size, T = self.lipschitz, self.size, self.rounds
+        if steep is None or (self.points == 1 and size is None):
+            return found
+        radius = math.sqrt(2.0 * (complexity * self.eta + lowest)) * (1.0 + 8.0 * EPSILON)
+        shared = self.delta, self.eta, T
+        kinds: list[tuple[str, str, float]] = []
+        if size is not None:
+            value = theorems.one_point_regret(radius, self.dimension, size, steep, *shared)
+            half = theorems.one_point_regret(radius, self.dimension, size, steep, *shared, 0.5)
+            kinds += [("bandit gradient descent", "Corollary 4.5", value)]
+            kinds += [("bandit gradient descent, sharper", "Corollary 4.5 by Theorem 2.21", half)]
+        else:
+            value = theorems.two_point_regret(radius, self.dimension, steep, *shared)
+            kinds += [("two-point gradient descent", "Theorem 2.21; Agarwal et al. 2010", value)]
+        for name, reference, value in kinds:
+            room = value * (1.0 + 64.0 * EPSILON)
+            claim = "E[cost] - cost of any u"
+            found.append(statement(name, f"{survey}, {reference}", MEAN, claim, room))
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bandit to a file, random generator included; `load` resumes it to the bit."""
+        header = {
+            "bandit": "GradientBandit",
+            "dimension": self.dimension,
+            "domain": store.component_to_header(self.domain),
+            "generator": generator_to_header(self._rng),
+            "sums": self._sums,
+            **{name: getattr(self, name) for name in _SETTINGS},
+        }
+        arrays = {"theta": self._theta, "w": self._w}
+        store.write(path, header, arrays if self._v is None else arrays | {"v": self._v})
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        domain = store.component_from_header(header["domain"], Domain)
+        settings = {name: header[name] for name in _SETTINGS}
+        bandit = cls(header["dimension"], domain, **settings)
+        bandit._rng = generator_from_header(header["generator"])
+        bandit._sums = {name: number(name, header["sums"][name]) for name in _SUMS}
+        bandit._theta = vector("theta", arrays["theta"], bandit.dimension)
+        bandit._w = vector("w", arrays["w"], bandit.dimension)
+        bandit._v = vector("v", arrays["v"], bandit.dimension) if "v" in arrays else None
+        return bandit
+
+
+_SETTINGS = ("eta", "delta", "points", "lipschitz", "size")

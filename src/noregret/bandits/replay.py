@@ -1,0 +1,92 @@
+"""Replay: a learning policy run on a log as if it had been there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.bandits.arms import ArmBandit
+from noregret.bandits.contextual import ContextualBandit
+from noregret.bandits.logs import Log
+from noregret.bandits.randomness import generator
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """The rows of a log that a policy lived through, and what came of them."""
+
+    rows: int
+    accepted: npt.NDArray[np.int64]
+    outcomes: Vector
+
+    @property
+    def average(self) -> float:
+        """The mean outcome of the accepted rows, NaN if there are none."""
+        return float(self.outcomes.mean()) if len(self.outcomes) else float("nan")
+
+    def __str__(self) -> str:
+        return (
+            f"replay of {self.rows:,} rows: {len(self.accepted):,} accepted, "
+            f"mean outcome {self.average:.6g}"
+        )
+
+
+def replay(
+    policy: ArmBandit | ContextualBandit,
+    log: Log,
+    contexts: Any = None,
+    rewards: bool = False,
+    least: float | None = None,
+    seed: int | np.random.Generator | None = None,
+) -> Replay:
+    """Let the policy decide on each row, and live through those where it draws the logged arm.
+
+    Such a row is accepted with probability least / propensity, `least` being a lower bound of all
+    propensities (the smallest of the log unless told): of the accepted rows each arm has the share
+    that the policy gives it, so that they are a run of the policy itself, shorter. For logs drawn
+    uniformly all such rows are accepted. With `rewards` outcomes are rewards, else costs.
+    Reference: Li, Chu, Langford, Wang, Unbiased Offline Evaluation of Contextual-bandit-based News
+    Article Recommendation Algorithms, 2011.
+
+    >>> from noregret.bandits import Exp3
+    >>> log = Log([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], [0.5] * 4, arms=2)
+    >>> replay(Exp3(arms=2, eta=0.1, seed=1), log).rows
+    4
+    """
+    contextual = isinstance(policy, ContextualBandit)
+    if contextual != (contexts is not None):
+        wanted = "needs contexts" if contextual else "has no use for contexts"
+        raise ValueError(f"{type(policy).__name__} {wanted}")
+    if policy.arms != log.count or policy.costs != log.range:
+        raise ValueError(
+            f"the log has {log.count} arms and outcomes in {log.range}, "
+            f"the policy {policy.arms} and costs in {policy.costs}"
+        )
+    if contexts is not None and np.shape(contexts)[0] != len(log):
+        raise ValueError(f"got {np.shape(contexts)[0]} contexts for a log of {len(log)} rows")
+    smallest = float(log.propensities.min(initial=1.0))
+    if least is None:
+        least = smallest
+    if not 0.0 < least <= smallest:
+        raise ValueError(f"least must be above 0 and at most {smallest:g}, got {least}")
+    rng = generator(seed)
+    accepted: list[int] = []
+    tell = policy.reward if rewards else policy.learn
+    for row in range(len(log)):
+        if isinstance(policy, ContextualBandit):
+            decision = policy.decide(contexts[row : row + 1])
+        else:
+            decision = policy.decide()
+        fair = rng.random() * log.propensities[row] < least
+        if fair and decision.arm == log.arms[row]:
+            tell(decision, float(log.outcomes[row]))
+            accepted.append(row)
+        else:
+            policy.forget(decision)
+    kept = np.array(accepted, np.int64)
+    return Replay(len(log), kept, log.outcomes[kept])

@@ -1,0 +1,194 @@
+"""Tsallis-INF: optimal up to constants against an adversary and against chance alike."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.bandits import theorems
+from noregret.bandits.arms import ArmBandit
+from noregret.bandits.book import Sum, enter_cost
+from noregret.bandits.certificate import MEAN, PATH, Statement, statement
+from noregret.jit import kernel
+
+Vector = npt.NDArray[np.float64]
+
+#: Newton's method doubles its digits; this many steps are never needed.
+MOST_STEPS = 100
+
+_ROUNDS, _DIVERGENCE, _DRIFT = int(Sum.ROUNDS), int(Sum.DIVERGENCE), int(Sum.DRIFT)
+_ETAS, _ETA, _SHIFT = int(Sum.ETAS), int(Sum.ETA), int(Sum.SHIFT)
+
+
+@kernel
+def normalise(estimates, weights, book):  # type: ignore[no-untyped-def]
+    """Write w_i = 4 / (eta (estimate_i - x))^2 with the x for which they sum to 1.
+
+    The sum is convex and rising in x < least estimate. At least - 2/eta the best arm alone has the
+    weight 1, so that x lies below; from there, and after one step from anywhere below, Newton's
+    method comes down on x without overshooting. It starts at the x of the round before.
+    """
+    eta = book[_ETA]
+    least = np.inf
+    for i in range(len(estimates)):
+        least = min(least, estimates[np.uint64(i)])
+    highest = least - 2.0 / eta
+    x = min(book[_SHIFT], highest)
+    below = True
+    for _ in range(MOST_STEPS):
+        total, slope = 0.0, 0.0
+        for i in range(len(estimates)):
+            root = 2.0 / (eta * (estimates[np.uint64(i)] - x))
+            total += root * root
+            slope += root * root * root
+        moved = min(x - (total - 1.0) / (eta * slope), highest)
+        # Once above the solution every step goes down; where rounding ends that, so does this.
+        if not below and moved >= x:
+            break
+        below = total < 1.0
+        if moved == x:
+            break
+        x = moved
+    total = 0.0
+    for i in range(len(estimates)):
+        k = np.uint64(i)
+        root = 2.0 / (eta * (estimates[k] - x))
+        weights[k] = root * root
+        total += weights[k]
+    for i in range(len(weights)):
+        weights[np.uint64(i)] /= total
+    book[_SHIFT] = x
+
+
+@kernel
+def find_arm(weights, u):  # type: ignore[no-untyped-def]
+    """Return the smallest i with u < w_0 + ... + w_i, the last arm if rounding leaves none."""
+    total = 0.0
+    last = np.uint64(len(weights) - 1)
+    for i in range(len(weights) - 1):
+        k = np.uint64(i)
+        total += weights[k]
+        if u < total:
+            return np.int64(k)
+    return np.int64(last)
+
+
+@kernel
+def suffer(estimates, weights, book, arm, probability, cost):  # type: ignore[no-untyped-def]
+    """Learn the cost of one decision: z = cost / probability.
+
+    With s = 2/(eta sqrt(w)) the stability is at most w z^2 / (s + z), what it is without the
+    constraint that weights sum to 1.
+    """
+    k = np.uint64(arm)
+    eta, w = book[_ETA], weights[k]
+    z = cost / probability
+    estimates[k] += z
+    book[_DIVERGENCE] += w * z * z / (2.0 / (eta * math.sqrt(w)) + z)
+    book[_DRIFT] += cost - w * z
+    book[_ETAS] += eta
+    enter_cost(book, cost)
+    book[_ETA] = 2.0 / math.sqrt(book[_ROUNDS] + 1.0)
+    normalise(estimates, weights, book)
+
+
+@kernel
+def play(estimates, weights, book, draws, costs, arms):  # type: ignore[no-untyped-def]
+    """Play a round for each draw."""
+    for t in range(len(draws)):
+        row = np.uint64(t)
+        arm = find_arm(weights, draws[row])
+        k = np.uint64(arm)
+        suffer(estimates, weights, book, arm, weights[k], costs[row, k])
+        arms[row] = arm
+
+
+class TsallisINF(ArmBandit):
+    """Follow the regularised leader with the Tsallis entropy of power 1/2 on estimated costs.
+
+    w = argmin over the simplex of <w, estimates> - (4/eta_t) sum_i sqrt(w_i), eta_t = 2/sqrt(t):
+    no horizon, nothing to tune. Against any costs the regret is at most 4 sqrt(d T) in
+    expectation; where costs are drawn independently it grows like ln T only, with a factor that
+    depends on the gaps between the arms and is not printed. A round takes O(d).
+    Reference: Zimmert and Seldin, Tsallis-INF: An Optimal Algorithm for Stochastic and Adversarial
+    Bandits, 2021, Theorem 1 (importance-weighted estimates).
+
+    >>> bandit = TsallisINF(arms=2, seed=0)
+    >>> arms = bandit.play(np.tile([0.2, 0.7], (1000, 1)))
+    >>> int((arms == 1).sum()) < 100
+    True
+    """
+
+    algorithm = "Tsallis-INF"
+
+    def __init__(
+        self,
+        arms: int,
+        costs: tuple[float, float] = (0.0, 1.0),
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        """Make a bandit; `costs` promises the range of every cost."""
+        super().__init__(arms, costs, seed)
+        self._book[Sum.ETA] = 2.0
+        self._book[Sum.NEXT] = math.inf
+        self._weights = np.full(self.arms, 1.0 / self.arms)
+        normalise(self._estimates, self._weights, self._book)
+
+    @property
+    def probabilities(self) -> Vector:
+        """The probability of each arm in the coming round."""
+        return self._weights.copy()
+
+    def _draw(self, u: float) -> tuple[int, float]:
+        arm = find_arm(self._weights, u)
+        return arm, float(self._weights[arm])
+
+    def _suffer(self, arm: int, probability: float, cost: float) -> None:
+        suffer(self._estimates, self._weights, self._book, arm, probability, cost)
+
+    def _play(self, draws: Vector, costs: Vector, arms: npt.NDArray[np.int64]) -> None:
+        play(self._estimates, self._weights, self._book, draws, costs, arms)
+
+    def _statements(self, reason: str) -> list[Statement]:
+        if not self.rounds:
+            return []
+        book, slack = self._book, self._slack()
+        # The rate of the coming round is below the last one's: bounds by it are weaker.
+        complexity = (4.0 * math.sqrt(self.arms) - 4.0) / self.eta
+        path = (complexity + float(book[Sum.DIVERGENCE])) * (1.0 + slack)
+        path += float(book[Sum.DRIFT]) + slack * (self._cost + 1.0)
+        regret = self._cost - float(self._estimates.min())
+        mean = theorems.tsallis_regret(self.arms, self.eta, float(book[Sum.ETAS]))
+        return [
+            statement(
+                "regret on the estimates",
+                "McMahan 2017, Theorem 1, with the stability of one arm in closed form",
+                PATH,
+                "cost - least estimate",
+                max(path, regret),
+            ),
+            statement(
+                "Tsallis-INF",
+                "Zimmert and Seldin 2021, Theorem 1",
+                MEAN,
+                "E[cost] - cost of any arm",
+                mean * (1.0 + slack),
+                reason,
+            ),
+        ]
+
+    @classmethod
+    def _made(cls, header: dict[str, Any]) -> Self:
+        return cls(header["arms"], tuple(header["costs"]))
+
+    def _own_arrays(self) -> dict[str, Any]:
+        return {"weights": self._weights}
+
+    def _restore_own(self, arrays: dict[str, Any]) -> None:
+        weights = arrays["weights"]
+        if weights.shape != (self.arms,) or not ((weights > 0.0) & (weights <= 1.0)).all():
+            raise ValueError(f"weights must be {self.arms} probabilities")
+        self._weights = weights
