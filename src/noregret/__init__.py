@@ -6,10 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from noregret import bandits, catalogue, classes, domains, losses, mirrors, oco, rates, tracking
+    from noregret import (
+        bandits,
+        catalogue,
+        classes,
+        domains,
+        experts,
+        losses,
+        mirrors,
+        oco,
+        rates,
+        tracking,
+    )
     from noregret.batch import Solution
     from noregret.batch.hindsight import hindsight, regularization_path
     from noregret.certificate import Certificate
+    from noregret.experts import Aggregate
     from noregret.foreign import certify
     from noregret.learners import DualAscent, MirrorDescent, load
     from noregret.streams import read
@@ -20,6 +32,7 @@ __version__ = "0.1.0.dev0"
 
 #: Names are imported when first asked for, so that `import noregret` is quick.
 _LAZY = {
+    "Aggregate": "noregret.experts",
     "Certificate": "noregret.certificate",
     "DriftProof": "noregret.tracking.drift",
     "DualAscent": "noregret.learners",
@@ -31,6 +44,7 @@ _LAZY = {
     "classes": "noregret.classes",
     "domains": "noregret.domains",
     "drift_proof": "noregret.tracking.drift",
+    "experts": "noregret.experts",
     "hindsight": "noregret.batch",
     "hindsight_path": "noregret.tracking.path",
     "load": "noregret.learners",
@@ -44,6 +58,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "Aggregate",
     "Certificate",
     "DriftProof",
     "DualAscent",
@@ -55,6 +70,7 @@ __all__ = [
     "classes",
     "domains",
     "drift_proof",
+    "experts",
     "hindsight",
     "hindsight_path",
     "load",

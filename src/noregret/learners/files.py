@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: Where each kind of learner is defined; a program that needs one does not load the others.
 KINDS = {
+    "Aggregate": "noregret.experts.aggregate",
     "DualAscent": "noregret.learners.dual_ascent",
     "KernelDescent": "noregret.tracking.hilbert",
     "MirrorDescent": "noregret.learners.mirror_descent",
@@ -55,19 +56,25 @@ def load_with_extra(path: str | os.PathLike[str]) -> tuple[MirrorDescent | DualA
     header, arrays = store.read(path)
     try:
         header, arrays, extra = store.detached(header, arrays)
-        kind = header.get("learner")
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ValueError(f"holds {store.shown(kind)}, not a learner")
-        _require_sound(header, arrays)
-        maker: Any = getattr(importlib.import_module(KINDS[kind]), kind)
-        learner = maker._from_file(header, arrays)
-        if not _is_finite(learner._current_weights()):
-            raise ValueError("its weights are not finite, expected those of a learner")
-        return learner, extra
+        return learner_of(header, arrays), extra
     except ValueError as error:
         raise ValueError(f"{where}: {store.one_line(error)}") from error
     except (LookupError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
         raise ValueError(f"{where}: holds no whole learner: {store.shown(error)}") from error
+
+
+def learner_of(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """Return the learner of a header and arrays, or refuse what none can go on with."""
+    kind = header.get("learner")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"holds {store.shown(kind)}, not a learner")
+    _require_sound(header, arrays)
+    maker: Any = getattr(importlib.import_module(KINDS[kind]), kind)
+    learner = maker._from_file(header, arrays)
+    kept = learner.coefficients if kind == "KernelDescent" else learner._current_weights()
+    if not _is_finite(kept):
+        raise ValueError("its weights are not finite, expected those of a learner")
+    return learner
 
 
 def _require_sound(header: dict[str, Any], arrays: dict[str, Any]) -> None:

@@ -1,0 +1,61 @@
+"""Expert advice: learners that do nearly as well as the best of many, and portfolios.
+
+>>> from noregret import experts
+>>> learner = experts.Hedge(3, eta="anytime")
+>>> learner.suffer([0.0, 0.5, 1.0])
+0.5
+>>> learner.certificate().best_expert
+0
+"""
+
+from noregret.experts.aggregate import Aggregate, AggregateCertificate
+from noregret.experts.certificate import ExpertCertificate
+from noregret.experts.classifier import SurrogateClassifier
+from noregret.experts.combination import Combination, best_combination
+from noregret.experts.concavity import exp_concavity
+from noregret.experts.files import load
+from noregret.experts.forecaster import Forecaster
+from noregret.experts.hedge import Hedge, draw, weighted_majority
+from noregret.experts.newton import NewtonStep
+from noregret.experts.oracles import Sequences, best_expert, best_sequence
+from noregret.experts.portfolios import (
+    best_rebalanced,
+    best_stock,
+    buy_and_hold,
+    online_newton,
+    portfolio_eg,
+    rebalanced,
+    universal_pair,
+)
+from noregret.experts.shares import ShareCertificate, Shares
+from noregret.experts.sleeping import SleepingCertificate, Specialists
+
+__all__ = [
+    "Aggregate",
+    "AggregateCertificate",
+    "Combination",
+    "ExpertCertificate",
+    "Forecaster",
+    "Hedge",
+    "NewtonStep",
+    "Sequences",
+    "ShareCertificate",
+    "Shares",
+    "SleepingCertificate",
+    "Specialists",
+    "SurrogateClassifier",
+    "best_combination",
+    "best_expert",
+    "best_rebalanced",
+    "best_sequence",
+    "best_stock",
+    "buy_and_hold",
+    "draw",
+    "exp_concavity",
+    "load",
+    "online_newton",
+    "portfolio_eg",
+    "rebalanced",
+    "universal_pair",
+    "weighted_majority",
+]

@@ -1,0 +1,263 @@
+"""Many learners in one pass, mixed by their losses: a learner without a rate to tune."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import geometry, store
+from noregret.bounds import Bound
+from noregret.certificate import Certificate
+from noregret.examples import Rows, as_labels, as_predictions, as_rows, as_weights
+from noregret.experts.certificate import ExpertCertificate
+from noregret.experts.forecaster import Forecaster
+from noregret.foreign import Certifier
+from noregret.learners.files import learner_of
+from noregret.ledger import SIZE
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.checks import sound_rows
+from noregret.rates import ScaleFree
+from noregret.rounding import down, up
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AggregateCertificate(Certificate):
+    """The certificate of an aggregate's own predictions, and its regret against its members.
+
+    The floors are those of `nr.certify`: supporting lines at the mixed predictions. `members`
+    compares the loss with that of every learner, the theorem of AdaHedge beside it.
+    """
+
+    members: ExpertCertificate = field(kw_only=True)
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """The theorems on the regret against the best member; none speaks about a radius."""
+        return list(self.members.bounds)
+
+    def as_dict(self, radius: float | None = None) -> dict[str, Any]:
+        """Return the certificate as plain numbers, ready for JSON."""
+        return super().as_dict(radius) | {"members": self.members.as_dict()}
+
+    def text(self, radius: float | None = None) -> str:
+        """Return the certificate for a person, for comparators of that radius."""
+        members, rounds = self.members, max(self.rounds, 1)
+        best, regret = members.best_loss, members.regret()
+        return "\n".join([
+            super().text(radius),
+            f"  {'best of its learners':<26}{down(best):>14}  {down(best / rounds)} a round, "
+            f"learner {members.best_expert} of {len(members.totals)}",
+            f"  {'regret against it':<26}{up(regret):>14}  {up(regret / rounds)} a round, measured",
+            *(f"  {bound}" for bound in members.bounds),
+        ])  # fmt: skip
+
+
+class Aggregate:
+    """K learners in one pass, their predictions mixed by AdaHedge: itself a learner.
+
+    Each round: every learner predicts p_k and learns; the aggregate predicts sum_k s_k p_k, with
+    shares s_k proportional to exp(-eta (loss of learner k so far)) and eta = ln K over the
+    mixability gaps so far. Its loss exceeds that of the best learner by at most
+    2 sqrt(V ln K) + S ((4/3) ln K + 2), V the summed variance of the learners' losses and S their
+    largest spread in a round; no range, rate or horizon is asked for. The learners must not be
+    used elsewhere meanwhile.
+
+    >>> import noregret as nr
+    >>> rates = [nr.rates.Constant(eta) for eta in (0.01, 0.1, 1.0)]
+    >>> learner = Aggregate(
+    ...     [nr.MirrorDescent(nr.losses.Hinge(), nr.mirrors.Euclidean(), rate) for rate in rates])
+    >>> _ = learner.learn([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [1, -1, 1])
+    >>> learner.weights.shape, learner.certificate().rounds
+    ((2,), 3)
+
+    Reference: de Rooij, van Erven, Grunwald, Koolen, Follow the Leader If You Can, Hedge If You
+    Must, 2014, the second-order bound.
+    """
+
+    def __init__(
+        self, learners: Sequence[Any], loss: Loss | None = None, mirror: Mirror | None = None
+    ) -> None:
+        """Make an aggregate of learners with `learn`, `predict` and `loss`.
+
+        `loss` is what the mixture is judged by, that of the first learner unless told; `mirror`
+        chooses the class of the certificate's floors, the 2-norm ball unless told.
+        """
+        self.learners = list(learners)
+        if not self.learners:
+            raise ValueError("an aggregate needs a learner or more, got none")
+        for k, learner in enumerate(self.learners):
+            if not all(hasattr(learner, name) for name in ("learn", "predict", "loss", "save")):
+                raise ValueError(f"learner {k} is {type(learner).__name__}, expected a learner")
+        if len({id(learner) for learner in self.learners}) < len(self.learners):
+            raise ValueError("the same learner is given twice: each must be its own")
+        self._loss = self.learners[0].loss if loss is None else loss
+        kinds = {learner.loss.labels for learner in self.learners}
+        if kinds != {self._loss.labels}:
+            raise ValueError("all losses must take the same labels, -1 and +1 or real ones")
+        self._mixer = Forecaster(len(self.learners), self._loss)
+        self._book = Certifier(self._loss, mirror)
+        self._broken = ""
+
+    @property
+    def loss(self) -> Loss:
+        """The loss that the mixture is judged by."""
+        return self._loss
+
+    @property
+    def rounds(self) -> int:
+        """How many examples were learnt."""
+        return self._mixer.rounds
+
+    @property
+    def shares(self) -> Vector:
+        """The shares of the learners in the coming prediction."""
+        return self._mixer.weights
+
+    @property
+    def dimension(self) -> int:
+        """How many features are known."""
+        return max(int(learner.dimension) for learner in self.learners)
+
+    @property
+    def weights(self) -> Vector:
+        """The mixed weights of the coming round, if all learners predict by weights alone."""
+        if not self._linear():
+            raise ValueError("a learner of the aggregate predicts by more than weights")
+        mixed = np.zeros(self.dimension)
+        for share, learner in zip(self.shares, self.learners, strict=True):
+            weights = learner.weights
+            mixed[: len(weights)] += share * weights
+        return mixed
+
+    def _linear(self) -> bool:
+        """Tell whether all learners predict by weights alone."""
+        return all(map(_is_linear, self.learners))
+
+    def _current_weights(self) -> Vector:
+        """Return what a file must hold finite numbers for: weights, or shares without any."""
+        return self.weights if self._linear() else self.shares
+
+    def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
+        """Learn the rows of X one after the other; return the predictions made before each.
+
+        Input that cannot be learnt raises ValueError and leaves all learners as they were. If a
+        learner diverges, OverflowError: the aggregate cannot go on without it.
+        """
+        if self._broken:
+            raise OverflowError(self._broken)
+        rows = sound_rows(as_rows(X), 0)
+        labels = as_labels(y, len(rows), self._loss)
+        weights = as_weights(weight, len(rows))
+        for k, learner in enumerate(self.learners):
+            if weight is not None and "weight" not in signature(learner.learn).parameters:
+                raise ValueError(f"learner {k}, a {type(learner).__name__}, takes no weights")
+            as_labels(labels, len(rows), learner.loss)
+            if hasattr(learner, "_check_width"):
+                learner._check_width(rows)
+        predictions = np.empty(len(rows))
+        for start, stop in rows.chunks():
+            part = slice(start, stop)
+            given = _plain(rows.part(start, stop))
+            made = np.empty((stop - start, len(self.learners)))
+            for k, learner in enumerate(self.learners):
+                try:
+                    own = () if weight is None else (weights[part],)
+                    made[:, k] = as_predictions(
+                        learner.learn(given, labels[part], *own), stop - start
+                    )
+                except (OverflowError, ValueError) as error:
+                    self._break(f"learner {k} cannot go on: {error}", error)
+            try:
+                mixed = self._mixer.learn(made, labels[part], weights[part])
+                self._book.add(given, labels[part], mixed, weights[part])
+            except ValueError as error:
+                self._break(f"the losses of the learners overflow: {error}", error)
+            predictions[part] = mixed
+        return predictions
+
+    def _break(self, reason: str, error: Exception) -> None:
+        self._broken = reason
+        raise OverflowError(reason) from error
+
+    def predict(self, X: Any) -> Vector:
+        """Return the mixed prediction for each row, with the shares of the coming round."""
+        rows = sound_rows(as_rows(X), 0)
+        made = [learner.predict(_plain(rows)) for learner in self.learners]
+        return self._mixer.forecast(np.column_stack(made))
+
+    def certificate(self) -> AggregateCertificate:
+        """Return what the mixed predictions prove, and the regret against the best learner."""
+        proof = self._book.certificate()
+        reach = geometry.predictor_norm(proof.mirror, self.weights) if self._linear() else None
+        own = vars(proof) | {"reach": reach}
+        return AggregateCertificate(**own, members=self._mixer.certificate())
+
+    def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
+        """Write the aggregate and its learners to one file; `nr.load` resumes it to the bit.
+
+        `extra` is kept beside it for `load_with_extra`.
+        """
+        if self._broken:
+            raise OverflowError(self._broken)
+        mixer, arrays = self._mixer._to_file()
+        arrays = {f"mixer/{name}": array for name, array in arrays.items()}
+        arrays |= {"ledger": self._book._ledger, "gradient": self._book._gradient}
+        headers = []
+        with tempfile.TemporaryDirectory() as folder:
+            for k, learner in enumerate(self.learners):
+                # Every learner knows how to write itself, and only that.
+                learner.save(f"{folder}/{k}")
+                header, own = store.read(f"{folder}/{k}")
+                headers.append(header)
+                arrays |= {f"learner{k}/{name}": array for name, array in own.items()}
+        header = {
+            "learner": "Aggregate",
+            "learners": headers,
+            "mixer": mixer,
+            "mirror": store.component_to_header(self._book._mirror),
+        }
+        store.write(path, *store.attached(header, arrays, extra))
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
+        def under(prefix: str) -> dict[str, Vector]:
+            named = ((name.removeprefix(prefix), name) for name in arrays)
+            return {short: arrays[name] for short, name in named if short != name}
+
+        learners = [
+            learner_of(each, under(f"learner{k}/")) for k, each in enumerate(header["learners"])
+        ]
+        mixer = Forecaster._from_file(header["mixer"], under("mixer/"))
+        mirror = store.component_from_header(header["mirror"], Mirror)
+        aggregate = cls(learners, mixer.loss, mirror)
+        if mixer.experts != len(learners):
+            raise ValueError(f"{mixer.experts} shares for {len(learners)} learners")
+        ledger, gradient = arrays["ledger"], arrays["gradient"]
+        if ledger.shape != (SIZE,) or gradient.ndim != 1 or not np.isfinite(gradient).all():
+            raise ValueError("the ledger and the gradient are not those of a learner")
+        aggregate._mixer = mixer
+        aggregate._book._ledger, aggregate._book._gradient = ledger, gradient
+        return aggregate
+
+
+def _is_linear(learner: Any) -> bool:
+    """Tell whether a learner's predictions are <weights, x>, not clipped and not moved."""
+    if isinstance(learner, Aggregate):
+        return learner._linear()
+    parts = getattr(learner, "_parts", None)
+    return parts is not None and parts.clip is None and not isinstance(parts.rate, ScaleFree)
+
+
+def _plain(rows: Rows) -> Any:
+    """Return rows in a form that every learner takes."""
+    return rows.values if rows.dense else rows

@@ -1,0 +1,183 @@
+"""What a run with expert advice can say: its loss, the best expert's, and the theorems between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.bounds import Bound
+from noregret.experts import theorems
+from noregret.experts.book import Sum
+from noregret.experts.checks import as_distribution
+from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
+from noregret.geometry import EPSILON
+from noregret.rounding import down, up
+
+Vector = npt.NDArray[np.float64]
+
+SURVEY = "Shalev-Shwartz 2012"
+GAMES = "Cesa-Bianchi, Lugosi 2006"
+LEADER = "de Rooij, van Erven, Grunwald, Koolen 2014"
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertCertificate:
+    """A learner's loss beside that of every expert on the same rounds, and what was promised.
+
+    `regret` is measured and rounded up; `bounds` are the theorems, each with whether its
+    conditions held on the rounds seen, none below the measured regret.
+    """
+
+    algorithm: str
+    rounds: int
+    loss: float
+    #: What each expert would have lost.
+    totals: Vector
+    #: How far rounding can have moved the difference of two of these, at most.
+    slack: float
+    bounds: list[Bound] = field(default_factory=list)
+    #: A proved bound on the regret against every convex combination, where one is known.
+    combination_regret: float | None = None
+    #: Sum of -(1/eta) ln sum_i w_i e^(-eta z_i), what the learner lost beyond it being the gaps.
+    mix_loss: float | None = None
+
+    @property
+    def average_loss(self) -> float:
+        """The loss a round."""
+        return self.loss / self.rounds if self.rounds else 0.0
+
+    @property
+    def best_expert(self) -> int:
+        """The expert that lost least, the first of them."""
+        return int(np.argmin(self.totals))
+
+    @property
+    def best_loss(self) -> float:
+        """What the best expert lost."""
+        return float(self.totals.min())
+
+    def regret(self, u: Any = None) -> float:
+        """Return the loss minus the best expert's, or minus the mean <u, totals>, rounded up."""
+        if u is None:
+            return self.loss - self.best_loss + self.slack
+        mean = float(as_distribution("u", u, len(self.totals)) @ self.totals)
+        return self.loss - mean + self.slack + len(self.totals) * EPSILON * abs(mean)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        return {
+            "algorithm": self.algorithm,
+            "rounds": self.rounds,
+            "loss": self.loss,
+            "average_loss": self.average_loss,
+            "best_expert": self.best_expert,
+            "best_loss": self.best_loss,
+            "regret": self.regret(),
+            "combination_regret": self.combination_regret,
+            "mix_loss": self.mix_loss,
+            "bounds": [bound.as_dict() for bound in self.bounds],
+        }
+
+    def __str__(self) -> str:
+        rounds, best, regret = max(self.rounds, 1), self.best_loss, self.regret()
+        lines = [
+            f"Certificate after {self.rounds:,} rounds of {self.algorithm}, "
+            f"{len(self.totals):,} experts",
+            f"  {'loss':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
+            f"  {'best expert':<26}{down(best):>14}  {down(best / rounds)} a round, "
+            f"expert {self.best_expert}",
+            f"  {'regret':<26}{up(regret):>14}  {up(regret / rounds)} a round, measured",
+        ]
+        if self.mix_loss is not None:
+            lines.append(f"  {'mix loss':<26}{self.mix_loss:>14.6g}  loss minus the gaps")
+        if self.combination_regret is not None:
+            proved = self.combination_regret
+            lines.append(f"  {'against combinations':<26}{up(proved):>14}  at most, proved")
+        return "\n".join([*lines, *(f"  {bound}" for bound in self.bounds)])
+
+
+def rounding_slack(experts: int, book: Vector) -> float:
+    """Return how far rounding can have moved the loss minus an expert's, at most."""
+    rounds = float(book[Sum.ROUNDS])
+    magnitude = float(book[Sum.MAGNITUDE]) * (1.0 + 2.0 * rounds * EPSILON)
+    return (experts + rounds + 64.0) * EPSILON * magnitude + rounds * 1e-290
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the theorems on Hedge are about."""
+
+    experts: int
+    kind: int
+    book: Vector
+    #: The promised width of the costs, infinite if nothing was promised.
+    width: float
+    #: What the best expert lost, in the costs that the experts were charged.
+    best: float
+    #: The measured regret in these costs, rounded up.
+    regret: float
+
+    def bound(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
+        """Return a bound, not below what was measured: rounding cannot make it lie."""
+        if not reason and not math.isfinite(value):
+            reason = "the sums overflow"
+        value = math.inf if reason else max(value, self.regret)
+        return Bound(name, reference, value, applies=not reason, reason=reason)
+
+    def bounds(self) -> list[Bound]:
+        """Return the theorems that speak about this rate."""
+        return list(self._bounds()) if self.book[Sum.ROUNDS] > 0 else []
+
+    def _bounds(self) -> Iterator[Bound]:
+        d, book, eta = self.experts, self.book, float(self.book[Sum.LAST_ETA])
+        rounds, gaps = int(book[Sum.ROUNDS]), float(book[Sum.GAP])
+        name = "after the fact, ln d/eta + gaps"
+        if self.kind == DOUBLING:
+            # The last epoch may have ended with the last round.
+            epochs = float(book[Sum.EPOCHS])
+            epochs += 0.0 if (rounds + 1) & rounds == 0 else 1.0 / eta
+            value = math.log(d) * epochs + gaps
+            yield self.bound(name, f"{SURVEY}, Lemma 2.20, in every epoch", value)
+            value = theorems.doubling_regret(d, rounds, self.width)
+            yield self.bound("doubling trick", f"{SURVEY}, section 2.3.1", value)
+            return
+        yield self.bound(
+            name, f"{SURVEY}, Lemma 2.20; {LEADER}, mix loss", theorems.after_the_fact(d, eta, gaps)
+        )
+        if self.kind == FIXED:
+            yield from self._fixed(eta, rounds)
+        elif self.kind == ANYTIME:
+            value = theorems.anytime_regret(d, rounds, self.width)
+            yield self.bound("rates sqrt(8 ln d/t)", f"{GAMES}, Theorem 2.3", value)
+        elif self.kind == ADAPTIVE:
+            widest = float(book[Sum.WIDEST])
+            value = theorems.adaptive_regret(d, float(book[Sum.VARIANCE]), widest)
+            yield self.bound("AdaHedge, second order", f"{LEADER}, second-order bound", value)
+            value = theorems.adaptive_regret(d, 0.25 * widest**2 * rounds, widest)
+            yield self.bound("AdaHedge, worst case", f"{LEADER}, with V <= S^2 T/4", value)
+
+    def _fixed(self, eta: float, rounds: int) -> Iterator[Bound]:
+        d, book = self.experts, self.book
+        value = theorems.hedge_regret(d, eta, float(book[Sum.RANGES]))
+        yield self.bound("observed ranges", f"{GAMES}, Theorem 2.2", value)
+        if math.isfinite(self.width):
+            value = theorems.hedge_regret(d, eta, self.width**2 * rounds)
+            yield self.bound("in advance", f"{GAMES}, Theorem 2.2; {SURVEY}, Theorem 1.3", value)
+        low, high = float(book[Sum.LOWEST]), float(book[Sum.HIGHEST])
+        step = float(book[Sum.LOWEST_STEP])
+        value = theorems.local_norms(d, eta, float(book[Sum.SQUARES]), low >= 0.0)
+        reason = "" if step >= -1.0 else f"eta z = {step:g} was seen, needed >= -1"
+        yield self.bound("local norms", f"{SURVEY}, Theorem 2.22", value, reason)
+        inside = low >= 0.0 and high <= 1.0
+        reason = "" if inside else f"costs in [{low:g}, {high:g}] were seen, needed [0, 1]"
+        value = theorems.weighted_majority(d, eta, rounds)
+        yield self.bound("Weighted Majority, (1)", f"{SURVEY}, Theorem 3.1", value, reason)
+        if not reason and not eta < 1.0:
+            reason = f"eta = {eta:g}, needed < 1"
+        value = 0.0 if reason else theorems.weighted_majority_small(d, eta, self.best)
+        yield self.bound("Weighted Majority, (2)", f"{SURVEY}, Theorem 3.1", value, reason)

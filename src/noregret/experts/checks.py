@@ -1,0 +1,85 @@
+"""What learners with expert advice are given: costs, predictions, distributions, counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.domains.vectors import as_weights
+
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
+
+#: How far a sum of probabilities may be from 1.
+_TOLERANCE = 1e-9
+#: Larger numbers would overflow when they are squared and summed.
+LARGEST = 1e100
+
+
+def as_count(name: str, value: Any) -> int:
+    """Return a whole number >= 1."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    return int(value)
+
+
+def as_positive(name: str, value: Any, most: float = math.inf) -> float:
+    """Return a finite number above 0 and not above `most`."""
+    if isinstance(value, (bool, str)) or not 0.0 < value <= most or math.isinf(value):
+        limit = "" if math.isinf(most) else f" and at most {most:g}"
+        raise ValueError(f"{name} must be a finite number above 0{limit}, got {value!r}")
+    return float(value)
+
+
+def as_interval(low: Any, high: Any) -> tuple[float, float]:
+    """Return the ends of an interval, which may be infinite but not empty."""
+    if not low < high:
+        raise ValueError(f"low must be below high, got {low} and {high}")
+    return float(low), float(high)
+
+
+def as_distribution(name: str, values: Any, count: int) -> Vector:
+    """Return weights >= 0 that sum to 1, or say what is wrong with them.
+
+    >>> as_distribution("u", [0.5, 0.25], 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: u must sum to 1, got the sum 0.75
+    """
+    vector = as_weights(name, values)
+    if len(vector) != count:
+        raise ValueError(f"{name} has {len(vector)} components, expected {count}")
+    total = math.fsum(vector)
+    if abs(total - 1.0) > _TOLERANCE:
+        raise ValueError(f"{name} must sum to 1, got the sum {total:.12g}")
+    return vector
+
+
+def as_table(name: str, values: Any, count: int) -> Matrix:
+    """Return rows of numbers, one for each round, a column an expert; a vector is one row."""
+    try:
+        table = np.ascontiguousarray(np.atleast_2d(np.asarray(values, np.float64)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
+    if table.ndim != 2 or table.shape[1] != count:
+        raise ValueError(f"{name} has shape {np.shape(values)}, expected rows of {count} numbers")
+    return table
+
+
+def require_within(name: str, table: Matrix, low: float, high: float) -> tuple[Vector, Vector]:
+    """Return the least and the largest of every row, or name the first entry outside."""
+    if not table.size:
+        return np.zeros(0), np.zeros(0)
+    lows, highs = table.min(axis=1), table.max(axis=1)
+    least, most = max(low, -LARGEST), min(high, LARGEST)
+    if not (lows.min() >= least and highs.max() <= most):
+        t, i = np.argwhere(~((table >= least) & (table <= most)))[0]
+        raise ValueError(
+            f"{name} row {t}, expert {i}: {table[t, i]:g}; expected a number in "
+            f"[{least:g}, {most:g}]"
+        )
+    return lows, highs

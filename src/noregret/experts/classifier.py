@@ -1,0 +1,121 @@
+"""A classifier of 0/1 hypotheses by a convex surrogate: normalised EG on mistakes only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.bounds import Bound
+from noregret.experts import theorems
+from noregret.experts.book import gap_of
+from noregret.experts.checks import as_count, as_positive, as_table
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SurrogateCertificate:
+    """Mistakes, the surrogate loss of the best hypothesis on them, and the bounds."""
+
+    rounds: int
+    mistakes: int
+    #: 2 |h_i(x) - y| summed over the mistakes, of the best hypothesis.
+    surrogate: float
+    bounds: list[Bound]
+
+    def __str__(self) -> str:
+        lines = [
+            f"Certificate after {self.rounds:,} rounds of the surrogate classifier",
+            f"  {'mistakes':<26}{self.mistakes:>14,}",
+            f"  {'best surrogate loss L(u)':<26}{self.surrogate:>14g}",
+        ]
+        return "\n".join([*lines, *(f"  {bound}" for bound in self.bounds)])
+
+
+class SurrogateClassifier:
+    """Weights over d hypotheses with values in {0, 1}, changed on mistakes only.
+
+    v = (h_1(x), ..., h_d(x)); predict 1 iff <w, v> >= 1/2; on a mistake w_i is multiplied by
+    exp(-eta z_i), z = 2 v if y = 0 and -2 v if y = 1, a subgradient of 2 |<w, v> - y|. At most
+    2 F + 8 ln d mistakes with eta = 1/4, F the best hypothesis's surrogate loss; eta = 1 has
+    2 F + 2 ln d.
+
+    >>> learner = SurrogateClassifier(2)
+    >>> [learner.learn([1, 0], y) for y in (0, 0, 1)]
+    [1, 0, 0]
+    >>> learner.certificate().mistakes
+    2
+
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.1.2.
+    """
+
+    def __init__(self, hypotheses: int, eta: float = 0.25) -> None:
+        self.hypotheses = as_count("hypotheses", hypotheses)
+        self.eta = as_positive("eta", eta)
+        self._logs = np.zeros(self.hypotheses)
+        self._surrogate = np.zeros(self.hypotheses)
+        self.rounds = 0
+        self.mistakes = 0
+        self._gaps = 0.0
+
+    @property
+    def weights(self) -> Vector:
+        """The weights of the coming round."""
+        parts = np.exp(self._logs - self._logs.max())
+        return np.asarray(parts / parts.sum())
+
+    def activation(self, values: Any) -> float:
+        """Return <w, v>."""
+        return float(self.weights @ self._values(values))
+
+    def learn(self, values: Any, y: int) -> int:
+        """Predict a label from the hypotheses' values, learn the true one, return the first."""
+        v = self._values(values)
+        if y not in (0, 1):
+            raise ValueError(f"y must be 0 or 1, got {y!r}")
+        w = self.weights
+        p = float(w @ v)
+        label = int(p >= 0.5)
+        self.rounds += 1
+        if label != y:
+            z = (2.0 if y == 0 else -2.0) * v
+            mean = float(w @ z)
+            low, high = float(z.min()), float(z.max())
+            variance, third = (float(w @ (z - mean) ** k) for k in (2, 3))
+            shifted = math.log(float(w @ np.exp(-self.eta * (z - low)))) / self.eta
+            self._gaps += gap_of(mean, variance, third, low, high, shifted, self.eta)
+            self._logs -= self.eta * z
+            self._surrogate += 2.0 * np.abs(v - y)
+            self.mistakes += 1
+        return label
+
+    def certificate(self) -> SurrogateCertificate:
+        """Return the mistakes beside the bounds."""
+        d, eta, best = self.hypotheses, self.eta, float(self._surrogate.min())
+        survey = "Shalev-Shwartz 2012, section 2.1.2"
+        # Each mistake costs at least 1 in the surrogate loss.
+        excess = max(theorems.after_the_fact(d, eta, self._gaps), self.mistakes - best)
+        bounds = [Bound("after the fact", survey, excess, measure="mistakes")]
+        if eta == 0.25:
+            value = max(8.0 * math.log(d), self.mistakes - 2.0 * best)
+            bounds.append(Bound("in advance", survey, value, 2.0, "mistakes"))
+        if eta < 2.0:
+            factor = 1.0 / (1.0 - 0.5 * eta)
+            value = theorems.surrogate_mistakes(d, eta, 0.0)
+            value = max(value, self.mistakes - factor * best)
+            bounds.append(
+                Bound(
+                    "in advance, half ranges", f"{survey}, Theorem 2.21", value, factor, "mistakes"
+                )
+            )
+        return SurrogateCertificate(self.rounds, self.mistakes, best, bounds)
+
+    def _values(self, values: Any) -> Vector:
+        row = as_table("values", values, self.hypotheses)
+        if len(row) != 1 or not np.all((row == 0.0) | (row == 1.0)):
+            raise ValueError(f"values must be {self.hypotheses} numbers 0 or 1")
+        return np.asarray(row[0])

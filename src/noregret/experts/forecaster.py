@@ -1,0 +1,191 @@
+"""Forecasts of many experts, mixed into one: exponentially weighted averages for any loss."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import store
+from noregret.bounds import Bound
+from noregret.convexity import require_convex
+from noregret.examples import as_labels
+from noregret.experts.book import Sum
+from noregret.experts.certificate import GAMES, ExpertCertificate, rounding_slack
+from noregret.experts.checks import as_interval, as_table, require_within
+from noregret.experts.concavity import cost_range, exp_concavity
+from noregret.experts.game import Game, Weighing
+from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
+from noregret.geometry import EPSILON
+from noregret.losses import Loss, NegativeLog
+
+Vector = npt.NDArray[np.float64]
+
+
+class Forecaster(Game):
+    """Exponentially weighted averages of the experts' predictions, for any convex loss.
+
+    Each round: see the predictions p_i of d experts, forecast p = sum_i w_i p_i, see the outcome,
+    suffer loss(outcome, p); weights follow Hedge. Experts are charged their own loss or, with
+    `against="combinations"`, p_i times the slope of the loss at p: the regret is then bounded
+    against every convex combination of experts. Predictions, and real outcomes, lie in [low, high].
+    `eta` as for `Hedge`, or "concave" for the largest with exp(-eta f) concave on the range, where
+    the regret is at most ln d / eta for any number of rounds.
+
+    >>> from noregret import losses
+    >>> forecaster = Forecaster(2, losses.Squared(), "concave", low=0.0, high=1.0)
+    >>> forecaster.learn([[0.0, 1.0], [0.0, 1.0]], [1.0, 1.0]).round(6)
+    array([0.5     , 0.622459])
+    >>> forecaster.certificate().regret() <= 2.0 * math.log(2.0)
+    True
+
+    Reference: Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, Theorems 2.2 and 3.2;
+    section 2.5 for the slopes.
+    """
+
+    def __init__(
+        self,
+        experts: int,
+        loss: Loss,
+        eta: float | str = "adaptive",
+        low: float = -math.inf,
+        high: float = math.inf,
+        against: str = "experts",
+    ) -> None:
+        # -ln p is not finite everywhere; where it is not, a round is refused.
+        if not isinstance(loss, NegativeLog):
+            require_convex(loss)
+        if against not in ("experts", "combinations"):
+            raise ValueError(f"against must be 'experts' or 'combinations', got {against!r}")
+        self.loss, self.against, self._eta = loss, against, eta
+        self.low, self.high = as_interval(low, high)
+        linear = against == "combinations"
+        concavity = 0.0 if linear else exp_concavity(loss, self.low, self.high)
+        if eta == "concave":
+            if not concavity > 0.0:
+                raise ValueError(
+                    f"eta='concave' needs a loss that is exp-concave on [{low:g}, {high:g}], "
+                    f"and experts to compare with; {loss} against {against} is not"
+                )
+            eta = concavity
+        self.concavity = concavity
+        least, most = cost_range(loss, self.low, self.high)
+        width = math.inf if linear else most - least
+        self._state = Weighing(experts, eta, width)
+        self._suffered = np.zeros(self._state.experts)
+
+    def forecast(self, predictions: Any) -> Vector:
+        """Return the forecast for each row of predictions, with the weights of the coming round."""
+        table = as_table("predictions", predictions, self.experts)
+        lows, highs = require_within("predictions", table, self.low, self.high)
+        return np.clip(table @ self.weights, lows, highs)
+
+    def learn(self, predictions: Any, outcomes: Any, weight: Any = None) -> Vector:
+        """Play a round for every row of predictions; return the forecasts made.
+
+        Losses are multiplied by `weight`. Input outside the promised range raises ValueError and
+        leaves the forecaster as it was.
+        """
+        table = as_table("predictions", predictions, self.experts)
+        require_within("predictions", table, self.low, self.high)
+        y = as_labels(outcomes, len(table), self.loss)
+        if self.loss.labels != "sign" and not isinstance(self.loss, NegativeLog):
+            require_within("outcomes", y[:, None], self.low, self.high)
+        weights = np.ones(len(y)) if weight is None else np.asarray(weight, np.float64)
+        if weights.shape != y.shape or not np.all((weights >= 0.0) & (weights <= 1e100)):
+            raise ValueError(f"weight must be {len(y)} finite numbers >= 0")
+        if self._state.kind != ADAPTIVE and np.any(weights > 1.0):
+            raise ValueError("weight above 1 needs eta='adaptive', which promises no range")
+        state, forecasts = self._state, np.empty(len(table))
+        backup, suffered = state.copied(), self._suffered.copy()
+        played = forecast_rounds(
+            self.loss, self.against == "combinations", table, y, weights, state.kind,
+            state.scale, state.parts, state.totals, state.past, self._suffered, state.book,
+            forecasts,
+        )  # fmt: skip
+        if played < len(table):
+            state.restore(backup)
+            self._suffered = suffered
+            raise ValueError(f"predictions row {played}: the loss or its slope overflows")
+        return forecasts
+
+    @property
+    def _slack(self) -> float:
+        """How far rounding can have moved the loss minus an expert's own, at most."""
+        book = self._state.book
+        rounds = float(book[Sum.ROUNDS])
+        size = float(book[Sum.OWN_SIZE]) * (1.0 + 2.0 * rounds * EPSILON)
+        return (rounds + 64.0) * EPSILON * size + rounds * 1e-290
+
+    def certificate(self) -> ExpertCertificate:
+        """Return the loss beside that of every expert, with the theorems."""
+        state = self._state
+        facts, slack = state.facts(), self._slack
+        own = float(state.book[Sum.OWN] + state.book[Sum.OWN_LOW])
+        linear = self.against == "combinations"
+        bounds = facts.bounds()
+        if not linear and self.rounds:
+            # Convexity: the loss of the mixture is at most the mean loss of the experts.
+            measured = own - float(self._suffered.min()) + slack
+            bounds = [
+                replace(bound, value=max(bound.value, measured))
+                for bound in [*self._concave(), *bounds]
+            ]
+        name = f"{state.title}, {type(self.loss).__name__}, against {self.against}"
+        return ExpertCertificate(
+            name,
+            self.rounds,
+            own,
+            self._suffered.copy(),
+            slack,
+            bounds,
+            facts.regret + self._line_slack() if linear and self.rounds else None,
+        )
+
+    def _line_slack(self) -> float:
+        """How far rounding can have moved the lines that stand for the losses."""
+        return 32.0 * EPSILON * float(self._state.book[Sum.OWN_SIZE]) + rounding_slack(
+            self.experts, self._state.book
+        )
+
+    def _concave(self) -> list[Bound]:
+        """Return the bound for exp-concave losses, if this one is on the range."""
+        if self._state.kind != FIXED or not self.concavity > 0.0:
+            return []
+        reason = ""
+        if self.eta > self.concavity:
+            reason = f"eta = {self.eta:g}, needed <= {self.concavity:g}"
+        value = math.log(self.experts) / self.eta
+        return [
+            Bound(
+                "exp-concave loss, ln d/eta", f"{GAMES}, Theorem 3.2",
+                math.inf if reason else value, applies=not reason, reason=reason,
+            )
+        ]  # fmt: skip
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the forecaster to a file, atomically; `experts.load` resumes it to the bit."""
+        header, arrays = self._to_file()
+        store.write(path, header, arrays)
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
+        header = {"game": "Forecaster", "experts": self.experts, "eta": self._eta}
+        header |= {"low": self.low, "high": self.high, "against": self.against}
+        header["loss"] = store.component_to_header(self.loss)
+        return header, self._state.arrays() | {"suffered": self._suffered}
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
+        loss = store.component_from_header(header["loss"], Loss)
+        names = ("eta", "low", "high", "against")
+        forecaster = cls(header["experts"], loss, **{name: header[name] for name in names})
+        suffered = arrays["suffered"]
+        if suffered.shape != (forecaster.experts,) or not np.isfinite(suffered).all():
+            raise ValueError(f"suffered must hold {forecaster.experts} finite numbers")
+        forecaster._state.restore(arrays)
+        forecaster._suffered = suffered.astype(np.float64)
+        return forecaster

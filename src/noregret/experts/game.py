@@ -1,0 +1,159 @@
+"""What all games with experts keep: weights, costs so far, and the sums of the certificate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.experts import theorems
+from noregret.experts.book import Sum
+from noregret.experts.certificate import Facts, rounding_slack
+from noregret.experts.checks import as_count, as_positive, as_table, require_within
+from noregret.experts.rounds import ADAPTIVE, FIXED
+
+Vector = npt.NDArray[np.float64]
+
+#: Rates by name, in the order of the kinds that the kernels know.
+RATES = ("fixed", "anytime", "doubling", "adaptive")
+_TITLES = ("Hedge, eta {:g}", "Hedge, anytime rate", "Hedge, doubling rate", "AdaHedge")
+
+
+class Weighing:
+    """The weights of d experts, and the sums from which a certificate is read.
+
+    `eta` is a number, or "anytime" for sqrt(8 ln d / t) / R and "doubling" for
+    sqrt(8 ln d / 2^m) / R from round 2^m on with everything else forgotten, R the promised width of
+    the costs, or "adaptive" for ln d over the mixability gaps so far, which needs no promise.
+    """
+
+    def __init__(self, experts: int, eta: float | str, width: float) -> None:
+        self.experts = as_count("experts", experts)
+        self.width = width
+        if isinstance(eta, str):
+            if eta not in RATES[1:]:
+                names = ", ".join(map(repr, RATES[1:]))
+                raise ValueError(f"eta must be a number above 0 or one of {names}, got {eta!r}")
+            self.kind = RATES.index(eta)
+            if self.kind == ADAPTIVE:
+                self.scale, first = math.log(self.experts), math.inf
+            elif math.isfinite(width):
+                self.scale = first = theorems.tuned_rate(self.experts, 1.0, width)
+            else:
+                raise ValueError(f"eta={eta!r} needs costs of a promised range: give low and high")
+        else:
+            self.kind, self.scale, first = FIXED, 0.0, as_positive("eta", eta)
+        self.book = np.zeros(len(Sum))
+        self.book[[Sum.LOWEST, Sum.HIGHEST]] = math.inf, -math.inf
+        self.book[[Sum.ETA, Sum.TOTAL]] = first, self.experts
+        self.parts = np.ones(self.experts)
+        self.totals = np.zeros(self.experts)
+        self.past = np.zeros(self.experts if RATES[self.kind] == "doubling" else 0)
+
+    @property
+    def title(self) -> str:
+        """The algorithm in words."""
+        return _TITLES[self.kind].format(float(self.book[Sum.ETA]))
+
+    @property
+    def weights(self) -> Vector:
+        """The weights of the coming round."""
+        return np.asarray(self.parts / self.book[Sum.TOTAL])
+
+    @property
+    def costs(self) -> Vector:
+        """What each expert was charged so far."""
+        return self.totals + self.past if len(self.past) else self.totals.copy()
+
+    @property
+    def loss(self) -> float:
+        """The sum of <w, z>."""
+        return float(self.book[Sum.LOSS] + self.book[Sum.LOSS_LOW])
+
+    def facts(self) -> Facts:
+        """Return what the theorems speak about."""
+        best = float(self.costs.min())
+        regret = self.loss - best + rounding_slack(self.experts, self.book)
+        return Facts(self.experts, self.kind, self.book.copy(), self.width, best, regret)
+
+    def arrays(self) -> dict[str, Vector]:
+        """Return the state."""
+        return {
+            "book": self.book, "parts": self.parts, "totals": self.totals, "past": self.past
+        }  # fmt: skip
+
+    def copied(self) -> dict[str, Vector]:
+        """Return a copy of the state."""
+        return {name: array.copy() for name, array in self.arrays().items()}
+
+    def restore(self, arrays: dict[str, Vector]) -> None:
+        """Take a state back, or refuse one that no run has left."""
+        for name, kept in self.arrays().items():
+            given = arrays[name]
+            if given.shape != kept.shape or given.dtype != kept.dtype:
+                raise ValueError(f"{name} has shape {given.shape}, expected {kept.shape}")
+            if np.isnan(given).any():
+                raise ValueError(f"{name} holds NaN, expected numbers")
+        with np.errstate(all="ignore"):
+            shares = arrays["parts"] / arrays["book"][Sum.TOTAL]
+        if not (np.all(shares >= 0.0) and abs(float(shares.sum()) - 1.0) <= 1e-6):
+            raise ValueError("parts are not those of weights that sum to 1")
+        for name, kept in self.arrays().items():
+            kept[...] = arrays[name]
+
+
+class Game:
+    """A game with d experts in which weights are played and a cost is paid."""
+
+    _state: Weighing
+
+    @property
+    def experts(self) -> int:
+        """How many experts there are."""
+        return self._state.experts
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return int(self._state.book[Sum.ROUNDS])
+
+    @property
+    def eta(self) -> float:
+        """The rate of the coming round; infinite while AdaHedge follows the leaders."""
+        return float(self._state.book[Sum.ETA])
+
+    @property
+    def weights(self) -> Vector:
+        """The weights of the coming round."""
+        return self._state.weights
+
+
+class CostGame(Game):
+    """A game in which the costs of all experts are seen, within a promised range."""
+
+    low: float
+    high: float
+
+    def suffer(self, costs: Any) -> float:
+        """Pay <weights, costs> and learn the costs of one round; return what was paid."""
+        vector = np.asarray(costs)
+        if vector.ndim != 1:
+            raise ValueError(f"costs has shape {vector.shape}, expected ({self.experts},)")
+        return float(self.learn(vector)[0])
+
+    def learn(self, costs: Any) -> Vector:
+        """Play a round for every row of costs; return what was paid in each.
+
+        Costs outside [low, high] raise ValueError and leave the learner as it was.
+        """
+        table = as_table("costs", costs, self.experts)
+        lows, highs = require_within("costs", table, self.low, self.high)
+        paid = np.empty(len(table))
+        self._play(table, lows, highs, paid)
+        return paid
+
+    def _play(self, table: Vector, lows: Vector, highs: Vector, paid: Vector) -> None:
+        """Play rows that are known to be sound."""
+        raise NotImplementedError

@@ -1,0 +1,119 @@
+"""Hedge: weights that fall exponentially with the costs, at a rate that may tune itself."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import store
+from noregret.experts.book import Sum
+from noregret.experts.certificate import ExpertCertificate, rounding_slack
+from noregret.experts.checks import as_count, as_distribution, as_interval
+from noregret.experts.game import CostGame, Weighing
+from noregret.experts.rounds import hedge_rounds
+
+Vector = npt.NDArray[np.float64]
+
+
+class Hedge(CostGame):
+    """Hedge, or Weighted Majority: play w_i proportional to exp(-eta (cost of expert i so far)).
+
+    Each round: play w, see the costs z of all d experts, pay <w, z>. Costs lie in [low, high].
+    `eta`: a number; "anytime", sqrt(8 ln d / t) / (high - low) in round t; "doubling", the rate of
+    2^m rounds from round 2^m on, anew; or "adaptive", AdaHedge: ln d over the sum of the
+    mixability gaps <w, z> + (1/eta) ln sum_i w_i exp(-eta z_i) so far. AdaHedge needs no promise:
+    low and high are infinite unless told.
+
+    >>> learner = Hedge(3, eta=0.5)
+    >>> costs = [[0.5, 0, 1], [1, 0.25, 0], [0, 1, 0.5], [0.75, 0.5, 0]]
+    >>> round(float(learner.learn(costs).sum()), 11)
+    1.95606185566
+    >>> learner.certificate().best_loss
+    1.5
+
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 3.1;
+    de Rooij et al., Follow the Leader If You Can, Hedge If You Must, 2014, for AdaHedge.
+    """
+
+    def __init__(
+        self,
+        experts: int,
+        eta: float | str = "adaptive",
+        low: float | None = None,
+        high: float | None = None,
+    ) -> None:
+        self._eta = eta
+        free = eta == "adaptive"
+        low = (-math.inf if free else 0.0) if low is None else low
+        high = (math.inf if free else 1.0) if high is None else high
+        self.low, self.high = as_interval(low, high)
+        self._state = Weighing(experts, eta, self.high - self.low)
+
+    def _play(self, table: Vector, lows: Vector, highs: Vector, paid: Vector) -> None:
+        state = self._state
+        hedge_rounds(
+            table, lows, highs, state.kind, state.scale, state.parts, state.totals, state.past,
+            state.book, paid,
+        )  # fmt: skip
+
+    def certificate(self) -> ExpertCertificate:
+        """Return the loss beside that of every expert, with the theorems."""
+        state = self._state
+        return ExpertCertificate(
+            state.title,
+            self.rounds,
+            state.loss,
+            state.costs,
+            rounding_slack(self.experts, state.book),
+            state.facts().bounds(),
+            mix_loss=state.loss - float(state.book[Sum.GAP]),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, atomically; `experts.load` resumes it to the bit."""
+        header = {"game": "Hedge", "experts": self.experts, "eta": self._eta}
+        header |= {"low": self.low, "high": self.high}
+        store.write(path, header, self._state.arrays())
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
+        learner = cls(header["experts"], header["eta"], header["low"], header["high"])
+        learner._state.restore(arrays)
+        return learner
+
+
+def weighted_majority(experts: int, rounds: int | None = None, eta: float | None = None) -> Hedge:
+    """Return Weighted Majority with eta = sqrt(ln d / T) for T rounds, or with its eta.
+
+    Costs in [0, 1]. Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization,
+    Theorem 3.1.
+
+    >>> weighted_majority(16, rounds=100).eta == math.sqrt(math.log(16) / 100)
+    True
+    """
+    if (rounds is None) == (eta is None):
+        raise ValueError("give rounds or eta, and not both")
+    if rounds is not None:
+        eta = math.sqrt(math.log(max(experts, 2)) / as_count("rounds", rounds))
+    assert eta is not None
+    return Hedge(experts, eta)
+
+
+def draw(weights: Any, u: float) -> int:
+    """Return the smallest i with u < w_0 + ... + w_i, the last one if rounding leaves none.
+
+    With u uniform on [0, 1) expert i is drawn with probability w_i. Reference: Shalev-Shwartz,
+    Online Learning and Online Convex Optimization, section 2.1.1.
+
+    >>> [draw([0.2, 0.5, 0.3], u) for u in (0.1, 0.2, 0.69, 0.7)]
+    [0, 1, 1, 2]
+    """
+    if not 0.0 <= u < 1.0:
+        raise ValueError(f"u must be a number in [0, 1), got {u}")
+    vector = as_distribution("weights", weights, np.size(weights))
+    place = int(np.searchsorted(np.cumsum(vector), u, side="right"))
+    return min(place, len(vector) - 1)

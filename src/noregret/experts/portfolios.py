@@ -1,0 +1,173 @@
+"""Portfolios: wealth from 1 under price relatives, the loss of a round being -ln <p, x>.
+
+Price relatives x_(t,i) are the prices of round t over those of round t - 1, all above 0. Every
+function returns the wealth after each round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.experts.checks import as_count, as_distribution, as_positive
+from noregret.experts.combination import Combination, best_combination
+from noregret.experts.newton import NewtonStep
+from noregret.losses import NegativeLog
+
+Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
+
+
+def as_relatives(relatives: Any, assets: int | None = None) -> Matrix:
+    """Return the rows of price relatives, or name the first that is not above 0."""
+    try:
+        table = np.ascontiguousarray(np.asarray(relatives, np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"relatives must hold numbers: {error}") from error
+    if table.ndim != 2 or table.shape[1] < 1 or (assets is not None and table.shape[1] != assets):
+        wanted = "an asset or more" if assets is None else f"{assets} assets"
+        raise ValueError(f"relatives has shape {table.shape}, expected rows of {wanted}")
+    bad = np.argwhere(~((table > 0.0) & (table < 1e100)))
+    if len(bad):
+        t, i = bad[0]
+        raise ValueError(
+            f"relatives row {t}, asset {i}: {table[t, i]:g}; expected a finite number above 0"
+        )
+    return table
+
+
+def buy_and_hold(relatives: Any, weights: Any = None) -> Vector:
+    """Return the wealth of what is bought once, in equal parts unless told, and never traded.
+
+    >>> buy_and_hold([[2.0, 1.0], [2.0, 0.5]])
+    array([1.5 , 2.25])
+    """
+    table = as_relatives(relatives)
+    return np.asarray(np.cumprod(table, axis=0) @ _portfolio(weights, table.shape[1]))
+
+
+def best_stock(relatives: Any) -> tuple[int, float]:
+    """Return the asset that ended highest, the first of them, and its wealth.
+
+    >>> best_stock([[2.0, 1.0], [2.0, 0.5]])
+    (0, 4.0)
+    """
+    final = np.prod(as_relatives(relatives), axis=0)
+    best = int(np.argmax(final))
+    return best, float(final[best])
+
+
+def rebalanced(relatives: Any, weights: Any = None) -> Vector:
+    """Return the wealth of a constantly rebalanced portfolio, in equal parts unless told.
+
+    >>> rebalanced([[2.0, 1.0], [2.0, 0.5]])
+    array([1.5  , 1.875])
+    """
+    table = as_relatives(relatives)
+    return np.asarray(np.cumprod(table @ _portfolio(weights, table.shape[1])))
+
+
+def best_rebalanced(relatives: Any, tol: float = 1e-7) -> Combination:
+    """Return the constantly rebalanced portfolio that ends highest, with a proved gap.
+
+    `loss` is -ln of its wealth, and exp(-floor) a wealth that none exceeds.
+
+    >>> import math
+    >>> best = best_rebalanced([[2.0, 0.5], [0.5, 2.0]])
+    >>> best.weights.round(4), round(math.exp(-best.loss), 6)
+    (array([0.5, 0.5]), 1.5625)
+    """
+    table = as_relatives(relatives)
+    return best_combination(table, np.zeros(len(table)), NegativeLog(), tol)
+
+
+def portfolio_eg(
+    relatives: Any,
+    eta: float = 0.05,
+    project: Callable[[Vector], Any] | None = None,
+) -> Vector:
+    """Return the wealth of the exponentiated-gradient portfolio after each round.
+
+    w_i <- w_i exp(eta x_i / <w, x>) over the sum, from equal parts. `project` is called with the
+    new weights and returns those to play instead, for constraints (see
+    `noregret.tracking.project_halfspace`); what it returns must be >= 0 and sum to 1.
+    Reference: Helmbold, Schapire, Singer, Warmuth, On-Line Portfolio Selection Using
+    Multiplicative Updates, 1998.
+
+    >>> portfolio_eg([[1.1, 0.9], [1.1, 0.9]], eta=0.05).round(8)
+    array([1.    , 1.0005])
+    """
+    table = as_relatives(relatives)
+    as_positive("eta", eta)
+    count = table.shape[1]
+    weights = np.full(count, 1.0 / count)
+    growth = np.empty(len(table))
+    for t, x in enumerate(table):
+        growth[t] = weights @ x
+        exponent = eta * (x / growth[t])
+        weights = weights * np.exp(exponent - exponent.max())
+        weights /= weights.sum()
+        if project is not None:
+            weights = as_distribution("project's weights", project(weights), count)
+    return np.asarray(np.cumprod(growth))
+
+
+def online_newton(
+    relatives: Any, beta: float = 1.0, delta: float = 0.125, mixing: float = 0.0
+) -> Vector:
+    """Return the wealth of the online Newton step after each round; see `NewtonStep`.
+
+    >>> online_newton([[1.1, 0.9], [1.1, 0.9]]).round(6)
+    array([1.      , 0.985294])
+    """
+    table = as_relatives(relatives)
+    as_positive("beta", beta)
+    as_positive("delta", delta)
+    if not 0.0 <= mixing <= 1.0:
+        raise ValueError(f"mixing must be in [0, 1], got {mixing}")
+    step = NewtonStep(table.shape[1], beta, delta, mixing)
+    growth = np.empty(len(table))
+    for t, x in enumerate(table):
+        growth[t] = step.weights @ x
+        step.learn(x)
+    return np.asarray(np.cumprod(growth))
+
+
+def universal_pair(relatives: Any, points: int | None = None) -> Vector:
+    """Return the wealth of the universal portfolio of two assets after each round.
+
+    It is the mean wealth of all constantly rebalanced portfolios (b, 1 - b): of b = 0, 1/(n-1), ...
+    1 for n `points`, else of all b in [0, 1] alike, which is computed exactly. The wealth of
+    (b, 1 - b) is sum_k C(t,k) a_k b^k (1-b)^(t-k) with positive a_k, the integral of each term
+    a_k / (t+1), and a_k <- (k x_1 a_(k-1) + (t-k) x_2 a_k) / t in round t.
+    Reference: Cover, Universal Portfolios, 1991, sections 2 and 8.
+
+    >>> universal_pair([[2.0, 1.0], [2.0, 1.0]])
+    array([1.5       , 2.33333333])
+    >>> universal_pair([[2.0, 1.0], [2.0, 1.0]], points=3)
+    array([1.5       , 2.41666667])
+    """
+    table = as_relatives(relatives, 2)
+    if points is not None:
+        count = as_count("points", points)
+        if count < 2:
+            raise ValueError(f"points must be at least 2, got {points}")
+        grid = np.linspace(0.0, 1.0, count)
+        growth = table[:, :1] * grid + table[:, 1:] * (1.0 - grid)
+        return np.asarray(np.cumprod(growth, axis=0).mean(axis=1))
+    means, wealth = np.ones(1), np.empty(len(table))
+    for t, (first, second) in enumerate(table, 1):
+        k = np.arange(t + 1)
+        padded = np.pad(means, 1)
+        means = (k * first * padded[:-1] + (t - k) * second * padded[1:]) / t
+        wealth[t - 1] = means.mean()
+    return wealth
+
+
+def _portfolio(weights: Any, count: int) -> Vector:
+    if weights is None:
+        return np.full(count, 1.0 / count)
+    return as_distribution("weights", weights, count)

@@ -1,0 +1,187 @@
+"""The loops of Hedge: one pass over the experts for the mean, one for the new weights.
+
+Weights are w_i = e^(-eta (C_i - r)) / S with C_i the expert's cost so far, r a reference not above
+the least C_i by much and S the sum: nothing underflows but what does not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.elementary import exp
+from noregret.experts.book import SMALL_STEP, Sum, add, enter, gap_of
+from noregret.jit import kernel
+
+#: The kinds of rates: a fixed one, c/sqrt(t), c/sqrt(2^m) anew in rounds 2^m, and ln d / gaps.
+FIXED, ANYTIME, DOUBLING, ADAPTIVE = range(4)
+#: Sums of parts below this are taken from a new reference.
+_LEAST = 1e-200
+
+_ROUNDS, _GAP, _ETA, _EPOCHS = int(Sum.ROUNDS), int(Sum.GAP), int(Sum.ETA), int(Sum.EPOCHS)
+_REFERENCE, _TOTAL = int(Sum.REFERENCE), int(Sum.TOTAL)
+_OWN, _OWN_SIZE = int(Sum.OWN), int(Sum.OWN_SIZE)
+
+
+@kernel(fast=True)
+def _meet(parts, costs, low, totals):  # type: ignore[no-untyped-def]
+    """Return the sums of e_i a_i and e_i a_i^2, a_i = z_i - low, and add z to the totals."""
+    first, second = 0.0, 0.0
+    for i in range(np.uint64(costs.shape[0])):
+        a = costs[i] - low
+        first += parts[i] * a
+        second += parts[i] * a * a
+        totals[i] += costs[i]
+    return first, second
+
+
+@kernel(fast=True)
+def _third(parts, costs, mean):  # type: ignore[no-untyped-def]
+    """Return the sum of e_i (z_i - mean)^3."""
+    total = 0.0
+    for i in range(np.uint64(costs.shape[0])):
+        a = costs[i] - mean
+        total += parts[i] * a * a * a
+    return total
+
+
+@kernel(fast=True)
+def _dot(parts, values):  # type: ignore[no-untyped-def]
+    """Return the sum of e_i v_i."""
+    total = 0.0
+    for i in range(np.uint64(values.shape[0])):
+        total += parts[i] * values[i]
+    return total
+
+
+@kernel(fast=True)
+def _fill(totals, reference, eta, parts):  # type: ignore[no-untyped-def]
+    """Set the parts to e^(-eta (C_i - reference)) and return their sum."""
+    total = 0.0
+    for i in range(np.uint64(totals.shape[0])):
+        part = exp(eta * (reference - totals[i]))
+        parts[i] = part
+        total += part
+    return total
+
+
+@kernel
+def _weigh(totals, reference, eta, parts):  # type: ignore[no-untyped-def]
+    """Set the parts, from another reference if need be; return that and their sum."""
+    if eta < np.inf:
+        total = _fill(totals, reference, eta, parts)
+        if _LEAST < total < np.inf:
+            return reference, total
+    least = totals.min()
+    if eta < np.inf:
+        return least, _fill(totals, least, eta, parts)
+    # Follow the leaders, all of them alike.
+    total = 0.0
+    for i in range(totals.shape[0]):
+        parts[i] = 1.0 if totals[i] <= least else 0.0
+        total += parts[i]
+    return least, total
+
+
+@kernel
+def _least_of_leaders(parts, costs):  # type: ignore[no-untyped-def]
+    least = np.inf
+    for i in range(costs.shape[0]):
+        if parts[i] > 0.0:
+            least = min(least, costs[i])
+    return least
+
+
+@kernel
+def _next_eta(kind, scale, book):  # type: ignore[no-untyped-def]
+    """Return the rate of the coming round; `scale` is ln d for the adaptive rate."""
+    coming = book[_ROUNDS] + 1.0
+    if kind == ANYTIME:
+        return scale / np.sqrt(coming)
+    if kind == DOUBLING and np.int64(coming) & (np.int64(coming) - 1) == 0:
+        return scale / np.sqrt(coming)
+    if kind == ADAPTIVE:
+        return scale / book[_GAP] if book[_GAP] > 0.0 else np.inf
+    return book[_ETA]
+
+
+@kernel
+def hedge_step(costs, low, high, kind, scale, parts, totals, past, book):  # type: ignore[no-untyped-def]
+    """Suffer one round of costs within [low, high], and weigh the experts for the next.
+
+    Returns <w, z>. `past` takes the costs of the epochs that a doubling rate has ended.
+    """
+    eta, reference, old = book[_ETA], book[_REFERENCE], book[_TOTAL]
+    first, second = _meet(parts, costs, low, totals)
+    first /= old
+    mean = min(low + first, high)
+    variance = max(second / old - first * first, 0.0)
+    if eta < np.inf:
+        third = _third(parts, costs, mean) / old if eta * (high - low) < SMALL_STEP else 0.0
+        reference, total = _weigh(totals, reference + low, eta, parts)
+        shifted = np.log(total / old) / eta + (low - (reference - book[_REFERENCE]))
+        gap = gap_of(mean, variance, third, low, high, shifted, eta)
+    else:
+        gap = max(mean - _least_of_leaders(parts, costs), 0.0)
+    enter(book, low, high, mean, variance, gap, eta)
+    coming = _next_eta(kind, scale, book)
+    if kind == DOUBLING and coming != eta:
+        book[_EPOCHS] += 1.0 / eta
+        past += totals
+        totals[:] = 0.0
+        reference = 0.0
+    if coming != eta or eta == np.inf:
+        reference, total = _weigh(totals, reference, coming, parts)
+    book[_ETA], book[_REFERENCE], book[_TOTAL] = coming, reference, total
+    return mean
+
+
+@kernel
+def hedge_rounds(costs, lows, highs, kind, scale, parts, totals, past, book, losses):  # type: ignore[no-untyped-def]
+    """Play a round for every row of costs."""
+    for t in range(costs.shape[0]):
+        losses[t] = hedge_step(costs[t], lows[t], highs[t], kind, scale, parts, totals, past, book)
+
+
+@kernel
+def forecast_rounds(  # type: ignore[no-untyped-def]
+    loss,
+    linear,
+    predictions,
+    y,
+    weight,
+    kind,
+    scale,
+    parts,
+    totals,
+    past,
+    suffered,
+    book,
+    forecasts,
+):
+    """Mix the rows of predictions, suffer the loss of the mixture, and charge the experts.
+
+    An expert is charged its own loss, or with `linear` its prediction times the slope of the
+    loss at the mixture. `suffered` sums the experts' own losses. Returns the rounds played: it
+    stops before one whose numbers overflow, with the book of the rounds before it.
+    """
+    count = predictions.shape[1]
+    costs, own = np.empty(count), np.empty(count)
+    for t in range(predictions.shape[0]):
+        row = predictions[t]
+        p = min(max(_dot(parts, row) / book[_TOTAL], row.min()), row.max())
+        slope = weight[t] * loss.slope(y[t], p)
+        value = weight[t] * loss.value(y[t], p)
+        low, high, size = np.inf, -np.inf, abs(value)
+        for i in range(count):
+            own[i] = weight[t] * loss.value(y[t], row[i])
+            costs[i] = slope * row[i] if linear else own[i]
+            low, high = min(low, costs[i]), max(high, costs[i])
+            size = max(size, abs(own[i]), abs(costs[i]))
+        if not size <= 1e150:
+            return t
+        forecasts[t] = p
+        add(book, _OWN, value)
+        book[_OWN_SIZE] += size
+        suffered += own
+        hedge_step(costs, low, high, kind, scale, parts, totals, past, book)
+    return predictions.shape[0]

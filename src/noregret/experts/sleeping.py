@@ -1,0 +1,211 @@
+"""Experts that sleep: advice from those awake, compared with each on its own waking rounds."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import store
+from noregret.elementary import exp
+from noregret.experts.book import add
+from noregret.experts.checks import (
+    as_count,
+    as_interval,
+    as_positive,
+    as_table,
+    require_within,
+)
+from noregret.geometry import EPSILON
+from noregret.jit import kernel
+from noregret.rounding import up
+
+Vector = npt.NDArray[np.float64]
+
+#: Rows of the state, one number an expert: ln(w_i / first weight), the sum of <w, z> - z_i and
+#: that of the gaps over its waking rounds, how many these are, and the sum of max |z| of them.
+_LOGS, _REGRET, _GAP, _AWAKE, _SIZE = range(5)
+
+
+@kernel
+def sleeping_rounds(costs, awake, eta, state, totals, losses):  # type: ignore[no-untyped-def]
+    """Play a round for every row; `totals` holds rounds, loss and the part its sum lost."""
+    count = costs.shape[1]
+    for t in range(costs.shape[0]):
+        least, most = np.inf, -np.inf
+        for i in range(count):
+            if awake[t, i]:
+                least, most = min(least, costs[t, i]), max(most, costs[t, i])
+        # Weights before and after, each measured by its own largest: neither sum can vanish.
+        top, new_top = -np.inf, -np.inf
+        for i in range(count):
+            if awake[t, i]:
+                top = max(top, state[_LOGS, i])
+                new_top = max(new_top, state[_LOGS, i] + eta * (least - costs[t, i]))
+        mass, mean, new = 0.0, 0.0, 0.0
+        for i in range(count):
+            if awake[t, i]:
+                part = exp(state[_LOGS, i] - top)
+                mass += part
+                mean += part * (costs[t, i] - least)
+                new += exp(state[_LOGS, i] + eta * (least - costs[t, i]) - new_top)
+        mean = min(least + mean / mass, most)
+        mixed = min(max(least + ((top - new_top) - np.log(new / mass)) / eta, least), mean)
+        gap = mean - mixed
+        for i in range(count):
+            if awake[t, i]:
+                # The sleeping ones are charged the mix loss, which leaves their weights alone.
+                state[_LOGS, i] += eta * (mixed - costs[t, i])
+                state[_REGRET, i] += mean - costs[t, i]
+                state[_GAP, i] += gap
+                state[_AWAKE, i] += 1.0
+                state[_SIZE, i] += max(abs(least), abs(most))
+        totals[0] += 1.0
+        add(totals, 1, mean)
+        losses[t] = mean
+
+
+@dataclass(frozen=True, eq=False)
+class SleepingCertificate:
+    """What was paid beside what each expert lost in the rounds in which it was awake.
+
+    `regret[i]` is the learner's loss minus the expert's over those rounds, rounded up, and
+    `bound[i]` = ln d / eta + the gaps of these rounds, at most ln d / eta + eta R^2 n_i / 8.
+    Reference: Freund, Schapire, Singer, Warmuth, Using and Combining Predictors That Specialize,
+    1997, Theorem 1.
+    """
+
+    rounds: int
+    loss: float
+    awake: npt.NDArray[np.int64]
+    regret: Vector
+    bound: Vector
+    in_advance: Vector
+
+    @property
+    def worst(self) -> int:
+        """The expert against whom the regret is largest, the first of them."""
+        return int(np.argmax(self.regret))
+
+    def __str__(self) -> str:
+        worst, rounds = self.worst, max(self.rounds, 1)
+        return "\n".join([
+            f"Certificate after {self.rounds:,} rounds of specialists, {len(self.awake):,} experts",
+            f"  {'loss':<26}{self.loss:>14.6g}  {self.loss / rounds:.6g} a round",
+            f"  {'largest regret':<26}{up(float(self.regret[worst])):>14}  against expert {worst} "
+            f"in its {self.awake[worst]:,} waking rounds, measured",
+            f"  {'after the fact':<26}{up(float(self.bound[worst])):>14}  ln d/eta + gaps",
+            f"  {'in advance':<26}{up(float(self.in_advance[worst])):>14}  Freund et al. 1997",
+        ])  # fmt: skip
+
+
+class Specialists:
+    """Weights over experts of which only some are awake in a round.
+
+    Each round: play w restricted to those awake, see their costs z, pay the mean; those awake are
+    multiplied by exp(-eta z_i) and together keep the weight that they had. Costs lie in
+    [low, high].
+
+    >>> learner = Specialists(3, eta=1.0)
+    >>> learner.suffer([0.0, 1.0, 0.0], awake=[True, True, False])
+    0.5
+    >>> learner.weights().round(6)
+    array([0.487372, 0.179294, 0.333333])
+    >>> learner.weights([False, True, True]).round(6)
+    array([0.      , 0.349755, 0.650245])
+    """
+
+    def __init__(self, experts: int, eta: float, low: float = 0.0, high: float = 1.0) -> None:
+        self.experts = as_count("experts", experts)
+        self.eta = as_positive("eta", eta)
+        self.low, self.high = as_interval(low, high)
+        if not math.isfinite(self.high - self.low):
+            raise ValueError(f"low and high must be finite, got {low} and {high}")
+        self._state = np.zeros((5, self.experts))
+        self._totals = np.zeros(3)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return int(self._totals[0])
+
+    def weights(self, awake: Any = None) -> Vector:
+        """Return the weights of the coming round if these are awake; all of them unless told."""
+        logs = self._state[_LOGS]
+        if awake is not None:
+            mask = self._awake(awake, 1)[0]
+            logs = np.where(mask, logs, -math.inf)
+        parts = np.exp(logs - logs.max())
+        return np.asarray(parts / parts.sum())
+
+    def suffer(self, costs: Any, awake: Any) -> float:
+        """Pay for one round and learn from it; costs of sleeping experts are not looked at."""
+        vector = np.asarray(costs)
+        if vector.ndim != 1:
+            raise ValueError(f"costs has shape {vector.shape}, expected ({self.experts},)")
+        return float(self.learn(vector, awake)[0])
+
+    def learn(self, costs: Any, awake: Any) -> Vector:
+        """Play a round for every row of costs; return what was paid in each.
+
+        `awake` tells for each cost whether its expert is awake. A round in which all sleep, or a
+        waking cost outside [low, high], raises ValueError and leaves the learner as it was.
+        """
+        table = as_table("costs", costs, self.experts)
+        mask = self._awake(awake, len(table))
+        table = np.where(mask, table, self.low)
+        require_within("costs", table, self.low, self.high)
+        paid = np.empty(len(table))
+        sleeping_rounds(table, mask, self.eta, self._state, self._totals, paid)
+        return paid
+
+    def _awake(self, awake: Any, rounds: int) -> npt.NDArray[np.bool_]:
+        mask = np.ascontiguousarray(np.atleast_2d(np.asarray(awake)))
+        if mask.dtype != np.bool_ or mask.shape != (rounds, self.experts):
+            raise ValueError(
+                f"awake must be booleans of shape ({rounds}, {self.experts}), got {mask.dtype} of "
+                f"shape {mask.shape}"
+            )
+        asleep = ~mask.any(axis=1)
+        if asleep.any():
+            raise ValueError(f"awake row {int(np.argmax(asleep))}: all experts are asleep")
+        return mask
+
+    def certificate(self) -> SleepingCertificate:
+        """Return the regret against each expert on its waking rounds, with the bounds."""
+        state, width = self._state, self.high - self.low
+        slack = (self.experts + self.rounds + 64.0) * EPSILON * state[_SIZE]
+        regret = state[_REGRET] + slack
+        price = math.log(self.experts) / self.eta
+        ahead = price + 0.125 * self.eta * width * width * state[_AWAKE]
+        return SleepingCertificate(
+            self.rounds,
+            float(self._totals[1] + self._totals[2]),
+            state[_AWAKE].astype(np.int64),
+            regret,
+            # Not below what was measured: rounding cannot make them lie.
+            np.maximum(price + state[_GAP], regret),
+            np.maximum(ahead, regret),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, atomically; `experts.load` resumes it to the bit."""
+        header = {"game": "Specialists", "experts": self.experts, "eta": self.eta}
+        header |= {"low": self.low, "high": self.high}
+        store.write(path, header, {"specialists": self._state, "totals": self._totals})
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
+        learner = cls(header["experts"], header["eta"], header["low"], header["high"])
+        for name, kept in (("specialists", learner._state), ("totals", learner._totals)):
+            given = arrays[name]
+            if given.shape != kept.shape or given.dtype != kept.dtype:
+                raise ValueError(f"{name} has shape {given.shape}, expected {kept.shape}")
+            if not np.isfinite(given).all():
+                raise ValueError(f"{name} holds what is not finite, expected numbers")
+            kept[...] = given
+        return learner
