@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.cli import screen
 from noregret.tracking.drift import drift_proof
 from tests.cli.program import Call
 
@@ -48,6 +49,21 @@ def test_other_losses(turning: Path, call: Call) -> None:
     run = call("drift", turning, *COMMON, "--loss", "hinge", "--json")
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout)["loss"] == "Hinge(margin=1.0)"
+
+
+def test_a_person_who_waits_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(screen, "_PATIENCE", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with screen.Telling() as tell:
+        tell._line._told -= 1.0
+        tell("tracking, 8,192 examples")
+    shown = capsys.readouterr().err
+    assert "tracking, 8,192 examples" in shown and shown.endswith("\r\x1b[2K")
+    with screen.Telling(silent=True) as tell:
+        tell("tracking, 8,192 examples")
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])

@@ -8,17 +8,20 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
+from noregret.examples import as_rows
 from noregret.report.drift import drift_figure
 from noregret.streams import Block
-from noregret.tracking import drift
-from noregret.tracking.drift import DriftProof, Span, drift_proof
+from noregret.tracking import watch
+from noregret.tracking.drift import DriftProof, drift_proof
 from noregret.tracking.static import Moments, static_floor
+from noregret.tracking.watch import Span
 
 SQUARED = nr.losses.Squared()
 
@@ -100,11 +103,12 @@ def test_windows_are_what_they_would_be_alone(window: int) -> None:
 @pytest.mark.parametrize("rows", [1, 90, 1000])
 def test_a_stream_is_read_once_and_says_the_same(rows: int) -> None:
     X, y = alternating()
-    # Rates are measured by the first rows: the same here, whatever the blocks.
-    X[0] *= 3.0 / np.linalg.norm(X[0])
-    arrays = drift_proof(csr_array(X), y, radius=2.0, window=100)
-    stream = drift_proof(blocks(X, y, rows), radius=2.0, window=100)
-    assert stream.tracker_loss == pytest.approx(arrays.tracker_loss, rel=1e-9)
+    # Larger rows later: rates are measured by the same ones, whatever the blocks.
+    X[400:] *= 3.0
+    with mock.patch.object(watch, "PORTION", 128):
+        arrays = drift_proof(csr_array(X), y, radius=2.0, window=100)
+        stream = drift_proof(blocks(X, y, rows), radius=2.0, window=100)
+    assert stream.tracker_loss == arrays.tracker_loss
     assert stream.static_bound == pytest.approx(arrays.static_bound, rel=1e-8)
     assert len(stream.windows) == len(arrays.windows)
     for one, other in zip(stream.windows, arrays.windows, strict=True):
@@ -114,12 +118,16 @@ def test_a_stream_is_read_once_and_says_the_same(rows: int) -> None:
 
 def test_one_pass_keeps_no_rows_but_those_of_a_window() -> None:
     X, y = alternating()
+    told: list[str] = []
     for window, most in ((None, 0), (40, 60)):
-        watch = drift._Watch(SQUARED, 1.0, window, one_pass=True)
-        for block in blocks(X, y, 20):
-            watch.add(drift.as_rows(block), block.y, None)
-            assert sum(len(part) for part in watch._kept) <= most
-        assert watch.proof().rounds == 600
+        with mock.patch.object(watch, "PORTION", 25):
+            watched = watch.Watch(SQUARED, 1.0, window, one_pass=True, tell=told.append)
+            for block in blocks(X, y, 20):
+                watched.add(as_rows(block), block.y, None)
+                assert sum(len(part) for part in watched._kept) <= most
+                assert sum(len(part) for part in watched._waiting) < 25
+            assert watched.proof()[0].rounds == 600
+    assert "tracking, 600 examples" in told and "judging windows, up to example 600" in told
 
 
 @pytest.mark.parametrize(
@@ -136,21 +144,54 @@ def test_other_losses(loss: nr.losses.Loss) -> None:
 
 
 @dataclass(frozen=True)
-class Quartic(nr.losses.Loss):
+class Sunk(nr.losses.Loss):
+    """A square loss that begins far below zero."""
+
     labels = "real"
+    nonnegative = False
 
     def value(self, y: float, p: float) -> float:
-        return (p - y) ** 4
+        return (p - y) ** 2 - 5.0
 
     def slope(self, y: float, p: float) -> float:
-        return 4.0 * (p - y) ** 3
+        return 2.0 * (p - y)
 
 
-def test_a_loss_of_ones_own_is_taken_at_its_word() -> None:
-    proof = drift_proof(np.ones((40, 1)), np.repeat([1.0, -1.0], 20), Quartic(), 1.0)
-    assert "Assumed: Quartic is taken at its word to be convex." in str(proof)
-    # Only the tracker's own certificates speak about it.
-    assert 0.0 <= proof.static_bound <= 40.0
+def test_a_loss_of_ones_own_is_taken_at_its_word_and_may_be_negative() -> None:
+    proof = drift_proof(np.ones((40, 1)), np.repeat([1.0, -1.0], 20), Sunk(), 1.0)
+    assert "Assumed: Sunk is taken at its word to be convex." in str(proof)
+    assert "loses at least -" in str(proof)
+    # Only the tracker's own certificates speak about it; the optimum is that of u = 0.
+    assert -200.0 <= proof.static_bound <= -160.0 < proof.tracker_loss + 40.0
+
+
+@dataclass(frozen=True)
+class Doubled(nr.losses.Absolute):
+    """A loss of one's own whose conjugate is believed as well."""
+
+    def value(self, y: float, p: float) -> float:
+        return 2.0 * abs(p - y)
+
+    def slope(self, y: float, p: float) -> float:
+        return 2.0 * float(np.sign(p - y))
+
+    def conjugate(self, y: float, s: float) -> float:
+        return s * y if abs(s) <= 2.0 else math.inf
+
+    def lipschitz(self) -> float:
+        return 2.0
+
+    def lowest_slope(self, y: float) -> float:
+        return -2.0
+
+    def highest_slope(self, y: float) -> float:
+        return 2.0
+
+
+def test_a_conjugate_of_ones_own_is_an_assumption_too() -> None:
+    proof = DriftProof(1, 2, 1.0, 2.0, 1.0, Doubled())
+    assert str(proof).endswith("convex, and its conjugate to be right.")
+    assert DriftProof(1, 2, 1.0, 2.0, 1.0, nr.losses.Absolute()).assumption is None
 
 
 def test_weights_count() -> None:
@@ -197,6 +238,7 @@ def test_averages_are_rounded_outwards() -> None:
         ([], None, {"radius": 1.0, "weight": [1.0]}, "weight belongs to arrays"),
         ([[1.0]], [math.nan], {"radius": 1.0}, "y row 0"),
         ([[math.nan]], [1.0], {"radius": 1.0}, "X row 0"),
+        ([[1.0]], [1.0], {"radius": 1e101}, "radius 1e.101 with rows of norm 1: predictions"),
     ],
 )
 def test_one_line_says_what_is_wrong(X: Any, y: Any, options: dict[str, Any], words: str) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret.tracking.mixture import MARGIN, RATES, RATIO, Tracker, mix_rounds
-from noregret.tracking.scaled import DECAY
+from noregret.experts.mixing import mix_rounds
+from noregret.tracking.mixture import MARGIN, RATES, RATIO, Tracker
+from noregret.tracking.scaled import DECAY, ScaledDescent
 
 SQUARED = nr.losses.Squared()
 
@@ -111,6 +113,23 @@ def test_members_and_mixture_stay_in_the_ball_exactly(size: float, targets: floa
             assert sum(Fraction(float(w)) ** 2 for w in weights) <= limit
         for x, p in zip(X[part] * size, made, strict=True):
             assert Fraction(float(p)) ** 2 <= limit * sum(Fraction(float(v)) ** 2 for v in x)
+
+
+def test_members_that_left_the_ball_do_not_matter() -> None:
+    """Rows of many scales in one portion, and members that predict anything."""
+    random = np.random.default_rng(8)
+    X = random.normal(size=(50, 3)) * 10.0 ** random.uniform(-120, 99, (50, 1))
+    tracker = Tracker(SQUARED, 0.3, row=1.0)
+    far = np.full(50, 1e140)
+    with (
+        mock.patch.object(nr.MirrorDescent, "learn", lambda *given: far),
+        mock.patch.object(ScaledDescent, "learn", lambda *given: far),
+    ):
+        made = tracker.learn(X, np.ones(50))
+    for x, p in zip(X, made, strict=True):
+        square = sum(Fraction(float(v)) ** 2 for v in x)
+        inside = Fraction(0.3) ** 2 * square
+        assert inside * Fraction(1.0 - 1e-12) <= Fraction(float(p)) ** 2 <= inside
 
 
 def test_it_stays_near_its_best_member_and_beats_a_fixed_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,8 +12,15 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret.tracking.path import HindsightPath, hindsight_path
-from noregret.tracking.segments import fewest, priced, segment_costs
+from noregret.tracking.segments import LANES, fewest, priced, segment_costs
 from tests.truth.drift_streams import least_squares
+
+
+class Halved(nr.losses.Squared):
+    """A loss that is a square loss by inheritance only."""
+
+    def value(self, y: float, p: float) -> float:
+        return 0.5 * (p - y) ** 2
 
 
 def tiny(seed: int, rounds: int = 13, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -80,6 +88,53 @@ def test_a_grid_is_bounded_from_both_sides(seed: int, grid: int) -> None:
     assert path.lower_bound <= price
 
 
+def exact_schedules(x: np.ndarray, y: np.ndarray, radius: float) -> list[Fraction]:
+    """The best loss of one feature with exactly 0, 1, ... shifts, in fractions."""
+    rounds = len(y)
+    costs = {}
+    for first, stop in itertools.combinations(range(rounds + 1), 2):
+        pairs = [(Fraction(a), Fraction(b)) for a, b in zip(x[first:stop], y[first:stop])]  # noqa: B905
+        square = sum(a * a for a, _ in pairs)
+        u = sum(a * b for a, b in pairs) / square if square else Fraction(0)
+        u = max(min(u, Fraction(radius)), -Fraction(radius))
+        costs[first, stop] = sum(((u * a - b) ** 2 for a, b in pairs), Fraction(0))
+    return [
+        min(
+            sum(costs[pair] for pair in itertools.pairwise([0, *cuts, rounds]))
+            for cuts in itertools.combinations(range(1, rounds), shifts)
+        )
+        for shifts in range(rounds)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bounds_are_true_in_fractions_whatever_the_scale(seed: int) -> None:
+    """Squares of what is left of a gradient underflowed, and the bound was above the optimum."""
+    random = np.random.default_rng(seed)
+    rows, targets = random.uniform(-99, 99, 2)
+    x, y = random.normal(size=7) * 10.0**rows, random.normal(size=7) * 10.0**targets
+    if seed % 2:
+        x *= 10.0 ** random.uniform(-30, 0, 7)
+    radius = float(10.0 ** (targets - rows + random.uniform(-2, 2)))
+    best = exact_schedules(x, y, radius)
+    for grid in (None, 3):
+        for shifts in (0, 1, 3):
+            path = hindsight_path(x[:, None], y, shifts=shifts, radius=radius, grid=grid)
+            assert Fraction(path.lower_bound) <= min(best[: shifts + 1]) <= Fraction(path.loss)
+        for penalty in (0.0, float(10.0 ** (2 * targets)), 1e300, 5e-324):
+            least = min(loss + Fraction(penalty) * shifts for shifts, loss in enumerate(best))
+            path = hindsight_path(x[:, None], y, penalty=penalty, radius=radius, grid=grid)
+            assert Fraction(path.lower_bound) <= least <= Fraction(path.objective)
+
+
+def test_small_numbers_have_the_bound_of_large_ones() -> None:
+    X, y = tiny(8)
+    one = hindsight_path(X, y, shifts=2, radius=0.7)
+    small = hindsight_path(X * 2.0**-300, y * 2.0**-320, shifts=2, radius=0.7 * 2.0**-20)
+    assert small.lower_bound == pytest.approx(one.lower_bound * 2.0**-640, rel=1e-12)
+    assert small.lower_bound > 0.0
+
+
 def test_change_points_are_found_within_a_cell_of_a_long_stream() -> None:
     random = np.random.default_rng(5)
     X = random.normal(size=(6000, 3))
@@ -112,12 +167,13 @@ def test_shifting_regret_can_be_measured() -> None:
     assert learner.certificate().loss > path.loss
 
 
-def test_the_kernel_is_what_was_written() -> None:
+@pytest.mark.parametrize("count", [6, LANES + 3])
+def test_the_kernel_is_what_was_written(count: int) -> None:
     random = np.random.default_rng(7)
-    rows = random.normal(size=(6, 4))
+    rows = random.normal(size=(count, 4))
     cells = np.einsum("ti,tj->tij", rows, rows)
     for radius in (0.5, math.inf):
-        jitted, written = np.zeros((6, 6)), np.zeros((6, 6))
+        jitted, written = np.zeros((count, count)), np.zeros((count, count))
         segment_costs(cells, radius, jitted)
         segment_costs.py_func(cells, radius, written)
         np.testing.assert_allclose(jitted, written, rtol=1e-9, atol=1e-9)
@@ -167,6 +223,7 @@ def test_what_it_says() -> None:
         ({"shifts": 1, "radius": 0.0}, "radius must be a finite number above 0"),
         ({"shifts": 1, "grid": 0}, "grid must be a whole number of cells >= 1"),
         ({"shifts": 1, "loss": nr.losses.Hinge()}, "knows the square loss only"),
+        ({"shifts": 1, "loss": Halved()}, "knows the square loss only, got Halved()"),
     ],
 )
 def test_one_line_says_what_is_wrong(options: dict[str, object], words: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -12,6 +14,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret.examples import as_rows
+from noregret.tracking import static
 from noregret.tracking.static import (
     BLOCK,
     LARGEST_WIDTH,
@@ -90,6 +93,20 @@ def test_every_layout_and_every_cut_gives_the_same_moments() -> None:
     assert np.array_equal(single.matrix, exact.matrix)
 
 
+def test_crowded_blocks_become_dense_and_change_nothing() -> None:
+    X, y, weight = problem(8, rounds=60)
+    rows = as_rows(csr_array(X))
+    for share, kind in ((0.0, np.ndarray), (1.0, csr_array)):
+        with mock.patch.object(static, "CROWDED", share):
+            assert all(isinstance(matrix, kind) for matrix, _ in static._matrices(rows))
+            np.testing.assert_allclose(
+                moments_of(csr_array(X), y, weight).matrix,
+                moments_of(X, y, weight).matrix,
+                rtol=1e-12,
+                atol=1e-12,
+            )
+
+
 def test_features_may_come_later() -> None:
     X, y, _ = problem(4)
     grown = Moments()
@@ -134,6 +151,50 @@ def test_a_loss_without_a_conjugate_has_only_its_sign() -> None:
         pass
 
     assert static_floor(np.ones((2, 1)), [1.0, -1.0], Plain(), 1.0) == 0.0
+
+
+def exact_optimum(x: np.ndarray, y: np.ndarray, c: np.ndarray, radius: float) -> Fraction:
+    """The minimum over |u| <= radius of sum c (u x - y)^2 for one feature, in fractions."""
+    triples = [tuple(map(Fraction, map(float, three))) for three in zip(x, y, c, strict=True)]
+    a = sum((k * v * v for v, _, k in triples), Fraction(0))
+    b = sum((k * v * t for v, t, k in triples), Fraction(0))
+    u = max(min(b / a, Fraction(radius)), -Fraction(radius)) if a else Fraction(0)
+    return sum((k * (u * v - t) ** 2 for v, t, k in triples), Fraction(0))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_numbers_of_any_size_in_fractions(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    x, y, c = random.normal(size=7), random.normal(size=7), np.ones(7)
+    rows, targets = random.uniform(-99, 99, 2)
+    x, y = x * 10.0**rows, y * 10.0**targets
+    if seed % 2:
+        x *= 10.0 ** random.uniform(-60, 0, 7)
+    if seed % 3:
+        c = 10.0 ** random.uniform(-100, 100, 7)
+    for radius in (10.0 ** (targets - rows + random.uniform(-2, 2)), 10.0**rows, 5e-324, 1e308):
+        least = exact_optimum(x, y, c, radius)
+        assert 0 <= Fraction(moments_of(x[:, None], y, c).floor(radius)) <= least
+        assert 0 <= Fraction(static_floor(x[:, None], y, SQUARED, radius, c)) <= least
+
+
+def test_balls_of_every_size_have_a_floor() -> None:
+    X, y, _ = problem(7, rounds=40)
+    moments, best = moments_of(X, y), float(y @ y)
+    floors = [moments.floor(10.0**power) for power in range(-323, 309)]
+    # In balls that are next to nothing it is the loss of 0, in huge ones nothing is known.
+    assert floors[0] == pytest.approx(best, rel=1e-9) and floors[-1] == 0.0
+    for smaller, larger in itertools.pairwise(floors):
+        assert larger <= smaller + 1e-9 * best
+
+
+def test_a_small_row_beside_a_huge_one_is_not_made_longer() -> None:
+    """Squares measured by the largest entry of a block were rounded up among denormals."""
+    for size in 10.0 ** np.linspace(-64, -56, 60):
+        for form in (np.asarray, csr_array):
+            norms = row_norms(as_rows(form(np.array([[1e100, 0.0], [size, size]]))))
+            exact = 2 * Fraction(float(size)) ** 2
+            assert abs(Fraction(float(norms[1])) ** 2 / exact - 1) < 1e-14
 
 
 def test_norms_and_products_of_rows() -> None:

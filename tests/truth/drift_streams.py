@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from noregret import losses
 from noregret.streams import Block
-from noregret.tracking import drift
+from noregret.tracking import drift, watch
 from noregret.tracking.mixture import Tracker
 from tests.truth.claims import Tally
 from tests.truth.comparators import Class, comparators
@@ -152,6 +152,9 @@ KINDS = [
     Kind("no weight", _shifting, weights="none"),
 ]
 
+#: How much of the size of its terms a static bound may miss.
+TIGHT = 2e-10
+
 LOSSES = [losses.Hinge(), losses.Logistic(), losses.Absolute(), losses.Huber(0.5)]
 
 
@@ -184,7 +187,7 @@ def prove(
 ) -> tuple[drift.DriftProof, Vector]:
     """Return the proof, and what the tracker predicted."""
     Recorded.made = []
-    with mock.patch.object(drift, "Tracker", Recorded), np.errstate(all="ignore"):
+    with mock.patch.object(watch, "Tracker", Recorded), np.errstate(all="ignore"):
         if form == "dense":
             proof = drift.drift_proof(X, y, loss, radius, weight, window)
         elif form == "sparse":
@@ -222,6 +225,12 @@ def least_squares(X: Vector, y: Vector, weight: Vector, radius: float) -> Vector
     return np.asarray(right.T @ (solution(high) / size).astype(np.float64))
 
 
+def _size(X: Vector, y: Vector, weight: Vector, length: float) -> float:
+    """Return (sqrt(sum c y^2) + ||u|| sqrt(sum c ||x||^2))^2, which no term of the sum exceeds."""
+    rows = np.sqrt(weight) * np.linalg.norm(X * length, axis=1)
+    return float((np.linalg.norm(np.sqrt(weight) * y) + np.linalg.norm(rows)) ** 2)
+
+
 def judge(
     random: Random,
     loss: losses.Loss,
@@ -242,17 +251,19 @@ def judge(
         tried = comparators(random, referee, ball, rough, natural)
         best = ball.fitted(least_squares(X[part], y[part], weight[part], proof.radius))
         tried += [] if best is None else [best]
-        tightest = np.inf
         for u in tried:
             true, distance = referee.exceeds(u, [span.static_bound])
             tally.enter("static bound", true, distance, f"{span.static_bound!r}", span.rounds, u)
-            tightest = min(tightest, distance)
         _, high = referee.exact_at(made[part])
         above = Fraction(span.tracker_loss) - high
         tally.enter("tracker loss", above >= 0, float(min(above, Fraction(10**9))), repr(span))
-        if type(loss) is losses.Squared and span is proof:
-            # Not a promise but what makes the promise worth something.
-            tally.enter("tight", True, tightest, "")
+        if type(loss) is losses.Squared and best is not None:
+            # Not a promise but what makes the promise worth something: bound and optimum are
+            # one number, but for rounding in units of what they are the difference of.
+            missing = float(referee.approximate(best)[0]) - span.static_bound
+            size = _size(X[part], y[part], weight[part], float(np.linalg.norm(best)))
+            left = 1.0 - missing / (TIGHT * size) if size > 1e-200 else 1.0
+            tally.enter("tight", left >= 0.0, left, f"{span!r} misses {missing!r} of {size!r}")
     for x, p in zip(X, made, strict=True):
         square = sum((v * v for v in fractions(x)), Fraction(0))
         inside = Fraction(float(p)) ** 2 <= Fraction(proof.radius) ** 2 * square

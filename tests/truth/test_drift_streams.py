@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from noregret.certificate import Certificate
-from noregret.tracking import drift, static
+from noregret.tracking import static, watch
 from tests.truth.claims import Tally
 from tests.truth.drift_streams import KINDS, main, stream
 
@@ -32,7 +32,7 @@ def _caught(indices: range) -> set[str]:
 
 def test_the_judge_catches_a_bound_one_part_in_a_thousand_million_too_high() -> None:
     true_floor = static.static_floor
-    with mock.patch.object(drift, "static_floor", lambda *given: true_floor(*given) * (1.0 + 1e-9)):
+    with mock.patch.object(watch, "static_floor", lambda *given: true_floor(*given) * (1.0 + 1e-9)):
         assert "static bound" in _caught(range(len(KINDS)))
 
 
@@ -42,7 +42,7 @@ def test_the_judge_catches_rounding_that_is_ignored() -> None:
         mock.patch.object(static, "UNDERFLOW", 0.0),
         mock.patch.object(Certificate, "slack", 0.0),
         mock.patch.object(Certificate, "delta", 0.0),
-        mock.patch.object(drift, "EPSILON", 0.0),
+        mock.patch.object(watch, "EPSILON", 0.0),
     ):
         assert {"static bound", "tracker loss"} & _caught(range(len(KINDS)))
 

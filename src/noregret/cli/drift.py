@@ -59,16 +59,18 @@ def drift(
         require_matplotlib()
     if one_pass and loss != "squared":
         raise ValueError(f"--one-pass keeps second moments, which {loss} is not made of")
+    from noregret.cli.screen import Telling
     from noregret.cli.whole import whole
     from noregret.tracking.drift import drift_proof
 
     signs = chosen.labels == "sign" or classes or given.labels is not None
     stream = given.open(given.label_rule(signs))
-    if one_pass:
-        proof = drift_proof(stream, loss=chosen, radius=radius, window=window)
-    else:
-        rows = whole(stream)
-        proof = drift_proof(rows, rows.y, chosen, radius, rows.weight, window)
+    rows = None if one_pass else whole(stream)
+    with Telling(silent=as_json) as tell:
+        if rows is None:
+            proof = drift_proof(stream, None, chosen, radius, None, window, tell)
+        else:
+            proof = drift_proof(rows, rows.y, chosen, radius, rows.weight, window, tell)
     if picture is not None:
         from noregret.report.drift import drift_figure
         from noregret.report.figures import style

@@ -224,6 +224,23 @@ class Clock:
             )
 
 
+class Telling:
+    """Tells a person how far a long piece of work has come, in the words it is given."""
+
+    def __init__(self, silent: bool = False) -> None:
+        self._line = PassingLine(f"at work{_FIRST_RUN}", silent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._line.clear()
+
+    def __call__(self, text: str) -> None:
+        """Show the text in the place of the last one, once the run has become long."""
+        self._line.tell(lambda: text)
+
+
 class Solver:
     """Tells a person how far a solver has come; what `nr.hindsight` takes as `progress`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from noregret.report.figures import _FLOOR, _GREEN, _LOSS, _figure
+from noregret.report.figures import FLOOR_COLOR, LOSS_COLOR, PROVED_COLOR, new_figure
 from noregret.rounding import down, up
 
 if TYPE_CHECKING:
@@ -54,18 +54,18 @@ def drift_figure(whole: Span, windows: Sequence[Span], title: str = "") -> Figur
         f"{proved:,} of {len(windows):,} windows of {windows[0].rounds:,} rounds prove that no "
         "fixed predictor will do"
     )
-    with _figure(title, subtitle) as (figure, axes):
+    with new_figure(title, subtitle) as (figure, axes):
         places = [(span.first + span.last) / 2 for span in windows]
         losses = [span.average_loss for span in windows]
         bounds = [span.average_bound for span in windows]
         higher = [bound > loss for bound, loss in zip(bounds, losses, strict=True)]
         axes.fill_between(
-            places, losses, bounds, where=higher, interpolate=True, color=_GREEN, alpha=0.3,
+            places, losses, bounds, where=higher, interpolate=True, color=PROVED_COLOR, alpha=0.3,
             linewidth=0,
         )  # fmt: skip
         width = 2.0 if len(windows) <= 200 else 1.2
-        axes.plot(places, losses, color=_LOSS, linewidth=width)
-        axes.plot(places, bounds, color=_FLOOR, linewidth=width)
+        axes.plot(places, losses, color=LOSS_COLOR, linewidth=width)
+        axes.plot(places, bounds, color=FLOOR_COLOR, linewidth=width)
         axes.set_xlim(whole.first, whole.last)
         axes.set_ylim(bottom=min(0.0, *bounds))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -78,8 +78,13 @@ def drift_figure(whole: Span, windows: Sequence[Span], title: str = "") -> Figur
 def _name_curves(axes: Axes, whole: Span, loss: float, bound: float) -> None:
     """Name both curves at the right, with their value over all rounds."""
     names = [
-        (bound, "no fixed predictor\nless than, over all", down(whole.average_bound, 4), _FLOOR),
-        (loss, "the tracker\nat most, over all", up(whole.average_loss, 4), _LOSS),
+        (
+            bound,
+            "no fixed predictor\nless than, over all",
+            down(whole.average_bound, 4),
+            FLOOR_COLOR,
+        ),
+        (loss, "the tracker\nat most, over all", up(whole.average_loss, 4), LOSS_COLOR),
     ]
     # The label of the higher end hangs above it and the other below: they never meet.
     names.sort(key=lambda name: name[0])

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-_LOSS = "#1b4965"
-_FLOOR = "#ca6702"
+LOSS_COLOR = "#1b4965"
+FLOOR_COLOR = "#ca6702"
 _GAP = "#94a3b8"
 _INK = "#334155"
-_GREEN = "#2f855a"
+PROVED_COLOR = "#2f855a"
 _STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 10,
@@ -53,7 +53,8 @@ def style() -> Iterator[None]:
 
 
 @contextmanager
-def _figure(title: str, subtitle: str, height: float = 4.2) -> Iterator[tuple[Figure, Axes]]:
+def new_figure(title: str, subtitle: str, height: float = 4.2) -> Iterator[tuple[Figure, Axes]]:
+    """Yield a figure of our style with its axes, to be drawn on within the context."""
     from matplotlib.figure import Figure
 
     with style():
@@ -147,10 +148,10 @@ def loss_figure(
     ylabel: str = "loss a round",
 ) -> Figure:
     """Return the picture that `draw` writes."""
-    with _figure(title, subtitle) as (figure, axes):
+    with new_figure(title, subtitle) as (figure, axes):
         axes.fill_between(rounds, floors, losses, color=_GAP, alpha=0.28, linewidth=0)
-        axes.plot(rounds, losses, color=_LOSS, linewidth=2)
-        axes.plot(rounds, floors, color=_FLOOR, linewidth=2)
+        axes.plot(rounds, losses, color=LOSS_COLOR, linewidth=2)
+        axes.plot(rounds, floors, color=FLOOR_COLOR, linewidth=2)
         _rounds_axis(axes, rounds)
         if min(floors) >= 0.0:
             axes.set_ylim(bottom=0.0)
@@ -168,8 +169,8 @@ def _annotate(
 ) -> None:
     """Name the curves where they end and the gap where it is wide enough to hold a word."""
     for text, values, shown, color, side in (
-        ("average loss", losses, f"{losses[-1]:.4g}", _LOSS, "bottom"),
-        ("certified floor", floors, down(floors[-1], 4), _FLOOR, "top"),
+        ("average loss", losses, f"{losses[-1]:.4g}", LOSS_COLOR, "bottom"),
+        ("certified floor", floors, down(floors[-1], 4), FLOOR_COLOR, "top"),
     ):
         # Inside mathematics the sign of an exponent would stand apart.
         shown = shown.replace("e+0", "e").replace("e+", "e")
@@ -209,12 +210,14 @@ def _annotate(
 def regret_figure(rounds: Sequence[int], regrets: Sequence[float]) -> Figure:
     """Return the proved regret a round beside the course of 1/sqrt(t)."""
     subtitle = "no predictor of the class did better by more; both axes are logarithmic"
-    with _figure("Proved regret a round", subtitle, 3.2) as (figure, axes):
+    with new_figure("Proved regret a round", subtitle, 3.2) as (figure, axes):
         shown = [(t, value) for t, value in zip(rounds, regrets, strict=True) if value > 0.0]
         if shown:
             # Through the middle of the curve, so that neither end is far from it.
             level = math.exp(sum(math.log(v * math.sqrt(t)) for t, v in shown) / len(shown))
-            axes.plot(*zip(*shown, strict=True), color=_GREEN, linewidth=2, label="proved regret")
+            axes.plot(
+                *zip(*shown, strict=True), color=PROVED_COLOR, linewidth=2, label="proved regret"
+            )
             axes.plot(
                 [t for t, _ in shown],
                 [level / math.sqrt(t) for t, _ in shown],
@@ -232,11 +235,11 @@ def regret_figure(rounds: Sequence[int], regrets: Sequence[float]) -> Figure:
 
 def mistakes_figure(rounds: Sequence[int], shares: Sequence[float]) -> Figure:
     """Return the share of mistakes up to each round."""
-    with _figure("Mistakes", "share of the examples predicted with the wrong sign", 3.2) as (
+    with new_figure("Mistakes", "share of the examples predicted with the wrong sign", 3.2) as (
         figure,
         axes,
     ):
-        axes.plot(rounds, shares, color=_LOSS, linewidth=2)
+        axes.plot(rounds, shares, color=LOSS_COLOR, linewidth=2)
         axes.set_ylim(bottom=0.0)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         _rounds_axis(axes, rounds)
@@ -245,8 +248,8 @@ def mistakes_figure(rounds: Sequence[int], shares: Sequence[float]) -> Figure:
 
 def rate_figure(rounds: Sequence[int], rates: Sequence[float], name: str) -> Figure:
     """Return the learning rate in force at each round."""
-    with _figure("Learning rate", name, 3.2) as (figure, axes):
-        axes.plot(rounds, rates, color=_FLOOR, linewidth=2)
+    with new_figure("Learning rate", name, 3.2) as (figure, axes):
+        axes.plot(rounds, rates, color=FLOOR_COLOR, linewidth=2)
         if min(rates) > 0.0 and max(rates) > min(rates):
             _logarithmic(axes)
         axes.set_ylabel("η")
@@ -257,8 +260,8 @@ def rate_figure(rounds: Sequence[int], rates: Sequence[float], name: str) -> Fig
 def features_figure(names: Sequence[str], weights: Sequence[float]) -> Figure:
     """Return the largest weights as bars, the largest on top."""
     height = 1.3 + 0.24 * max(len(names), 3)
-    with _figure("Largest weights", "", height) as (figure, axes):
-        colors = [_LOSS if weight > 0.0 else _FLOOR for weight in weights]
+    with new_figure("Largest weights", "", height) as (figure, axes):
+        colors = [LOSS_COLOR if weight > 0.0 else FLOOR_COLOR for weight in weights]
         places = range(len(names), 0, -1)
         axes.barh(list(places), list(weights), color=colors, height=0.68)
         shown = [name if len(name) <= 32 else name[:31] + "…" for name in names]

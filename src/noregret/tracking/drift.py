@@ -25,70 +25,18 @@ label as a feature a fixed predictor would do as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret.batch.problem import Problem
-from noregret.certificate import Certificate
-from noregret.examples import Rows, as_labels, as_rows, as_weights
-from noregret.foreign import Certifier, certify
-from noregret.geometry import EPSILON
+from noregret.examples import as_rows
+from noregret.foreign import certify
 from noregret.losses import Loss, Squared
-from noregret.passes.checks import sound_rows
 from noregret.rounding import down, up
-from noregret.tracking.mixture import Tracker
-from noregret.tracking.static import Moments, plain, row_norms, static_floor
-
-Vector = npt.NDArray[np.float64]
-
-#: Rows that are learnt together; the first of them set the unit of the tracker's rates.
-PORTION = 8192
-#: Windows begin so many times within the length of one.
-OVERLAP = 4
-#: Rows below this size are measured by it.
-SMALLEST_ROW = 1e-100
-
-
-@dataclass(frozen=True)
-class Span:
-    """Some rounds, the first and the last counted from 1, and what is proved about them."""
-
-    first: int
-    last: int
-    #: Not below what the tracker lost on these rounds.
-    tracker_loss: float
-    #: Not above what any fixed predictor of the ball loses on them.
-    static_bound: float
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds these are."""
-        return self.last - self.first + 1
-
-    @property
-    def proved(self) -> bool:
-        """Whether no fixed predictor of the ball does as well as the tracker did."""
-        return self.tracker_loss < self.static_bound
-
-    @property
-    def average_loss(self) -> float:
-        """The tracker's loss a round, rounded up."""
-        return math.nextafter(self.tracker_loss / self.rounds, math.inf)
-
-    @property
-    def average_bound(self) -> float:
-        """The bound on fixed predictors a round, rounded down."""
-        return math.nextafter(self.static_bound / self.rounds, -math.inf)
-
-    @property
-    def margin(self) -> float:
-        """By how much a round at least, where it is proved; else not above zero."""
-        gap = math.nextafter(self.static_bound - self.tracker_loss, -math.inf)
-        return math.nextafter(gap / self.rounds, -math.inf)
+from noregret.tracking.watch import Span, Watch
 
 
 @dataclass(frozen=True)
@@ -127,8 +75,11 @@ class DriftProof(Span):
 
     @property
     def assumption(self) -> str | None:
-        """What is taken on trust: the convexity of a loss that is not one of ours."""
-        return certify(np.zeros((0, 0)), [], [], self.loss).assumption
+        """What is taken on trust about a loss that is not one of ours."""
+        convex = certify(np.zeros((0, 0)), [], [], self.loss).assumption
+        if convex and hasattr(self.loss, "conjugate"):
+            return f"{convex}, and its conjugate to be right"
+        return convex
 
     def as_dict(self) -> dict[str, Any]:
         """Return the proof as plain numbers, ready for JSON."""
@@ -185,6 +136,7 @@ def drift_proof(
     radius: float = math.nan,
     weight: Any = None,
     window: int | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> DriftProof:
     """Try to prove that no fixed predictor of a ball does what a tracker in it did.
 
@@ -201,6 +153,7 @@ def drift_proof(
         radius: the ball ||u||_2 <= radius, of both the fixed predictors and the tracker.
         weight: example weights.
         window: also look at windows of so many rounds, four of them begun in every such length.
+        progress: told in words how far the work has come.
 
     >>> import numpy as np
     >>> X = np.ones((40, 1))
@@ -213,16 +166,25 @@ def drift_proof(
     Problem.require("radius", radius)
     if window is not None and not (isinstance(window, (int, np.integer)) and window >= 1):
         raise ValueError(f"window must be a whole number of rounds >= 1, got {window!r}")
+    one_pass = y is None and type(loss) is Squared
+    watch = Watch(loss, float(radius), window, one_pass, progress or (lambda text: None))
     if y is None:
         if weight is not None:
             raise ValueError("weight belongs to arrays: the blocks of a stream have their own")
-        watch = _Watch(loss, float(radius), window, one_pass=type(loss) is Squared)
         for block in _blocks(X):
             watch.add(as_rows(block), block.y, block.weight)
     else:
-        watch = _Watch(loss, float(radius), window, one_pass=False)
         watch.add(as_rows(X), y, weight)
-    return watch.proof()
+    whole, windows = watch.proof()
+    return DriftProof(
+        whole.first,
+        whole.last,
+        whole.tracker_loss,
+        whole.static_bound,
+        float(radius),
+        loss,
+        windows,
+    )
 
 
 def _blocks(stream: Iterable[Any]) -> Iterator[Any]:
@@ -232,128 +194,3 @@ def _blocks(stream: Iterable[Any]) -> Iterator[Any]:
         if not hasattr(block, "indptr") or not hasattr(block, "y"):
             raise ValueError("X without y must be a stream of blocks; give y for arrays")
         yield block
-
-
-class _Part:
-    """Consecutive rows with labels, weights and what the tracker predicted for them."""
-
-    def __init__(self, rows: Rows, y: Vector, weight: Vector, predictions: Vector) -> None:
-        self.rows, self.y, self.weight, self.predictions = rows, y, weight, predictions
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def cut(self, start: int, stop: int) -> _Part:
-        part = slice(start, stop)
-        return _Part(
-            self.rows.part(start, stop), self.y[part], self.weight[part], self.predictions[part]
-        )
-
-
-class _Watch:
-    """A tracker at work, and what is needed to judge it."""
-
-    def __init__(self, loss: Loss, radius: float, window: int | None, one_pass: bool) -> None:
-        self._loss, self._radius, self._window = loss, radius, window
-        self._tracker: Tracker | None = None
-        self._certifier = Certifier(loss)
-        self._moments = Moments() if one_pass else None
-        self._kept: list[_Part] = []
-        self._rounds = self._dropped = 0
-        self._windows: list[Span] = []
-
-    def add(self, rows: Rows, y: Any, weight: Any) -> None:
-        """Learn rows, enter them in every sum, and judge the windows that they complete."""
-        labels = as_labels(y, len(rows), self._loss)
-        weights = as_weights(weight, len(rows))
-        rows = sound_rows(rows, self._rounds)
-        predictions = np.empty(len(rows))
-        for start in range(0, len(rows), PORTION):
-            part = slice(start, min(start + PORTION, len(rows)))
-            given = plain(rows.part(part.start, part.stop))
-            predictions[part] = self._track(given, labels[part], weights[part])
-        if len(rows) and (self._moments is None or self._window is not None):
-            self._kept.append(_Part(rows, labels, weights, predictions))
-        self._rounds += len(rows)
-        self._look()
-
-    def _track(self, X: Any, y: Vector, weight: Vector) -> Vector:
-        if self._tracker is None:
-            row = float(row_norms(as_rows(X)).max(initial=0.0))
-            self._tracker = Tracker(self._loss, self._radius, row if row > SMALLEST_ROW else 1.0)
-        predictions = self._tracker.learn(X, y, weight)
-        self._certifier.add(X, y, predictions, weight)
-        if self._moments is not None:
-            self._moments.add(X, y, weight)
-        return predictions
-
-    def _look(self) -> None:
-        """Judge the windows that are complete, and let go of rows that no other needs."""
-        if self._window is None or not self._kept:
-            return
-        step = max(1, self._window // OVERLAP)
-        held = _joined(self._kept)
-        while len(self._windows) * step + self._window <= self._rounds:
-            first = len(self._windows) * step
-            start = first - self._dropped
-            self._windows.append(self._judge(held.cut(start, start + self._window), first))
-        if self._moments is not None:
-            gone = min(len(self._windows) * step - self._dropped, len(held))
-            held = held.cut(gone, len(held))
-            self._dropped += gone
-        self._kept = [held]
-
-    def _judge(self, part: _Part, first: int) -> Span:
-        given = plain(part.rows)
-        proof = certify(given, part.y, part.predictions, self._loss, part.weight)
-        static = static_floor(given, part.y, self._loss, self._radius, part.weight)
-        floor = max(proof.floor(self._radius), static)
-        return Span(first + 1, first + len(part), _upper(proof), floor)
-
-    def proof(self) -> DriftProof:
-        if self._tracker is None:
-            raise ValueError("there are no rounds: expected at least one row")
-        proof = self._certifier.certificate()
-        floors = [proof.floor(self._radius), self._tracker.floor()]
-        if self._moments is not None:
-            floors.append(self._moments.floor(self._radius))
-        else:
-            held = _joined(self._kept)
-            floors.append(
-                static_floor(plain(held.rows), held.y, self._loss, self._radius, held.weight)
-            )
-        return DriftProof(
-            1, self._rounds, _upper(proof), max(floors), self._radius, self._loss,
-            tuple(self._windows),
-        )  # fmt: skip
-
-
-def _upper(proof: Certificate) -> float:
-    """Return the loss of given predictions, rounded up."""
-    value = proof.loss + proof.slack + 8.0 * EPSILON * abs(proof.loss)
-    return math.inf if math.isnan(value) else value
-
-
-def _joined(parts: list[_Part]) -> _Part:
-    """Return parts one after the other as one."""
-    if len(parts) == 1:
-        return parts[0]
-    rows = [part.rows for part in parts]
-    y, weight, predictions = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("y", "weight", "predictions")
-    )
-    width = max(one.width for one in rows)
-    if rows[0].dense:
-        values = np.concatenate([one.values for one in rows])
-        return _Part(replace(rows[0], values=values, trusted=len(y)), y, weight, predictions)
-    spans = [slice(int(one.indptr[0]), int(one.indptr[-1])) for one in rows]
-    lengths = np.concatenate([np.diff(one.indptr) for one in rows])
-    joined = Rows(
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
-        np.concatenate([one.indices[span] for one, span in zip(rows, spans, strict=True)]),
-        np.concatenate([one.values[span] for one, span in zip(rows, spans, strict=True)]),
-        width,
-        len(y),
-    )
-    return _Part(joined, y, weight, predictions)

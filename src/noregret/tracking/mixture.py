@@ -11,12 +11,10 @@ where m is the mixture's own average loss so far: for the square loss this is Ba
 Gaussian errors of that variance, and for every loss it has no unit. Sharing lets the mixture
 change its mind: after a shift a fast member takes over, and later a slow one again.
 
-Inside the ball, rounding included. Members project on a ball smaller by 2^-20. A member's norm
-is known to about 5e-7 (a running sum of squares, summed afresh in time), the product <w, x>
-and the mixing round by at most (d + K + 8) EPSILON |w|'|x| together, so a prediction p is, in exact
-arithmetic, that of a vector in the whole ball that differs from the played one by rounding
-alone. Whatever the members did, p is at last kept within radius ||x||, rounded down, and is
-then exactly <u, x> with u = (p / ||x||^2) x, ||u|| <= radius.
+Inside the ball, rounding included. Members project on a ball smaller by 2^-20, which is more than
+the rounding of their norms, of <w, x> and of the mixing comes to on common data. A proof must not
+rest on that: whatever the members did, a prediction p is at last kept within radius ||x||, rounded
+down, and is then exactly <u, x> with u = (p / ||x||^2) x, ||u|| <= radius.
 
 References: Herbster and Warmuth, Tracking the Best Linear Predictor, Definition 9; Koolen and
 de Rooij, Combining Expert Advice Efficiently, for shares that fall like 1/t.
@@ -33,8 +31,8 @@ import numpy.typing as npt
 from noregret import domains, mirrors, rates
 from noregret.batch.problem import Problem
 from noregret.examples import as_labels, as_rows, as_weights
+from noregret.experts.mixing import mix_rounds
 from noregret.geometry import EPSILON
-from noregret.jit import kernel
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
@@ -55,35 +53,8 @@ WIDEST = 2.0**-4
 MARGIN = 2.0**-20
 #: Row norms and predictions below this are too near to denormal numbers.
 SMALLEST_REACH = 1e-290
-
-
-@kernel
-def mix_rounds(loss, members, y, weight, reach, shares, totals, predictions):  # type: ignore[no-untyped-def]
-    """Mix the members' predictions round by round; `totals` holds rounds and summed loss."""
-    count = members.shape[0]
-    losses = np.empty(count)
-    for t in range(y.shape[0]):
-        p = 0.0
-        for k in range(count):
-            p += shares[k] * members[k, t]
-        p = min(max(p, -reach[t]), reach[t])
-        predictions[t] = p
-        totals[0] += 1.0
-        totals[1] += weight[t] * abs(loss.value(y[t], p))
-        best = np.inf
-        for k in range(count):
-            losses[k] = weight[t] * loss.value(y[t], members[k, t])
-            best = min(best, losses[k])
-        scale = 2.0 * totals[1] / totals[0]
-        if scale > 0.0:
-            total = 0.0
-            for k in range(count):
-                shares[k] *= np.exp((best - losses[k]) / scale)
-                total += shares[k]
-            given = 1.0 / (totals[0] + 1.0)
-            for k in range(count):
-                kept = shares[k] / total if total > 0.0 else 1.0 / count
-                shares[k] = (1.0 - given) * kept + given / count
+#: In the smallest balls rates would underflow.
+SMALLEST_RATE = 1e-300
 
 
 class Tracker:
@@ -111,7 +82,11 @@ class Tracker:
         ball = domains.Ball(self.radius * (1.0 - MARGIN))
         self.members = [
             MirrorDescent(
-                loss, mirrors.Euclidean(), rates.Constant(top / RATIO**k), ball, lazy=False
+                loss,
+                mirrors.Euclidean(),
+                rates.Constant(max(top / RATIO**k, SMALLEST_RATE)),
+                ball,
+                lazy=False,
             )
             for k in range(RATES)
         ]

@@ -11,7 +11,9 @@ Where every round is a cell, nothing is left out. On a coarser grid the schedule
 at the edges of cells, while any other may change within one. Its cost is bounded from below by
 leaving out the cell in which each change happens, at cost 0, and counting whole cells only: the
 same dynamic programme over these is a certified lower bound. Rounding is taken off once: the
-slack of (1) adds up over disjoint segments to no more than that of all rounds.
+slack of (1) adds up over disjoint segments to no more than that of all rounds. Rows and targets
+are first divided by powers of two, so that the largest entry of either is between 1 and 2 and no
+square underflows that matters; the answer is multiplied back.
 
 Reference: Bellman and Roth, Curve Fitting by Segmented Straight Lines, for the recursion; the
 bound is ours.
@@ -21,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,8 @@ Vector = npt.NDArray[np.float64]
 EXACT = 2000
 #: Additions and multiplications that all segments together may take, by default.
 WORK = 4e10
+#: Balls below this, in units of targets by those of rows, are enlarged to it.
+SMALLEST_BALL = 1e-250
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +135,8 @@ def hindsight_path(
     >>> hindsight_path(X, y, penalty=1000.0).schedule.shifts
     0
     """
-    if not isinstance(loss, Squared | None):
+    # A subclass may have other values.
+    if loss is not None and type(loss) is not Squared:
         raise ValueError(f"hindsight_path knows the square loss only, got {loss!r}")
     rows = sound_rows(as_rows(X), 0)
     targets = as_labels(y, len(rows), Squared())
@@ -141,29 +146,35 @@ def hindsight_path(
     if radius is not None:
         Problem.require("radius", radius)
     edges = _edges(len(rows), rows.width, grid)
-    cells = _moments(rows, targets, edges)
+    unit = _exponent(rows.values), _exponent(targets)
+    cells = _moments(rows, targets, edges, unit)
+    price_in_units = _scaled(price, -2 * unit[1])
     # Each shift takes a cell at least, or leaves one out.
     at_most = len(edges) - 1 if shifts is None else min(int(shifts), len(edges) - 1)
-    ball = math.inf if radius is None else float(radius)
+    reach = math.inf if radius is None else float(radius)
+    ball = _ball(reach, unit)
     costs = _costs(cells, ball)
-    starts = priced(costs, price, 0)[0] if shifts is None else fewest(costs, at_most, 0)[0]
-    schedule = _schedule(rows, targets, edges[np.asarray(starts)], ball)
-    reach = ball
+    starts = priced(costs, price_in_units, 0)[0] if shifts is None else fewest(costs, at_most, 0)[0]
+    schedule = _schedule(rows, targets, edges[np.asarray(starts)], reach)
     if radius is None:
         # Without a radius the bound is for predictors no longer than those found.
         reach = max(norm_upper(u, 2.0) for u in schedule.comparators) or 1.0
-        costs = _costs(cells, reach)
+        ball = _ball(reach, unit)
+        costs = _costs(cells, ball)
     # Between cells of one round each there is nothing to leave out.
     lost = int(len(rows) > len(edges) - 1)
     if lost:
         # An empty cell at the end, so that a change within the last one has where to lead.
         costs = np.pad(np.hstack([costs, costs[:, -1:]]), ((0, 1), (0, 0)))
-    value = priced(costs, price, lost)[1] if shifts is None else fewest(costs, at_most, lost)[1]
-    lower = value - _slack(cells, edges, reach)
+    value = (
+        priced(costs, price_in_units, lost)[1] if shifts is None
+        else fewest(costs, at_most, lost)[1]
+    )  # fmt: skip
+    lower = _scaled(value - _slack(cells, edges, ball), 2 * unit[1])
     return HindsightPath(
         schedule=schedule,
         loss=schedule.loss_between(plain(rows), targets)[1],
-        lower_bound=max(lower, 0.0) if math.isfinite(lower) else 0.0,
+        lower_bound=max(math.nextafter(lower, -math.inf), 0.0) if math.isfinite(lower) else 0.0,
         rounds=len(rows),
         cells=len(edges) - 1,
         shifts=shifts,
@@ -196,9 +207,30 @@ def _edges(rounds: int, width: int, grid: int | None) -> npt.NDArray[np.int64]:
     return np.linspace(0, rounds, count + 1).round().astype(np.int64)
 
 
-def _moments(rows: Rows, y: Vector, edges: npt.NDArray[np.int64]) -> Vector:
-    """Return the second moments of (x, y) of every cell."""
+def _exponent(values: npt.NDArray[Any]) -> int:
+    """Return the e for which the largest entry is between 2^e and 2^(e+1), 0 for nothing."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return math.frexp(largest)[1] - 1 if largest > 0.0 else 0
+
+
+def _scaled(value: float, exponent: int) -> float:
+    """Return value * 2^exponent, infinite where that overflows."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.ldexp(value, exponent))
+
+
+def _ball(radius: float, unit: tuple[int, int]) -> float:
+    """Return the radius in units of targets by those of rows, never below the true one."""
+    # A larger ball has the smaller floor: what underflows is rounded up.
+    return max(_scaled(radius, unit[0] - unit[1]), SMALLEST_BALL)
+
+
+def _moments(rows: Rows, y: Vector, edges: npt.NDArray[np.int64], unit: tuple[int, int]) -> Vector:
+    """Return the second moments of (x, y) of every cell, in these units."""
     d = rows.width
+    with np.errstate(under="ignore"):
+        rows = replace(rows, values=np.ldexp(rows.values.astype(np.float64), -unit[0]))
+        y = np.ldexp(y, -unit[1])
     cells = np.empty((len(edges) - 1, d + 1, d + 1))
     for k, (start, stop) in enumerate(itertools.pairwise(edges)):
         cell = Moments()

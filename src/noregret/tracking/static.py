@@ -24,7 +24,7 @@ off.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,17 +33,21 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 
 from noregret.batch.hindsight import hindsight
+from noregret.batch.progress import Progress
 from noregret.certificate import UNDERFLOW
 from noregret.examples import Rows, as_labels, as_rows, as_weights
 from noregret.foreign import certify
 from noregret.geometry import EPSILON, norm_upper
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
+from noregret.passes.rounds import LARGEST_GRADIENT, LARGEST_LOSS, LARGEST_PREDICTION
 
 Vector = npt.NDArray[np.float64]
 
 #: Rows whose moments are summed by one product of matrices.
 BLOCK = 1024
+#: Sparse blocks with more than this share of nonzeros are faster as dense ones.
+CROWDED = 0.2
 #: Up to so many features a matrix of second moments is worth its memory and its decomposition.
 LARGEST_WIDTH = 2048
 #: Relative gap and passes with which the dual of other losses is solved.
@@ -100,11 +104,12 @@ class Moments:
     def _enter(self, matrix: Any, y: Vector, weight: Vector) -> None:
         """Add the products of one block."""
         d = matrix.shape[1]
-        weighed = matrix * weight[:, None] if isinstance(matrix, np.ndarray) else None
-        if weighed is None:
+        if isinstance(matrix, np.ndarray):
+            weighed = matrix * weight[:, None]
+            self._moments[:d, :d] += weighed.T @ matrix
+        else:
             weighed = matrix.multiply(weight[:, None]).tocsr()
-        square = weighed.T @ matrix
-        self._moments[:d, :d] += square if isinstance(square, np.ndarray) else square.toarray()
+            self._moments[:d, :d] += (weighed.T @ matrix).toarray()
         cross = weighed.T @ y
         self._moments[:d, -1] += cross
         self._moments[-1, :d] += cross
@@ -121,17 +126,27 @@ class Moments:
         values, vectors = np.linalg.eigh(A / size)
         # What is below the rounding of the largest is as good as that.
         values = np.maximum(values, len(values) * EPSILON)
-        goal = (vectors.T @ b) / size
-        length = float(np.linalg.norm(goal))
+        goal = vectors.T @ (b / size)
+        # In units of the largest, so that squares neither overflow nor vanish.
+        unit = float(np.abs(goal).max(initial=0.0)) or 1.0
+        ratio = radius / unit
+        goal /= unit
+        most = float(np.linalg.norm(goal)) / ratio if ratio > 0.0 else math.inf
+        if not 2.0 * most < math.inf:
+            # A ball that is next to nothing.
+            return np.zeros(self.width)
 
         def excess(mu: float) -> float:
-            return float(np.linalg.norm(goal / (values + mu))) - radius
+            # Times 1 + mu, so that squares of small numbers do not vanish.
+            return float(np.linalg.norm(goal * ((1.0 + mu) / (values + mu)))) - ratio * (1.0 + mu)
 
         mu = 0.0
         if excess(0.0) > 0.0:
-            # ||goal / (values + mu)|| <= length / mu: the other end of the bracket.
-            mu = float(brentq(excess, 0.0, length / radius, xtol=1e-300, rtol=1e-15, maxiter=500))
-        return np.asarray(vectors @ (goal / (values + mu)))
+            # ||goal|| / (1 + mu) <= ||goal / (values + mu)|| <= ||goal|| / mu, since the values
+            # sum to 1; with a factor of two at either end rounding cannot spoil the bracket.
+            low, high = max(0.5 * most - 2.0, 0.0), 2.0 * most
+            mu = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
+        return np.asarray(vectors @ (goal / (values + mu))) * unit
 
     def floor(self, radius: float) -> float:
         """Return a number that F exceeds on the whole ball: (1) at the minimiser, rounded down."""
@@ -156,7 +171,14 @@ class Moments:
         return 2.0 * roundings * EPSILON * size + 4.0 * lost
 
 
-def static_floor(X: Any, y: Any, loss: Loss, radius: float, weight: Any = None) -> float:
+def static_floor(
+    X: Any,
+    y: Any,
+    loss: Loss,
+    radius: float,
+    weight: Any = None,
+    progress: bool | Callable[[Progress], None] = False,
+) -> float:
     """Return the best floor at hand under sum c f(y, <u, x>) for all ||u||_2 <= radius.
 
     Rows are in memory. For the square loss and up to 2,048 features it is (1) at the
@@ -174,14 +196,27 @@ def static_floor(X: Any, y: Any, loss: Loss, radius: float, weight: Any = None) 
         moments = Moments()
         moments.add(X, y, weight)
         made = products(rows, moments.minimizer(radius))
-        made = np.clip(np.nan_to_num(made), -1e140, 1e140)
-        return max(moments.floor(radius), certify(X, y, made, loss, weight).floor(radius))
+        floor = moments.floor(radius)
+        if _small_enough(rows, y, weight, made):
+            floor = max(floor, certify(X, y, made, loss, weight).floor(radius))
+        return floor
     if not hasattr(loss, "conjugate") or rows.width == 0:
         return 0.0 if loss.nonnegative else -math.inf
     solution = hindsight(
-        X, y, loss, radius=radius, weight=weight, tol=TOLERANCE, max_passes=MAX_PASSES
-    )
+        X, y, loss, radius=radius, weight=weight, tol=TOLERANCE, max_passes=MAX_PASSES,
+        progress=progress,
+    )  # fmt: skip
     return solution.dual
+
+
+def _small_enough(rows: Rows, y: Any, weight: Any, made: Vector) -> bool:
+    """Tell whether a certificate takes these predictions: the products of the rounds fit."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = 2.0 * (np.abs(made) + np.abs(np.asarray(y, np.float64)))
+        heavy = slopes * as_weights(weight, len(rows))
+        steepest = heavy * row_norms(rows) * math.sqrt(max(rows.width, 1))
+        fits = (steepest < LARGEST_GRADIENT) & (heavy * slopes < LARGEST_LOSS)
+        return bool(np.all(fits & (slopes < LARGEST_PREDICTION)))
 
 
 def plain(rows: Rows) -> Any:
@@ -199,17 +234,20 @@ def row_norms(rows: Rows) -> Vector:
     """Return ||x||_2 of every row, not rounded in any direction."""
     parts = []
     for matrix, _ in _matrices(rows):
-        # Measured by the largest, so that squares neither overflow nor vanish.
-        entries = matrix if isinstance(matrix, np.ndarray) else matrix.data
-        largest = float(np.abs(entries).max(initial=0.0))
-        ratios = np.square(entries / largest) if largest > 0.0 else np.zeros(entries.shape)
+        # Each row measured by its own largest entry, so that squares neither overflow nor vanish.
         if isinstance(matrix, np.ndarray):
-            squares = ratios.sum(axis=1)
+            largest = np.abs(matrix).max(axis=1, initial=0.0)
+            unit = np.where(largest > 0.0, largest, 1.0)
+            squares = np.square(matrix / unit[:, None]).sum(axis=1)
         else:
-            # Row by row: differences of a running sum would be wrong by its rounding.
             of_row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+            largest = np.zeros(matrix.shape[0])
+            np.maximum.at(largest, of_row, np.abs(matrix.data))
+            unit = np.where(largest > 0.0, largest, 1.0)
+            # Row by row: differences of a running sum would be wrong by its rounding.
+            ratios = np.square(matrix.data / unit[of_row])
             squares = np.bincount(of_row, ratios, matrix.shape[0])
-        parts.append(largest * np.sqrt(squares))
+        parts.append(unit * np.sqrt(squares))
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
@@ -224,5 +262,6 @@ def _matrices(rows: Rows) -> Iterator[tuple[Any, slice]]:
         begin, end = int(indptr[0]), int(indptr[-1])
         values = rows.values[begin:end].astype(np.float64, copy=False)
         indices = rows.indices[begin:end].astype(np.int64)
-        shape = (stop - start, rows.width)
-        yield csr_array((values, indices, indptr - begin), shape=shape), slice(start, stop)
+        matrix = csr_array((values, indices, indptr - begin), shape=(stop - start, rows.width))
+        crowded = end - begin > CROWDED * (stop - start) * rows.width
+        yield matrix.toarray() if crowded else matrix, slice(start, stop)

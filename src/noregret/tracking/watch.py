@@ -1,0 +1,226 @@
+"""A tracker watched at work: what it lost, and what no fixed predictor can have lost less than."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.certificate import Certificate
+from noregret.examples import Rows, as_labels, as_rows, as_weights
+from noregret.foreign import Certifier, certify
+from noregret.geometry import EPSILON
+from noregret.losses import Loss
+from noregret.passes.checks import sound_rows
+from noregret.tracking.mixture import Tracker
+from noregret.tracking.static import Moments, plain, row_norms, static_floor
+
+Vector = npt.NDArray[np.float64]
+
+#: Rows that are learnt together; the first of them set the unit of the tracker's rates.
+PORTION = 8192
+#: Windows begin so many times within the length of one.
+OVERLAP = 4
+#: Rows below this size are measured by it.
+SMALLEST_ROW = 1e-100
+#: The largest prediction that the ball may allow, as for labels.
+LARGEST_PREDICTION = 1e100
+
+
+@dataclass(frozen=True)
+class Span:
+    """Some rounds, the first and the last counted from 1, and what is proved about them."""
+
+    first: int
+    last: int
+    #: Not below what the tracker lost on these rounds.
+    tracker_loss: float
+    #: Not above what any fixed predictor of the ball loses on them.
+    static_bound: float
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds these are."""
+        return self.last - self.first + 1
+
+    @property
+    def proved(self) -> bool:
+        """Whether no fixed predictor of the ball does as well as the tracker did."""
+        return self.tracker_loss < self.static_bound
+
+    @property
+    def average_loss(self) -> float:
+        """The tracker's loss a round, rounded up."""
+        return math.nextafter(self.tracker_loss / self.rounds, math.inf)
+
+    @property
+    def average_bound(self) -> float:
+        """The bound on fixed predictors a round, rounded down."""
+        return math.nextafter(self.static_bound / self.rounds, -math.inf)
+
+    @property
+    def margin(self) -> float:
+        """By how much a round at least, where it is proved; else not above zero."""
+        gap = math.nextafter(self.static_bound - self.tracker_loss, -math.inf)
+        return math.nextafter(gap / self.rounds, -math.inf)
+
+
+class Part:
+    """Consecutive rows with labels, weights and what the tracker predicted for them."""
+
+    def __init__(self, rows: Rows, y: Vector, weight: Vector, predictions: Vector) -> None:
+        self.rows, self.y, self.weight, self.predictions = rows, y, weight, predictions
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def cut(self, start: int, stop: int) -> Part:
+        """Return rows start to stop - 1 as a view."""
+        part = slice(start, stop)
+        return Part(
+            self.rows.part(start, stop), self.y[part], self.weight[part], self.predictions[part]
+        )
+
+
+class Watch:
+    """A tracker at work, and what is needed to judge it.
+
+    Rows wait until there are PORTION of them, in one pass, or until all are there: the tracker
+    sees the same portions however the rows came, and does the same.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        radius: float,
+        window: int | None,
+        one_pass: bool,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._loss, self._radius, self._window, self._tell = loss, radius, window, tell
+        self._tracker: Tracker | None = None
+        self._certifier = Certifier(loss)
+        self._moments = Moments() if one_pass else None
+        #: Parts that are not yet learnt, and parts that are and will be needed again.
+        self._waiting: list[Part] = []
+        self._kept: list[Part] = []
+        self._given = self._learnt = self._dropped = 0
+        self._windows: list[Span] = []
+
+    def add(self, rows: Rows, y: Any, weight: Any) -> None:
+        """Take rows in; learn them if they are enough for a portion."""
+        labels = as_labels(y, len(rows), self._loss)
+        weights = as_weights(weight, len(rows))
+        rows = sound_rows(rows, self._given)
+        if not len(rows):
+            return
+        self._waiting.append(Part(rows, labels, weights, np.empty(len(rows))))
+        self._given += len(rows)
+        if self._moments is not None and self._given - self._learnt >= PORTION:
+            self._learn((self._given - self._learnt) // PORTION * PORTION)
+
+    def _learn(self, count: int) -> None:
+        """Learn so many of the rows that wait, and judge the windows that they complete."""
+        held = _joined(self._waiting)
+        for start in range(0, count, PORTION):
+            part = held.cut(start, min(start + PORTION, count))
+            part.predictions[:] = self._track(plain(part.rows), part.y, part.weight)
+            self._tell(f"tracking, {self._learnt + start + len(part):,} examples")
+        self._learnt += count
+        self._waiting = [held.cut(count, len(held))]
+        if self._moments is None or self._window is not None:
+            self._kept.append(held.cut(0, count))
+        self._look()
+
+    def _track(self, X: Any, y: Vector, weight: Vector) -> Vector:
+        if self._tracker is None:
+            row = float(row_norms(as_rows(X)).max(initial=0.0))
+            if not self._radius * row <= LARGEST_PREDICTION:
+                raise ValueError(
+                    f"radius {self._radius:g} with rows of norm {row:g}: predictions could be "
+                    f"beyond {LARGEST_PREDICTION:g}; expected a smaller radius"
+                )
+            self._tracker = Tracker(self._loss, self._radius, row if row > SMALLEST_ROW else 1.0)
+        predictions = self._tracker.learn(X, y, weight)
+        self._certifier.add(X, y, predictions, weight)
+        if self._moments is not None:
+            self._moments.add(X, y, weight)
+        return predictions
+
+    def _look(self) -> None:
+        """Judge the windows that are complete, and let go of rows that no other needs."""
+        if self._window is None or not self._kept:
+            return
+        step = max(1, self._window // OVERLAP)
+        held = _joined(self._kept)
+        while len(self._windows) * step + self._window <= self._learnt:
+            first = len(self._windows) * step
+            start = first - self._dropped
+            self._windows.append(self._judge(held.cut(start, start + self._window), first))
+            self._tell(f"judging windows, up to example {first + self._window:,}")
+        if self._moments is not None:
+            gone = min(len(self._windows) * step - self._dropped, len(held))
+            held = held.cut(gone, len(held))
+            self._dropped += gone
+        self._kept = [held]
+
+    def _judge(self, part: Part, first: int) -> Span:
+        given = plain(part.rows)
+        proof = certify(given, part.y, part.predictions, self._loss, part.weight)
+        floor = max(proof.floor(self._radius), self._static(part))
+        return Span(first + 1, first + len(part), _upper(proof), floor)
+
+    def _static(self, part: Part) -> float:
+        return static_floor(
+            plain(part.rows), part.y, self._loss, self._radius, part.weight,
+            lambda now: self._tell(f"solving for the best fixed predictor, pass {now.passes:,}"),
+        )  # fmt: skip
+
+    def proof(self) -> tuple[Span, tuple[Span, ...]]:
+        """Learn what still waits; return what is proved of all rounds, and of the windows."""
+        if not self._given:
+            raise ValueError("there are no rounds: expected at least one row")
+        self._learn(self._given - self._learnt)
+        assert self._tracker is not None
+        proof = self._certifier.certificate()
+        floors = [proof.floor(self._radius), self._tracker.floor()]
+        if self._moments is not None:
+            floors.append(self._moments.floor(self._radius))
+        else:
+            floors.append(self._static(_joined(self._kept)))
+        return Span(1, self._learnt, _upper(proof), max(floors)), tuple(self._windows)
+
+
+def _upper(proof: Certificate) -> float:
+    """Return the loss of given predictions, rounded up."""
+    value = proof.loss + proof.slack + 8.0 * EPSILON * abs(proof.loss)
+    return math.inf if math.isnan(value) else value
+
+
+def _joined(parts: list[Part]) -> Part:
+    """Return parts one after the other as one."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = [part.rows for part in parts]
+    y, weight, predictions = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("y", "weight", "predictions")
+    )
+    width = max(one.width for one in rows)
+    if rows[0].dense:
+        values = np.concatenate([one.values for one in rows])
+        return Part(replace(rows[0], values=values, trusted=len(y)), y, weight, predictions)
+    spans = [slice(int(one.indptr[0]), int(one.indptr[-1])) for one in rows]
+    lengths = np.concatenate([np.diff(one.indptr) for one in rows])
+    joined = Rows(
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
+        np.concatenate([one.indices[span] for one, span in zip(rows, spans, strict=True)]),
+        np.concatenate([one.values[span] for one, span in zip(rows, spans, strict=True)]),
+        width,
+        len(y),
+    )
+    return Part(joined, y, weight, predictions)
