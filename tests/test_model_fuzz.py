@@ -307,7 +307,7 @@ FORGED: list[tuple[str, str, Callable[[Any], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "half", "forge", "message"), FORGED, ids=str)
+@pytest.mark.parametrize(("kind", "half", "forge", "message"), FORGED, ids=range(len(FORGED)))
 def test_what_a_forged_model_says_is_not_believed(
     tmp_path: Path, kind: str, half: str, forge: Callable[[Any], Any], message: str
 ) -> None:

@@ -302,11 +302,27 @@ def test_refusals() -> None:
     learner.learn(X_T, Y_T)
     with pytest.raises(ValueError, match="X has 2 columns, the learner knows 3"):
         learner.learn(X_T[:, :2], Y_T)
-    with pytest.raises(ValueError, match="X has 4 rows, the learner has learnt 5"):
-        learner.shifting_bounds(KernelSchedule([(0, X_T[:1], [1.0])]), X_T[:4], Y_T[:4])
+    still = KernelSchedule([(0, X_T[:1], [1.0])])
+    for rows, labels in ((X_T[:4], Y_T[:4]), (X_T[::-1], Y_T[::-1]), (X_T, Y_T + 1.0)):
+        with pytest.raises(ValueError, match="has not learnt exactly these"):
+            learner.shifting_bounds(still, rows, labels)
     with pytest.raises(ValueError, match="the points of the schedule have 1 features, X 3"):
         learner.shifting_bounds(KernelSchedule([(0, [[1.0]], [1.0])]), X_T, Y_T)
     large = learner.shifting_bounds(KernelSchedule([(0, X_T[:1], [9.0])]), X_T, Y_T)
     assert "the ball has 1" in of(large, "additive").reason
     with pytest.raises(OverflowError, match="round 6"):
         learner.learn(np.full((1, 3), 1e99), [1e99])
+
+
+def test_a_step_that_underflows_still_counts() -> None:
+    """Its gradient is part of the proof: u = 0.2 predicts these labels without a loss."""
+    learner = KernelDescent(Linear(), 1.0, 5e-324)
+    learner.learn(np.ones((100, 1)), np.full(100, 0.2))
+    assert learner.total_loss == near(4.0) and learner.floor() == 0.0
+
+
+def test_a_step_out_of_range_is_refused() -> None:
+    learner = KernelDescent(Gaussian(), 1.0, 1e200, budget=2)
+    with pytest.raises(OverflowError, match="round 1"):
+        learner.learn([[0.0], [1.0]], [1.0, -1.0])
+    assert learner.rounds == 0

@@ -240,16 +240,34 @@ class Case:
         tried = [self.random.normal(size=d) * self.natural for _ in range(4)]
         if isinstance(domain, domains.Box):
             tried += [np.where(certificate.gradient > 0.0, domain.low, domain.high)]
+            tried = [domain.project(u) for u in tried]
+        elif isinstance(domain, domains.ClippedSimplex):
+            tried = self._floored(domain, tried)
         else:
             shape = "simplex" if isinstance(domain, domains.Simplex) else "2"
+            if isinstance(domain, domains.PNormBall):
+                shape = repr(domain.p / (domain.p - 1.0))
             ball = Class(shape, domain.extent())
             tried = [*tried, ball.corner(certificate.gradient)]
             tried = [u for u in map(ball.fitted, tried) if u is not None]
         for u in tried:
-            if not isinstance(domain, (domains.Ball, domains.Simplex)):
-                u = domain.project(u)
             true, distance = self.referee.exceeds(u, [floor])
             tally.enter("floor, domain", true, distance, f"{floor!r}", u)
+
+    def _floored(self, domain: domains.ClippedSimplex, tried: list[Vector]) -> list[Vector]:
+        """Return members of a simplex with a floor, its best corner first, that add up exactly."""
+        d, whole = len(self.certificate.gradient), 2**40
+        least = math.ceil(Fraction(domain.alpha) * whole / d)
+        if least * d > whole:
+            return []
+        best = np.zeros(d)
+        best[int(np.argmin(self.certificate.gradient))] = 1.0
+        found = []
+        for share in [best, *(np.abs(u) / np.abs(u).sum() for u in tried)]:
+            units = least + np.floor(share * (whole - least * d))
+            units[int(np.argmax(share))] += whole - units.sum()
+            found.append(units * (domain.scale / whole))
+        return found
 
     def regularized(self, tally: Tally) -> None:
         """The regularised floor is below sum f_t(u) + R(u) / eta for every u."""

@@ -99,6 +99,8 @@ DOMAINS: dict[str, Part] = {
     "high box": lambda d: domains.Box(d.radius(), 16.0 * d.radius()),
     "simplex": lambda d: domains.Simplex(d.radius()),
     "orthant": lambda d: domains.Orthant(),
+    "floored": lambda d: domains.ClippedSimplex(d.pick(1e-9, 0.1, 0.7, 1.0), d.radius()),
+    "norm ball": lambda d: domains.PNormBall(d.pick(2.0, 3.0, 7.5, 50.0), d.radius()),
 }
 
 
@@ -113,26 +115,40 @@ class Combo:
     domain: str = ""
     lazy: bool = True
     conservative: bool = False
+    clipped: bool = False
+    implicit: bool = False
 
     @property
     def name(self) -> str:
         words = [self.loss, self.mirror, self.rate, self.domain]
         words += ["" if self.lazy else "agile", "conservative" if self.conservative else ""]
+        words += ["clipped" if self.clipped else "", "implicit" if self.implicit else ""]
         return ", ".join(word for word in words if word)
 
     def learner(
         self, random: np.random.Generator, size: float, dimension: int | None
     ) -> nr.MirrorDescent:
         draw = Draw(random, size)
+        loss, mirror = LOSSES[self.loss](draw), MIRRORS[self.mirror](draw)
+        rate, domain = RATES[self.rate](draw), DOMAINS[self.domain](draw)
+        # Maps that belong to a set take its scale, its exponent, or a start not far from it.
+        if isinstance(domain, domains.ClippedSimplex):
+            mirror = mirrors.Entropy(domain.scale)
+        elif isinstance(domain, domains.PNormBall):
+            mirror = mirrors.PNorm(domain.p)
+        elif isinstance(domain, domains.Box) and isinstance(mirror, mirrors.UnnormalizedEntropy):
+            mirror = mirrors.UnnormalizedEntropy()
         return nr.MirrorDescent(
-            LOSSES[self.loss](draw),
-            MIRRORS[self.mirror](draw),
-            RATES[self.rate](draw),
-            domain=DOMAINS[self.domain](draw),
+            loss,
+            mirror,
+            rate,
+            domain=domain,
             lazy=self.lazy,
             conservative=self.conservative,
             dimension=dimension,
             row_limit=size * draw.pick(1.0, 2.0, 100.0),
+            clip=draw.pick(0.5, 2.0, 100.0) if self.clipped else None,
+            implicit=self.implicit,
         )
 
 
@@ -181,4 +197,24 @@ SCALE_FREE = [
     Combo("sparse64", "absolute", "plain", "scale-free"),
     Combo("dense64", "huber", "plain", "scale-free"),
     Combo("dense64", "squared hinge", "plain", "scale-free"),
+]
+
+#: Descent kept in a set, clipped predictions and implicit steps.
+TRACKERS = [
+    Combo("sparse64", "squared", "plain", "slow", "ball", lazy=False),
+    Combo("dense64", "squared", "orthant", "log", "high box", lazy=False, clipped=True),
+    Combo("sparse64", "absolute", "orthant", "log", lazy=False, clipped=True),
+    Combo("dense64", "squared", "simplex", "slow", "floored", lazy=False),
+    Combo("sparse64", "squared", "simplex", "slow", "floored", lazy=False),
+    Combo("sparse64", "absolute", "simplex", "adaptive", "floored", lazy=False),
+    Combo("sparse64", "hinge", "simplex", "log", "floored", lazy=False, conservative=True),
+    Combo("dense64", "squared", "p-norm", "slow", "norm ball", lazy=False),
+    Combo("sparse64", "logistic", "p-norm", "falling", "norm ball", lazy=False),
+    Combo("dense64", "hinge", "plain", "constant", "ball", lazy=False, implicit=True),
+    Combo("sparse64", "logistic", "plain", "constant", "box", lazy=False, implicit=True),
+    Combo("dense64", "squared", "orthant", "log", "high box", lazy=False, implicit=True),
+    Combo("sparse64", "absolute", "simplex", "log", lazy=False, implicit=True),
+    Combo("sparse64", "hinge", "simplex", "log", "floored", lazy=False, implicit=True),
+    Combo("dense64", "tube", "p-norm", "constant", "norm ball", lazy=False, implicit=True),
+    Combo("dense64", "absolute", "signed", "log", lazy=False, implicit=True),
 ]

@@ -12,10 +12,11 @@ import numpy as np
 
 from tests.truth import dual_streams
 from tests.truth.claims import Tally, judge
-from tests.truth.learners import COMBOS, SCALE_FREE, Combo
+from tests.truth.learners import COMBOS, SCALE_FREE, TRACKERS, Combo
 from tests.truth.streams import KINDS, LONG, Kind, play
 
 FAMILIES = ("descent", "dual", "scale-free")
+DESCENT = (*COMBOS, *TRACKERS)
 LAYOUTS = ("dense64", "sparse64", "dense32", "sparse32")
 
 
@@ -34,7 +35,7 @@ def run_one(
     return tally, f"seed {list(seed)}: {combo.name} | {kind.name} | {form} {dimension}d | {parts}"
 
 
-def stream(seed: int, index: int, combos: Sequence[Combo] = tuple(COMBOS)) -> tuple[Tally, str]:
+def stream(seed: int, index: int, combos: Sequence[Combo] = DESCENT) -> tuple[Tally, str]:
     """Play the stream of that number."""
     random = np.random.default_rng([seed, index, 1])
     combo = combos[int(random.integers(len(combos)))]

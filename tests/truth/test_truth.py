@@ -15,15 +15,15 @@ from noregret.learners.scale_free import ScaleFreeEngine
 from tests.truth import dual_streams, soak
 from tests.truth.claims import Tally
 from tests.truth.dual_streams import COMPILED, DUAL_COMBOS
-from tests.truth.learners import COMBOS, SCALE_FREE
+from tests.truth.learners import COMBOS, SCALE_FREE, TRACKERS
 from tests.truth.referee import Referee, exact_loss
 from tests.truth.streams import KINDS, LONG
 
-#: Kinds of streams for each combination: 40 times 6 are 240 streams.
+#: Kinds of streams for each combination: 56 times 6 are 336 streams.
 STREAMS = 6
 
 
-ALL = COMBOS + SCALE_FREE
+ALL = COMBOS + SCALE_FREE + TRACKERS
 
 
 @pytest.mark.parametrize("number", range(len(ALL)), ids=[combo.name for combo in ALL])

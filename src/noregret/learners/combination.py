@@ -12,6 +12,7 @@ from noregret.convexity import require_convex
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
+from noregret.mirrors.entropies import LARGEST_EXPONENT
 from noregret.rates import Rate
 
 
@@ -157,9 +158,23 @@ class Combination:
         mirror, rate = self.played_mirror(), self.rate
         if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
             mirror = mirror.replace(start=1.0 / max(dimension, 1))
+        if isinstance(mirror, mirrors.UnnormalizedEntropy) and isinstance(self.domain, domains.Box):
+            _require_reachable(mirror, self.domain)
         if isinstance(rate, rates.Adaptive) and rate.scale is None:
             rate = rate.replace(scale=_natural_scale(mirror, dimension))
         return mirror, rate
+
+
+def _require_reachable(mirror: mirrors.UnnormalizedEntropy, box: domains.Box) -> None:
+    """Refuse a box whose ends the map's exponents cannot stand for."""
+    assert mirror.start is not None
+    for end in (box.low, box.high):
+        exponent = math.log(end) - math.log(mirror.start)
+        if math.isfinite(end) and not abs(exponent) <= LARGEST_EXPONENT:
+            raise ValueError(
+                f"{box} is out of reach of weights that start at {mirror.start:g}: they keep "
+                f"within a factor exp({LARGEST_EXPONENT:g})"
+            )
 
 
 def _natural_scale(mirror: Mirror, dimension: int) -> float:

@@ -21,6 +21,7 @@ from noregret.passes.implicit import implicit_slope
 from noregret.passes.lazy import extend_prefix, keep_sum, leap_limit, next_rate
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
+    LARGEST_PREDICTION,
     enter_round,
     observe_features,
     playable,
@@ -175,9 +176,11 @@ def agile_pass(  # type: ignore[no-untyped-def]
             # Nothing was seen and this row is zero, or too small to be squared.
             eta = 0.0
         kappa = slots[_FACTOR] * mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
-        p = min(kappa * raw, clip)
+        product = kappa * raw
+        p = min(product, clip)
         steepness = loss.slope(label, p)
-        if not playable(loss, label, mass, p, steepness, norm):
+        # A clip must not hide weights that have left the range of numbers.
+        if not product < LARGEST_PREDICTION or not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
         predictions[t] = p
         slope = step_slope(loss, label, mass, p, steepness, conservative)

@@ -31,7 +31,7 @@ from noregret.passes.groups import (
     take,
     value_of,
 )
-from noregret.passes.implicit import begin_search, next_slope, search_on
+from noregret.passes.implicit import REST, begin_search, next_slope, search_on
 from noregret.passes.lazy import next_rate
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
@@ -133,30 +133,26 @@ def _read(state, groups, mirror, indptr, indices, values, t):  # type: ignore[no
     return raw, total, reach, local, low, high, count
 
 
-@kernel(inline=True)
-def _untouched(state, begin, end):  # type: ignore[no-untyped-def]
-    """Return the exponent of the weights that a row does not touch, if there are any."""
-    return 0.0 if end - begin < np.uint64(state.shape[0]) else -np.inf
-
-
 @kernel
 def _implicit_slope(  # type: ignore[no-untyped-def]
-    loss, mirror, state, groups, slots, search, pace, y, g, indptr, indices, values, t
+    loss, mirror, alpha, state, groups, slots, search, pace, y, g, indptr, indices, values, t
 ):
     """Return the slope at the weights that the step leads to, before they are projected."""
     begin_search(search, g)
     begin, end = row_span(indptr, values, t)
-    rest = 0.0
-    if end - begin < np.uint64(state.shape[0]):
-        rest = slots[_SUM] + slots[_SUM_LOW]
+    rest, untouched = 0.0, np.uint64(state.shape[0]) - (end - begin)
+    if untouched > 0:
+        # Nearly all of the sum may be taken off, and a long step makes much of what is left.
+        search[REST], search[REST + 1] = slots[_SUM], slots[_SUM_LOW]
         for k in range(end - begin):
             i, _ = place(values, indices, begin, k, t)
-            rest -= value_of(state, groups, np.int64(i))
-        rest = max(rest, 0.0)
+            add_compensated(search, REST, -value_of(state, groups, np.int64(i)))
+        least = untouched * (alpha / state.shape[0]) / slots[_FACTOR]
+        rest = max(search[REST] + search[REST + 1], least)
     s, more = g, True
     while more:
         s = next_slope(search)
-        highest = _untouched(state, begin, end)
+        highest = 0.0 if untouched > 0 else -np.inf
         for k in range(end - begin):
             _, x = place(values, indices, begin, k, t)
             highest = max(highest, -pace * s * x)
@@ -176,19 +172,18 @@ def _step_all(alpha, state, heap, groups, slots, slope, step, indptr, indices, v
     """Take the step of a row and project, going through all weights."""
     settle(state, groups, slots)
     begin, end = row_span(indptr, values, t)
-    highest = _untouched(state, begin, end)
-    for k in range(end - begin):
-        _, x = place(values, indices, begin, k, t)
-        highest = max(highest, step * x)
-    # All are divided by the largest factor: none overflows, and one at least is not lost.
-    least = exp(min(-highest, 0.0))
     for i in range(state.shape[0]):
-        state[i, 3] = state[i, 0]
-        state[i, 0] *= least
+        state[i, 3] = 0.0
     for k in range(end - begin):
         i, x = place(values, indices, begin, k, t)
-        state[i, 0] = state[i, 3] * exp(step * x - highest)
+        state[i, 3] = step * x
         state[i, 2] += slope * x
+    # All are divided by what the largest becomes: neither it nor what it leaves room for is lost.
+    highest = -np.inf
+    for i in range(state.shape[0]):
+        highest = max(highest, np.log(state[i, 0]) + state[i, 3])
+    for i in range(state.shape[0]):
+        state[i, 0] *= exp(state[i, 3] - highest)
     project(alpha, state, heap, groups, slots)
 
 
@@ -317,6 +312,7 @@ def floored_pass(  # type: ignore[no-untyped-def]
                 * _implicit_slope(
                     loss,
                     mirror,
+                    alpha,
                     state,
                     groups,
                     slots,

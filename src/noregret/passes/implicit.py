@@ -15,20 +15,22 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.rows import place, row_span
-from noregret.passes.slots import Slot
+from noregret.passes.slots import SHRUNK, Slot
 
 _SUM = int(Slot.SUM)
+_PEAK = int(Slot.PEAK)
 _REFERENCE = int(Slot.REFERENCE)
 _FACTOR = int(Slot.FACTOR)
 
-#: The search ends when s is known to so small a part of g, or after so many steps, of which
-#: every third halves the bracket.
+#: The search ends when s is known to so small a part of itself, for a long step multiplies what
+#: is wrong with it; or after so many steps, of which every third halves a bracket of doubles.
 RESOLUTION = 1e-15
-LONGEST = 240
+LONGEST = 6300
 
-_LOW, _BELOW, _HIGH, _ABOVE, _SIDE, _STEPS = range(6)
-#: Numbers that a search keeps: both ends, h there, the side last moved, steps taken.
-SEARCH = 6
+_LOW, _BELOW, _HIGH, _ABOVE, _SIDE, _STEPS, REST, _REST_LOW = range(8)
+#: Numbers that a search keeps: both ends, h there, the side last moved, steps taken, and the sum
+#: of what the row does not touch with its low part.
+SEARCH = 8
 
 
 @kernel(inline=True)
@@ -62,7 +64,7 @@ def search_on(search, s, slope, g):  # type: ignore[no-untyped-def]
     error = s - slope
     if np.isnan(error):
         error = g
-    if abs(error) <= RESOLUTION * abs(g) or search[_STEPS] >= LONGEST:
+    if abs(error) <= RESOLUTION * abs(s) or search[_STEPS] >= LONGEST:
         return False
     # Illinois: an end that stays twice is given half its weight.
     if error < 0.0:
@@ -82,6 +84,8 @@ def _moved_product(mirror, state, slots, step, indptr, indices, values, t):  # t
     reference = slots[_REFERENCE]
     raw = 0.0
     total = slots[_SUM]
+    largest = -np.inf
+    size = 0.0
     begin, end = row_span(indptr, values, t)
     for k in range(end - begin):
         i, x = place(values, indices, begin, k, t)
@@ -91,6 +95,32 @@ def _moved_product(mirror, state, slots, step, indptr, indices, values, t):  # t
         raw += v * x
         before = mirror.phi_given(theta, reference, state[i, 1])
         total += mirror.phi_given(moved, reference, v) - before
+        largest = max(largest, moved)
+        size = max(size, abs(moved))
+    if not mirror.separable():
+        # What is left of S may be its rounding; what overflowed is not even that.
+        lost = not SHRUNK * slots[_PEAK] <= total < np.inf
+        if lost or mirror.out_of_range(total, largest, size, reference):
+            return _fresh_product(mirror, state, slots, step, indptr, indices, values, t)
+    return slots[_FACTOR] * mirror.kappa(total, reference, 1.0) * raw
+
+
+@kernel
+def _fresh_product(mirror, state, slots, step, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return <w', x> from all of theta', with the reference that it asks for, in O(d)."""
+    moved = state[:, 0].copy()
+    begin, end = row_span(indptr, values, t)
+    for k in range(end - begin):
+        i, x = place(values, indices, begin, k, t)
+        moved[i] += step * x
+    reference = mirror.reference(np.max(moved), np.max(np.abs(moved)))
+    total = 0.0
+    for i in range(moved.shape[0]):
+        total += mirror.phi(moved[i], reference)
+    raw = 0.0
+    for k in range(end - begin):
+        i, x = place(values, indices, begin, k, t)
+        raw += mirror.phi_prime(moved[i], reference) * x
     return slots[_FACTOR] * mirror.kappa(total, reference, 1.0) * raw
 
 

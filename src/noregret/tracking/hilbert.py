@@ -44,6 +44,7 @@ from noregret.tracking.hilbert_pass import (
 )
 from noregret.tracking.kernels import Kernel
 from noregret.tracking.lemmas import Lemma, judged
+from noregret.tracking.replay import check_same
 from noregret.tracking.schedules import Vector
 from noregret.tracking.statements import ShiftingBounds, stated
 
@@ -215,12 +216,12 @@ class KernelDescent:
         """Return Theorem 14 for a schedule given afterwards, for the rows that were learnt.
 
         The first bound is for the square loss and K(x, x) <= 1/(4 eta); the additive one for
-        every convex loss. The budget's cost is inside both.
+        every convex loss. The budget's cost is inside both. The rows are learnt once more, to see
+        that they are the same.
         """
         rows = sound_rows(as_rows(X), 0)
-        if len(rows) != self.rounds:
-            raise ValueError(f"X has {len(rows)} rows, the learner has learnt {self.rounds}")
         account = self._account()
+        self._check_same(X, y, account)
         loss = account.loss + account.slack + 8.0 * EPSILON * abs(account.loss)
         largest_row = float(self._ledger[Entry.LARGEST_ROW])
         labels = as_labels(y, len(rows), self.loss)
@@ -246,6 +247,12 @@ class KernelDescent:
         return ShiftingBounds(
             self.rounds, len(schedule) - 1, size, 2.0, loss, high, loss - low, bounds
         )
+
+    def _check_same(self, X: Any, y: Any, told: Certificate) -> None:
+        """Refuse rows that were not learnt, or not in this order, by learning them again."""
+        again = type(self)(self.kernel, self.radius, self.eta, self.loss, self.budget)
+        again.learn(X, y)
+        check_same(told, again._account())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to a file, atomically; it goes on to the bit."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from noregret.geometry import EPSILON
 from noregret.jit import kernel as compiled
-from noregret.passes.rounds import enter_round, playable
+from noregret.passes.rounds import LARGEST_GRADIENT, enter_round, playable
 from noregret.tracking.kernels import total_of
 
 #: The common factor is folded into the coefficients before its inverse loses range.
@@ -167,13 +167,14 @@ def hilbert_pass(  # type: ignore[no-untyped-def]
             z += columns[i, _G] * row[i]
         p *= slots[_SCALE]
         g = loss.slope(y[t], p)
-        if not playable(loss, y[t], 1.0, p, g, norm):
+        step = eta * g
+        if not playable(loss, y[t], 1.0, p, g, norm) or not abs(step) * norm < LARGEST_GRADIENT:
             return np.int64(t), OVERFLOW
         predictions[t] = p
         value = loss.value(y[t], p)
         enter_round(loss, ledger, y[t], 1.0, p, value, g, norm, norm, eta, False)
-        step = eta * g
-        if step * norm == 0.0:
+        # A step that underflows moves nothing, but its gradient belongs to Z.
+        if g * norm == 0.0:
             continue
         # An evaluation is right to `power` roundings a feature, a sum to one a term.
         power = kernel.power(slots[_LARGEST])

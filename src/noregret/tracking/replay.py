@@ -142,7 +142,7 @@ def replay(
             predictions[part] = copy.learn(_input(rows, t, t + 1), labels[part])
             x = _dense(rows, t, learner.dimension)
             steps.take(x, float(labels[t]), float(predictions[t]), u, copy.weights)
-    _check_same(certificate, copy.certificate())
+    check_same(certificate, copy.certificate())
     trace = None if steps is None else steps.trace()
     return Replay(
         schedule, certificate, potential, eta, predictions, first, at_shifts, copy.weights, trace
@@ -207,7 +207,7 @@ def _check_kind(certificate: Certificate, implicit: bool) -> None:
         )
 
 
-def _check_same(told: Certificate, found: Certificate) -> None:
+def check_same(told: Certificate, found: Certificate) -> None:
     """Refuse rows that the learner has not learnt, or not in this order."""
     size = told.loss + float(np.abs(told.gradient).sum())
     gap = abs(told.loss - found.loss) + float(np.abs(told.gradient - found.gradient).sum())
