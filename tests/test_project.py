@@ -76,9 +76,11 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     script = tmp_path / "readme.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
     printed = python(str(script), folder=tmp_path)
-    assert printed.count("certified floor") == 4 and "Expectile" in printed
+    assert printed.count("certified floor") == 5 and "Expectile" in printed
     assert "Perceptron" in printed and "can have lost less than" in printed
     assert "Best in hindsight" in printed and "dual value" in printed
+    assert "Proved: no fixed predictor will do." in printed and "Shifting bounds" in printed
+    assert "best of its learners" in printed and "rounds of EXP3" in printed and "3 1\n" in printed
 
 
 def _clicks(path: Path, rows: int) -> None:

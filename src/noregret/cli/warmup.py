@@ -13,6 +13,7 @@ from noregret.cli import choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 _COMMON = (
@@ -100,7 +101,7 @@ def _learning(spec: choices.Spec) -> Callable[[], None]:
         for kind, width in product((np.float64, np.float32), (2, FAR + 1)):
             values: Any = np.array([1.0, 1.0], kind)
             block = Block(values=values, width=width, **rows)
-            learner = spec.make()
+            learner = replace(spec, features=width).make()
             predictions = learner.learn(block, block.y)
             learner.predict(block)
             learner.certificate().text()
