@@ -231,6 +231,13 @@ def _size(X: Vector, y: Vector, weight: Vector, length: float) -> float:
     return float((np.linalg.norm(np.sqrt(weight) * y) + np.linalg.norm(rows)) ** 2)
 
 
+def _alike(X: Vector) -> bool:
+    """Tell whether columns are of one scale: beyond 1e6 an eigenvector loses the smaller ones."""
+    sizes = np.abs(X).max(axis=0, initial=0.0)
+    seen = sizes[sizes > 0.0]
+    return not len(seen) or bool(seen.max() <= 1e6 * seen.min())
+
+
 def judge(
     random: Random,
     loss: losses.Loss,
@@ -257,7 +264,7 @@ def judge(
         _, high = referee.exact_at(made[part])
         above = Fraction(span.tracker_loss) - high
         tally.enter("tracker loss", above >= 0, float(min(above, Fraction(10**9))), repr(span))
-        if type(loss) is losses.Squared and best is not None:
+        if type(loss) is losses.Squared and best is not None and _alike(X[part]):
             # Not a promise but what makes the promise worth something: bound and optimum are
             # one number, but for rounding in units of what they are the difference of.
             missing = float(referee.approximate(best)[0]) - span.static_bound
