@@ -41,7 +41,7 @@ def test_contestants_agree(data: Data, tmp_path: Path) -> None:
     for name, run in speed.bare_loops(data, tmp_path).items():
         assert run() == pytest.approx(learner.weights, rel=1e-9, abs=1e-9), name
     assert np.spacing(1e-307) > 0.0, "a C library has turned off small numbers"
-    pytest.importorskip("sklearn")
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     for model in (speed.sklearn_call(data), speed.sklearn_chunks(data)):
         assert model.coef_[0] == pytest.approx(learner.weights, rel=1e-3, abs=1e-3)
     own = speed.learner(loss=speed.OwnLogistic())

@@ -39,7 +39,7 @@ def test_policies_beat_chance_and_more_is_known_with_all_costs(
 
 def test_vowpal_wabbit_is_asked_the_same(classes: tuple[sp.csr_matrix, np.ndarray]) -> None:
     X, labels = classes
-    pytest.importorskip("vowpalwabbit")
+    pytest.importorskip("vowpalwabbit", reason="vowpalwabbit is not installed")
     assert program.vowpal_errors("--epsilon 0.05", X, labels)[300:].mean() < 0.4
 
 
