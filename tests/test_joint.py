@@ -97,3 +97,16 @@ def test_nearly_parallel_rows_are_solved_in_few_passes(mirror: Any, loss: Any, b
     assert best.converged
     other = nr.hindsight(X, y, loss, mirror=mirror, strength=0.01, bias=bias, seed=1)
     assert other.dual <= best.primal and best.dual <= other.primal
+
+
+@pytest.mark.parametrize("level", [0.0, 3e3, -5e8, 5e8])
+def test_derivatives_of_exponentials_know_differences_only(level: float) -> None:
+    """theta is the gradient over the strength, and may be huge where that is small."""
+    mirror, theta = mirrors.Entropy(), level - np.array([0.0, 0.5, 3.0, 20.0])
+    found = np.empty(4)
+    joint.stiffness(mirror, theta.copy(), theta - 1.0, level, found)
+    np.testing.assert_allclose(found, np.exp(theta - level), rtol=6e-3)
+    rows = np.random.default_rng(11).uniform(0.8, 1.25, (20, 4))
+    problem = Problem.of(rows, np.zeros(20), losses.NegativeLog(), mirror, strength=1e-6)
+    point = rounds.Joint(problem, np.full(20, -1.0), 0.0, False).point(theta, 0.0)
+    assert point.growth == pytest.approx(1.0, rel=1e-3)

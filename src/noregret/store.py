@@ -26,7 +26,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from noregret.component import Component
+from noregret.component import Component, field_kinds
 from noregret.replacing import replaced
 
 FORMAT = "noregret model"
@@ -57,8 +57,20 @@ class Extra:
     arrays: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
-def write(path: FilePath, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a model file, all of it or nothing.
+@dataclasses.dataclass
+class Memory:
+    """A place for one model that is not a file: give it where a path is asked for.
+
+    `header` and `arrays` are then those that were written, the arrays as they are: what holds
+    other learners keeps theirs in a file of its own.
+    """
+
+    header: dict[str, Any] = dataclasses.field(default_factory=dict)
+    arrays: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+
+def write(path: FilePath | Memory, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write a model file, all of it or nothing, or keep its parts in a `Memory`.
 
     On any failure the old file stays as it was. The header holds what JSON holds (a tuple
     comes back as a list), infinities and NaN too; the arrays come back to the bit, in
@@ -70,6 +82,9 @@ def write(path: FilePath, header: dict[str, Any], arrays: dict[str, np.ndarray])
     ...     read(folder + "/model")
     ({'rounds': 3}, {'weights': array([ 0.5, -0. ])})
     """
+    if isinstance(path, Memory):
+        path.header, path.arrays = header, arrays
+        return
     head, body = _encode(path, header, arrays)
     try:
         with replaced(path) as stream:
@@ -127,7 +142,11 @@ def detached(
 
 def component_to_header(component: Component) -> dict[str, Any]:
     """Return the class and the fields of a component, as a header keeps them."""
-    return {"class": _class_name(type(component)), "fields": component.fields()}
+    fields = {
+        name: component_to_header(value) if isinstance(value, Component) else value
+        for name, value in component.fields().items()
+    }
+    return {"class": _class_name(type(component)), "fields": fields}
 
 
 def component_from_header(header: dict[str, Any], base: type[C]) -> C:
@@ -148,16 +167,20 @@ def component_from_header(header: dict[str, Any], base: type[C]) -> C:
             f"the model uses the {base.__name__} {shown(wanted)}, which is not known here: "
             "import or define that class first"
         )
-    names = [field.name for field in dataclasses.fields(found[-1])]  # type: ignore[arg-type]
-    if not isinstance(fields, dict) or set(fields) != set(names):
+    kinds = field_kinds(found[-1])
+    if not isinstance(fields, dict) or set(fields) != set(kinds):
         got = sorted(fields) if isinstance(fields, dict) else fields
-        raise ValueError(f"{wanted} has the fields {sorted(names)}, the model stores {shown(got)}")
+        raise ValueError(f"{wanted} has the fields {sorted(kinds)}, the model stores {shown(got)}")
+    given = dict(fields)
     for name, value in fields.items():
-        if value is not None and not isinstance(value, int | float):
+        kind = kinds[name][0]
+        if issubclass(kind, Component):
+            given[name] = component_from_header(value, kind)
+        elif value is not None and not isinstance(value, int | float):
             raise ValueError(
                 f"{wanted}: field {name} must be a number, the model stores {shown(value)}"
             )
-    return found[-1](**fields)
+    return found[-1](**given)
 
 
 def shown(value: object) -> str:
@@ -166,7 +189,7 @@ def shown(value: object) -> str:
     >>> shown("a" * 99)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
     """
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 

@@ -14,7 +14,9 @@ pytest.importorskip("matplotlib")
 GALLERY = Path(__file__).parents[2] / "examples" / "gallery"
 PRINTED = {
     "agnostic": "experts in",
+    "bandits": "IPS, finite-sample: held in",
     "cover": "forced on every deterministic learner    20",
+    "experts": "lost to the best sequence with 2 switches, at most",
     "dimensions": "thresholds   Ldim [2, 2, 3] VC [1, 1, 1]",
     "ranking": "best list: (0, 1,",
     "shattered_tree": "checked against the table: True",

@@ -229,6 +229,50 @@ def test_bad_rows_leave_all_learners_as_they_were() -> None:
         assert learner.certificate().as_dict() == before[2]
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_width_that_one_learner_refuses_leaves_all_as_they_were(nested: bool) -> None:
+    X, y = stream(13, rounds=20)
+    kernel = KernelDescent(kernels.Gaussian(1.0), radius=3.0, eta=0.2, budget=20)
+    last: Any = Aggregate([descent(0.05), kernel]) if nested else kernel
+    free = descent(0.1)
+    learner = Aggregate([free, last])
+    learner.learn(csr_array(X), y)
+    before = [free.weights, learner.shares, str(learner.certificate()), kernel.predict(X)]
+    with pytest.raises(ValueError, match="X has 5 columns, the learner knows 4"):
+        learner.learn(csr_array(np.ones((3, 5))), np.ones(3))
+    after = [free.weights, learner.shares, str(learner.certificate()), kernel.predict(X)]
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+    assert free.rounds == 20
+    learner.learn(csr_array(X), y)
+    assert learner.rounds == 40 == free.rounds
+
+
+def test_both_books_keep_the_same_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = stream(14, rounds=30)
+    learner = Aggregate([descent(0.1), descent(0.01)])
+    learner.learn(X, y)
+    before = learner.certificate().as_dict()["members"]
+
+    def refuse(*_: Any) -> None:
+        raise ValueError("predictions row 0: the loss at 1 overflows")
+
+    monkeypatch.setattr(learner._book, "add", refuse)
+    with pytest.raises(OverflowError, match="the losses of the learners overflow"):
+        learner.learn(X, y)
+    assert learner.certificate().as_dict()["members"] == before
+    assert learner.certificate().rounds == learner.rounds == 30
+
+
+def test_a_learner_that_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
+    class Stranger:
+        loss = SQUARED
+        learn = predict = save = None
+
+    with pytest.raises(ValueError, match="learner 1, a Stranger, could not be loaded"):
+        Aggregate([descent(0.1), Stranger()]).save(tmp_path / "a.nr")
+    assert not (tmp_path / "a.nr").exists()
+
+
 def test_a_learner_that_diverges_ends_the_aggregate() -> None:
     X = np.full((400, 1), 10.0)
     learner = Aggregate([descent(0.001), descent(1.0)])

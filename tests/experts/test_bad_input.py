@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import noregret as nr
 from noregret import experts, losses, store
 from noregret.experts import Forecaster, Hedge, Shares, Specialists
 
@@ -29,6 +30,11 @@ def state(learner: Any) -> list[bytes]:
         ([[0.1, math.nan]], "costs row 0, expert 1: nan; expected a number in [0, 1]"),
         ([[0.1, 0.2, 0.3]], "costs has shape (1, 3), expected rows of 2 numbers"),
         ([["a", "b"]], "costs must hold numbers"),
+        ([["0.1", "0.2"]], "costs must hold numbers: Cannot cast array data from dtype('<U3')"),
+        (
+            np.array([[0.1j, 0.2]]),
+            "costs must hold numbers: Cannot cast array data from dtype('complex",
+        ),
     ],
 )
 @pytest.mark.parametrize("make", [lambda: Hedge(2, 0.5), lambda: Shares(2, 0.5, 0.1)])
@@ -125,13 +131,27 @@ def test_weights_that_do_not_sum_to_one() -> None:
         (lambda: Hedge(2, "anytime", high=math.inf), "eta='anytime' needs costs of a promised"),
         (lambda: Shares(2, 0.5, 0.0), "alpha must be a finite number above 0 and at most 1"),
         (lambda: Shares(2, 0.5, 0.1, "open"), "update must be 'fixed' or 'projection'"),
+        (lambda: Shares(2, 0.5, 1e-309), "alpha must be at least 1e-280, got 1e-309"),
+        (lambda: Shares(2, 0.5, 0.1).certificate().switching_bound(-1), "switches must be a whole"),
+        (lambda: Shares(2, 0.5, 0.1).certificate().best_alpha(-1), "switches must be a whole"),
         (lambda: Specialists(2, 0.5, high=math.inf), "low and high must be finite"),
+        (lambda: Specialists(2, 1e308), "eta must be a finite number above 0 and at most 1e+150"),
+        (lambda: Hedge(2, None), "eta must be a finite number above 0, got None"),  # type: ignore[arg-type]
+        (lambda: Hedge(2, 0.5, -1e300, 1e300), "low and high must be infinite or within 1e+100"),
+        (lambda: Hedge(2, 0.5, "a", 1.0), "low must be below high, got a and 1.0"),  # type: ignore[arg-type]
+        (lambda: experts.weighted_majority("a", 3), "experts must be a whole number"),  # type: ignore[arg-type]
         (lambda: experts.weighted_majority(2), "give rounds or eta, and not both"),
         (lambda: Forecaster(2, losses.Absolute(), "concave", 0, 1), "is exp-concave on"),
         (lambda: Forecaster(2, losses.Squared(), against="all"), "against must be 'experts'"),
         (lambda: experts.best_sequence(GOOD, -1), "switches must be a whole number >= 0"),
         (lambda: experts.best_combination(np.empty((0, 2)), [], losses.Squared()), "expected rou"),
-        (lambda: experts.portfolio_eg([[1.0, 0.0]]), "relatives row 0, asset 1: 0; expected a fi"),
+        (lambda: experts.portfolio_eg([[1.0, 0.0]]), "relatives row 0, asset 1: 0; expected a nu"),
+        (lambda: experts.online_newton([[1.0, 1e-60]]), "between 1e-50 and 1e+50"),
+        (lambda: experts.best_expert([[1.0, 2.0], [3.0]]), "costs must hold numbers: "),
+        (
+            lambda: experts.best_combination([[1.0, -2.0]], [0.0], losses.NegativeLog()),
+            "of the mean prediction is not finite",
+        ),
         (lambda: experts.universal_pair([[1.0, 1.0, 1.0]]), "expected rows of 2 assets"),
         (lambda: experts.SurrogateClassifier(2).learn([0, 2], 1), "values must be 2 numbers 0 or"),
         (lambda: experts.SurrogateClassifier(2).learn([0, 1], 2), "y must be 0 or 1, got 2"),
@@ -150,15 +170,15 @@ def test_files_of_something_else(tmp_path: Path) -> None:
     learner.save(tmp_path / "hedge.nr")
     header, arrays = store.read(tmp_path / "hedge.nr")
     spoilt: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-        (header | {"game": "Roulette"}, arrays, "holds 'Roulette', not a game with experts"),
+        (header | {"game": "Roulette"}, arrays, "holds 'Roulette', not a model of a kind"),
         (header | {"eta": -1.0}, arrays, "eta must be a finite number above 0"),
         (header | {"experts": 3}, arrays, "expected (3,)"),
-        (header, {k: v for k, v in arrays.items() if k != "totals"}, "holds no whole game"),
+        (header, {k: v for k, v in arrays.items() if k != "totals"}, "holds no whole model"),
         (header, arrays | {"parts": np.array([1.0, -1.0])}, "not those of weights"),
         (header, arrays | {"totals": np.array([math.nan, 0.0])}, "totals holds NaN"),
     ]
     for head, body, message in spoilt:
         store.write(tmp_path / "bad.nr", head, body)
         with pytest.raises(ValueError) as error:
-            experts.load(tmp_path / "bad.nr")
+            nr.load(tmp_path / "bad.nr")
         assert message in str(error.value) and "bad.nr" in str(error.value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +111,7 @@ def test_slopes_compete_with_every_combination(loss: Any, eta: Any) -> None:
     best = best_combination(predictions, y, loss)
     assert proof.combination_regret is not None
     assert proof.loss - best.floor <= proof.combination_regret + best.gap
-    assert all(proof.combination_regret <= b.value + 1e-9 for b in proof.bounds if b.applies)
+    assert all(proof.combination_regret <= b.value for b in proof.bounds if b.applies)
     # Its floor is that of the supporting lines at the forecasts, over the simplex.
     floor = nr.certify(predictions, y, made, loss, mirror=nr.mirrors.Entropy()).floor(1.0)
     assert max(proof.loss - proof.combination_regret, 0.0) == pytest.approx(floor, abs=1e-8)
@@ -130,7 +132,7 @@ def test_cuts_and_files_change_no_bit(tmp_path: Path) -> None:
             assert np.allclose(broken.forecast(predictions[part][:1]), made[part][:1])
             pieces.append(broken.learn(predictions[part], y[part]))
             broken.save(tmp_path / "f.nr")
-            loaded = experts.load(tmp_path / "f.nr")
+            loaded = nr.load(tmp_path / "f.nr")
             assert isinstance(loaded, Forecaster)
             broken = loaded
         assert np.array_equal(np.concatenate(pieces), made)
@@ -200,6 +202,63 @@ def test_best_combinations_are_proved(loss: Any) -> None:
         )
         assert lost >= found.floor
     assert lost <= found.loss
+
+
+def test_losses_of_combinations_are_bounds_to_the_last_bit() -> None:
+    """Levels of 1e9 under differences of 1: rounding of a prediction is all that is left."""
+    random = np.random.default_rng(6)
+    for _ in range(60):
+        levels = random.uniform(1e7, 1e9, 2)
+        table = np.column_stack([levels, levels + 1.0])
+        y = levels + random.uniform(0.2, 0.8)
+        found = best_combination(table, y, losses.Absolute())
+        rows = [tuple(map(Fraction, row)) for row in np.column_stack([table, y]).tolist()]
+        kinks = [(goal - a) / (b - a) for a, b, goal in rows]
+        # A sum of absolute values is least at a kink or at an end.
+        least = min(
+            sum(abs(a + v * (b - a) - goal) for a, b, goal in rows)
+            for v in [Fraction(0), Fraction(1), *(v for v in kinks if 0 <= v <= 1)]
+        )
+        assert Fraction(found.floor) <= least <= Fraction(found.loss)
+        assert found.gap < 1e-5
+
+
+def test_a_bound_does_not_fall_below_what_the_lines_prove() -> None:
+    forecaster = Forecaster(1, losses.Squared(), against="combinations")
+    forecaster.learn([[0.1], [0.7]], [0.3, 0.2])
+    proof = forecaster.certificate()
+    assert proof.combination_regret is not None and len(proof.bounds) == 3
+    assert all(proof.combination_regret <= bound.value for bound in proof.bounds)
+
+
+@dataclass(frozen=True)
+class Hump(losses.Loss):
+    """Convex in the prediction, not in the target: largest where the target is in the middle."""
+
+    labels = "real"
+
+    def value(self, y: float, p: float) -> float:
+        return p * p / (1.0 + y * y)
+
+    def slope(self, y: float, p: float) -> float:
+        return 2.0 * p / (1.0 + y * y)
+
+
+def test_a_promise_of_the_corners_that_is_broken_is_told() -> None:
+    for eta, name in ((0.5, "in advance"), ("anytime", "rates"), ("doubling", "doubling trick")):
+        forecaster = Forecaster(2, Hump(), eta, -1.0, 1.0)
+        forecaster.learn([[0.0, 1.0]], [0.0])
+        (bound,) = [each for each in forecaster.certificate().bounds if each.name.startswith(name)]
+        assert not bound.applies and bound.reason == "costs 1 apart were seen, promised 0.5"
+
+
+def test_a_steep_classifier_goes_on() -> None:
+    learner = SurrogateClassifier(2, 1000.0)
+    # The hypothesis that was given up, its weight 0 as a number, is right in the second round.
+    assert [learner.learn([1, 0], y) for y in (0, 1, 1)] == [1, 0, 1]
+    assert learner.mistakes == 2 and learner._gaps == pytest.approx(1.0, rel=1e-12)
+    proof = learner.certificate()
+    assert all(proof.mistakes <= b.factor * proof.surrogate + b.value for b in proof.bounds)
 
 
 def test_a_combination_of_one_and_of_twins() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import experts
-from noregret.experts import Hedge, draw, theorems, weighted_majority
+import noregret as nr
+from noregret import losses
+from noregret.experts import Forecaster, Hedge, draw, theorems, weighted_majority
 from noregret.experts.book import Sum
 from noregret.experts.rounds import hedge_rounds
 
@@ -169,7 +170,7 @@ def test_cuts_and_files_change_no_bit(rate: Any, tmp_path: Path) -> None:
     for start, stop in ((0, 1), (1, 40), (40, 63), (63, 90)):
         pieces.append(broken.learn(costs[start:stop]))
         broken.save(tmp_path / "hedge.nr")
-        loaded = experts.load(tmp_path / "hedge.nr")
+        loaded = nr.load(tmp_path / "hedge.nr")
         assert isinstance(loaded, Hedge)
         broken = loaded
     assert np.array_equal(np.concatenate(pieces), paid)
@@ -264,6 +265,29 @@ def test_the_measured_regret_is_rounded_up(rate: Any) -> None:
         assert paid - best <= Fraction(proof.regret())
         assert proof.regret() <= float(paid - best) + 1e-10 * size
         assert all(proof.regret() <= bound.value for bound in proof.bounds)
+
+
+def test_gaps_of_losses_whose_cubes_overflow() -> None:
+    """AdaHedge has no unit: the same game 1e149 times larger has gaps 1e149 times larger."""
+    found = []
+    for size, weight in ((1.0, 1.0), (1e99, 1e50)):
+        learner = Forecaster(2, losses.Absolute())
+        for high in (1.0, 1e-5, 1e-5):
+            learner.learn([[0.0, high * size]], [0.0], [weight])
+        found.append(learner._state.book[Sum.GAP] / (size * weight))
+    assert found[1] == pytest.approx(found[0], rel=1e-14)
+    assert found[0] > 0.5 * (1.0 + 1e-12)
+
+
+def test_the_regret_against_a_mean_of_totals_that_cancel() -> None:
+    random = np.random.default_rng(9)
+    learner = Hedge(3, 1e-16, -1e16, 1e16)
+    costs = np.column_stack([*(random.uniform(0, 1e16, (2, 40)) * [[1], [-1]]), np.ones(40)])
+    learner.learn(costs)
+    proof = learner.certificate()
+    for u in random.dirichlet(np.ones(3), 200):
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(u, proof.totals, strict=True))
+        assert Fraction(proof.loss) - exact <= Fraction(proof.regret(u))
 
 
 @pytest.mark.parametrize("eta", [3e-6, 0.01, 5.0])

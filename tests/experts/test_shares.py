@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import noregret as nr
 from noregret import domains, experts
 from noregret.experts import Shares, Specialists, best_expert, best_sequence, theorems
 from noregret.experts.book import Sum
@@ -100,12 +102,27 @@ def test_cuts_and_files_change_no_bit(update: str, tmp_path: Path) -> None:
     for part in (slice(0, 1), slice(1, 35), slice(35, 60)):
         pieces.append(broken.learn(costs[part]))
         broken.save(tmp_path / "share.nr")
-        loaded = experts.load(tmp_path / "share.nr")
+        loaded = nr.load(tmp_path / "share.nr")
         assert isinstance(loaded, Shares)
         broken = loaded
     assert np.array_equal(np.concatenate(pieces), paid)
     assert np.array_equal(broken.weights, unbroken.weights)
     assert str(broken.certificate()) == str(unbroken.certificate())
+
+
+@pytest.mark.parametrize("update", ["fixed", "projection"])
+def test_the_switching_bound_holds_where_it_is_tight(update: str) -> None:
+    """Equal weights in every round and a steep rate: the bound is the regret, but for rounding."""
+    random = np.random.default_rng(7)
+    for _ in range(30):
+        T = int(random.integers(2, 60))
+        costs = random.permuted(np.tile([0.0, 1.0], (T, 1)), axis=1) * random.uniform(0.1, 1.0)
+        learner = Shares(2, 1e4, 1.0, update)
+        paid = learner.learn(costs)
+        switches = int(np.count_nonzero(np.diff(costs.argmin(axis=1))))
+        bound = learner.certificate().switching_bound(switches)
+        regret = sum(map(Fraction, paid.tolist()))
+        assert regret <= Fraction(bound) <= regret + Fraction(1, 10**9)
 
 
 def test_the_kernel_is_what_was_written() -> None:
@@ -153,7 +170,7 @@ def test_specialists_are_hedge_where_nobody_sleeps(tmp_path: Path) -> None:
     assert proof.loss == pytest.approx(hedge.certificate().loss)
     assert "against expert" in str(proof)
     learner.save(tmp_path / "s.nr")
-    loaded = experts.load(tmp_path / "s.nr")
+    loaded = nr.load(tmp_path / "s.nr")
     assert isinstance(loaded, Specialists)
     assert np.array_equal(loaded.learn(costs, costs > 0.1), learner.learn(costs, costs > 0.1))
     assert np.array_equal(loaded.weights(), learner.weights())

@@ -72,7 +72,8 @@ class Point:
     def growth(self) -> float:
         """dS/dtheta_j over v_j, one number for all j: a reference may scale v."""
         j = int(np.argmax(np.abs(self.state[:, 1])))
-        a, near = float(self.theta[j]), joint.NEAR * (1.0 + abs(float(self.theta[j])))
+        a = float(self.theta[j])
+        near = float(joint.nearby(self.mirror, a, self.reference))
         rise = self.mirror.phi(a + near, self.reference) - self.mirror.phi(a - near, self.reference)
         return rise / (2.0 * near * float(self.state[j, 1]))
 

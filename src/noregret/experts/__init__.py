@@ -13,8 +13,8 @@ from noregret.experts.certificate import ExpertCertificate
 from noregret.experts.classifier import SurrogateClassifier
 from noregret.experts.combination import Combination, best_combination
 from noregret.experts.concavity import exp_concavity
-from noregret.experts.files import load
 from noregret.experts.forecaster import Forecaster
+from noregret.experts.grid import rate_grid
 from noregret.experts.hedge import Hedge, draw, weighted_majority
 from noregret.experts.newton import NewtonStep
 from noregret.experts.oracles import Sequences, best_expert, best_sequence
@@ -52,9 +52,9 @@ __all__ = [
     "buy_and_hold",
     "draw",
     "exp_concavity",
-    "load",
     "online_newton",
     "portfolio_eg",
+    "rate_grid",
     "rebalanced",
     "universal_pair",
     "weighted_majority",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,10 @@ from noregret import geometry, store
 from noregret.bounds import Bound
 from noregret.certificate import Certificate
 from noregret.examples import Rows, as_labels, as_predictions, as_rows, as_weights
-from noregret.experts.certificate import ExpertCertificate
+from noregret.experts.certificate import ExpertCertificate, up_each
 from noregret.experts.forecaster import Forecaster
 from noregret.foreign import Certifier
-from noregret.learners.files import learner_of
+from noregret.learners.files import KINDS, learner_of
 from noregret.ledger import SIZE
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -57,7 +57,8 @@ class AggregateCertificate(Certificate):
             super().text(radius),
             f"  {'best of its learners':<26}{down(best):>14}  {down(best / rounds)} a round, "
             f"learner {members.best_expert} of {len(members.totals)}",
-            f"  {'regret against it':<26}{up(regret):>14}  {up(regret / rounds)} a round, measured",
+            f"  {'regret against it':<26}{up(regret):>14}  {up_each(regret, rounds)} a round, "
+            "measured",
             *(f"  {bound}" for bound in members.bounds),
         ])  # fmt: skip
 
@@ -151,41 +152,66 @@ class Aggregate:
         """Learn the rows of X one after the other; return the predictions made before each.
 
         Input that cannot be learnt raises ValueError and leaves all learners as they were. If a
-        learner diverges, OverflowError: the aggregate cannot go on without it.
+        learner diverges, or refuses what others have learnt already, OverflowError: the aggregate
+        cannot go on, and its certificate is that of the rounds before.
         """
         if self._broken:
             raise OverflowError(self._broken)
         rows = sound_rows(as_rows(X), 0)
         labels = as_labels(y, len(rows), self._loss)
         weights = as_weights(weight, len(rows))
-        for k, learner in enumerate(self.learners):
-            if weight is not None and "weight" not in signature(learner.learn).parameters:
-                raise ValueError(f"learner {k}, a {type(learner).__name__}, takes no weights")
-            as_labels(labels, len(rows), learner.loss)
-            if hasattr(learner, "_check_width"):
-                learner._check_width(rows)
+        self._check_labels(labels, weight is not None)
+        self._check_width(rows)
+        # Those who cannot be asked beforehand learn first: what the first of them refuses,
+        # nobody has learnt.
+        order = sorted(range(len(self.learners)), key=lambda k: _can_be_asked(self.learners[k]))
         predictions = np.empty(len(rows))
         for start, stop in rows.chunks():
             part = slice(start, stop)
             given = _plain(rows.part(start, stop))
             made = np.empty((stop - start, len(self.learners)))
-            for k, learner in enumerate(self.learners):
+            for k in order:
+                own = () if weight is None else (weights[part],)
                 try:
-                    own = () if weight is None else (weights[part],)
-                    made[:, k] = as_predictions(
-                        learner.learn(given, labels[part], *own), stop - start
-                    )
+                    learnt = self.learners[k].learn(given, labels[part], *own)
                 except (OverflowError, ValueError) as error:
+                    if isinstance(error, ValueError) and start == 0 and k == order[0]:
+                        raise
                     self._break(f"learner {k} cannot go on: {error}", error)
-            try:
-                mixed = self._mixer.learn(made, labels[part], weights[part])
-                self._book.add(given, labels[part], mixed, weights[part])
-            except ValueError as error:
-                self._break(f"the losses of the learners overflow: {error}", error)
-            predictions[part] = mixed
+                try:
+                    made[:, k] = as_predictions(learnt, stop - start)
+                except ValueError as error:
+                    self._break(f"learner {k} cannot go on: {error}", error)
+            predictions[part] = self._mix(given, labels[part], weights[part], made)
         return predictions
 
-    def _break(self, reason: str, error: Exception) -> None:
+    def _mix(self, given: Any, labels: Vector, weights: Vector, made: Vector) -> Vector:
+        """Mix what the learners predicted, and enter it in both books or in neither."""
+        mixer = copy.deepcopy(self._mixer)
+        try:
+            mixed = mixer.learn(made, labels, weights)
+            self._book.add(given, labels, mixed, weights)
+        except ValueError as error:
+            self._break(f"the losses of the learners overflow: {error}", error)
+        self._mixer = mixer
+        return mixed
+
+    def _check_labels(self, labels: Vector, weighted: bool) -> None:
+        """Refuse labels and weights that some learner does not take."""
+        for k, learner in enumerate(self.learners):
+            if weighted and "weight" not in signature(learner.learn).parameters:
+                raise ValueError(f"learner {k}, a {type(learner).__name__}, takes no weights")
+            as_labels(labels, len(labels), learner.loss)
+            if isinstance(learner, Aggregate):
+                learner._check_labels(labels, weighted)
+
+    def _check_width(self, rows: Rows) -> None:
+        """Refuse rows that are not as wide as some learner wants them."""
+        for learner in self.learners:
+            if hasattr(learner, "_check_width"):
+                learner._check_width(rows)
+
+    def _break(self, reason: str, error: Exception) -> NoReturn:
         self._broken = reason
         raise OverflowError(reason) from error
 
@@ -213,13 +239,14 @@ class Aggregate:
         arrays = {f"mixer/{name}": array for name, array in arrays.items()}
         arrays |= {"ledger": self._book._ledger, "gradient": self._book._gradient}
         headers = []
-        with tempfile.TemporaryDirectory() as folder:
-            for k, learner in enumerate(self.learners):
-                # Every learner knows how to write itself, and only that.
-                learner.save(f"{folder}/{k}")
-                header, own = store.read(f"{folder}/{k}")
-                headers.append(header)
-                arrays |= {f"learner{k}/{name}": array for name, array in own.items()}
+        for k, learner in enumerate(self.learners):
+            if type(learner).__name__ not in KINDS:
+                raise ValueError(f"learner {k}, a {type(learner).__name__}, could not be loaded")
+            # Every learner knows how to write itself, and only that.
+            own = store.Memory()
+            learner.save(own)
+            headers.append(own.header)
+            arrays |= {f"learner{k}/{name}": array for name, array in own.arrays.items()}
         header = {
             "learner": "Aggregate",
             "learners": headers,
@@ -256,6 +283,13 @@ def _is_linear(learner: Any) -> bool:
         return learner._linear()
     parts = getattr(learner, "_parts", None)
     return parts is not None and parts.clip is None and not isinstance(parts.rate, ScaleFree)
+
+
+def _can_be_asked(learner: Any) -> bool:
+    """Tell whether a learner says what it refuses before it learns."""
+    if isinstance(learner, Aggregate):
+        return all(map(_can_be_asked, learner.learners))
+    return hasattr(learner, "_check_width")
 
 
 def _plain(rows: Rows) -> Any:

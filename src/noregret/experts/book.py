@@ -91,12 +91,13 @@ def gap_of(mean, variance, third, low, high, shifted, eta):  # type: ignore[no-u
     """Return the mixability gap, `shifted` being (1/eta) ln sum_i w_i e^(-eta (z_i - low)).
 
     Where eta (high - low) is small the difference of mean and mix loss would be rounding alone,
-    and the series (eta/2) Var - (eta^2/6) third central moment is used. 0 <= gap <= eta width^2/8.
+    and the series (eta/2) Var - third / (6 eta) is used, `third` the third central moment of
+    eta z, which cannot overflow there as that of z can. 0 <= gap <= eta width^2 / 8.
     """
     width = high - low
     gap = (mean - low) + shifted
     if eta * width < SMALL_STEP:
-        gap = 0.5 * eta * variance - eta * eta * third / 6.0
+        gap = 0.5 * eta * variance - third / (6.0 * eta)
     return min(max(gap, 0.0), 0.125 * eta * width * width, mean - low)
 
 

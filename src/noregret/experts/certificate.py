@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,10 @@ class ExpertCertificate:
         """Return the loss minus the best expert's, or minus the mean <u, totals>, rounded up."""
         if u is None:
             return self.loss - self.best_loss + self.slack
-        mean = float(as_distribution("u", u, len(self.totals)) @ self.totals)
-        return self.loss - mean + self.slack + len(self.totals) * EPSILON * abs(mean)
+        weights = as_distribution("u", u, len(self.totals))
+        # Totals of both signs may cancel in the mean, their rounding does not.
+        error = (len(weights) + 4.0) * EPSILON * float(weights @ np.abs(self.totals))
+        return self.loss - float(weights @ self.totals) + self.slack + error
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
@@ -91,7 +94,7 @@ class ExpertCertificate:
             f"  {'loss':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
             f"  {'best expert':<26}{down(best):>14}  {down(best / rounds)} a round, "
             f"expert {self.best_expert}",
-            f"  {'regret':<26}{up(regret):>14}  {up(regret / rounds)} a round, measured",
+            f"  {'regret':<26}{up(regret):>14}  {up_each(regret, rounds)} a round, measured",
         ]
         if self.mix_loss is not None:
             lines.append(f"  {'mix loss':<26}{self.mix_loss:>14.6g}  loss minus the gaps")
@@ -101,11 +104,31 @@ class ExpertCertificate:
         return "\n".join([*lines, *(f"  {bound}" for bound in self.bounds)])
 
 
+def up_each(total: float, rounds: int) -> str:
+    """Return total / rounds for print, not below it: the division must not round down either.
+
+    >>> up_each(1.125, 3), up_each(math.nextafter(1.125, 2.0), 3)
+    ('0.375', '0.375001')
+    """
+    each = total / rounds
+    if math.isfinite(total) and Fraction(each) * rounds < Fraction(total):
+        each = math.nextafter(each, math.inf)
+    return up(each)
+
+
 def rounding_slack(experts: int, book: Vector) -> float:
     """Return how far rounding can have moved the loss minus an expert's, at most."""
-    rounds = float(book[Sum.ROUNDS])
-    magnitude = float(book[Sum.MAGNITUDE]) * (1.0 + 2.0 * rounds * EPSILON)
-    return (experts + rounds + 64.0) * EPSILON * magnitude + rounds * 1e-290
+    return float(sum_slack(experts, float(book[Sum.ROUNDS]), float(book[Sum.MAGNITUDE])))
+
+
+def sum_slack(experts: int, rounds: float, magnitude: Any) -> Any:
+    """Return how far rounding can have moved sum_t <w_t, z_t> - z_(t,i), sum_t max |z_t| known.
+
+    Parts and their sum are each right to d roundings of a half EPSILON, and z - min z is at most
+    2 max |z|; sums over rounds to a rounding a round.
+    """
+    size = magnitude * (1.0 + 2.0 * rounds * EPSILON)
+    return (2.0 * experts + rounds + 64.0) * EPSILON * size + rounds * 1e-290
 
 
 @dataclass(frozen=True)
@@ -129,6 +152,13 @@ class Facts:
         value = math.inf if reason else max(value, self.regret)
         return Bound(name, reference, value, applies=not reason, reason=reason)
 
+    def wider(self) -> str:
+        """Say that the promised width was broken, as a loss not convex in its target may do."""
+        widest = float(self.book[Sum.WIDEST])
+        if widest <= self.width * (1.0 + 1e-12):
+            return ""
+        return f"costs {widest:g} apart were seen, promised {self.width:g}"
+
     def bounds(self) -> list[Bound]:
         """Return the theorems that speak about this rate."""
         return list(self._bounds()) if self.book[Sum.ROUNDS] > 0 else []
@@ -144,7 +174,7 @@ class Facts:
             value = math.log(d) * epochs + gaps
             yield self.bound(name, f"{SURVEY}, Lemma 2.20, in every epoch", value)
             value = theorems.doubling_regret(d, rounds, self.width)
-            yield self.bound("doubling trick", f"{SURVEY}, section 2.3.1", value)
+            yield self.bound("doubling trick", f"{SURVEY}, section 2.3.1", value, self.wider())
             return
         yield self.bound(
             name, f"{SURVEY}, Lemma 2.20; {LEADER}, mix loss", theorems.after_the_fact(d, eta, gaps)
@@ -153,12 +183,13 @@ class Facts:
             yield from self._fixed(eta, rounds)
         elif self.kind == ANYTIME:
             value = theorems.anytime_regret(d, rounds, self.width)
-            yield self.bound("rates sqrt(8 ln d/t)", f"{GAMES}, Theorem 2.3", value)
+            reference = f"{GAMES}, Theorem 2.3"
+            yield self.bound("rates sqrt(8 ln d/t)", reference, value, self.wider())
         elif self.kind == ADAPTIVE:
             widest = float(book[Sum.WIDEST])
             value = theorems.adaptive_regret(d, float(book[Sum.VARIANCE]), widest)
             yield self.bound("AdaHedge, second order", f"{LEADER}, second-order bound", value)
-            value = theorems.adaptive_regret(d, 0.25 * widest**2 * rounds, widest)
+            value = theorems.adaptive_regret(d, 0.25 * widest * widest * rounds, widest)
             yield self.bound("AdaHedge, worst case", f"{LEADER}, with V <= S^2 T/4", value)
 
     def _fixed(self, eta: float, rounds: int) -> Iterator[Bound]:
@@ -166,8 +197,9 @@ class Facts:
         value = theorems.hedge_regret(d, eta, float(book[Sum.RANGES]))
         yield self.bound("observed ranges", f"{GAMES}, Theorem 2.2", value)
         if math.isfinite(self.width):
-            value = theorems.hedge_regret(d, eta, self.width**2 * rounds)
-            yield self.bound("in advance", f"{GAMES}, Theorem 2.2; {SURVEY}, Theorem 1.3", value)
+            value = theorems.hedge_regret(d, eta, self.width * self.width * rounds)
+            reference = f"{GAMES}, Theorem 2.2; {SURVEY}, Theorem 1.3"
+            yield self.bound("in advance", reference, value, self.wider())
         low, high = float(book[Sum.LOWEST]), float(book[Sum.HIGHEST])
         step = float(book[Sum.LOWEST_STEP])
         value = theorems.local_norms(d, eta, float(book[Sum.SQUARES]), low >= 0.0)

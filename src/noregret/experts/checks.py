@@ -17,29 +17,46 @@ Matrix = npt.NDArray[np.float64]
 _TOLERANCE = 1e-9
 #: Larger numbers would overflow when they are squared and summed.
 LARGEST = 1e100
+#: Larger rates would overflow when they multiply the costs of many rounds.
+STEEPEST = 1e150
 
 
-def as_count(name: str, value: Any) -> int:
-    """Return a whole number >= 1."""
+def as_count(name: str, value: Any, least: int = 1) -> int:
+    """Return a whole number that is not below `least`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < 1:
-        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    if not whole or value < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
     return int(value)
 
 
 def as_positive(name: str, value: Any, most: float = math.inf) -> float:
     """Return a finite number above 0 and not above `most`."""
-    if isinstance(value, (bool, str)) or not 0.0 < value <= most or math.isinf(value):
+    if not _is_number(value) or not 0.0 < value <= most or math.isinf(value):
         limit = "" if math.isinf(most) else f" and at most {most:g}"
         raise ValueError(f"{name} must be a finite number above 0{limit}, got {value!r}")
     return float(value)
 
 
 def as_interval(low: Any, high: Any) -> tuple[float, float]:
-    """Return the ends of an interval, which may be infinite but not empty."""
-    if not low < high:
+    """Return the ends of an interval, which may be infinite but not empty.
+
+    >>> as_interval(0.0, 1e200)
+    Traceback (most recent call last):
+    ...
+    ValueError: low and high must be infinite or within 1e+100 of 0, got 0.0 and 1e+200
+    """
+    if not (_is_number(low) and _is_number(high) and low < high):
         raise ValueError(f"low must be below high, got {low} and {high}")
+    if any(LARGEST < abs(end) < math.inf for end in (low, high)):
+        raise ValueError(
+            f"low and high must be infinite or within {LARGEST:g} of 0, got {low} and {high}"
+        )
     return float(low), float(high)
+
+
+def _is_number(value: Any) -> bool:
+    kinds = (int, float, np.integer, np.floating)
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def as_distribution(name: str, values: Any, count: int) -> Vector:
@@ -59,15 +76,22 @@ def as_distribution(name: str, values: Any, count: int) -> Vector:
     return vector
 
 
-def as_table(name: str, values: Any, count: int) -> Matrix:
-    """Return rows of numbers, one for each round, a column an expert; a vector is one row."""
+def as_table(name: str, values: Any, count: int | None = None) -> Matrix:
+    """Return rows of numbers, one for each round, a column an expert; a vector is one row.
+
+    >>> as_table("costs", [[1, 2], [3, 4]]).dtype, as_table("costs", [1.0, 2.0]).shape
+    (dtype('float64'), (1, 2))
+    """
     try:
-        table = np.ascontiguousarray(np.atleast_2d(np.asarray(values, np.float64)))
+        given = np.asarray(values)
+        # Text is refused, and complex numbers, whose imaginary part would be dropped.
+        table = np.atleast_2d(given.astype(np.float64, casting="same_kind", copy=False))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from error
-    if table.ndim != 2 or table.shape[1] != count:
-        raise ValueError(f"{name} has shape {np.shape(values)}, expected rows of {count} numbers")
-    return table
+    if table.ndim != 2 or (count is not None and table.shape[1] != count):
+        wanted = "numbers" if count is None else f"{count} numbers"
+        raise ValueError(f"{name} has shape {given.shape}, expected rows of {wanted}")
+    return np.ascontiguousarray(table)
 
 
 def require_within(name: str, table: Matrix, low: float, high: float) -> tuple[Vector, Vector]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from noregret.bounds import Bound
 from noregret.experts import theorems
 from noregret.experts.book import gap_of
-from noregret.experts.checks import as_count, as_positive, as_table
+from noregret.experts.checks import STEEPEST, as_count, as_positive, as_table
 
 Vector = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class SurrogateClassifier:
 
     def __init__(self, hypotheses: int, eta: float = 0.25) -> None:
         self.hypotheses = as_count("hypotheses", hypotheses)
-        self.eta = as_positive("eta", eta)
+        self.eta = as_positive("eta", eta, STEEPEST)
         self._logs = np.zeros(self.hypotheses)
         self._surrogate = np.zeros(self.hypotheses)
         self.rounds = 0
@@ -77,7 +77,7 @@ class SurrogateClassifier:
         v = self._values(values)
         if y not in (0, 1):
             raise ValueError(f"y must be 0 or 1, got {y!r}")
-        w = self.weights
+        w, eta = self.weights, self.eta
         p = float(w @ v)
         label = int(p >= 0.5)
         self.rounds += 1
@@ -85,10 +85,12 @@ class SurrogateClassifier:
             z = (2.0 if y == 0 else -2.0) * v
             mean = float(w @ z)
             low, high = float(z.min()), float(z.max())
-            variance, third = (float(w @ (z - mean) ** k) for k in (2, 3))
-            shifted = math.log(float(w @ np.exp(-self.eta * (z - low)))) / self.eta
-            self._gaps += gap_of(mean, variance, third, low, high, shifted, self.eta)
-            self._logs -= self.eta * z
+            variance, third = float(w @ (z - mean) ** 2), float(w @ (eta * (z - mean)) ** 3)
+            logs = self._logs - eta * (z - low)
+            # Sums from their own largest term: the weights that count next may be 0 now.
+            shifted = (_log_sum(logs) - _log_sum(self._logs)) / eta
+            self._gaps += gap_of(mean, variance, third, low, high, shifted, eta)
+            self._logs = logs - logs.max()
             self._surrogate += 2.0 * np.abs(v - y)
             self.mistakes += 1
         return label
@@ -119,3 +121,9 @@ class SurrogateClassifier:
         if len(row) != 1 or not np.all((row == 0.0) | (row == 1.0)):
             raise ValueError(f"values must be {self.hypotheses} numbers 0 or 1")
         return np.asarray(row[0])
+
+
+def _log_sum(logs: Vector) -> float:
+    """Return ln sum_i e^(logs_i)."""
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))

@@ -27,6 +27,8 @@ Matrix = npt.NDArray[np.float64]
 #: Newton steps for one smoothing, and smoothings, before it is content with the gap reached.
 _STEPS = 100
 _SMOOTHINGS = 60
+#: What a square that underflows may lose.
+UNDERFLOW = 1e-290
 #: How much less smooth the next problem is.
 _RATIO = 0.25
 
@@ -49,20 +51,22 @@ def best_combination(predictions: Any, outcomes: Any, loss: Loss, tol: float = 1
     """Return the convex combination of experts with the least loss on all rows, and a proof.
 
     A row of `predictions` holds what each expert predicted in a round. It stops when the gap is
-    at most tol max(1, |loss|), or when no step makes it smaller.
+    at most tol max(1, |loss|), or mostly room for rounding, or when no step makes it smaller.
 
     >>> from noregret import losses
     >>> best = best_combination([[0.0, 1.0], [0.0, 1.0]], [0.25, 0.75], losses.Squared())
     >>> best.weights.round(6), round(best.loss, 9)
     (array([0.5, 0.5]), 0.125)
     """
-    table = as_table("predictions", predictions, np.atleast_2d(np.asarray(predictions)).shape[1])
+    table = as_table("predictions", predictions)
     if not table.size:
         raise ValueError(f"predictions has shape {table.shape}, expected rounds and experts")
     require_within("predictions", table, -LARGEST, LARGEST)
     if not 0.0 < tol < math.inf:
         raise ValueError(f"tol must be a finite number above 0, got {tol}")
     search = _Search(table, as_labels(outcomes, len(table), loss), loss, tol)
+    if not math.isfinite(search.loss):
+        raise ValueError(f"{loss} of the mean prediction is not finite in some row of predictions")
     smooth = 0.0 < loss.curvature() < math.inf or not math.isfinite(loss.lipschitz())
     q = 0.0 if smooth else float(np.square(np.ptp(table, axis=1)).mean()) + 1e-30
     for _ in range(_SMOOTHINGS):
@@ -79,8 +83,13 @@ class _Search:
         self.table, self.function, self.tol = table, loss, tol
         self.y = y.tolist()
         self.sizes = np.abs(table).max(axis=1)
+        # A level that all experts share is that of every combination: steps do without it.
+        self.spread = table - table.mean(axis=1, keepdims=True)
         self.w = np.full(table.shape[1], 1.0 / table.shape[1])
         self.best, self.loss, self.floor = self.w, math.inf, -math.inf
+        #: How much of the loss and of the floor is room for rounding.
+        self.above = self.below = 0.0
+        self._look(self.w, 0.0)
 
     def improve(self, q: float) -> bool:
         """Minimise the problem smoothed by q; tell whether the gap is small enough."""
@@ -88,9 +97,9 @@ class _Search:
         for _ in range(_STEPS):
             value, slopes, noise = self._look(self.w, q)
             gap = self.loss - self.floor
-            if gap <= self.tol * max(1.0, abs(self.loss)):
+            if gap <= max(self.tol * max(1.0, abs(self.loss)), 2.0 * (self.above + self.below)):
                 return True
-            gradient = self.table.T @ slopes
+            gradient = self.spread.T @ slopes
             ahead = self._target(gradient, self._curvatures(q))
             direction = ahead - self.w
             # The direction sums to 0: a level taken off the gradient changes nothing but rounding.
@@ -113,7 +122,7 @@ class _Search:
 
     def _target(self, gradient: Vector, curvatures: Vector) -> Vector:
         """Return the minimum of the quadratic model on the simplex."""
-        A = (self.table * curvatures[:, None]).T @ self.table
+        A = (self.spread * curvatures[:, None]).T @ self.spread
         # A little more than it is: the model must be strictly convex.
         scale = float(np.trace(A)) / len(A)
         np.fill_diagonal(A, A.diagonal() + 1e-10 * scale + 1e-12 * (1.0 + np.abs(gradient).max()))
@@ -137,8 +146,8 @@ class _Search:
     def _look(self, w: Vector, q: float) -> tuple[float, Vector, float]:
         """Return value, slopes and rounding of the problem; keep better weights and floors."""
         values, lines, smoothed, slopes = [], [], [], np.empty(len(self.y))
-        loss = self.function
-        for t, (y, p) in enumerate(zip(self.y, (self.table @ w).tolist(), strict=True)):
+        loss, made = self.function, (self.table @ w).tolist()
+        for t, (y, p) in enumerate(zip(self.y, made, strict=True)):
             s = self._slope(y, p, q)
             near = p - q * s
             value = loss.value(y, near)
@@ -147,13 +156,26 @@ class _Search:
             smoothed.append(value + 0.5 * q * s * s)
             slopes[t] = s
         total = math.fsum(values)
-        reached = total + 64.0 * EPSILON * math.fsum(map(abs, values))
-        if reached < self.loss:
-            self.best, self.loss = w.copy(), reached
+        if total < self.loss:
+            reached = self._most(w, made)
+            if reached < self.loss:
+                self.best, self.loss, self.above = w.copy(), reached, reached - total
         reach = float(np.abs(slopes) @ self.sizes)
         error = 64.0 * EPSILON * (math.fsum(map(abs, lines)) + abs(total))
         error += (len(values) + 64.0) * EPSILON * reach
+        error += (len(values) + 1.0) * UNDERFLOW
         floor = math.fsum(lines) + float((slopes @ self.table).min()) - error
         if floor > self.floor:
-            self.floor = floor
+            self.floor, self.below = floor, error
         return math.fsum(smoothed), slopes, 8.0 * EPSILON * math.fsum(map(abs, smoothed))
+
+    def _most(self, w: Vector, made: list[float]) -> float:
+        """Return what the loss of w can be at most if rounding has moved the predictions made."""
+        # Weights that sum to 1 but for rounding; a convex loss is largest at an end.
+        error = (len(w) + 4.0) * EPSILON * (np.abs(self.table) @ w)
+        most = [
+            max(self.function.value(y, p - e), self.function.value(y, p + e))
+            for y, p, e in zip(self.y, made, error.tolist(), strict=True)
+        ]
+        total = math.fsum(most) + 64.0 * EPSILON * math.fsum(map(abs, most))
+        return total + len(most) * UNDERFLOW

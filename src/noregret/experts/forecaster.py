@@ -128,9 +128,13 @@ class Forecaster(Game):
         own = float(state.book[Sum.OWN] + state.book[Sum.OWN_LOW])
         linear = self.against == "combinations"
         bounds = facts.bounds()
-        if not linear and self.rounds:
-            # Convexity: the loss of the mixture is at most the mean loss of the experts.
-            measured = own - float(self._suffered.min()) + slack
+        # Convexity: the loss of the mixture is at most the mean loss of the experts, and at most
+        # that of a combination plus the difference along the slope.
+        proved = facts.regret + self._line_slack() if linear and self.rounds else None
+        measured = own - float(self._suffered.min()) + slack
+        if proved is not None:
+            measured = max(measured, proved)
+        if self.rounds:
             bounds = [
                 replace(bound, value=max(bound.value, measured))
                 for bound in [*self._concave(), *bounds]
@@ -143,7 +147,7 @@ class Forecaster(Game):
             self._suffered.copy(),
             slack,
             bounds,
-            facts.regret + self._line_slack() if linear and self.rounds else None,
+            proved,
         )
 
     def _line_slack(self) -> float:
@@ -168,7 +172,7 @@ class Forecaster(Game):
         ]  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the forecaster to a file, atomically; `experts.load` resumes it to the bit."""
+        """Write the forecaster to a file, atomically; `nr.load` resumes it to the bit."""
         header, arrays = self._to_file()
         store.write(path, header, arrays)
 

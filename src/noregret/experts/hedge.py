@@ -74,7 +74,7 @@ class Hedge(CostGame):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; `experts.load` resumes it to the bit."""
+        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
         header = {"game": "Hedge", "experts": self.experts, "eta": self._eta}
         header |= {"low": self.low, "high": self.high}
         store.write(path, header, self._state.arrays())
@@ -98,7 +98,8 @@ def weighted_majority(experts: int, rounds: int | None = None, eta: float | None
     if (rounds is None) == (eta is None):
         raise ValueError("give rounds or eta, and not both")
     if rounds is not None:
-        eta = math.sqrt(math.log(max(experts, 2)) / as_count("rounds", rounds))
+        count = max(as_count("experts", experts), 2)
+        eta = math.sqrt(math.log(count) / as_count("rounds", rounds))
     assert eta is not None
     return Hedge(experts, eta)
 

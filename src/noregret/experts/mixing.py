@@ -61,7 +61,7 @@ def share_rounds(costs, lows, highs, alpha, projected, weights, totals, book, lo
         mean = min(low + first, high)
         if eta * (high - low) < SMALL_STEP:
             for i in range(z.shape[0]):
-                third += weights[i] * (z[i] - mean) ** 3
+                third += weights[i] * (eta * (z[i] - mean)) ** 3
         total = _temper(weights, z, low, eta)
         variance = max(second - first * first, 0.0)
         gap = gap_of(mean, variance, third, low, high, np.log(total) / eta, eta)

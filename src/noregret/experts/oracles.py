@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.experts.checks import LARGEST, as_table, require_within
+from noregret.experts.checks import LARGEST, as_count, as_table, require_within
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
 
 def _table(name: str, values: Any) -> Matrix:
-    table = as_table(name, values, np.atleast_2d(np.asarray(values)).shape[1])
+    table = as_table(name, values)
     require_within(name, table, -LARGEST, LARGEST)
     if not table.size:
         raise ValueError(f"{name} must have rounds and experts, got the shape {table.shape}")
@@ -55,10 +55,8 @@ def best_sequence(costs: Any, switches: int) -> Sequences:
     (array([1.5 , 0.5 , 0.25, 0.  ]), array([1, 2, 0, 2]))
     """
     table = _table("costs", costs)
-    if isinstance(switches, bool) or int(switches) != switches or switches < 0:
-        raise ValueError(f"switches must be a whole number >= 0, got {switches!r}")
     rounds, count = table.shape
-    levels = int(switches) + 1
+    levels = as_count("switches", switches, least=0) + 1
     # The cost so far by switches allowed and last expert.
     value = np.repeat(table[:1], levels, axis=0)
     switched = np.zeros((rounds, levels, count), np.bool_)

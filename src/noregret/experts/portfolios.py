@@ -20,6 +20,9 @@ from noregret.losses import NegativeLog
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
+#: What a price may be multiplied or divided by in a round.
+LARGEST_GROWTH = 1e50
+
 
 def as_relatives(relatives: Any, assets: int | None = None) -> Matrix:
     """Return the rows of price relatives, or name the first that is not above 0."""
@@ -30,11 +33,13 @@ def as_relatives(relatives: Any, assets: int | None = None) -> Matrix:
     if table.ndim != 2 or table.shape[1] < 1 or (assets is not None and table.shape[1] != assets):
         wanted = "an asset or more" if assets is None else f"{assets} assets"
         raise ValueError(f"relatives has shape {table.shape}, expected rows of {wanted}")
-    bad = np.argwhere(~((table > 0.0) & (table < 1e100)))
+    # Ratios of two are squared, by the Newton step.
+    bad = np.argwhere(~((table >= 1.0 / LARGEST_GROWTH) & (table <= LARGEST_GROWTH)))
     if len(bad):
         t, i = bad[0]
         raise ValueError(
-            f"relatives row {t}, asset {i}: {table[t, i]:g}; expected a finite number above 0"
+            f"relatives row {t}, asset {i}: {table[t, i]:g}; expected a number above 0, between "
+            f"{1.0 / LARGEST_GROWTH:g} and {LARGEST_GROWTH:g}"
         )
     return table
 

@@ -35,11 +35,11 @@ def _meet(parts, costs, low, totals):  # type: ignore[no-untyped-def]
 
 
 @kernel(fast=True)
-def _third(parts, costs, mean):  # type: ignore[no-untyped-def]
-    """Return the sum of e_i (z_i - mean)^3."""
+def _third(parts, costs, mean, eta):  # type: ignore[no-untyped-def]
+    """Return the sum of e_i (eta (z_i - mean))^3."""
     total = 0.0
     for i in range(np.uint64(costs.shape[0])):
-        a = costs[i] - mean
+        a = eta * (costs[i] - mean)
         total += parts[i] * a * a * a
     return total
 
@@ -116,7 +116,9 @@ def hedge_step(costs, low, high, kind, scale, parts, totals, past, book):  # typ
     mean = min(low + first, high)
     variance = max(second / old - first * first, 0.0)
     if eta < np.inf:
-        third = _third(parts, costs, mean) / old if eta * (high - low) < SMALL_STEP else 0.0
+        third = 0.0
+        if eta * (high - low) < SMALL_STEP:
+            third = _third(parts, costs, mean, eta) / old
         reference, total = _weigh(totals, reference + low, eta, parts)
         shifted = np.log(total / old) / eta + (low - (reference - book[_REFERENCE]))
         gap = gap_of(mean, variance, third, low, high, shifted, eta)

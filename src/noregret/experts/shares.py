@@ -15,13 +15,16 @@ from noregret.bounds import Bound
 from noregret.experts import theorems
 from noregret.experts.book import Sum
 from noregret.experts.certificate import ExpertCertificate, Facts, rounding_slack
-from noregret.experts.checks import as_interval, as_positive
+from noregret.experts.checks import as_count, as_interval, as_positive
 from noregret.experts.game import CostGame, Weighing
 from noregret.experts.mixing import share_rounds
+from noregret.geometry import EPSILON
 
 Vector = npt.NDArray[np.float64]
 
 UPDATES = ("fixed", "projection")
+#: A smaller share, divided among many experts, could be 0 as a number.
+LEAST_SHARE = 1e-280
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +38,22 @@ class ShareCertificate(ExpertCertificate):
         """Return a bound on the regret against every sequence of experts with so many switches.
 
         (1/eta)(ln n + k ln(n-1) + k ln(1/b) + (T-1-k) ln(1/(1-b))) + sum of the gaps, with
-        b = alpha (n-1)/n. Reference: Herbster and Warmuth, Tracking the Best Linear Predictor,
-        Theorem 10.
+        b = alpha (n-1)/n, rounded up. Reference: Herbster and Warmuth, Tracking the Best Linear
+        Predictor, Theorem 10.
         """
-        if not 0 <= switches < max(self.rounds, 1):
+        if as_count("switches", switches, least=0) >= max(self.rounds, 1):
             raise ValueError(f"switches must be 0 ... {self.rounds - 1}, got {switches}")
-        book = self.facts.book
-        price = theorems.switching_price(len(self.totals), self.alpha, self.rounds, switches)
-        return price / float(book[Sum.ETA]) + float(book[Sum.GAP]) + self.slack
+        book, n = self.facts.book, len(self.totals)
+        eta, gaps = float(book[Sum.ETA]), float(book[Sum.GAP])
+        price = theorems.switching_price(n, self.alpha, self.rounds, switches)
+        # Weights, and the logarithms of their sums that the gaps are made of, are right to a few
+        # roundings for each expert and round; over eta as the price is.
+        error = (self.rounds * (2.0 * n + 64.0) + 64.0 * abs(price)) * EPSILON / eta
+        return price / eta + gaps + error + self.slack + self.rounds * EPSILON * gaps
 
     def best_alpha(self, switches: int) -> float:
         """Return the alpha at which the bound for so many switches would have been least."""
+        as_count("switches", switches, least=0)
         if self.rounds < 2:
             return 1.0
         n = len(self.totals)
@@ -82,6 +90,8 @@ class Shares(CostGame):
         if update not in UPDATES:
             raise ValueError(f"update must be 'fixed' or 'projection', got {update!r}")
         self.alpha = as_positive("alpha", alpha, 1.0)
+        if self.alpha < LEAST_SHARE:
+            raise ValueError(f"alpha must be at least {LEAST_SHARE:g}, got {alpha}")
         self.update = update
         self.low, self.high = as_interval(low, high)
         self._state = Weighing(experts, as_positive("eta", eta), self.high - self.low)
@@ -120,7 +130,7 @@ class Shares(CostGame):
         yield facts.bound("one expert, observed ranges", reference, price + spread)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; `experts.load` resumes it to the bit."""
+        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
         header = {"game": "Shares", "experts": self.experts, "eta": self.eta}
         header |= {"alpha": self.alpha, "update": self.update, "low": self.low, "high": self.high}
         store.write(path, header, self._state.arrays())

@@ -13,14 +13,15 @@ import numpy.typing as npt
 from noregret import store
 from noregret.elementary import exp
 from noregret.experts.book import add
+from noregret.experts.certificate import sum_slack
 from noregret.experts.checks import (
+    STEEPEST,
     as_count,
     as_interval,
     as_positive,
     as_table,
     require_within,
 )
-from noregret.geometry import EPSILON
 from noregret.jit import kernel
 from noregret.rounding import up
 
@@ -121,7 +122,7 @@ class Specialists:
 
     def __init__(self, experts: int, eta: float, low: float = 0.0, high: float = 1.0) -> None:
         self.experts = as_count("experts", experts)
-        self.eta = as_positive("eta", eta)
+        self.eta = as_positive("eta", eta, STEEPEST)
         self.low, self.high = as_interval(low, high)
         if not math.isfinite(self.high - self.low):
             raise ValueError(f"low and high must be finite, got {low} and {high}")
@@ -178,7 +179,7 @@ class Specialists:
     def certificate(self) -> SleepingCertificate:
         """Return the regret against each expert on its waking rounds, with the bounds."""
         state, width = self._state, self.high - self.low
-        slack = (self.experts + self.rounds + 64.0) * EPSILON * state[_SIZE]
+        slack = sum_slack(self.experts, self.rounds, state[_SIZE])
         regret = state[_REGRET] + slack
         price = math.log(self.experts) / self.eta
         ahead = price + 0.125 * self.eta * width * width * state[_AWAKE]
@@ -193,7 +194,7 @@ class Specialists:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; `experts.load` resumes it to the bit."""
+        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
         header = {"game": "Specialists", "experts": self.experts, "eta": self.eta}
         header |= {"low": self.low, "high": self.high}
         store.write(path, header, {"specialists": self._state, "totals": self._totals})

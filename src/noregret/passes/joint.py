@@ -15,8 +15,10 @@ from noregret.passes.rows import place, row_span
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
-#: Derivatives are differences over this distance, relative to a prediction or a theta.
+#: Derivatives are differences over this distance, relative to a prediction or a theta,
 NEAR = 1e-6
+#: ... but no weight changes by more than this part over it, unless rounding asks for more.
+STRETCH, RESOLUTION = 0.01, 1e-12
 #: ... and over this part of the width of a smoothing.
 PART = 1e-3
 #: A weight may move this much more than its tangent says.
@@ -115,6 +117,24 @@ def _edge(mirror, a, aim, here, reference):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def nearby(mirror, a, reference):  # type: ignore[no-untyped-def]
+    """Return a distance from `a` over which phi' is nearly straight.
+
+    An exponential of a large theta is bent over much less than a part of theta: it knows
+    differences only.
+    """
+    near = NEAR * (1.0 + abs(a))
+    here = mirror.phi_prime(a, reference)
+    while (
+        here != 0.0
+        and near > RESOLUTION * abs(a)
+        and abs(mirror.phi_prime(a + near, reference) - here) > STRETCH * abs(here)
+    ):
+        near *= 0.125
+    return near
+
+
+@kernel
 def stiffness(mirror, theta, aim, reference, found):  # type: ignore[no-untyped-def]
     """Write phi''(theta_j), and bring theta_j as near to its aim as leaves its weight unmoved.
 
@@ -123,7 +143,7 @@ def stiffness(mirror, theta, aim, reference, found):  # type: ignore[no-untyped-
     """
     for j in range(np.uint64(theta.shape[0])):
         a = theta[j]
-        near = NEAR * (1.0 + abs(a))
+        near = nearby(mirror, a, reference)
         here = mirror.phi_prime(a, reference)
         above = mirror.phi_prime(a + near, reference) - here
         below = here - mirror.phi_prime(a - near, reference)
@@ -132,7 +152,7 @@ def stiffness(mirror, theta, aim, reference, found):  # type: ignore[no-untyped-
             edge, beyond = _edge(mirror, a, aim[j], here, reference)
             theta[j] = edge
             if beyond != edge:
-                near = NEAR * (1.0 + abs(edge))
+                near = nearby(mirror, edge, reference)
                 way = near if beyond > edge else -near
                 ahead = abs(mirror.phi_prime(edge + way, reference) - here)
         elif above != 0.0 and below != 0.0:
