@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench soak fuzz clean
+.PHONY: help demo docs test lint bench soak fuzz clean
 
 help:
 	@echo "make demo   learn a real stream, print its certificate, draw demo.png"
 	@echo "make test   linters, types, import contracts and the test suite"
 	@echo "make lint   the first three of these"
+	@echo "make docs   build the documentation into site/, every example run"
 	@echo "make bench  the benchmarks"
 	@echo "make soak   tests that take minutes"
 	@echo "make fuzz   thousands of random inputs"
@@ -30,6 +31,10 @@ $(BIN)/python:
 demo: $(VENV)/installed-plot,sklearn
 	@echo "== learning a real stream with a certificate"
 	@$(BIN)/noregret demo --picture demo.png
+
+docs: $(VENV)/installed-docs
+	@echo "== documentation"
+	@$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
 test: lint
 	@echo "== tests and doctests"
@@ -62,5 +67,5 @@ fuzz: $(VENV)/installed-test
 
 clean:
 	@echo "== removing $(VENV), caches and built files"
-	@rm -rf $(VENV) build dist site demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist site docs/_made demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from noregret.experts import Aggregate
     from noregret.foreign import certify
     from noregret.learners import DualAscent, MirrorDescent, load
+    from noregret.learners.matrix import MatrixDescent
+    from noregret.learners.ranking import Ranker
     from noregret.streams import read
     from noregret.tracking.drift import DriftProof, drift_proof
     from noregret.tracking.path import hindsight_path
@@ -36,7 +38,9 @@ _LAZY = {
     "Certificate": "noregret.certificate",
     "DriftProof": "noregret.tracking.drift",
     "DualAscent": "noregret.learners",
+    "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners",
+    "Ranker": "noregret.learners.ranking",
     "Solution": "noregret.batch",
     "bandits": "noregret.bandits",
     "catalogue": "noregret.catalogue",
@@ -62,7 +66,9 @@ __all__ = [
     "Certificate",
     "DriftProof",
     "DualAscent",
+    "MatrixDescent",
     "MirrorDescent",
+    "Ranker",
     "Solution",
     "bandits",
     "catalogue",

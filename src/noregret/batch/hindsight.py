@@ -10,7 +10,8 @@ from noregret.batch.problem import Problem, Solution
 from noregret.batch.progress import Progress
 from noregret.batch.radius import solve_radius
 from noregret.batch.solver import solve
-from noregret.losses import Loss
+from noregret.examples import as_rows
+from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 
 #: Passes after which a run gives up and says so.
@@ -20,7 +21,7 @@ MAX_PASSES = 10_000
 def hindsight(
     X: Any,
     y: Any,
-    loss: Loss,
+    loss: Loss | ScoreLoss,
     radius: float | None = None,
     l2: float | None = None,
     mirror: Mirror | None = None,
@@ -40,9 +41,12 @@ def hindsight(
     - over the ball ||w||_2 <= radius,
     - or plus (l2/2) ||w||^2 (LIBLINEAR's C is 1/l2), inside the ball if both are given,
     - or plus strength * F(w), F the regulariser of a mirror map.
-    `bias` adds a constant to every prediction that is not regularised. It stops when
-    gap <= tol max(1, |primal|); `dual <= minimum <= primal` holds whenever it stops. Ctrl-C
-    returns the state so far, and `warm_start` takes a solution, or its `alpha`, up again.
+    For a loss of several scores y holds class indices, the weights are a matrix with a column a
+    class and ||w|| is its Frobenius norm: l2 is what it takes (`OneAgainstRest`: also radius, of
+    every column, or strength). `bias` adds a constant to every prediction that is not
+    regularised. It stops when gap <= tol max(1, |primal|); `dual <= minimum <= primal` holds
+    whenever it stops. Ctrl-C returns the state so far, and `warm_start` takes a solution, or its
+    `alpha`, up again.
 
     >>> import noregret as nr
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1]
@@ -55,6 +59,15 @@ def hindsight(
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithms 1 and 2.
     """
     _require_options(tol, max_passes)
+    if isinstance(loss, ScoreLoss):
+        if bias or offset is not None:
+            raise ValueError(
+                f"{type(loss).__name__} takes neither bias nor offset: add a column of 1"
+            )
+        return _several(
+            X, y, loss, (radius, l2, mirror, strength), weight, float(tol), max_passes, warm_start,
+            seed, progress,
+        )  # fmt: skip
     problem = _problem(X, y, loss, radius, l2, mirror, strength, weight, offset, bias)
     return _solver(problem, bias)(
         problem,
@@ -64,6 +77,39 @@ def hindsight(
         progress=progress,
         **_start(problem, warm_start),
     )
+
+
+def _several(
+    X: Any,
+    y: Any,
+    loss: ScoreLoss,
+    form: tuple[float | None, float | None, Mirror | None, float | None],
+    weight: Any,
+    tol: float,
+    max_passes: int,
+    warm_start: Any,
+    seed: int,
+    progress: bool | Callable[[Progress], None],
+) -> Solution:
+    """Return the best matrix of weights for a loss of several scores."""
+    from noregret.batch.matrix import MatrixProblem, solve_against_rest, solve_matrix
+
+    start = warm_start.alpha if isinstance(warm_start, Solution) else warm_start
+    if isinstance(loss, OneAgainstRest):
+        rows = as_rows(X)
+
+        def solve_one(labels: Any, slopes: Any) -> Solution:
+            return hindsight(
+                X, labels, loss.loss, *form, weight=weight, tol=tol, max_passes=max_passes,
+                warm_start=slopes, seed=seed, progress=progress,
+            )  # fmt: skip
+
+        return solve_against_rest(solve_one, y, len(rows), start)
+    radius, l2, mirror, strength = form
+    if l2 is None or not (radius is None and mirror is None and strength is None):
+        raise ValueError(f"{type(loss).__name__} has a best in hindsight with l2= alone")
+    problem = MatrixProblem.of(X, y, loss, l2, weight)
+    return solve_matrix(problem, tol, max_passes, start, seed, progress)
 
 
 def regularization_path(

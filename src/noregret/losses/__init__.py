@@ -1,8 +1,9 @@
-"""Convex losses of one real prediction: value, slope, conjugate and what is known of them."""
+"""Convex losses of one prediction or of a vector of scores, and what is known of them."""
 
 from noregret.losses.base import Loss
 from noregret.losses.likelihoods import Exponential, NegativeLog
 from noregret.losses.margins import Hinge, Logistic, SquaredHinge, WinnowHinge
+from noregret.losses.pairs import PairwiseHinge, PairwiseLogistic
 from noregret.losses.powers import OneSidedHuber, PowerHinge
 from noregret.losses.regression import (
     Absolute,
@@ -12,6 +13,7 @@ from noregret.losses.regression import (
     Regression,
     Squared,
 )
+from noregret.losses.scores import MulticlassHinge, OneAgainstRest, ScoreLoss, Softmax
 from noregret.losses.tubes import SquaredEpsilonInsensitive
 
 __all__ = [
@@ -22,11 +24,17 @@ __all__ = [
     "Huber",
     "Logistic",
     "Loss",
+    "MulticlassHinge",
     "NegativeLog",
+    "OneAgainstRest",
     "OneSidedHuber",
+    "PairwiseHinge",
+    "PairwiseLogistic",
     "PowerHinge",
     "Quantile",
     "Regression",
+    "ScoreLoss",
+    "Softmax",
     "Squared",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",

@@ -1,0 +1,240 @@
+"""The best matrix of weights in hindsight, for losses of several scores.
+
+Minimise over W  P(W) = sum_i c_i f(y_i, W^T x_i) + (b/2) ||W||_F^2. A dual variable is the row of
+slopes g_i in R^K; with Z = sum_i c_i x_i g_i^T and any slopes whatever
+
+    D(g) = -sum_i c_i f*(y_i, g_i) - ||Z||_F^2 / (2 b)  <=  P(W)  for every W.
+
+One class against the rest falls apart into one problem a class, each solved as such.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import geometry, mirrors
+from noregret.batch.problem import LINK_ERRORS, Problem, Solution, closed
+from noregret.batch.progress import Progress, Reporter
+from noregret.batch.solver import seed_state
+from noregret.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.examples import Rows, as_rows, as_weights
+from noregret.geometry import EPSILON
+from noregret.losses.score_duals import allowed
+from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
+from noregret.passes import dual, dual_matrix
+from noregret.passes.checks import sound_rows
+
+Vector = npt.NDArray[np.float64]
+
+#: The gap is computed exactly when what an epoch saw of it is so many times the goal, or less.
+AHEAD = 2.0
+#: Rows put aside are looked at again after so many epochs.
+REVIVAL = 10
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixProblem:
+    """Rows, class indices, example weights c, and the objective over them.
+
+    >>> problem = MatrixProblem.of([[1.0], [2.0]], [0, 1], Softmax(), 0.5, None)
+    >>> len(problem.rows), problem.outputs
+    (2, 2)
+    """
+
+    rows: Rows
+    y: Vector
+    weight: Vector
+    loss: ScoreLoss
+    strength: float
+    outputs: int
+
+    @classmethod
+    def of(cls, X: Any, y: Any, loss: ScoreLoss, strength: float, weight: Any) -> MatrixProblem:
+        """Check what a user holds and return the problem, or say in one line what is wrong."""
+        if not isinstance(loss, (Softmax, MulticlassHinge)):
+            raise ValueError(
+                f"{type(loss).__name__} has no dual here: use Softmax, MulticlassHinge or "
+                "OneAgainstRest"
+            )
+        Problem.require("l2", strength)
+        rows = as_rows(X)
+        if len(rows) == 0 or rows.width == 0:
+            raise ValueError(
+                f"X has {len(rows)} rows and {rows.width} columns, expected some of both"
+            )
+        labels = class_indices(y, len(rows))
+        return cls(
+            sound_rows(rows, 0), labels, as_weights(weight, len(rows)), loss, float(strength),
+            max(int(labels.max()) + 1, 2),
+        )  # fmt: skip
+
+    def describe(self) -> str:
+        """Return what is minimised, in words."""
+        loss = repr(self.loss).removesuffix("()")
+        return f"sum of {loss} + {f'{self.strength!r}'.removesuffix('.0')} x Euclidean"
+
+    def start(self, warm_start: Any) -> Vector:
+        """Return slopes to start from: those given, brought to where the dual is finite, else 0."""
+        shape = (len(self.rows), self.outputs)
+        if warm_start is None:
+            return np.zeros(shape)
+        given = np.array(warm_start, np.float64)
+        if given.shape != shape or not np.all(np.isfinite(given)):
+            raise ValueError(f"warm_start must hold finite slopes of shape {shape}")
+        for target, slopes in zip(self.y, given, strict=True):
+            allowed(target, slopes)
+        return given
+
+    def evaluate(self, slopes: Vector) -> tuple[Vector, float, float]:
+        """Return W, P(W) rounded up and D(g) rounded down, all at the same slopes."""
+        rows, count = self.rows, len(self.rows)
+        state = np.zeros((rows.width, self.outputs, 2))
+        total, magnitude, travel = dual_matrix.dual_sums(
+            self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight, slopes, state
+        )
+        growth = 1.0 + 4.0 * count * EPSILON
+        # Slopes sum to 0, and to 1 on one side, up to a rounding a class.
+        sums = 4.0 + 2.0 * self.outputs
+        delta = (sums + count * (count * EPSILON)) * EPSILON * travel * growth
+        delta += count * rows.width * self.outputs * UNDERFLOW
+        # The probability of the label is what those leave: its logarithm is at most 37 then.
+        slack = (2.0 * ROUND_ERRORS + 40.0 * self.outputs) * EPSILON * magnitude * growth
+        slack += count * UNDERFLOW
+        gradient = state[:, :, 0] + state[:, :, 1]
+        length = geometry.conjugate_upper(
+            mirrors.Euclidean(), -gradient.ravel(), 1.0 / self.strength, delta, self.strength
+        )
+        lower = total - length - slack - 8.0 * EPSILON * (abs(total) + abs(length))
+        weights = -gradient / self.strength
+        # Neither these losses nor the regulariser are ever negative.
+        return weights, self.primal_upper(weights), max(lower, 0.0) if lower == lower else 0.0
+
+    def primal_upper(self, weights: Vector) -> float:
+        """Return P(W), rounded up."""
+        rows = self.rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            total, magnitude = dual_matrix.primal_sums(
+                self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight,
+                np.ascontiguousarray(weights), LINK_ERRORS,
+            )  # fmt: skip
+            growth = 1.0 + 4.0 * len(rows) * EPSILON
+            errors = 2.0 * ROUND_ERRORS + 2.0 * self.outputs
+            value = total + errors * EPSILON * magnitude * growth
+            value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
+            norm = geometry.norm_upper(weights.ravel(), 2.0)
+            value += 0.5 * self.strength * norm * norm * (1.0 + 8.0 * EPSILON)
+        return math.inf if math.isnan(value) else float(value)
+
+
+def class_indices(y: Any, count: int) -> Vector:
+    """Return class indices as floats, or say in one line which one is none."""
+    labels = np.asarray(y, np.float64)
+    if labels.shape != (count,):
+        raise ValueError(f"y has shape {labels.shape}, expected a class index for {count} rows")
+    bad = np.flatnonzero(~((labels >= 0.0) & (labels < 2.0**31) & (labels == np.floor(labels))))
+    if bad.size:
+        raise ValueError(f"y row {bad[0]}: {labels[bad[0]]:g} is not a class index 0, 1, 2, ...")
+    return labels
+
+
+def solve_matrix(
+    problem: MatrixProblem,
+    tol: float,
+    max_passes: int,
+    warm_start: Any,
+    seed: int,
+    progress: bool | Callable[[Progress], None],
+) -> Solution:
+    """Visit rows in random order until the gap is at most tol max(1, P), or passes run out."""
+    rows, count = problem.rows, len(problem.rows)
+    slopes = problem.start(warm_start)
+    if warm_start is not None:
+        given = _examined(problem, slopes, 0, tol)
+        if given.converged:
+            return given
+    scale = problem.weight / problem.strength
+    square = np.empty(count)
+    dual_matrix.squares(rows.indptr, rows.indices, rows.values, square)
+    if not np.all(np.isfinite(scale * square)):
+        raise ValueError("weight ||x||^2 / l2 overflows: scale the rows or the weights")
+    weights = np.zeros((rows.width, problem.outputs))
+    dual_matrix.gather(rows.indptr, rows.indices, rows.values, scale, slopes, weights)
+    order = np.flatnonzero(problem.weight > 0.0).astype(np.uint32)
+    active = everything = np.uint64(len(order))
+    state = np.uint64(seed_state(seed))
+    passes = 0
+    gap = primal = math.inf
+    goal = 0.0
+    solution: Solution | None = None
+    try:
+        with Reporter(progress, tol) as reporter:
+            while passes < max_passes:
+                full = active == everything
+                state = np.uint64(dual.shuffle(order, active, state))
+                left, _, lost, apart = dual_matrix.ascend(
+                    problem.loss, rows.indptr, rows.indices, rows.values, problem.y, scale, square,
+                    slopes, weights, order, active,
+                )  # fmt: skip
+                passes += 1
+                gap = problem.strength * apart
+                if full:
+                    primal = problem.strength * (lost + 0.5 * float(np.sum(weights * weights)))
+                    goal = AHEAD * tol * max(1.0, primal)
+                active = np.uint64(left)
+                reporter.epoch(passes, gap, primal, int(active))
+                if (gap <= goal or active == 0) and not full:
+                    # What was put aside has a part in the gap as well.
+                    active = everything
+                elif gap <= goal or active == 0:
+                    solution = _examined(problem, slopes, passes, tol)
+                    if solution.converged or active == 0:
+                        return solution
+                    goal *= 0.5
+                if passes % REVIVAL == 0:
+                    active = everything
+    except KeyboardInterrupt:
+        solution = None
+    if solution is None or solution.passes < passes:
+        solution = _examined(problem, slopes, passes, tol)
+    return solution
+
+
+def _examined(problem: MatrixProblem, slopes: Vector, passes: int, tol: float) -> Solution:
+    weights, primal, lower = problem.evaluate(slopes)
+    done = closed(primal, lower, tol)
+    return Solution(
+        weights, primal, lower, slopes.copy(), passes, done, objective=problem.describe()
+    )
+
+
+def solve_against_rest(
+    solve_one: Callable[[Vector, Any], Solution],
+    y: Any,
+    count: int,
+    warm_start: Any,
+) -> Solution:
+    """Return the columns of all classes, each solved by `solve_one(labels, warm_start)`."""
+    labels = class_indices(y, count)
+    outputs = max(int(labels.max(initial=0.0)) + 1, 2)
+    starts = [None] * outputs if warm_start is None else np.asarray(warm_start, np.float64).T
+    if len(starts) != outputs:
+        raise ValueError(f"warm_start must have a column for each of {outputs} classes")
+    parts = [solve_one(np.where(labels == k, 1.0, -1.0), starts[k]) for k in range(outputs)]
+    rounding = outputs * EPSILON
+    primal = math.fsum(part.primal for part in parts)
+    lower = math.fsum(part.dual for part in parts)
+    return Solution(
+        weights=np.stack([part.weights for part in parts], axis=1),
+        primal=primal + rounding * abs(primal),
+        dual=lower - rounding * abs(lower),
+        alpha=np.stack([part.alpha for part in parts], axis=1),
+        passes=max(part.passes for part in parts),
+        converged=all(part.converged for part in parts),
+        objective=f"{parts[0].objective}, one class against the rest",
+    )

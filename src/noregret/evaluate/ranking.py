@@ -1,0 +1,45 @@
+"""What an order is worth: discounted gains and pairs in the right order, group by group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+
+def ndcg(relevance: Any, scores: Any, qid: Any, k: int | None = None) -> float:
+    """Return the mean over groups of the discounted gain, over the best one possible.
+
+    The gain of a row is 2^relevance - 1, divided by log2(1 + place); rows with equal scores share
+    the mean of their gains, so that no order among them is favoured. Groups without any gain are
+    left out; the mean of none is 1. `k` counts the first places only.
+    Reference: Järvelin and Kekäläinen, Cumulated Gain-Based Evaluation of IR Techniques, 2002.
+
+    >>> ndcg([1, 0, 0], [3.0, 2.0, 1.0], [7, 7, 7]), round(ndcg([0, 1], [2.0, 1.0], [7, 7]), 4)
+    (1.0, 0.6309)
+    """
+    ids = np.asarray(qid)
+    gains = np.exp2(np.asarray(relevance, np.float64)) - 1.0
+    points = np.asarray(scores, np.float64)
+    if not len(ids) == len(gains) == len(points):
+        raise ValueError(
+            f"{len(gains)} relevances, {len(points)} scores, {len(ids)} qid: expected as many each"
+        )
+    cuts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
+    found = []
+    for part in np.split(np.arange(len(ids)), cuts):
+        best = _discounted(gains[part], gains[part], k)
+        if best > 0.0:
+            found.append(_discounted(gains[part], points[part], k) / best)
+    return float(np.mean(found)) if found else 1.0
+
+
+def _discounted(gains: Vector, scores: Vector, k: int | None) -> float:
+    order = np.argsort(-scores, kind="stable")
+    _, tied, counts = np.unique(-scores[order], return_inverse=True, return_counts=True)
+    shared = (np.bincount(tied, gains[order]) / counts)[tied]
+    discount = 1.0 / np.log2(2.0 + np.arange(len(gains)))
+    return float(shared[:k] @ discount[:k])

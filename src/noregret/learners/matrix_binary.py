@@ -1,0 +1,63 @@
+"""A learner of one score as one of two: what a stream becomes when a second class turns up."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import losses, mirrors, rates
+from noregret.ledger import Entry
+from noregret.losses import OneAgainstRest
+from noregret.mirrors import Mirror
+from noregret.passes.slots import new_slots
+from noregret.rates import Rate
+
+if TYPE_CHECKING:
+    from noregret.learners.mirror_descent import MirrorDescent
+
+Vector = npt.NDArray[np.float64]
+
+#: Losses that depend on y p alone: the other class then sees the same rounds with the sign turned.
+_EVEN = (losses.Hinge, losses.SquaredHinge, losses.Logistic)
+#: What every score adds to the ledger; the other entries are maxima, counts or those of rows.
+_SUMS = [
+    *range(Entry.LOSS, Entry.COUNTED),
+    Entry.MAGNITUDE,
+    Entry.TRAVEL,
+    Entry.SQUARES,
+    Entry.RATED_SQUARES,
+    Entry.LARGEST_SQUARE,
+    Entry.SCALED_TRAVEL,
+]
+#: Columns of a record that change sign with the score: theta, and the path of `ScaleFree`.
+_SIGNED = {1: [0], 4: [0, 3]}
+
+
+def two_classes(
+    learner: MirrorDescent,
+) -> tuple[tuple[OneAgainstRest, Mirror, Rate], Vector | None, Vector, Vector]:
+    """Return the parts of the equivalent learner of two classes, its state, slots and ledger."""
+    parts = learner._parts
+    plain = type(parts.mirror) is mirrors.Euclidean and parts.domain is None and parts.lazy
+    tuned = isinstance(parts.rate, rates.Constant | rates.ScaleFree)
+    if type(parts.loss) not in _EVEN or not plain or not tuned or parts.conservative:
+        raise ValueError(
+            "from_binary takes a MirrorDescent with Hinge, SquaredHinge or Logistic, Euclidean() "
+            "and Constant or ScaleFree, lazy, without a domain and not conservative"
+        )
+    ledger = learner._ledger.copy()
+    ledger[_SUMS] *= 2.0
+    ledger[Entry.LARGEST_REACH] *= math.sqrt(2.0)
+    given = OneAgainstRest(parts.loss), parts.mirror, parts.rate
+    engine = learner._engine
+    if engine is None:
+        return given, None, new_slots(), ledger
+    scaled = isinstance(parts.rate, rates.ScaleFree)
+    records = engine.state if scaled else engine.state[:, :1]
+    state = np.stack([records, records], axis=1)
+    state[:, 0, _SIGNED[records.shape[1]]] *= -1.0
+    slots = np.stack([engine.slots, engine.slots]) if scaled else new_slots()
+    return given, state, slots, ledger

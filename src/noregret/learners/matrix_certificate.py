@@ -1,0 +1,97 @@
+"""What a run with several scores proves: the same as with one, about matrices of weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noregret import geometry
+from noregret.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
+from noregret.geometry import EPSILON
+from noregret.losses import OneAgainstRest, ScoreLoss
+from noregret.rounding import down
+
+#: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
+SCORE_ERRORS = 1024.0
+
+_NORMS = {"columns": "sum_k", "trace": "trace norm"}
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixCertificate(Certificate):
+    """A statement about rounds with several scores s = x W, true whatever the data were.
+
+    Convexity gives sum f_t(U) >= a + <U, Z> for every d x K matrix U. Scores that were added
+    later belong to the losses of later rounds only: f_t is the loss as it was played.
+
+    >>> import noregret as nr
+    >>> learner = nr.MatrixDescent(nr.losses.Softmax(), nr.mirrors.Ball(1), nr.rates.Constant(1))
+    >>> _ = learner.learn([[0.6, 0.8], [0.8, 0.6]], [0, 2])
+    >>> certificate = learner.certificate()
+    >>> certificate.floor(1) <= certificate.floor(1, norm="trace") <= certificate.loss
+    True
+    """
+
+    loss_function: ScoreLoss  # type: ignore[assignment]
+    #: How many scores there are; the gradient holds one after the other.
+    outputs: int = 1
+
+    @property
+    def round_errors(self) -> float:
+        """What the loss and the plane of a round lose at most, in units of EPSILON."""
+        return ROUND_ERRORS + 4.0 * self.outputs
+
+    @property
+    def gradient_errors(self) -> float:
+        """What Z loses at most beside a rounding a round, in units of EPSILON."""
+        return GRADIENT_ERRORS + SCORE_ERRORS + 4.0 * self.outputs
+
+    def floor(self, radius: float | None = None, norm: float | str | None = None) -> float:
+        """Return a number that no fixed matrix of the class can have beaten on these rounds.
+
+        The class is that of the map, for the entries of the matrix: ||U||_F <= radius, or the
+        q- or 1-norm; sum (m_ik u_ik)^2 <= radius^2 for `ScaleFree`, m_ik the largest |x_i| that
+        score k has seen. `norm` chooses another: a number for that norm of the entries,
+        "columns" for matrices of which every column has a 2-norm of at most `radius`, "trace"
+        for those whose singular values sum up to at most `radius`.
+        """
+        if not isinstance(norm, str):
+            return super().floor(radius, norm)
+        if norm not in _NORMS:
+            raise ValueError(f"norm must be 'columns', 'trace' or a number >= 1, got {norm!r}")
+        if self.rounds == 0:
+            return 0.0
+        radius = self._radius(radius)
+        z = self.gradient.reshape(self.outputs, -1)
+        length = geometry.columns_upper(z) if norm == "columns" else geometry.spectral_upper(z)
+        return self._lowered(radius * (length + self.delta) * (1.0 + 4.0 * EPSILON))
+
+    def regret(self, u: Any) -> float:
+        """Return an upper bound on the learner's loss minus the loss of the fixed matrix U."""
+        matrix = np.asarray(u, np.float64)
+        features = len(self.gradient) // self.outputs
+        if matrix.ndim != 2 or matrix.shape[0] < features or matrix.shape[1] != self.outputs:
+            raise ValueError(
+                f"U has shape {matrix.shape}, expected ({features}, {self.outputs}): a row a "
+                "feature, a column a score"
+            )
+        return super().regret(matrix[:features].T.ravel())
+
+    def describe(self, radius: float | None = None) -> str:
+        """Return in words the class that `floor(radius)` speaks about."""
+        if self.scaled_length is not None:
+            limit = down(self._radius(radius))
+            return f"every U with ||m U||_F <= {limit}, m_ik the largest |x_i| seen,"
+        words = super().describe(radius).replace("every u with ||u||", "every U with ||U||")
+        return words.replace("||_2", "||_F")
+
+    @property
+    def assumption(self) -> str | None:
+        """What is taken on trust: the convexity of a loss that is not one of ours."""
+        loss = self.loss_function
+        inner = loss.loss if isinstance(loss, OneAgainstRest) else loss
+        if type(inner).__module__.startswith("noregret.losses."):
+            return None
+        return f"{type(inner).__name__} is taken at its word to be convex"

@@ -1,0 +1,173 @@
+"""How a learner of several scores keeps and moves its state: that of one score, K times.
+
+`state` of an engine is the matrix flattened, class after class, so that sums afresh, moved
+references and weights are those of the engines of one score. Each class has room for
+`capacity` features, of which those not used are records of zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.examples import Rows
+from noregret.geometry import EPSILON
+from noregret.jit import Call
+from noregret.learners.engines import Engine, LinearEngine, MappedEngine
+from noregret.losses import ScoreLoss
+from noregret.mirrors import Mirror
+from noregret.passes import matrix, scale_free
+from noregret.passes.distance import distance
+from noregret.passes.matrix_scale_free import matrix_scale_free_pass
+from noregret.passes.scale_free import Scalar
+from noregret.rates import Rate, ScaleFree
+
+Vector = npt.NDArray[np.float64]
+
+
+class MatrixEngine(Engine):
+    """What the three share: a shape of classes and features, and room to grow in both."""
+
+    #: Whether room is made for features that may come.
+    growable = True
+
+    def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
+        super().__init__(loss, mirror, rate, False, conservative)
+        self.outputs = self.dimension = self.capacity = 0
+
+    def open(self, outputs: int, dimension: int) -> None:
+        """Take the state of a learner that has seen nothing."""
+        self.outputs, self.dimension = outputs, dimension
+        self.capacity = self._room(dimension)
+        self.begin(outputs * self.capacity)
+
+    def _room(self, dimension: int) -> int:
+        return 1 << (dimension - 1).bit_length() if self.growable and dimension else dimension
+
+    def enlarge(self, outputs: int, dimension: int) -> None:
+        """Make room for more classes or features, whose records are zeros."""
+        kept = self.records[:, : self.dimension].copy()
+        slots = self.slots.copy()
+        self.open(outputs, dimension)
+        self.records[: len(kept), : kept.shape[1]] = kept
+        self._keep_slots(slots)
+
+    def widen(self, dimension: int) -> None:
+        """Make room for more features."""
+        if dimension > self.capacity:
+            self.enlarge(self.outputs, dimension)
+        self.dimension = max(self.dimension, dimension)
+
+    def _keep_slots(self, slots: Vector) -> None:
+        self.slots = slots
+
+    @property
+    def records(self) -> Vector:
+        """The state, class by class."""
+        return self.state.reshape(self.outputs, self.capacity, self.columns)
+
+    def matrix(self, flat: Vector) -> Vector:
+        """Return a number a record as a matrix, a row a class."""
+        return flat.reshape(self.outputs, self.capacity)[:, : self.dimension]
+
+    def arrays(self) -> dict[str, Vector]:
+        """Return the arrays that a model file keeps."""
+        return {"state": self.records[:, : self.dimension].swapaxes(0, 1), "slots": self.slots}
+
+
+class MatrixLinear(MatrixEngine, LinearEngine):
+    """Lazy descent for the maps whose stored value is theta itself."""
+
+    def call(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> Call:
+        """Return the linear pass and what it is called with."""
+        kind = type(self.mirror)
+        plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
+        return matrix.matrix_linear_pass, (
+            self.loss, self.mirror, self.averages, plain, distance(len(self.state)), self.rate,
+            rows.indptr, rows.indices, rows.values, y, weight, row, self.records, self.slots,
+            ledger, predictions, self.conservative,
+        )  # fmt: skip
+
+
+class MatrixMapped(MatrixEngine, MappedEngine):
+    """Lazy descent for every other map."""
+
+    def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
+        super().__init__(loss, mirror, rate, conservative)
+        self.growable = mirror.phi(0.0, mirror.reference(0.0, 0.0)) == 0.0
+
+    def call(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> Call:
+        """Return the mapped pass and what it is called with."""
+        return matrix.matrix_mapped_pass, (
+            self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices, rows.values,
+            y, weight, row, self.records, self.slots, ledger, predictions, self.conservative,
+        )  # fmt: skip
+
+
+class MatrixScaleFree(MatrixEngine):
+    """The directions and multipliers of `ScaleFree`, a set of them a class."""
+
+    widths = (scale_free.COLUMNS, scale_free.COLUMNS)
+
+    def begin(self, dimension: int) -> None:
+        """Take the state of a learner that has seen nothing."""
+        super().begin(dimension)
+        self.slots = np.zeros((self.outputs, len(Scalar)))
+        self.slots[:, [Scalar.FIRST, Scalar.SECOND]] = scale_free.STARTS
+        if not np.isfinite(self.loss.lipschitz()):
+            # Margins are counted in units of 1, and so is the first guess of a slope.
+            self.slots[:, Scalar.STEEPEST] = 1.0
+
+    def _keep_slots(self, slots: Vector) -> None:
+        self.slots[: len(slots)] = slots
+
+    def call(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> Call:
+        """Return the pass and what it is called with, from `row` on."""
+        return matrix_scale_free_pass, (
+            self.loss, self.mirror, rows.indptr, rows.indices, rows.values, y, weight, row,
+            self.records, self.slots, ledger, predictions,
+        )  # fmt: skip
+
+    def weights(self, ledger: Vector) -> Vector:
+        """Return the weights, as far as they do not depend on the coming row."""
+        weights = np.empty((self.outputs, self.capacity))
+        for state, slots, column in zip(self.records, self.slots, weights, strict=True):
+            scale_free.read_weights(False, state, slots, column)
+        return weights.ravel()
+
+    def scaled_lengths(self) -> tuple[float, float, float]:
+        """Return ||Z / m||_F, rounded up, ||m W||_F and the smallest m."""
+        gradient, weights, smallest = 0.0, 0.0, 1.0
+        for state, slots in zip(self.records, self.slots, strict=True):
+            part, other, least = scale_free.scaled_squares(False, state, slots)
+            gradient += part
+            weights += other
+            smallest = min(smallest, least)
+        terms = 2.0 * scale_free.BLOCK + self.capacity / scale_free.BLOCK + self.outputs
+        # Squares below the smallest number are lost: the root of that, and of their count.
+        length = math.sqrt(gradient) * (1.0 + terms * EPSILON) + 1e-150
+        return length, math.sqrt(weights), smallest
+
+    def sizes(self) -> Vector:
+        """Return the largest |x_i| seen by each class since it was added, a row a class."""
+        return self.matrix(self.state[:, 2])
+
+
+def choose_matrix_engine(
+    loss: ScoreLoss, mirror: Mirror, rate: Rate, conservative: bool
+) -> MatrixEngine:
+    """Return the engine of a combination that was checked."""
+    kind: Any = MatrixLinear if mirror.linear() else MatrixMapped
+    if isinstance(rate, ScaleFree):
+        kind = MatrixScaleFree
+    engine: MatrixEngine = kind(loss, mirror, rate, conservative)
+    return engine

@@ -1,0 +1,70 @@
+"""What a loss of several scores is told: a class a row, or a row of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.examples import LARGEST_LABEL
+from noregret.losses import ScoreLoss
+
+Vector = npt.NDArray[np.float64]
+
+
+def as_targets(y: Any, count: int, loss: ScoreLoss, outputs: int | None) -> Vector:
+    """Return classes as a vector, sets or relevances as a matrix, both of float64.
+
+    Without `outputs` there are as many scores as the targets ask for.
+
+    >>> from noregret.losses import Softmax
+    >>> as_targets([0, 2], 2, Softmax(), None)
+    array([0., 2.])
+    """
+    try:
+        targets = np.ascontiguousarray(np.atleast_1d(np.asarray(y, np.float64)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers: {error}") from error
+    if loss.labels == "class" and targets.ndim == 1:
+        return _classes(targets, count, outputs)
+    name = type(loss).__name__
+    if loss.labels == "class" and not loss.sets:
+        raise ValueError(f"y has shape {targets.shape}, {name} expects ({count},): a class a row")
+    if targets.ndim != 2 or len(targets) != count or targets.shape[1] != (outputs or -1):
+        if outputs is not None or targets.ndim != 2 or len(targets) != count:
+            width = "K" if outputs is None else outputs
+            raise ValueError(
+                f"y has shape {targets.shape}, {name} expects ({count}, {width}): a number a score"
+            )
+    if loss.labels == "relevance":
+        sound, expected = np.abs(targets) <= LARGEST_LABEL, "a finite number"
+    else:
+        sound, expected = (targets == 0.0) | (targets == 1.0), "0 or 1"
+    if not sound.all():
+        row, column = np.argwhere(~sound)[0]
+        raise ValueError(f"y row {row}: {targets[row, column]:g}; {name} expects {expected}")
+    return targets
+
+
+def _classes(targets: Vector, count: int, outputs: int | None) -> Vector:
+    if targets.shape != (count,):
+        raise ValueError(f"y has shape {targets.shape}, expected ({count},): one class a row of X")
+    highest = float(0xFFFFFFFF if outputs is None else outputs - 1)
+    bad = np.flatnonzero(~((targets >= 0.0) & (targets <= highest) & (targets % 1.0 == 0.0)))
+    if bad.size:
+        given = targets[bad[0]]
+        hint = "" if outputs is None or not highest < given else "; grow(outputs) adds classes"
+        raise ValueError(
+            f"y row {bad[0]}: class {given:g}, expected a whole number from 0 to {highest:g}{hint}"
+        )
+    return targets
+
+
+def count_of(targets: Vector) -> int:
+    """Return how many scores the targets ask for.
+
+    >>> count_of(np.array([0.0, 2.0])), count_of(np.zeros((5, 4)))
+    (3, 4)
+    """
+    return targets.shape[1] if targets.ndim == 2 else int(targets.max(initial=0.0)) + 1

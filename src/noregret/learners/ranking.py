@@ -1,0 +1,237 @@
+"""Ranking online: groups of rows come, are scored by one linear predictor, and are put in order."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret import mirrors, rates, store
+from noregret.certificate import Certificate
+from noregret.component import Component
+from noregret.examples import LARGEST_LABEL, Rows, as_rows, as_weights
+from noregret.learners.files import learner_of
+from noregret.learners.mirror_descent import MirrorDescent
+from noregret.ledger import SIZE, Entry, new_ledger
+from noregret.losses import Loss, PairwiseHinge, ScoreLoss
+from noregret.mirrors import Mirror
+from noregret.passes.checks import sound_rows
+from noregret.passes.ranking import rank_pass
+from noregret.rates import Rate
+
+Vector = npt.NDArray[np.float64]
+
+_RATES = (rates.Constant, rates.InverseSqrt, rates.Adaptive)
+
+
+@dataclass(frozen=True)
+class Linear(Loss):
+    """The loss y p: a step by its slope is a step by the row itself."""
+
+    nonnegative: ClassVar[bool] = False
+
+    def value(self, y: float, p: float) -> float:
+        """Return y p."""
+        return y * p
+
+    def slope(self, y: float, p: float) -> float:
+        """Return y."""
+        return y
+
+    def lipschitz(self) -> float:
+        """Return 1."""
+        return 1.0
+
+
+class Ranker:
+    """Online mirror descent for rankings, with a certificate at every moment.
+
+    A round is a group of rows, such as the answers to one query. They are scored by s = X w and
+    shown in that order; then their relevances come, the loss is that of the scores, such as the
+    mean of [margin - s_i + s_j]+ over the pairs where i is more relevant than j, and one step is
+    made by its subgradient X^T g. The floor holds for every fixed w of the class.
+
+    >>> import noregret as nr
+    >>> ranker = nr.Ranker(rate=nr.rates.Constant(0.5))
+    >>> ranker.learn([[1.0, 0.0], [0.0, 1.0]], [2, 0], qid=[7, 7])
+    array([0., 0.])
+    >>> ranker.weights
+    array([ 0.5, -0.5])
+
+    Reference: Herbrich, Graepel, Obermayer, Large Margin Rank Boundaries for Ordinal Regression,
+    2000; Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.6.
+    """
+
+    def __init__(
+        self,
+        loss: ScoreLoss | None = None,
+        mirror: Mirror | None = None,
+        rate: Rate | None = None,
+        dimension: int | None = None,
+    ) -> None:
+        """Make a ranker: `PairwiseHinge()`, `Euclidean()` and `Adaptive()` unless told."""
+        self.loss: ScoreLoss = PairwiseHinge() if loss is None else loss
+        if not isinstance(self.loss, ScoreLoss) or self.loss.labels != "relevance":
+            raise ValueError(
+                f"Ranker(loss=...) takes PairwiseHinge, PairwiseLogistic, got {loss!r}"
+            )
+        rate = rates.Adaptive() if rate is None else rate
+        if not isinstance(rate, _RATES):
+            names = ", ".join(kind.__name__ for kind in _RATES)
+            raise ValueError(f"Ranker(rate=...) must be one of {names}, got {rate!r}")
+        mirror = mirrors.Euclidean() if mirror is None else mirror
+        #: What steps by given gradients: its rows are X^T g.
+        self._steps = MirrorDescent(Linear(), mirror, rate, dimension=dimension, averaging=False)
+        self._ledger = new_ledger()
+        self._sums = np.zeros((0, 2))
+
+    @property
+    def mirror(self) -> Mirror:
+        """The mirror map."""
+        return self._steps.mirror
+
+    @property
+    def rate(self) -> Rate:
+        """The rate."""
+        return self._steps.rate
+
+    @property
+    def rounds(self) -> int:
+        """How many groups were learnt."""
+        return int(self._ledger[Entry.ROUNDS])
+
+    @property
+    def dimension(self) -> int:
+        """How many features are known."""
+        return self._steps.dimension
+
+    @property
+    def weights(self) -> Vector:
+        """The weights for the coming group."""
+        return self._steps.weights
+
+    def predict(self, X: Any) -> Vector:
+        """Return the score of each row: the higher, the further in front."""
+        return self._steps.predict(X)
+
+    def learn(self, X: Any, relevance: Any, qid: Any, weight: Any = None) -> Vector:
+        """Learn the groups of X one after the other; return the scores made before each.
+
+        Consecutive rows with the same `qid` are a group; `weight` is one number a row, the same
+        within a group. Input that cannot be learnt raises ValueError and changes nothing;
+        OverflowError means that the ranker diverges, and the groups before are kept.
+        """
+        rows = as_rows(X)
+        count = len(rows)
+        relevances = _relevances(relevance, count)
+        weights = as_weights(weight, count)
+        starts = _groups(qid, count, weights)
+        self._steps._check_width(rows)
+        rows = sound_rows(rows, 0)
+        scores = np.empty(count)
+        if rows.width > len(self._sums):
+            self._sums = np.zeros((rows.width, 2))
+        for start, stop in itertools.pairwise(starts):
+            self._play(
+                rows.part(start, stop), relevances[start:stop], float(weights[start]),
+                scores[start:stop],
+            )  # fmt: skip
+        return scores
+
+    def _play(self, rows: Rows, relevance: Vector, mass: float, scores: Vector) -> None:
+        scores[...] = self._steps._products(rows.values if rows.dense else rows)
+        ledger, slopes = self._ledger.copy(), np.empty(len(rows))
+        entered = rank_pass(
+            self.loss, self.mirror, rows.indptr, rows.indices, rows.values, relevance, mass,
+            scores, slopes, ledger, self._sums,
+        )  # fmt: skip
+        columns = self._columns(rows)
+        gradient = self._sums[columns].sum(axis=1)
+        self._sums[columns] = 0.0
+        if not entered:
+            raise OverflowError(
+                f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; use a "
+                "smaller rate, a map with a radius, or scale the features"
+            )
+        self._steps.learn_one(columns, gradient, 1.0, mass)
+        self._ledger = ledger
+
+    def _columns(self, rows: Rows) -> npt.NDArray[np.uint32]:
+        """Return the features of a group in order."""
+        if rows.dense:
+            return np.arange(rows.width, dtype=np.uint32)
+        return np.unique(rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])])
+
+    def certificate(self) -> Certificate:
+        """Return what the groups so far prove, as a value that later ones do not change."""
+        proof = self._steps.certificate()
+        own = {"loss_function": self.loss, "ledger": self._ledger.copy(), "played": False}
+        return Certificate(**(vars(proof) | own))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the ranker to a file, atomically; `nr.load` resumes it to the bit."""
+        steps = store.Memory()
+        self._steps.save(steps)  # type: ignore[arg-type]
+        header = {
+            "game": "Ranker",
+            "loss": store.component_to_header(self.loss),
+            "steps": steps.header,
+        }
+        arrays = {f"steps/{name}": array for name, array in steps.arrays.items()}
+        store.write(path, header, arrays | {"ledger": self._ledger})
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
+        loss: Component = store.component_from_header(header["loss"], ScoreLoss)
+        ledger = arrays["ledger"]
+        if ledger.shape != (SIZE,) or ledger.dtype != np.float64:
+            raise ValueError(f"the ledger has shape {ledger.shape}, expected ({SIZE},) numbers")
+        own = {
+            name.removeprefix("steps/"): array
+            for name, array in arrays.items()
+            if name.startswith("steps/")
+        }
+        steps = learner_of(header["steps"], own)
+        if not isinstance(steps, MirrorDescent) or not isinstance(steps.loss, Linear):
+            raise ValueError("the part that steps is not that of a ranker")
+        ranker = cls(loss, steps.mirror, steps.rate)  # type: ignore[arg-type]
+        ranker._steps, ranker._ledger = steps, ledger.copy()
+        ranker._sums = np.zeros((steps.dimension, 2))
+        return ranker
+
+
+def _relevances(relevance: Any, count: int) -> Vector:
+    try:
+        given = np.ascontiguousarray(np.atleast_1d(np.asarray(relevance, np.float64)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"relevance must hold numbers: {error}") from error
+    if given.shape != (count,):
+        raise ValueError(f"relevance has shape {given.shape}, expected ({count},): one a row of X")
+    bad = np.flatnonzero(~(np.abs(given) <= LARGEST_LABEL))
+    if bad.size:
+        raise ValueError(f"relevance row {bad[0]}: {given[bad[0]]:g}; expected a finite number")
+    return given
+
+
+def _groups(qid: Any, count: int, weights: Vector) -> list[int]:
+    """Return where groups begin, and the end; refuse a group in two places or of two weights."""
+    ids = np.atleast_1d(np.asarray(qid))
+    if ids.shape != (count,):
+        raise ValueError(f"qid has shape {ids.shape}, expected ({count},): one a row of X")
+    if count == 0:
+        return [0]
+    first = np.concatenate([[True], ids[1:] != ids[:-1]])
+    uneven = np.flatnonzero(~first[1:] & (weights[1:] != weights[:-1])) + 1
+    if uneven.size:
+        raise ValueError(f"weight row {uneven[0]}: expected the same weight within a group")
+    starts = np.flatnonzero(first)
+    heads, places = np.unique(ids[starts], return_index=True)
+    if len(heads) < len(starts):
+        again = sorted(set(range(len(starts))) - set(places.tolist()))[0]
+        row = starts[again]
+        raise ValueError(f"qid row {row}: group {ids[row]} comes again; its rows must be together")
+    return [*starts.tolist(), count]

@@ -1,0 +1,160 @@
+"""The exact dual step of a loss of several scores, all slopes of one row at a time.
+
+With z = s + q g_old, s the scores of the row and q its curvature, the new slopes maximise
+
+    -f*(g) + <z, g> - (q/2) ||g||^2   over g,
+
+which is also the implicit step: g is a subgradient of f at z - q g.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.elementary import exp
+
+Vector = npt.NDArray[np.float64]
+
+#: Changes of a multiplier, relative to the sum of the probabilities, after which it stays.
+_RESOLUTION = 1e-15
+#: Newton's method gains from below; it needs about ten steps, and sixty are never taken.
+_STEPS = 60
+#: Below this exponent a probability is 0 for all that follows.
+_LOWEST = -745.0
+
+
+def hinge_slopes(y: int, margin: float, z: Vector, q: float, slopes: Vector) -> None:
+    """Write the best slopes a (p - e_y) of a multiclass hinge, q > 0.
+
+    With v_k = margin + z_k - z_y they are [v_k - level]+ / q off y, and the level solves
+    sum_k [v_k - level]+ = min(level, q): the left side falls, the right one does not. Classes are
+    dropped until every one left is above the level, which only rises meanwhile. All is counted
+    from the largest v, which is `height` above the level, so that nothing cancels for small q.
+    Reference: Crammer and Singer, 2001, section 5; Michelot, 1986, for the dropping.
+
+    >>> slopes = np.empty(3)
+    >>> hinge_slopes(0, 1.0, np.zeros(3), 1.0, slopes)
+    >>> slopes.round(6).tolist()
+    [-0.666667, 0.333333, 0.333333]
+    """
+    top = -math.inf
+    for k in range(len(z)):
+        top = max(top, z[k] if k != y else -math.inf)
+    lead = margin + (top - z[y])
+    height = lead if lead > 0.0 else 0.0
+    left = len(z)
+    while height > 0.0:
+        total = 0.0
+        count = 0
+        for k in range(len(z)):
+            if k != y and z[k] - top + height > 0.0:
+                total += z[k] - top
+                count += 1
+        if count == left:
+            break
+        left = count
+        height = min((lead - total) / (1.0 + count), (q - total) / count)
+    mass = 0.0
+    for k in range(len(z)):
+        slopes[k] = max(z[k] - top + height, 0.0) / q if k != y and height > 0.0 else 0.0
+        mass += slopes[k]
+    if mass > 1.0:
+        for k in range(len(z)):
+            slopes[k] /= mass
+        mass = 1.0
+    slopes[y] = -mass
+
+
+def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
+    """Write the best slopes p - e_y of the softmax loss, q > 0.
+
+    The probabilities solve ln p_k + q p_k = z_k + q [k = y] - level with sum 1. Their sum is convex
+    and falls in the level, so that Newton's method from below never oversteps.
+
+    >>> slopes = np.empty(2)
+    >>> softmax_slopes(1, np.zeros(2), 1e-9, slopes)
+    >>> slopes.round(6).tolist()
+    [0.5, -0.5]
+    """
+    highest = -math.inf
+    for k in range(len(z)):
+        highest = max(highest, z[k] + (q if k == y else 0.0))
+    # Here the largest probability is 1, and the sum at least that.
+    level = highest - q
+    for _ in range(_STEPS):
+        total = 0.0
+        fall = 0.0
+        for k in range(len(z)):
+            p = _probability(z[k] + (q if k == y else 0.0) - level, q)
+            slopes[k] = p
+            total += p
+            fall += p / (1.0 + q * p)
+        excess = total - 1.0
+        if not excess > _RESOLUTION * total:
+            break
+        moved = level + excess / fall
+        if not moved > level:
+            break
+        level = moved
+    rest = 0.0
+    total = 0.0
+    for k in range(len(z)):
+        total += slopes[k]
+    for k in range(len(z)):
+        slopes[k] /= total
+        rest += slopes[k] if k != y else 0.0
+    slopes[y] = -min(rest, 1.0)
+
+
+def _probability(x: float, q: float) -> float:
+    """Return the p > 0 with ln p + q p = x, at most x / q or exp(x), 0 if it underflows."""
+    if x < _LOWEST:
+        return 0.0
+    # Both ends are above the root; the equation is concave in ln p, convex in p.
+    p = x / q if x > 1.0 and x < q * exp(min(x, 700.0)) else exp(min(x, 700.0))
+    for _ in range(_STEPS):
+        # Newton in ln p: a step from above lands below, and from below it stays there.
+        step = (x - math.log(p) - q * p) / (1.0 + q * p)
+        p *= exp(max(step, -600.0))
+        if abs(step) < 1e-8:
+            # The next step would be its square.
+            break
+    return p
+
+
+def entropy(y: int, slopes: Vector) -> float:
+    """Return -sum_k p_k ln p_k for the probabilities p = slopes + e_y, none of whose terms is < 0.
+
+    >>> round(entropy(0, np.array([-0.5, 0.5])), 6)
+    0.693147
+    """
+    total = 0.0
+    for k in range(len(slopes)):
+        p = 1.0 + slopes[k] if k == y else slopes[k]
+        if 0.0 < p < 1.0:
+            total -= p * math.log(p)
+    return total
+
+
+def allowed(target: Any, slopes: Vector) -> None:
+    """Bring any slopes to a (p - e_y) with 0 <= a <= 1 and p a probability vector off y.
+
+    >>> slopes = np.array([5.0, 1.0, 3.0])
+    >>> allowed(0.0, slopes)
+    >>> slopes.tolist()
+    [-1.0, 0.25, 0.75]
+    """
+    y = int(target)
+    mass = 0.0
+    for k in range(len(slopes)):
+        slopes[k] = max(slopes[k], 0.0) if k != y else 0.0
+        mass += slopes[k]
+    if mass > 1.0:
+        for k in range(len(slopes)):
+            slopes[k] /= mass
+        mass = 1.0
+    slopes[y] = -mass

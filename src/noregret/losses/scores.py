@@ -1,0 +1,267 @@
+"""Convex losses of a vector of scores: of K classes, of K labels at once, of K things to rank.
+
+The certificate leans on value and slopes: each is right to about 16 + K units in the last
+place, in relation to the sizes that `slope_mass` and the ledger add up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.component import Component, require_positive
+from noregret.elementary import exp
+from noregret.losses.base import Loss
+from noregret.losses.margins import Logistic
+from noregret.losses.score_duals import entropy, hinge_slopes, softmax_slopes
+
+Vector = npt.NDArray[np.float64]
+
+
+class ScoreLoss(Component):
+    """A loss f(s) = value, convex in the scores s in R^K; base for your own.
+
+    A target is the index of a class, as a float, or a row of K numbers. Compiled passes call
+    `value_and_slopes` once a round and hand its results to the other methods.
+    """
+
+    #: "class" for indices 0 ... K - 1, "set" for rows of 0 and 1, "relevance" for rows of numbers.
+    labels: ClassVar[str] = "class"
+    #: Whether rows of 0 and 1 are taken too where `labels` is "class".
+    sets: ClassVar[bool] = False
+    #: Whether the loss is never negative; floors are then never below zero.
+    nonnegative: ClassVar[bool] = True
+    #: Whether it is a sum over the scores, each of which is then learnt by itself.
+    separate: ClassVar[bool] = False
+
+    def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
+        """Return f(s) and write a subgradient into `slopes`."""
+        raise NotImplementedError
+
+    def intercept(self, target: Any, s: Vector, slopes: Vector, value: float) -> float:
+        """Return -f*(slopes), the height at 0 of the supporting plane with these slopes."""
+        product = 0.0
+        for k in range(len(s)):
+            product += slopes[k] * s[k]
+        return float(value - product)
+
+    def mistake(self, target: Any, s: Vector) -> bool:
+        """Tell whether the scores rank something wrongly; a tie does."""
+        y = int(target)
+        wrong = False
+        for k in range(len(s)):
+            wrong = wrong or (k != y and s[k] >= s[y])
+        return wrong
+
+    def slope_mass(self, slopes: Vector, value: float) -> float:
+        """Return the sum of the sizes that the slopes were added up from, or more."""
+        mass = 0.0
+        for k in range(len(slopes)):
+            mass += abs(slopes[k])
+        return mass
+
+    def lipschitz(self) -> float:
+        """Return the largest |slope| of one score, infinity when there is none."""
+        return math.inf
+
+    def slope_norm(self, outputs: int) -> float:
+        """Return the largest 2-norm of the slopes of so many scores, or more."""
+        return self.lipschitz() * math.sqrt(outputs)
+
+
+@dataclass(frozen=True)
+class Softmax(ScoreLoss):
+    """The loss of multinomial logistic regression, ln sum_k exp(s_k) - s_y.
+
+    Conjugate: sum_k p_k ln p_k at slopes p - e_y, p a probability vector.
+
+    >>> slopes = np.empty(2)
+    >>> round(Softmax().value_and_slopes(1.0, np.zeros(2), slopes), 6), slopes.tolist()
+    (0.693147, [0.5, -0.5])
+    """
+
+    def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
+        """Return ln sum_k exp(s_k - s_y) without overflow; the slopes are p - e_y."""
+        y = int(target)
+        top = 0
+        for k in range(1, len(s)):
+            top = k if s[k] > s[top] else top
+        others = 0.0
+        for k in range(len(s)):
+            slopes[k] = exp(s[k] - s[top])
+            others += slopes[k] if k != top else 0.0
+        scale = 1.0 / (1.0 + others)
+        # The slope of the label is what the others leave, not p - 1, which would cancel.
+        rest = 0.0
+        for k in range(len(s)):
+            slopes[k] *= scale
+            rest += slopes[k] if k != y else 0.0
+        slopes[y] = -rest
+        return float((s[top] - s[y]) + math.log1p(others))
+
+    def intercept(self, target: Any, s: Vector, slopes: Vector, value: float) -> float:
+        """Return the entropy of p, sum_k p_k (ln sum_j exp(s_j) - s_k): no term is negative."""
+        y = int(target)
+        level = value + s[y]
+        total = (1.0 + slopes[y]) * value
+        for k in range(len(s)):
+            if k != y:
+                total += slopes[k] * max(level - s[k], 0.0)
+        return float(total)
+
+    def conjugate(self, target: Any, slopes: Vector) -> float:
+        """Return f*(slopes), for slopes p - e_y."""
+        return -entropy(int(target), slopes)
+
+    def proximal_slopes(self, target: Any, z: Vector, q: float, slopes: Vector) -> None:
+        """Write the maximiser of -f*(g) + <z, g> - (q/2) ||g||^2."""
+        if q > 0.0:
+            softmax_slopes(int(target), z, q, slopes)
+        else:
+            self.value_and_slopes(target, z, slopes)
+
+    def lipschitz(self) -> float:
+        """Return 1."""
+        return 1.0
+
+    def slope_norm(self, outputs: int) -> float:
+        """Return sqrt(2), the distance of two corners of the simplex."""
+        return math.sqrt(2.0) if outputs > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class MulticlassHinge(ScoreLoss):
+    """The hinge of several classes, [margin + max_{k != y} s_k - s_y]+, slope 0 at the kink.
+
+    Conjugate: -margin a at slopes a (q - e_y), 0 <= a <= 1, q a probability vector off y.
+    Reference: Crammer and Singer, On the Algorithmic Implementation of Multiclass Kernel-based
+    Vector Machines, 2001.
+
+    >>> slopes = np.empty(3)
+    >>> MulticlassHinge().value_and_slopes(0.0, np.array([1.0, 0.5, 0.0]), slopes), slopes.tolist()
+    (0.5, [-1.0, 1.0, 0.0])
+    """
+
+    margin: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("MulticlassHinge(margin)", self.margin)
+
+    def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
+        """Return the excess of the best rival; where it is positive, slopes are e_rival - e_y."""
+        y = int(target)
+        rival = -1
+        for k in range(len(s)):
+            slopes[k] = 0.0
+            if k != y and (rival < 0 or s[k] > s[rival]):
+                rival = k
+        if rival < 0:
+            return 0.0
+        value = float(excess(self.margin, s[y], s[rival]))
+        if not value > 0.0:
+            return 0.0
+        slopes[y], slopes[rival] = -1.0, 1.0
+        return value
+
+    def intercept(self, target: Any, s: Vector, slopes: Vector, value: float) -> float:
+        """Return margin on an active round, else 0: exact, no subtraction."""
+        return float(self.margin * abs(slopes[int(target)]))
+
+    def conjugate(self, target: Any, slopes: Vector) -> float:
+        """Return f*(slopes), for slopes a (p - e_y) with 0 <= a <= 1."""
+        return float(self.margin * slopes[int(target)])
+
+    def proximal_slopes(self, target: Any, z: Vector, q: float, slopes: Vector) -> None:
+        """Write the maximiser of -f*(g) + <z, g> - (q/2) ||g||^2."""
+        if q > 0.0:
+            hinge_slopes(int(target), self.margin, z, q, slopes)
+        else:
+            self.value_and_slopes(target, z, slopes)
+
+    def lipschitz(self) -> float:
+        """Return 1."""
+        return 1.0
+
+    def slope_norm(self, outputs: int) -> float:
+        """Return sqrt(2)."""
+        return math.sqrt(2.0) if outputs > 1 else 0.0
+
+
+def excess(margin: float, ahead: float, behind: float) -> float:
+    """Return margin - ahead + behind, its sign right whatever is rounded.
+
+    >>> excess(1.0, 1.0 + 2.0**-52, 2.0**-53) < 0.0
+    True
+    """
+    lead = ahead - behind
+    shadow = ahead - lead
+    # What `lead` has lost; near the kink margin - lead is exact.
+    lost = (ahead - (lead + shadow)) + (shadow - behind)
+    return (margin - lead) - lost
+
+
+@dataclass(frozen=True)
+class OneAgainstRest(ScoreLoss):
+    """The sum of a binary loss over the scores, sum_k loss(+1 if k is in the target else -1, s_k).
+
+    The target is a class, or a row of 0 and 1 (binary relevance).
+    Reference: Rifkin and Klautau, In Defense of One-Vs-All Classification, 2004.
+
+    >>> slopes = np.empty(2)
+    >>> OneAgainstRest().value_and_slopes(0.0, np.zeros(2), slopes) == 2.0 * math.log(2.0)
+    True
+    """
+
+    loss: Loss = Logistic()  # noqa: RUF009 (frozen)
+
+    sets: ClassVar[bool] = True
+    separate: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.loss.labels != "sign" or not self.loss.nonnegative:
+            raise ValueError(f"OneAgainstRest needs a loss of labels -1 and +1, got {self.loss}")
+
+    def sign(self, target: Any, k: int) -> float:
+        """Return +1 if k is in the target, else -1."""
+        if isinstance(target, float):
+            return 1.0 if int(target) == k else -1.0
+        return 1.0 if target[k] > 0.0 else -1.0
+
+    def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
+        """Return the sum of the losses; each slope is that of its own."""
+        total = 0.0
+        for k in range(len(s)):
+            y = self.sign(target, k)
+            slopes[k] = self.loss.slope(y, s[k])
+            total += self.loss.value(y, s[k])
+        return float(total)
+
+    def intercept(self, target: Any, s: Vector, slopes: Vector, value: float) -> float:
+        """Return the sum of the intercepts."""
+        total = 0.0
+        for k in range(len(s)):
+            y = self.sign(target, k)
+            total += self.loss.intercept(y, s[k], self.loss.value(y, s[k]), slopes[k])
+        return total
+
+    def mistake(self, target: Any, s: Vector) -> bool:
+        """Tell whether a score is not below that of the class; for a set, whether any is wrong."""
+        wrong = False
+        if isinstance(target, float):
+            y = int(target)
+            for k in range(len(s)):
+                wrong = wrong or (k != y and s[k] >= s[y])
+        else:
+            for k in range(len(s)):
+                wrong = wrong or self.loss.mistake(self.sign(target, k), s[k])
+        return wrong
+
+    def lipschitz(self) -> float:
+        """Return that of the loss."""
+        return self.loss.lipschitz()
