@@ -124,9 +124,10 @@ def river(turns: int, arms: int = 1000) -> Iterator[str]:
     yield "  ".join(line.cells())
 
 
-def _clicks(name: str) -> tuple[Log, pd.DataFrame]:
+def _clicks(name: str, rows: int | None) -> tuple[Log, pd.DataFrame]:
     table = pd.read_csv(lzma.open(folder() / "open_bandit" / f"{name}.csv.xz"))
     arms = int(table.item_id.max()) + 1
+    table = table.head(len(table) if rows is None else rows)
     columns = (table[key].to_numpy() for key in ("item_id", "click", "propensity_score"))
     return Log(*columns, arms=arms), table
 
@@ -137,11 +138,11 @@ def _user_rows(table: pd.DataFrame) -> sp.csr_matrix:
     return sp.csr_matrix(pd.get_dummies(table[names].astype(str)).to_numpy(np.float64))
 
 
-def clicks() -> Iterator[str]:
+def clicks(limit: int | None) -> Iterator[str]:
     """Estimate each policy of the Open Bandit data from the other's log, and one of our own."""
     for campaign in ("all", "men", "women"):
         (uniform, rows), (thompson, others) = (
-            _clicks(f"{policy}_{campaign}") for policy in ("random", "bts")
+            _clicks(f"{policy}_{campaign}", limit) for policy in ("random", "bts")
         )
         K = uniform.count
         # The sampler's probabilities by position, as its own log shows them.
@@ -154,8 +155,8 @@ def clicks() -> Iterator[str]:
         for each in (ips(thompson, evens), snips(thompson, evens)):
             yield f"  uniform, from the other's log   {each}"
         yield f"  Thompson, its own log           {thompson.outcomes.mean():26.6g}"
-        limit = K * float(shares.max())
-        for each in (ips(uniform, shares, weight_limit=limit), snips(uniform, shares)):
+        most = K * float(shares.max())
+        for each in (ips(uniform, shares, weight_limit=most), snips(uniform, shares)):
             yield f"  Thompson, from the uniform log  {each}"
         X = _user_rows(rows)
         yield from _own_policy(uniform, X)
@@ -172,11 +173,11 @@ def _own_policy(log: Log, X: sp.csr_matrix) -> Iterator[str]:
     policy.learn_logged(X[:half], log.arms[:half], costs[:half], log.propensities[:half])
     rest = Log(log.arms[half:], log.outcomes[half:], log.propensities[half:], log.count)
     chances, model = policy.probabilities(X[half:]), 1.0 - policy.predict(X[half:])
-    limit = float(log.count)
+    most = float(log.count)
     for each in (
-        ips(rest, chances, weight_limit=limit),
+        ips(rest, chances, weight_limit=most),
         snips(rest, chances),
-        doubly_robust(rest, chances, model),
+        doubly_robust(rest, chances, model, weight_limit=most),
     ):
         yield f"  learnt on one half, on the other {each}"
 
@@ -288,12 +289,12 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--rows", type=int, metavar="N", help="only N rows of the sets of classes")
+    parser.add_argument("--rows", type=int, metavar="N", help="only N rows of each log and set")
     arguments = parser.parse_args()
     parts: dict[str, Callable[[], Iterator[str]]] = {
         "tree": lambda: tree(arguments.turns),
         "river": lambda: river(arguments.turns),
-        "clicks": clicks,
+        "clicks": lambda: clicks(arguments.rows),
         "classes": lambda: classes(arguments.rows),
     }
     for name in arguments.only:

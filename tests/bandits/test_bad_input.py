@@ -20,7 +20,9 @@ from noregret.bandits import (
     Exp3IX,
     GradientBandit,
     InverseGap,
+    Log,
     TsallisINF,
+    replay,
 )
 from noregret.domains import Ball
 
@@ -56,6 +58,9 @@ def test_costs_and_ids(name: str, tmp_path: Path) -> None:
         (lambda: bandit.learn(second, np.nan), "within the promised"),
         (lambda: bandit.learn(second, "dear"), "the cost must be a number, got 'dear'"),
         (lambda: bandit.learn(second, [0.5]), "must be one number, got the shape"),
+        (lambda: bandit.learn(second, "0.5"), "the cost must be a number, got '0.5'"),
+        (lambda: bandit.learn(second, 10**400), "the cost must be a number, got 0x"),
+        (lambda: bandit.learn(second._replace(arm=7), 0.5), "decision 1 of this bandit is another"),
         (lambda: bandit.reward(second, 2.0), "within the promised"),
         (lambda: bandit.learn(first, 0.5), "decision 0 is settled: its cost was told"),
         (lambda: bandit.learn(0, 0.5), "decision 0 is settled"),
@@ -81,6 +86,7 @@ def test_whole_plays(name: str, tmp_path: Path) -> None:
     costs[2, 1] = np.nan
     refused(bandit, lambda: bandit.play(costs), r"got nan in row 2 at arm 1", path)
     refused(bandit, lambda: bandit.play(np.ones((4, 2))), r"expected \(rounds, 3\)", path)
+    refused(bandit, lambda: bandit.play([[None, {}, 1j]]), "costs must hold numbers", path)
 
 
 def test_contexts(tmp_path: Path) -> None:
@@ -98,9 +104,13 @@ def test_contexts(tmp_path: Path) -> None:
         (lambda: policy.learn_logged(np.ones((2, 2)), [0], [0.5], [1.0]), "2 contexts and 1 arms"),
     ):
         refused(policy, act, message, path)
-    policy.learn_many(decisions.ids, [0.5] * 4)
-    with pytest.raises(ValueError, match="decide takes one context, got 2"):
-        policy.decide(np.ones((2, 2)))
+    refused(policy, lambda: policy.decide(np.ones((2, 2))), "takes one context, got 2", path)
+    bad = np.vstack([np.ones((3, 2)), [np.nan, 0.0]])
+    log = Log([0, 1, 0, 1], [0.0] * 4, [0.5] * 4, 2)
+    refused(policy, lambda: replay(policy, log, bad), "X row 3: a value is not finite", path)
+    refused(policy, lambda: policy.learn(decisions.ids, 0.5), "named by its id", path)
+    policy.learn_many(decisions, [0.5] * 4)
+    assert not policy.waiting
 
 
 def test_gradients(tmp_path: Path) -> None:
@@ -122,10 +132,13 @@ def test_gradients(tmp_path: Path) -> None:
         ([0.0, 1.5], "differ by 1.5 over a distance of 1"), (0.5, "shape"), ([1, 2, 3], "shape"),
     ):  # fmt: skip
         refused(pair, lambda costs=costs: pair.suffer(costs), message, path)
-    huge = GradientBandit(2, Ball(1.0), 1e10, 1e-10, seed=0)
-    huge.play()
-    with np.errstate(over="ignore"):
-        refused(huge, lambda: huge.suffer(1e300), "too large to learn from", path)
+    # The second has a step that is finite, and a square that is not.
+    for huge in (
+        GradientBandit(2, Ball(1.0), 1e10, 1e-10),
+        GradientBandit(2, Ball(1.0), 1e-300, 1),
+    ):
+        huge.play()
+        refused(huge, lambda huge=huge: huge.suffer(1e300), "too large to learn from", path)
 
 
 @pytest.mark.parametrize(
@@ -133,10 +146,20 @@ def test_gradients(tmp_path: Path) -> None:
     [
         (lambda: Exp3(0, eta=0.1), "arms must be a whole number >= 1, got 0"),
         (lambda: Exp3(2.0, eta=0.1), "arms must be a whole number"),
-        (lambda: Exp3(2, eta=0.0), "eta must be a number above 0"),
-        (lambda: Exp3(2, eta=np.inf), "eta must be a number above 0"),
+        (lambda: Exp3(2, eta=0.0), "eta must be a finite number above 0"),
+        (lambda: Exp3(2, eta=np.inf), "eta must be a finite number above 0"),
         (lambda: Exp3(2, eta=0.1, horizon=10), "give eta or horizon, not both"),
+        (lambda: Exp3(2, eta="x"), "eta must be a finite number above 0, got 'x'"),
+        (lambda: Exp3(2, eta=[1.0]), "eta must be a finite number above 0, got [1.0]"),
         (lambda: Exp3(2, horizon=0), "horizon must be a whole number >= 1"),
+        (lambda: Exp3(2, horizon="x"), "horizon must be a whole number >= 1, got 'x'"),
+        (lambda: Exp3(2, horizon=np.nan), "horizon must be a whole number >= 1, got nan"),
+        (lambda: Exp3(2, horizon=np.inf), "horizon must be a whole number >= 1, got inf"),
+        (lambda: Exp3(2, horizon=10**400), "horizon must be a whole number >= 1, got 0x"),
+        (lambda: Exp3(2, costs="01"), "a pair of numbers (low, high), got '0'"),
+        (lambda: Exp3(2, costs=(0, 10**400)), "a pair of numbers (low, high), got 0x"),
+        (lambda: Exp3(2, costs=(-1e308, 7e307)), "of size at most 1e+290 with low < high"),
+        (lambda: Exp3IX(2, delta="x"), "delta must lie strictly between 0 and 1, got 'x'"),
         (lambda: Exp3(2, costs=(1.0, 1.0)), "low < high"),
         (lambda: Exp3(2, costs=(0.0, np.inf)), "low < high"),
         (lambda: Exp3(2, costs=3.0), "a pair of numbers"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,6 +123,37 @@ def test_it_learns_and_stays_above_the_full_information(exploration: Exploration
     )
     assert "cost regression" in str(proof) and proof.regression is not None
     assert proof.regression.floor() <= proof.regression.loss
+
+
+def test_arms_without_a_chance_have_no_estimate() -> None:
+    """A greedy policy says nothing about arms that it never tries: no best arm of cost 0."""
+    policy = ContextualBandit(2, EpsilonGreedy(0.0), seed=1)
+    for t in range(100):
+        decision = policy.decide([1.0, t % 2])
+        policy.learn(decision, float(decision.arm != t % 2))
+    proof = policy.certificate()
+    assert np.isnan(proof.estimates).all() and proof.best_arm is None
+    assert "none can be estimated" in str(proof)
+    assert json.loads(json.dumps(proof.as_dict()))["estimated_regret"] is None
+    mixed = ContextualBandit(3, Favoured(), seed=1)
+    for _ in range(30):
+        mixed.learn(mixed.decide([1.0]), 0.5)
+    proof = mixed.certificate()
+    assert np.isnan(proof.estimates).tolist() == [False, False, True] and proof.best_arm in (0, 1)
+    assert proof.estimated_regret == pytest.approx(proof.cost - np.nanmin(proof.estimates))
+
+
+@dataclass(frozen=True)
+class Favoured(Exploration):
+    """One's own exploration, which never draws the last arm."""
+
+    def probabilities(self, predicted: np.ndarray, times: np.ndarray) -> np.ndarray:
+        return np.tile([0.5, 0.5, 0.0], (len(predicted), 1))
+
+
+def test_inverse_gaps_of_any_scale_are_probabilities() -> None:
+    decisions = ContextualBandit(3, InverseGap(1.7e308), seed=0).decide_many(np.ones((9, 2)))
+    assert decisions.probabilities == pytest.approx(np.full(9, 1 / 3))
 
 
 def test_delayed_costs_are_learnt_when_they_come() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import noregret as nr
 from bandits.measuring import Scripted, cost_streams
 from noregret.bandits import EstimatedGame, Exp3, Exp3IX, theorems
 from noregret.bandits.book import Sum
-from noregret.bandits.exp3 import suffer
+from noregret.bandits.exp3 import fill, suffer
 
 #: The survey's costs in the specification: three arms, four rounds.
 Z = np.array([[0.5, 0.0, 1.0], [1.0, 0.25, 0.0], [0.0, 1.0, 0.5], [0.75, 0.5, 0.0]])
@@ -164,6 +166,43 @@ def test_weights_survive_when_all_have_become_tiny() -> None:
     assert np.isfinite(bandit._book[[Sum.DIVERGENCE, Sum.LOCAL, Sum.DRIFT]]).all()
 
 
+def test_no_probability_underflows_and_sums_that_overflow_come_back(tmp_path: Path) -> None:
+    """The rarest arm that can be drawn has an estimate; files hold squares that are infinite."""
+    bandit = scripted([0.0] * 4, eta=1.0, arms=2)
+    bandit._estimates[0] = 710.0
+    fill(bandit._tree, bandit._estimates, bandit._book)
+    # exp(-710) is a number, though its weight among many arms might not be.
+    assert bandit.probabilities[0] == 0.0 and bandit.decide().arm == 1
+    steep = Exp3(2, eta=1e308, seed=0)
+    steep.play(np.ones((50, 2)))
+    assert steep._book[Sum.LOCAL] == math.inf
+    steep.save(tmp_path / "bandit")
+    again = nr.load(tmp_path / "bandit")
+    assert str(again.certificate()) == str(steep.certificate())
+    assert "not applicable: the sums overflow" in str(again.certificate())
+
+
+@pytest.mark.parametrize("costs", [(0.0, 1e-323), (1e15, 1e15 + 1.0), (-1e290, 1e290)])
+def test_floors_and_bounds_in_ranges_of_any_size(costs: tuple[float, float]) -> None:
+    """In exact numbers, from the units of the book: low T + width unit, never on the wrong side."""
+    for high in (0.0, 1.0):
+        bandit = Exp3IX(2, eta=0.5, costs=costs, seed=0)
+        bandit.play(np.full((200, 2), costs[int(high)]))
+        proof, (low, top) = bandit.certificate(), (Fraction(end) for end in costs)
+        least, excess = Fraction(float(bandit._estimates.min())), Fraction(bandit._excess())
+        floor = low * 200 + (top - low) * max(least - excess, 0)
+        assert proof.floor is not None and Fraction(proof.floor) <= floor
+        room = 3 * bandit._slack() * float((top - low) * (least + excess)) + 4e-15 * abs(
+            float(floor)
+        )
+        assert float(floor) - proof.floor <= room + 1e-322
+        units = {each.name: each for each in bandit._statements("")}
+        for each in proof.statements:
+            assert Fraction(each.value) >= (top - low) * Fraction(units[each.name].value)
+            if each.holds == "on this path":
+                assert proof.estimated_regret <= each.value
+
+
 def test_a_single_arm_has_no_regret() -> None:
     bandit = Exp3(1, eta=40.0, seed=0)
     bandit.play(np.random.default_rng(0).random((500, 1)))
@@ -215,7 +254,7 @@ def test_late_costs_leave_only_what_is_certain() -> None:
     certain = [each for each in proof.statements if each.applies]
     assert [each.holds for each in certain] == ["on this path", "on this path"]
     assert all(proof.estimated_regret <= each.value for each in certain)
-    assert "a cost was late since decision 2" in str(proof)
+    assert "a cost was late since decision 1" in str(proof)
 
 
 @pytest.mark.parametrize("kind", [Exp3, Exp3IX])

@@ -21,6 +21,7 @@ from noregret.bandits import (
 )
 from noregret.bandits.arms import ArmBandit
 from noregret.domains import Ball, Box
+from noregret.learners import load_with_extra
 
 ARMS = {
     "exp3": lambda: Exp3(5, eta=0.2, seed=1),
@@ -57,7 +58,7 @@ def test_cut_anywhere(name: str, tmp_path: Path) -> None:
     for rounds in (1, 17, 30, 12):
         made += live(part, rng, rounds)
         part.save(tmp_path / "bandit")
-        loaded = bandits.load(tmp_path / "bandit")
+        loaded = nr.load(tmp_path / "bandit")
         assert isinstance(loaded, type(part))
         assert contents(loaded, tmp_path / "again") == contents(part, tmp_path / "bandit")
         part = loaded
@@ -78,7 +79,7 @@ def test_contextual_policies(exploration: bandits.Exploration, tmp_path: Path) -
             policy.learn_many(decisions.ids[::2], decisions.arms[::2] / 2)
             if cut:
                 policy.save(tmp_path / "policy")
-                policy = bandits.load(tmp_path / "policy")
+                policy = nr.load(tmp_path / "policy")
         return policy, arms
 
     (one, first), (other, second) = run(False), run(True)
@@ -87,7 +88,7 @@ def test_contextual_policies(exploration: bandits.Exploration, tmp_path: Path) -
     one.learn(one.waiting[0], 0.5)
     other.learn(other.waiting[0], 0.5)
     assert np.array_equal(one.predict(X), other.predict(X))
-    regressors = nr.load(tmp_path / "policy")
+    regressors, _ = load_with_extra(tmp_path / "policy")
     assert isinstance(regressors, nr.MirrorDescent) and regressors.dimension == 16
 
 
@@ -100,7 +101,7 @@ def test_gradient_bandits(points: int, tmp_path: Path) -> None:
             point = bandit.play()
             if cut:
                 bandit.save(tmp_path / "bandit")
-                bandit = bandits.load(tmp_path / "bandit")
+                bandit = nr.load(tmp_path / "bandit")
             if k == 11:
                 break
             values = np.abs(np.atleast_2d(point)).max(axis=1)
@@ -115,13 +116,11 @@ def test_gradient_bandits(points: int, tmp_path: Path) -> None:
 
 def test_files_that_hold_no_bandit(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    learner = nr.catalogue.perceptron()
-    learner.learn([[1.0]], [1])
-    learner.save(path)
-    with pytest.raises(ValueError, match="holds None, not a bandit"):
-        bandits.load(path)
+    store.write(path, {"rounds": 1}, {})
+    with pytest.raises(ValueError, match="holds None, not a model of a kind"):
+        nr.load(path)
     with pytest.raises(FileNotFoundError, match="no such file"):
-        bandits.load(tmp_path / "none")
+        nr.load(tmp_path / "none")
     Exp3(3, eta=0.1, seed=0).save(path)
     header, arrays = store.read(path)
     for change in (
@@ -131,9 +130,9 @@ def test_files_that_hold_no_bandit(tmp_path: Path) -> None:
         extra = {"waiting_arms": np.array([0]), "waiting_probabilities": np.ones(1)}
         store.write(path, header, arrays | change | (extra if "waiting" in change else {}))
         with pytest.raises(ValueError, match="file: ") as caught:
-            bandits.load(path)
+            nr.load(path)
         assert "\n" not in str(caught.value)
     for change in ({"arms": -1}, {"costs": [1, 0]}, {"generator": {}}, {"made": "x"}):
         store.write(path, header | change, arrays)
         with pytest.raises(ValueError, match="file: "):
-            bandits.load(path)
+            nr.load(path)

@@ -206,6 +206,8 @@ def test_other_sets(domain: Ball | Box | Simplex) -> None:
     ("arguments", "message"),
     [
         ({"eta": 0.0}, "eta must be a finite number above 0"),
+        ({"eta": "x"}, "eta must be a finite number above 0, got 'x'"),
+        ({"lipschitz": "x"}, "lipschitz must be a finite number above 0, got 'x'"),
         ({"delta": np.nan}, "delta must be a finite number above 0"),
         ({"points": 3}, "points must be 1 or 2"),
         ({"size": 1.0}, "needs lipschitz beside it"),

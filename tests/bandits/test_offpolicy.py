@@ -24,7 +24,7 @@ from noregret.bandits import (
     replay,
     snips,
 )
-from noregret.bandits.offpolicy import bernstein
+from noregret.bandits.betting import mean_floor, stakes
 
 LOG = Log([0, 1, 1, 2], [1.0, 0.5, 0.0, 1.0], [0.5, 0.25, 0.25, 0.5], arms=3)
 POLICY = [0.5, 0.25, 0.25]
@@ -36,12 +36,13 @@ def test_by_hand() -> None:
     assert value.value == pytest.approx((1 + 0.5 + 0 + 0.5) / 4)
     assert snips(LOG, POLICY).value == pytest.approx(2.0 / 3.5)
     assert value.effective_rows == pytest.approx(3.5**2 / 3.25)
-    spread = np.std([1, 0.5, 0, 0.5], ddof=1) / 2
-    assert value.high - value.value == pytest.approx(1.959963984540054 * spread)
     model = np.tile([0.8, 0.4, 0.6], (4, 1))
     base = 0.5 * 0.8 + 0.25 * 0.4 + 0.25 * 0.6
     terms = base + np.array([1, 1, 1, 0.5]) * np.array([0.2, 0.1, -0.4, 0.4])
-    assert doubly_robust(LOG, POLICY, model).value == pytest.approx(terms.mean())
+    robust = doubly_robust(LOG, POLICY, model)
+    assert robust.value == pytest.approx(terms.mean())
+    spread = np.std(terms, ddof=1) / 2
+    assert robust.high - robust.value == pytest.approx(1.959963984540054 * spread)
     errors = np.array([1, 1, 1, 0.5]) * (LOG.outcomes - snips(LOG, POLICY).value)
     half = snips(LOG, POLICY).high - snips(LOG, POLICY).value
     assert half == pytest.approx(1.959963984540054 * np.sqrt((errors**2).sum()) / 3.5)
@@ -65,49 +66,145 @@ def test_the_estimates_are_unbiased() -> None:
     assert means == pytest.approx([true, true], rel=1e-12)
 
 
-def simulated(rng: np.random.Generator, rows: int) -> tuple[Log, np.ndarray, float]:
-    """Return a log of a policy that favours one of four arms, another policy, and its value."""
-    means, logged = np.array([0.1, 0.3, 0.6, 0.2]), np.array([0.55, 0.15, 0.15, 0.15])
-    policy = np.array([0.1, 0.1, 0.7, 0.1])
-    arms = rng.choice(4, rows, p=logged)
-    outcomes = (rng.random(rows) < means[arms]).astype(float)
-    return Log(arms, outcomes, logged[arms], 4), policy, float(policy @ means)
+def drawn(kind: str, rng: np.random.Generator, rows: int) -> tuple[Log, np.ndarray, float, float]:
+    """Return a log, another policy, its value, and the largest weight that there can be."""
+    if kind == "heavy tails":
+        # The policy's arm has the propensity u^2, so that weights have no second moment.
+        chances = np.clip(rng.random(rows) ** 2, 1e-4, 0.999)
+        arms = (rng.random(rows) >= chances).astype(int)
+        outcomes = (rng.random(rows) < np.where(arms == 0, 0.3, 0.8)).astype(float)
+        propensities = np.where(arms == 0, chances, 1.0 - chances)
+        return Log(arms, outcomes, propensities, 2), np.array([1.0, 0.0]), 0.3, 1e4
+    logged, policy, means = {
+        "mild": ([0.55, 0.15, 0.15, 0.15], [0.1, 0.1, 0.7, 0.1], [0.1, 0.3, 0.6, 0.2]),
+        "rare": ([0.01, 0.99], [1.0, 0.0], [0.3, 0.6]),
+    }[kind]
+    arms = rng.choice(len(logged), rows, p=logged)
+    outcomes = (rng.random(rows) < np.array(means)[arms]).astype(float)
+    log = Log(arms, outcomes, np.array(logged)[arms], len(logged))
+    limit = float((np.array(policy) / logged).max())
+    return log, np.array(policy), float(np.dot(policy, means)), limit
 
 
-def test_intervals_cover() -> None:
-    """1,000 logs: finite-sample intervals at every size, asymptotic ones about as often as said."""
+@pytest.mark.parametrize("kind", ["mild", "rare", "heavy tails"])
+@pytest.mark.parametrize("rows", [2, 10, 100])
+def test_finite_sample_intervals_cover(kind: str, rows: int) -> None:
+    """400 logs: at every size and with weights of any size, with no promise about them for IPS."""
+    rng = np.random.default_rng(rows)
+    missed = {"ips": 0, "limited": 0, "dr": 0}
+    for _ in range(400):
+        log, policy, true, limit = drawn(kind, rng, rows)
+        model = np.full((rows, log.count), 0.4)
+        found = {
+            "ips": ips(log, policy, 0.9),
+            "limited": ips(log, policy, 0.9, limit),
+            "dr": doubly_robust(log, policy, model, 0.9, limit),
+        }
+        for name, each in found.items():
+            missed[name] += not each.low <= true <= each.high
+            assert each.interval == "finite-sample" and 0.0 <= each.low <= each.high <= 1.0
+    assert not any(too_many(each, 400, 0.1) for each in missed.values())
+
+
+def test_asymptotic_intervals_cover_in_the_limit_only() -> None:
+    """2,000 rows of mild weights: about as often as said. A few dozen of heavy ones: far less."""
     rng = np.random.default_rng(1)
-    limit = 0.7 / 0.15
-    for rows in (2, 10, 300):
-        missed = {"ips": 0, "dr": 0, "normal": 0, "snips": 0}
-        for _ in range(1000):
-            log, policy, true = simulated(rng, rows)
-            model = np.tile([0.2, 0.2, 0.5, 0.3], (rows, 1))
-            found = {
-                "ips": ips(log, policy, 0.9, limit),
-                "dr": doubly_robust(log, policy, model, 0.9, limit),
-                "normal": ips(log, policy, 0.9),
-                "snips": snips(log, policy, 0.9),
-            }
-            for name, each in found.items():
-                missed[name] += not each.low <= true <= each.high
-            assert found["ips"].interval == "finite-sample"
-            assert found["snips"].interval == "asymptotic"
-            assert 0.0 <= found["ips"].low <= found["ips"].high <= 1.0
-        assert not too_many(missed["ips"], 1000, 0.1) and not too_many(missed["dr"], 1000, 0.1)
-        if rows == 300:
-            assert 60 < missed["normal"] < 150 and 60 < missed["snips"] < 150
+    missed = {}
+    for kind, rows in (("mild", 2000), ("heavy tails", 20)):
+        for _ in range(400):
+            log, policy, true, _ = drawn(kind, rng, rows)
+            model = np.full((rows, log.count), 0.4)
+            for each in (snips(log, policy, 0.9), doubly_robust(log, policy, model, 0.9)):
+                assert each.interval == "asymptotic" and 0.0 <= each.low <= each.high <= 1.0
+                key = kind, each.method
+                missed[key] = missed.get(key, 0) + (not each.low <= true <= each.high)
+    assert 20 < missed["mild", "SNIPS"] < 65 and 20 < missed["mild", "doubly robust"] < 65
+    assert missed["heavy tails", "SNIPS"] > 80
 
 
-def test_the_width_of_the_finite_interval() -> None:
-    log, policy, _ = simulated(np.random.default_rng(2), 5000)
-    found = ips(log, policy, 0.95, weight_limit=5.0)
-    weights = policy[log.arms] / log.propensities
-    variance = float(np.var(weights * log.outcomes, ddof=1))
-    width = math.sqrt(2 * variance * math.log(80) / 5000) + 35 * math.log(80) / (3 * 4999)
-    assert bernstein(variance, 5.0, 5000, 0.05) == pytest.approx(width)
-    assert found.high - found.value == pytest.approx(width, rel=1e-9)
-    assert "finite-sample" in str(found) and found.as_dict()["rows"] == 5000
+def test_a_log_of_a_policy_that_learns_is_covered() -> None:
+    """Propensities that depend on earlier outcomes: the mean given the past is still one number."""
+    means, policy, missed = np.array([0.2, 0.5, 0.6]), np.array([0.2, 0.3, 0.5]), 0
+    true, rng = float(policy @ means), np.random.default_rng(3)
+    for seed in range(300):
+        costs = (rng.random((60, 3)) < means).astype(float)
+        bandit = Exp3(3, eta=0.5, seed=seed)
+        made = []
+        for row in costs:
+            decision = bandit.decide()
+            bandit.learn(decision, row[decision.arm])
+            made.append((decision.arm, row[decision.arm], decision.probability))
+        arms, outcomes, chances = zip(*made, strict=True)
+        found = ips(Log(arms, outcomes, chances, 3), policy, 0.9)
+        missed += not found.low <= true <= found.high
+    assert not too_many(missed, 300, 0.1)
+
+
+def test_intervals_shrink_like_one_over_the_root() -> None:
+    """Not 1.96 deviations of the mean, as in the limit, but within three times as many."""
+    rng = np.random.default_rng(2)
+    for rows in (1000, 10_000, 100_000):
+        log, policy, true, limit = drawn("mild", rng, rows)
+        terms = policy[log.arms] / log.propensities * log.outcomes
+        deviation = float(terms.std()) / math.sqrt(rows)
+        found = ips(log, policy)
+        assert found.low < true < found.high
+        assert 1.96 * deviation < found.value - found.low < 3 * 1.96 * deviation
+        model = np.tile([0.1, 0.3, 0.6, 0.2], (rows, 1))
+        robust = doubly_robust(log, policy, model, weight_limit=limit)
+        assert robust.low < true < robust.high
+        limited = ips(log, policy, weight_limit=limit)
+        assert limited.low < true < limited.high
+    assert "finite-sample" in str(found) and found.as_dict()["rows"] == 100_000
+
+
+def test_the_gambler_s_capital_is_fair() -> None:
+    """All outcomes of five variables: at their mean the capital has the expectation 1.
+
+    No floor is above the mean but where 1/delta is reached there: with probability below delta.
+    """
+    shares, spread = stakes(5, 0.3)
+    values, chances = np.array([0.0, 0.4, 6.0]), np.array([0.6, 0.3, 0.1])
+    mean = float(values @ chances)
+    expectation = above = 0.0
+    for picks in itertools.product(range(3), repeat=5):
+        chance, x = float(chances[list(picks)].prod()), values[list(picks)]
+        capital = float(spread @ (1 - shares[:, None] + shares[:, None] * x / mean).prod(axis=1))
+        expectation += chance * capital
+        if mean_floor(x, 0.3) > mean:
+            above += chance
+            assert capital > 1 / 0.3
+    assert expectation == pytest.approx(1.0, rel=1e-12) and 0.0 < above <= 0.3
+
+
+def test_floors_of_means_at_the_extremes() -> None:
+    assert mean_floor(np.array([0.0, 0.0, 1e100]), 0.05) <= 1e100
+    for units in (1, 2, 3, 7):
+        assert 0.0 <= mean_floor(np.full(50, units * 5e-324), 0.05) < units * 5e-324
+    assert mean_floor(np.full(10**5, 3.0), 1e-12) == pytest.approx(3.0, rel=1e-3)
+    assert mean_floor(np.ones(2), 0.5) < 1.0
+    wide = Log([0, 1, 0], [-1e290, 1e290, 0.0], [1e-15, 0.5, 0.5], 2, (-1e290, 1e290))
+    for found in (ips(wide, [0.5, 0.5]), snips(wide, [0.5, 0.5])):
+        assert -1e290 <= found.low <= found.high <= 1e290 and math.isfinite(found.value)
+
+
+def test_a_limit_of_the_weights_pays_where_outcomes_are_rare() -> None:
+    """One click in 200 and weights of 0 or 10: the ceiling by what is left of the limit."""
+    rng = np.random.default_rng(6)
+    arms = rng.integers(0, 10, 5000)
+    log = Log(arms, (rng.random(5000) < 0.005).astype(float), np.full(5000, 0.1), 10)
+    policy = np.eye(10)[0]
+    without, limited = ips(log, policy), ips(log, policy, weight_limit=10.0)
+    assert without.low < 0.005 < limited.high < 0.5 * without.high
+
+
+def test_logs_cannot_be_changed_after_their_check() -> None:
+    arms = np.array([0, 1])
+    log = Log(arms, [0.0, 1.0], [0.5, 0.5], 2)
+    arms[0] = 7
+    assert log.arms.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        log.arms[0] = 7
 
 
 def test_replay_lives_through_a_run_of_the_policy() -> None:
@@ -145,7 +242,12 @@ def test_what_cannot_be_estimated_is_said() -> None:
         (lambda: ips(LOG, [0.5, 0.5]), r"policy has shape \(2,\), expected \(4, 3\)"),
         (lambda: ips(LOG, [1.5, -0.5, 0.0]), "row 0 gives arm 1 the probability -0.5"),
         (lambda: ips(LOG, [np.nan, 0.5, 0.5]), "row 0 gives arm 0 the probability nan"),
-        (lambda: ips(LOG, POLICY, weight_limit=0.5), "row 0 has the weight 1, weight_limit"),
+        (
+            lambda: doubly_robust(LOG, POLICY, np.ones((4, 3)), weight_limit=0.5),
+            "row 0 has the weight 1, weight_limit",
+        ),
+        (lambda: doubly_robust(LOG, POLICY, "x"), "predicted must hold numbers"),
+        (lambda: ips(Log([0, 1], [1, 1], [1e-310, 1], 2), [0.5, 0.5]), "row 0 has the propensity"),
         (lambda: ips(LOG, POLICY, level=1.0), "level must lie strictly between 0 and 1"),
         (lambda: doubly_robust(LOG, POLICY, np.ones((4, 2))), "predicted has shape"),
         (lambda: doubly_robust(LOG, POLICY, np.full((4, 3), 2.0)), "within the promised"),
@@ -181,11 +283,10 @@ def test_the_uniform_policy_from_the_other_s_log() -> None:
     """Open Bandit, men: the uniform policy has clicks of 0.0046 in its own log."""
     own, other = open_bandit("random_men", 34), open_bandit("bts_men", 34)
     uniform = np.full(34, 1 / 34)
-    truth = ips(own, uniform, weight_limit=1.0)
+    truth = ips(own, uniform)
     assert truth.value == pytest.approx(own.outcomes.mean(), rel=1e-12)
     assert truth.value == pytest.approx(0.0046, abs=5e-5)
-    own_range = ips(own, uniform)
     for estimate in (ips(other, uniform), snips(other, uniform)):
         # Both logs are samples: their intervals must meet.
-        assert max(estimate.low, own_range.low) < min(estimate.high, own_range.high)
+        assert max(estimate.low, truth.low) < min(estimate.high, truth.high)
         assert estimate.effective_rows < 0.1 * len(other)

@@ -8,21 +8,24 @@
 1
 """
 
+from noregret.bandits.arm_features import ArmFeatureBandit, ArmFeatureCertificate
 from noregret.bandits.certificate import BanditCertificate, Statement
-from noregret.bandits.contextual import ContextualBandit, ContextualCertificate, Decisions
+from noregret.bandits.contextual import ContextualBandit, ContextualCertificate
 from noregret.bandits.decisions import Decision
 from noregret.bandits.estimated import EstimatedCertificate, EstimatedGame
 from noregret.bandits.exp3 import Exp3
 from noregret.bandits.exp3_ix import Exp3IX
 from noregret.bandits.exploration import EpsilonGreedy, Exploration, InverseGap
-from noregret.bandits.files import load
 from noregret.bandits.gradient import GradientBandit, GradientCertificate
 from noregret.bandits.logs import Log
 from noregret.bandits.offpolicy import Estimate, doubly_robust, ips, snips
+from noregret.bandits.policy import Decisions
 from noregret.bandits.replay import Replay, replay
 from noregret.bandits.tsallis import TsallisINF
 
 __all__ = [
+    "ArmFeatureBandit",
+    "ArmFeatureCertificate",
     "BanditCertificate",
     "ContextualBandit",
     "ContextualCertificate",
@@ -44,7 +47,6 @@ __all__ = [
     "TsallisINF",
     "doubly_robust",
     "ips",
-    "load",
     "replay",
     "snips",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,14 @@ import numpy.typing as npt
 from noregret import store
 from noregret.bandits.book import EPSILON, Sum, require_sound
 from noregret.bandits.certificate import BanditCertificate, Statement
-from noregret.bandits.decisions import Decision, Waiting, as_arms, as_cost, as_range
+from noregret.bandits.decisions import (
+    Decision,
+    Waiting,
+    as_arms,
+    as_cost,
+    as_range,
+    cost_of_reward,
+)
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 
 Vector = npt.NDArray[np.float64]
@@ -90,8 +98,7 @@ class ArmBandit:
 
     def reward(self, decision: Decision | int, reward: float) -> None:
         """Tell a reward within the promised range: the cost is low + high - reward."""
-        low, high = self.costs
-        self.learn(decision, min(max(low + high - as_cost(reward, low, high), low), high))
+        self.learn(decision, cost_of_reward(reward, *self.costs))
 
     def forget(self, decision: Decision | int) -> None:
         """Give up waiting for the cost of a decision; no theorem in expectation holds after it."""
@@ -106,7 +113,10 @@ class ArmBandit:
         The bandit looks at the costs of these arms only; the draws are those of `decide`.
         """
         low, high = self.costs
-        matrix = np.ascontiguousarray(costs, np.float64)
+        try:
+            matrix = np.ascontiguousarray(costs, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"costs must hold numbers: {error}") from error
         if matrix.ndim != 2 or matrix.shape[1] != self.arms:
             raise ValueError(f"costs have shape {matrix.shape}, expected (rounds, {self.arms})")
         outside = ~((matrix >= low) & (matrix <= high))
@@ -131,7 +141,7 @@ class ArmBandit:
         width, book, rounds = high - low, self._book, self.rounds
         reason = ""
         if book[Sum.LATE]:
-            reason = f"a cost was late since decision {int(book[Sum.LATE])}"
+            reason = f"a cost was late since decision {int(book[Sum.LATE]) - 1}"
         if book[Sum.FORGOTTEN]:
             reason = f"decision {int(book[Sum.FORGOTTEN]) - 1} was forgotten"
         delta, floor = self._floor(reason)
@@ -140,6 +150,7 @@ class ArmBandit:
             rounds=rounds,
             cost=low * rounds + width * self._cost,
             estimates=low * rounds + width * self._estimates,
+            estimated_regret=width * (self._cost - float(self._estimates.min())),
             statements=[_scaled(each, width) for each in self._statements(reason)],
             delta=delta,
             floor=None if floor is None else _below(low * rounds + width * floor, low, rounds),
@@ -158,7 +169,7 @@ class ArmBandit:
         return 16.0 * (self.rounds + 8.0) * EPSILON
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bandit to a file, random generator included; `load` resumes it to the bit."""
+        """Write the bandit, random generator included; `nr.load` resumes it to the bit."""
         kept = self._waiting.kept
         header = {
             "bandit": type(self).__name__,
@@ -218,7 +229,10 @@ class ArmBandit:
 
 
 def _scaled(each: Statement, width: float) -> Statement:
-    value = each.value * width * (1.0 + 4.0 * EPSILON) if each.applies else each.value
+    value = each.value
+    if each.applies:
+        # One number further: below the normal numbers a factor rounds to nothing.
+        value = math.nextafter(value * width + 4.0 * EPSILON * abs(value * width), math.inf)
     return Statement(
         each.name, each.reference, each.holds, each.claim, value, each.applies, each.reason
     )
@@ -226,5 +240,8 @@ def _scaled(each: Statement, width: float) -> Statement:
 
 def _below(value: float, low: float, rounds: int) -> float:
     """Return a floor, rounded down, that is not below what the promised range says."""
-    shaved = value - 8.0 * EPSILON * (abs(value) + abs(low) * rounds)
-    return max(shaved, low * rounds * (1.0 - 4.0 * EPSILON if low > 0.0 else 1.0 + 4.0 * EPSILON))
+    least = low * rounds
+    shaved = math.nextafter(value - 8.0 * EPSILON * (abs(value) + abs(least)), -math.inf)
+    if low == 0.0:
+        return max(shaved, 0.0)
+    return max(shaved, math.nextafter(least - 4.0 * EPSILON * abs(least), -math.inf))

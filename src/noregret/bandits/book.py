@@ -40,7 +40,9 @@ class Sum(IntEnum):
 def require_sound(book: npt.NDArray[np.float64]) -> None:
     """Refuse a book that no bandit has written, in one line."""
     rounds, next_round = float(book[Sum.ROUNDS]), float(book[Sum.NEXT])
-    if not np.isfinite(np.delete(book, Sum.NEXT)).all() or not next_round > 0.0:
+    # Sums of squares may have overflowed, which their statements tell; the others cannot.
+    finite = np.isfinite(np.delete(book, [Sum.NEXT, Sum.DIVERGENCE, Sum.LOCAL, Sum.ETAS]))
+    if not finite.all() or not next_round > 0.0:
         raise ValueError("the book holds numbers that are not finite")
     if not 0.0 <= rounds <= 2.0**53 or rounds % 1.0:
         raise ValueError(f"the book counts {rounds:g} rounds")

@@ -36,12 +36,16 @@ class Statement:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, None for a value that is not finite."""
-        return vars(self) | {"value": self.value if math.isfinite(self.value) else None}
+        return vars(self) | {"value": _plain(self.value)}
 
     def __str__(self) -> str:
         if not self.applies:
             return f"{self.name:<38}not applicable: {self.reason}"
         return f"{self.name:<38}{self.claim} <= {up(self.value)} {self.holds}"
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def statement(
@@ -66,8 +70,11 @@ class BanditCertificate:
     algorithm: str
     rounds: int
     cost: float
-    #: Estimated cost of each arm, had it been pulled in every round.
+    #: Estimated cost of each arm, had it been pulled in every round; NaN where an arm had no
+    #: chance in some round, so that nothing can be estimated.
     estimates: Vector
+    #: The cost minus the least estimated cost: an estimate, not a bound.
+    estimated_regret: float
     statements: list[Statement] = field(default_factory=list)
     #: With probability at least 1 - delta no arm would have cost less than `floor`; None if
     #: nothing is said.
@@ -82,14 +89,10 @@ class BanditCertificate:
         return self.cost / self.rounds if self.rounds else 0.0
 
     @property
-    def best_arm(self) -> int:
-        """The arm with the least estimated cost, the first of them."""
-        return int(np.argmin(self.estimates))
-
-    @property
-    def estimated_regret(self) -> float:
-        """The cost minus the least estimated cost: an estimate, not a bound."""
-        return self.cost - float(self.estimates.min())
+    def best_arm(self) -> int | None:
+        """The arm with the least estimated cost, the first of them; None if none has one."""
+        known = np.isfinite(self.estimates)
+        return int(np.argmin(np.where(known, self.estimates, np.inf))) if known.any() else None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
@@ -100,23 +103,29 @@ class BanditCertificate:
             "cost": self.cost,
             "average_cost": self.average_cost,
             "best_arm": self.best_arm,
-            "estimated_regret": self.estimated_regret,
+            "estimated_regret": _plain(self.estimated_regret),
             "delta": self.delta,
             "floor": self.floor,
             "statements": [each.as_dict() for each in self.statements],
         }
 
     def __str__(self) -> str:
-        rounds, best = max(self.rounds, 1), float(self.estimates.min())
+        rounds = max(self.rounds, 1)
         waiting = f", {self.waiting:,} decisions still wait" if self.waiting else ""
         lines = [
             f"Certificate after {self.rounds:,} rounds of {self.algorithm}{waiting}",
             f"  {'cost of the bandit':<26}{self.cost:>14.6g}  {self.average_cost:.6g} a round",
-            f"  {'best arm, estimated':<26}{best:>14.6g}  {best / rounds:.6g} a round, "
-            f"arm {self.best_arm}",
-            f"  {'regret, estimated':<26}{self.estimated_regret:>14.6g}  "
-            f"{self.estimated_regret / rounds:.6g} a round",
         ]
+        if self.best_arm is None:
+            lines += ["  no arm had a chance in every round: none can be estimated"]
+        else:
+            best = float(self.estimates[self.best_arm])
+            lines += [
+                f"  {'best arm, estimated':<26}{best:>14.6g}  {best / rounds:.6g} a round, "
+                f"arm {self.best_arm}",
+                f"  {'regret, estimated':<26}{self.estimated_regret:>14.6g}  "
+                f"{self.estimated_regret / rounds:.6g} a round",
+            ]
         if self.floor is not None and self.delta is not None:
             lines += [
                 f"  {'floor':<26}{down(self.floor):>14}  {down(self.floor / rounds)} a round",

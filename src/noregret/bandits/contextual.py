@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-import os
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
 from noregret.bandits.certificate import BanditCertificate
-from noregret.bandits.crossing import crossed, joined
-from noregret.bandits.decisions import Decision, Waiting, as_arms, as_cost, as_range
-from noregret.bandits.exploration import Exploration, InverseGap, as_probabilities, draw_rows
+from noregret.bandits.decisions import Decision, as_arms
+from noregret.bandits.exploration import Exploration, draw_rows
 from noregret.bandits.logs import Log
-from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
+from noregret.bandits.policy import Decisions, Kept, Policy
 from noregret.certificate import Certificate
-from noregret.examples import Rows, as_rows
+from noregret.examples import Rows
 from noregret.learners import MirrorDescent
-from noregret.losses import Squared
-from noregret.mirrors import Euclidean
-from noregret.oco.losses import number
-from noregret.passes.checks import sound_rows
-from noregret.rates import ScaleFree
 
 Vector = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
-
-_COUNTS = ("rounds", "cost", "logged")
-
-
-class Decisions(NamedTuple):
-    """Decisions for many contexts, as arrays."""
-
-    ids: Indices
-    arms: Indices
-    probabilities: Vector
-
-
-class Kept(NamedTuple):
-    """What a decision needs when its cost comes: the arm, its probability, its crossed row."""
-
-    arm: int
-    probability: float
-    columns: npt.NDArray[np.uint32]
-    values: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,20 +27,24 @@ class ContextualCertificate(BanditCertificate):
     regression: Certificate | None = None
 
     def __str__(self) -> str:
-        lines = [super().__str__()]
-        if self.regression is not None and self.regression.rounds:
-            inner = str(self.regression).splitlines()
-            lines += ["  cost regression, costs in units of their range:"]
-            lines += [f"  {line}" for line in inner]
-        return "\n".join(lines)
+        return "\n".join([super().__str__(), *regression_lines(self.regression)])
 
 
-class ContextualBandit:
+def regression_lines(regression: Certificate | None) -> list[str]:
+    """Return the lines about the regressors in a printed certificate."""
+    if regression is None or not regression.rounds:
+        return []
+    inner = [f"  {line}" for line in str(regression).splitlines()]
+    return ["  cost regression, costs in units of their range:", *inner]
+
+
+class ContextualBandit(Policy):
     """A policy that sees a context, draws an arm and learns from the cost of that arm alone.
 
     One linear learner predicts the cost of every arm from the context, with weights of its own for
     each arm and a constant feature; `exploration` turns predictions into probabilities. Costs come
-    back by decision id, late and in any order; contexts wait with their decisions.
+    back by decision id, late and in any order; contexts wait with their decisions. Where arms come
+    with features of their own, see `ArmFeatureBandit`.
 
     >>> from noregret.bandits import EpsilonGreedy
     >>> policy = ContextualBandit(arms=2, exploration=EpsilonGreedy(0.1), seed=0)
@@ -96,232 +71,92 @@ class ContextualBandit:
 
         `exploration` is `InverseGap()` unless told. `learner` is a fresh `MirrorDescent` for real
         targets, by default on the squared loss with nothing to tune; it sees costs in units of
-        their range. `importance` weighs examples by 1/probability: regressors then fit all contexts
-        alike and not those in which their arm was preferred, at the price of noise, which costs
-        more than it gains on every set we have measured.
+        their range. `importance` weighs examples by 1/probability, and is off because the noise
+        costs more than it gains on every set we have measured. The certificate of the regression
+        says different things: without it, about the predictions of the arms that were drawn, whose
+        squared error is what the inequality of `InverseGap` pays with; with it, in expectation over
+        the draws, about the predictions of all arms in all contexts alike. Both are about
+        predictions made when costs come: those of the decisions if each cost comes before the next.
         """
-        self.arms = as_arms(arms)
-        self.costs = as_range(costs)
-        self.exploration = InverseGap() if exploration is None else exploration
-        if not isinstance(self.exploration, Exploration):
-            raise ValueError(f"exploration must be an Exploration, got {exploration!r}")
-        if learner is None:
-            learner = MirrorDescent(Squared(), Euclidean(), ScaleFree())
-        if learner.loss.labels != "real":
-            kind = type(learner.loss).__name__
-            raise ValueError(f"the learner predicts costs: its loss must take them, not {kind}")
-        if learner.rounds:
-            raise ValueError(f"the learner must be fresh, it has learnt {learner.rounds} examples")
-        self.importance = bool(importance)
-        self._learner = learner
-        self._rng = generator(seed)
-        self._waiting: Waiting[Kept] = Waiting()
-        self._width = 0
-        self._estimates = np.zeros(self.arms)
-        self._counts = dict.fromkeys(_COUNTS, 0.0)
+        super().__init__(as_arms(arms), exploration, learner, costs, importance, seed)
+        self._choices = self._copies
 
     @property
-    def learner(self) -> MirrorDescent:
-        """The cost regressors: weights of arm a at the columns a, a + arms, a + 2 arms, ...
-
-        The first group of columns is the constant feature.
-        """
-        return self._learner
-
-    @property
-    def rounds(self) -> int:
-        """How many decisions have had their cost."""
-        return int(self._counts["rounds"])
-
-    @property
-    def _columns(self) -> int:
-        return (self._width + 1) * self.arms
-
-    @property
-    def waiting(self) -> list[Decision]:
-        """The decisions whose cost has not come."""
-        kept = self._waiting.kept.items()
-        return [Decision(k, each.arm, each.probability) for k, each in kept]
+    def arms(self) -> int:
+        """The number of arms."""
+        return self._copies
 
     def predict(self, X: Any) -> Vector:
         """Return the predicted cost of every arm for each context."""
         low, high = self.costs
-        return low + (high - low) * self._predicted(self._contexts(X))[0]
+        return low + (high - low) * self._of_all_arms(self._contexts(X))[0]
 
     def probabilities(self, X: Any) -> Vector:
         """Return the probability of every arm for each context, as the coming decision has it."""
-        predicted = self._predicted(self._contexts(X))[0]
-        return self._explored(predicted, np.full(len(predicted), self._waiting.made + 1.0))
+        predicted = self._of_all_arms(self._contexts(X))[0]
+        return self._explored(predicted, np.zeros(len(predicted)))
 
-    def _contexts(self, X: Any) -> Rows:
-        rows = sound_rows(as_rows(X), 0)
-        if rows.dense and self._width and rows.width != self._width:
-            raise ValueError(f"X has {rows.width} columns, the policy knows {self._width}")
-        return rows
-
-    def _predicted(self, rows: Rows) -> tuple[Vector, Rows]:
-        """Return the predicted unit costs, a row a context, and the rows they were made from."""
-        arms = np.tile(np.arange(self.arms), (len(rows), 1))
-        every = crossed(rows, arms, self.arms)
-        flat = self._learner.predict(every)
-        return np.clip(flat.reshape(arms.shape), 0.0, 1.0), every
-
-    def _explored(self, predicted: Vector, times: Vector) -> Vector:
-        chances = self.exploration.probabilities(predicted, times)
-        return as_probabilities(str(self.exploration), chances, len(predicted), self.arms)
+    def _of_all_arms(self, rows: Rows) -> tuple[Vector, Rows]:
+        return self._predicted(rows, np.tile(np.arange(self.arms), (len(rows), 1)))
 
     def decide(self, x: Any) -> Decision:
         """Draw an arm for one context; tell its cost later by `learn(decision.id, cost)`."""
-        ids, arms, chances = self.decide_many(x)
-        if len(ids) != 1:
-            raise ValueError(f"decide takes one context, got {len(ids)}: use decide_many")
+        return self.decide_row(self._contexts(x))
+
+    def decide_row(self, rows: Rows) -> Decision:
+        """Draw an arm for one row that was checked before."""
+        if len(rows) != 1:
+            raise ValueError(f"decide takes one context, got {len(rows)}: use decide_many")
+        ids, arms, chances = self._decide(rows)
         return Decision(int(ids[0]), int(arms[0]), float(chances[0]))
 
     def decide_many(self, X: Any) -> Decisions:
         """Draw an arm for each context, all with the regressors as they are."""
-        rows = self._contexts(X)
-        times = self._waiting.made + np.arange(1.0, len(rows) + 1.0)
-        predicted, every = self._predicted(rows)
-        chances = self._explored(predicted, times)
+        return self._decide(self._contexts(X))
+
+    def _decide(self, rows: Rows) -> Decisions:
+        predicted, every = self._of_all_arms(rows)
+        chances = self._explored(predicted, np.arange(len(rows), dtype=np.float64))
         arms = draw_rows(chances, self._rng.random(len(rows)))
         drawn = chances[np.arange(len(rows)), arms]
         self._width = max(self._width, rows.width)
+        # Without a chance there is nothing to estimate from, and never will be.
+        self._estimates[(chances == 0.0).any(axis=0)] = np.nan
         ids = np.empty(len(rows), np.int64)
         for k, (arm, chance) in enumerate(zip(arms.tolist(), drawn.tolist(), strict=True)):
-            row = k * self.arms + arm
-            cut = slice(int(every.indptr[row]), int(every.indptr[row + 1]))
-            # Copies: a view would keep the rows of all arms alive.
-            kept = Kept(
-                arm, chance, every.indices[cut].copy(), every.values[cut].astype(np.float64)
-            )
-            ids[k] = self._waiting.add(kept)
+            ids[k] = self._keep(every, k * self.arms + arm, arm, chance, self.arms)
         return Decisions(ids, arms, drawn)
 
-    def learn(self, decision: Decision | int, cost: float) -> None:
-        """Tell the cost of a decision, by itself or by its id: in any order, once.
-
-        Input that cannot be used raises ValueError and leaves the policy as it was.
-        """
-        self.learn_many([decision], [cost])
-
-    def reward(self, decision: Decision | int, reward: float) -> None:
-        """Tell a reward within the promised range: the cost is low + high - reward."""
-        low, high = self.costs
-        self.learn(decision, min(max(low + high - as_cost(reward, low, high), low), high))
-
-    def learn_many(self, decisions: Any, costs: Any) -> None:
-        """Tell the costs of many decisions, learnt in this order; all of them or none."""
-        low, high = self.costs
-        found = [self._waiting.find(each) for each in decisions]
-        values = [as_cost(each, low, high) for each in costs]
-        if len(found) != len(values):
-            raise ValueError(f"got {len(found)} decisions and {len(values)} costs")
-        ids = sorted(each for each, _ in found)
-        for one, other in itertools.pairwise(ids):
-            if one == other:
-                raise ValueError(f"decision {one} is named twice")
-        units = np.array([(value - low) / (high - low) for value in values])
-        chances = np.array([kept.probability for _, kept in found])
-        rows = joined([(kept.columns, kept.values) for _, kept in found], self._columns)
-        self._learner.learn(rows, units, 1.0 / chances if self.importance else None)
-        for (settled, kept), unit in zip(found, units.tolist(), strict=True):
-            self._waiting.settle(settled)
-            self._estimates[kept.arm] += unit / kept.probability
-            self._counts["cost"] += unit
-            self._counts["rounds"] += 1.0
+    def _estimate(self, kept: Kept, unit: float) -> None:
+        self._estimates[kept.arm] += unit / kept.probability
 
     def learn_logged(self, X: Any, arms: Any, costs: Any, propensities: Any) -> None:
         """Learn from somebody else's decisions: contexts, arms, costs, and their probabilities.
 
         They count neither as rounds nor as cost of this policy.
         """
-        rows = self._contexts(X)
-        low, high = self.costs
-        log = Log(arms, costs, propensities, self.arms, (low, high))
-        if len(log.arms) != len(rows):
-            raise ValueError(f"got {len(rows)} contexts and {len(log.arms)} arms")
-        units = (log.outcomes - low) / (high - low)
-        weights = 1.0 / log.propensities if self.importance else None
-        self._learner.learn(crossed(rows, log.arms[:, None], self.arms), units, weights)
-        self._width = max(self._width, rows.width)
-        self._counts["logged"] += len(rows)
-
-    def forget(self, decision: Decision | int) -> None:
-        """Give up waiting for the cost of a decision."""
-        self._waiting.settle(self._waiting.find(decision)[0])
+        log = Log(arms, costs, propensities, self.arms, self.costs)
+        self._learn_rows(X, log, log.arms)
 
     def certificate(self) -> ContextualCertificate:
         """Return what is known about the run so far, as a value that later rounds do not change.
 
-        The estimates are of constant arms, by importance weighting: without bias where every arm
-        has a chance in every context.
+        The estimates are of constant arms, by importance weighting: without bias provided that
+        which costs have come does not depend on the arms drawn; NaN for an arm that some decision
+        gave no chance.
         """
         low, high = self.costs
-        width, rounds = high - low, self.rounds
+        width, rounds, cost = high - low, self.rounds, self._counts["cost"]
         return ContextualCertificate(
             algorithm=f"a contextual bandit, {self.exploration}",
             rounds=rounds,
-            cost=low * rounds + width * self._counts["cost"],
+            cost=low * rounds + width * cost,
             estimates=low * rounds + width * self._estimates,
+            estimated_regret=width * (cost - float(np.fmin.reduce(self._estimates))),
             waiting=len(self._waiting),
             regression=self._learner.certificate(),
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write policy, regressors, waiting decisions and generator; `load` resumes to the bit.
-
-        For `nr.load` the file is that of the regressors.
-        """
-        header = {
-            "bandit": "ContextualBandit",
-            "arms": self.arms,
-            "costs": list(self.costs),
-            "exploration": store.component_to_header(self.exploration),
-            "importance": self.importance,
-            "made": self._waiting.made,
-            "width": self._width,
-            "counts": self._counts,
-            "generator": generator_to_header(self._rng),
-        }
-        kept = self._waiting.kept.values()
-        rows = joined([(each.columns, each.values) for each in kept], self._columns)
-        arrays: dict[str, Any] = {
-            "estimates": self._estimates,
-            "waiting": np.array(list(self._waiting.kept), np.int64),
-            "waiting_arms": np.array([each.arm for each in kept], np.int64),
-            "waiting_probabilities": np.array([each.probability for each in kept], np.float64),
-            "waiting_starts": rows.indptr,
-            "waiting_columns": rows.indices,
-            "waiting_values": rows.values,
-        }
-        self._learner.save(path, store.Extra(header, arrays))
-
     @classmethod
-    def _from_file(cls, learner: Any, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        if not isinstance(learner, MirrorDescent):
-            raise ValueError(f"its regressors are a {type(learner).__name__}")
-        exploration = store.component_from_header(header["exploration"], Exploration)
-        costs, importance = tuple(header["costs"]), bool(header["importance"])
-        policy = cls(header["arms"], exploration, None, costs, importance)
-        policy._learner = learner
-        policy._rng = generator_from_header(header["generator"])
-        counts = header["counts"]
-        policy._counts = {name: number(name, counts[name]) for name in _COUNTS}
-        if arrays["estimates"].shape != (policy.arms,):
-            raise ValueError(f"estimates have shape {arrays['estimates'].shape}")
-        policy._estimates = arrays["estimates"]
-        policy._waiting.made, policy._width = header["made"], header["width"]
-        for name in ("made", "width"):
-            if type(header[name]) is not int or not 0 <= header[name] < 2**53:
-                raise ValueError(f"{name} is {store.shown(header[name])}, expected a whole number")
-        starts, columns, values = (arrays[f"waiting_{k}"] for k in ("starts", "columns", "values"))
-        sound_rows(as_rows(Rows(starts, columns, values, policy._columns)), 0)
-        for k, made in enumerate(arrays["waiting"].tolist()):
-            arm = int(arrays["waiting_arms"][k])
-            chance = float(arrays["waiting_probabilities"][k])
-            sound = 0 <= made < policy._waiting.made and 0 <= arm < policy.arms
-            if not sound or not 0.0 < chance <= 1.0:
-                raise ValueError(f"decision {made} for arm {arm} was never made")
-            cut = slice(int(starts[k]), int(starts[k + 1]))
-            policy._waiting.kept[made] = Kept(arm, chance, columns[cut], values[cut])
-        return policy
+    def _made(cls, copies: int, options: tuple[Any, ...]) -> Self:
+        return cls(copies, *options)

@@ -12,6 +12,7 @@ from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit
 from noregret.bandits.book import Sum, enter_cost
 from noregret.bandits.certificate import MEAN, PATH, Statement, statement
+from noregret.bandits.decisions import as_horizon, as_rate
 from noregret.bandits.tree import find, new_tree, set_leaf, sum_up
 from noregret.elementary import exp
 from noregret.jit import kernel
@@ -20,12 +21,22 @@ Vector = npt.NDArray[np.float64]
 
 #: A root below this is made one again: the other weights would be lost to underflow.
 SMALLEST_ROOT = 1e-200
+#: A weight below this is 0. Its arm's chance is then never drawn, and its estimate too low rather
+#: than too high, as all theorems allow; above it no probability underflows.
+SMALLEST_WEIGHT = 1e-280
 #: Falling rates are held for so long that each is this much smaller than the one before.
 HELD = 2.0**0.25
 
 _ROUNDS, _DIVERGENCE = int(Sum.ROUNDS), int(Sum.DIVERGENCE)
 _LOCAL, _DRIFT, _ETAS = int(Sum.LOCAL), int(Sum.DRIFT), int(Sum.ETAS)
 _ETA, _NEXT, _SCALE, _SHIFT = int(Sum.ETA), int(Sum.NEXT), int(Sum.SCALE), int(Sum.SHIFT)
+
+
+@kernel
+def weight_of(estimate, shift, eta):  # type: ignore[no-untyped-def]
+    """Return exp(-eta (estimate - shift)), or 0 if that is next to nothing."""
+    weight = exp(-eta * (estimate - shift))
+    return weight if weight >= SMALLEST_WEIGHT else 0.0
 
 
 @kernel
@@ -39,7 +50,7 @@ def fill(tree, estimates, book):  # type: ignore[no-untyped-def]
     first = np.uint64(len(tree) // 2)
     for i in range(len(estimates)):
         k = np.uint64(i)
-        tree[first + k] = exp(-eta * (estimates[k] - least))
+        tree[first + k] = weight_of(estimates[k], least, eta)
     sum_up(tree)
 
 
@@ -54,7 +65,7 @@ def suffer(tree, estimates, book, implicit, arm, probability, cost):  # type: ig
     w = tree[np.uint64(len(tree) // 2) + k] / root
     z = cost / (probability + implicit * eta)
     estimates[k] += z
-    set_leaf(tree, arm, exp(-eta * (estimates[k] - shift)))
+    set_leaf(tree, arm, weight_of(estimates[k], shift, eta))
     if tree[np.uint64(1)] < SMALLEST_ROOT:
         fill(tree, estimates, book)
     change = w * math.expm1(-eta * z)
@@ -122,13 +133,9 @@ class Exp3(ArmBandit):
         if eta is not None and horizon is not None:
             raise ValueError("give eta or horizon, not both: the horizon is for choosing eta")
         if eta is not None:
-            if not 0.0 < eta < math.inf:
-                raise ValueError(f"eta must be a number above 0, got {eta}")
-            book[Sum.ETA] = eta
+            book[Sum.ETA] = as_rate("eta", eta)
         elif horizon is not None:
-            if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 1:
-                raise ValueError(f"horizon must be a whole number >= 1, got {horizon}")
-            book[Sum.ETA] = theorems.exp3_rate(self.arms, int(horizon))
+            book[Sum.ETA] = theorems.exp3_rate(self.arms, as_horizon(horizon))
         else:
             book[Sum.SCALE] = math.sqrt(math.log(max(self.arms, 2)) / self.arms)
             book[Sum.ETA], book[Sum.NEXT] = book[Sum.SCALE], 2.0
@@ -210,7 +217,8 @@ class Exp3(ArmBandit):
         first = len(self._tree) // 2
         stored = arrays["weights"]
         # Estimates are at least the shift, or weights have been flushed to 0.
-        if stored.shape != (self.arms,) or not ((stored >= 0.0) & (stored <= 1.0)).all():
+        sound = (stored == 0.0) | ((stored >= SMALLEST_WEIGHT) & (stored <= 1.0))
+        if stored.shape != (self.arms,) or not sound.all():
             raise ValueError(f"weights must be {self.arms} numbers within [0, 1]")
         if not stored.sum() > 0.0:
             raise ValueError("weights must not all be 0")

@@ -10,6 +10,7 @@ import numpy as np
 from noregret.bandits import theorems
 from noregret.bandits.book import Sum
 from noregret.bandits.certificate import Statement, statement
+from noregret.bandits.decisions import as_float
 from noregret.bandits.exp3 import Exp3
 
 
@@ -43,9 +44,9 @@ class Exp3IX(Exp3):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         """Make a bandit whose statements may fail with probability `delta`."""
-        if not 0.0 < delta < 1.0:
+        self.delta = as_float("delta must lie strictly between 0 and 1", delta)
+        if not 0.0 < self.delta < 1.0:
             raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
-        self.delta = float(delta)
         super().__init__(arms, eta, horizon, costs, seed)
 
     def _excess(self) -> float:

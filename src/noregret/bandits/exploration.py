@@ -75,7 +75,8 @@ class InverseGap(Exploration):
 
     def probabilities(self, predicted: Matrix, times: Vector) -> Matrix:
         """Return the inverse gap weights of each row."""
-        gamma = self.scale * times[:, None] ** self.exponent
+        # Bounded, or infinity times a gap of 0 would be no number.
+        gamma = np.minimum(self.scale, 1e280) * times[:, None] ** self.exponent
         best = predicted.argmin(axis=1)
         rows = np.arange(len(predicted))
         gaps = predicted - predicted[rows, best][:, None]

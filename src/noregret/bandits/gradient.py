@@ -14,8 +14,8 @@ from noregret import mirrors, rates, store
 from noregret.bandits import theorems
 from noregret.bandits.book import EPSILON
 from noregret.bandits.certificate import MEAN, PATH, Statement, statement
+from noregret.bandits.decisions import as_rate
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
-from noregret.component import require_positive
 from noregret.domains import Domain
 from noregret.oco import maps
 from noregret.oco.losses import number, vector, whole
@@ -116,16 +116,14 @@ class GradientBandit:
         seed: int | np.random.Generator | None = None,
     ) -> None:
         """Make a bandit."""
-        require_positive("eta", eta)
-        require_positive("delta", delta)
+        self.eta, self.delta = as_rate("eta", eta), as_rate("delta", delta)
         if points not in (1, 2):
             raise ValueError(f"points must be 1 or 2, got {points!r}")
-        for name, promise in (("lipschitz", lipschitz), ("size", size)):
-            if promise is not None:
-                require_positive(name, promise)
+        self.lipschitz = None if lipschitz is None else as_rate("lipschitz", lipschitz)
+        self.size = None if size is None else as_rate("size", size)
         if size is not None and (points == 2 or lipschitz is None):
             raise ValueError("size is for points=1, and needs lipschitz beside it")
-        rate = rates.Constant(eta)
+        rate = rates.Constant(self.eta)
         self._setting = settle(
             whole("dimension", dimension), mirrors.Euclidean(), rate, domain, True
         )
@@ -133,8 +131,7 @@ class GradientBandit:
             raise ValueError(
                 f"{domain} has no known corners: use a ball, a finite box or a simplex"
             )
-        self.eta, self.delta, self.points = float(eta), float(delta), int(points)
-        self.lipschitz, self.size = lipschitz, size
+        self.points = int(points)
         self._rng = generator(seed)
         self._theta = np.zeros(self.dimension)
         self._w = self._setting.first.copy()
@@ -178,26 +175,38 @@ class GradientBandit:
             raise ValueError("suffer ends a round that play began: play first")
         if self.points == 1:
             values = [number("cost", cost)]
-            z = one_point(values[0], self._v, self.delta)
         else:
             values = vector("costs", cost, 2).tolist()
-            z = two_points(values[0], values[1], self._v, self.delta)
         self._check(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.points == 1:
+                z = one_point(values[0], self._v, self.delta)
+            else:
+                z = two_points(values[0], values[1], self._v, self.delta)
+            self._enter(values, z)
+
+    def _enter(self, values: list[float], z: Vector) -> None:
+        """Step by an estimate, or refuse one whose sums would overflow."""
+        too_large = ValueError(f"the cost is too large to learn from, got {values}")
         theta = self._theta - z
         scaled = self.eta * theta
         if not np.isfinite(scaled).all():
-            raise ValueError(f"the cost is too large to learn from, got {cost}")
+            raise too_large
         w = maps.constrained_link(self._setting.mirror, self.domain, scaled)
         inner, size = float(self._w @ z), float(np.abs(z) @ np.abs(self._w))
         gain = self._potential(w, scaled) - self._potential(self._w, self.eta * self._theta)
-        sums = self._sums
-        sums["divergence"] += max(gain / self.eta + inner, 0.0)
-        sums["magnitude"] += size + abs(gain) / self.eta
-        sums["squares"] += float(z @ z)
-        sums["played"] += inner
-        sums["cost"] += sum(values) / len(values)
-        sums["rounds"] += 1.0
-        self._theta, self._w, self._v = theta, w, None
+        entries = {
+            "rounds": 1.0,
+            "cost": sum(values) / len(values),
+            "played": inner,
+            "divergence": max(gain / self.eta + inner, 0.0),
+            "squares": float(z @ z),
+            "magnitude": size + abs(gain) / self.eta,
+        }
+        sums = {name: self._sums[name] + entries[name] for name in _SUMS}
+        if not all(math.isfinite(each) for each in sums.values()):
+            raise too_large
+        self._sums, self._theta, self._w, self._v = sums, theta, w, None
 
     def _check(self, values: list[float]) -> None:
         """Refuse values that break a promise."""
@@ -263,7 +272,7 @@ class GradientBandit:
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bandit to a file, random generator included; `load` resumes it to the bit."""
+        """Write the bandit, random generator included; `nr.load` resumes it to the bit."""
         header = {
             "bandit": "GradientBandit",
             "dimension": self.dimension,

@@ -39,6 +39,9 @@ class Log:
         self.arms = raw.astype(np.int64)
         self.outcomes = _column("outcomes", outcomes, len(raw))
         self.propensities = _column("propensities", propensities, len(raw))
+        for column in (self.arms, self.outcomes, self.propensities):
+            # What was checked stays so.
+            column.flags.writeable = False
         low, high = self.range
         _require(
             (self.arms >= 0) & (self.arms < self.count),

@@ -2,7 +2,11 @@
 
 A row of the log has a context x, an arm drawn with propensity p, and its outcome r. A policy gives
 probabilities pi(a|x); with w = pi(arm|x) / p the mean of w r estimates its mean outcome without
-bias, provided p > 0 wherever pi > 0. Rows are taken as independent draws of one distribution.
+bias, provided p > 0 wherever pi > 0. The policy must not have been chosen by the same rows.
+Propensities are taken at their word. "asymptotic" intervals take rows as independent draws of one
+distribution, "finite-sample" ones as one of two things: independent, whatever their contexts and
+propensities; or logged by a policy that learnt as it went on, on contexts drawn independently from
+one distribution.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.bandits.betting import mean_floor
+from noregret.bandits.decisions import as_rate
 from noregret.bandits.exploration import as_probabilities
 from noregret.bandits.logs import Log
 from noregret.rounding import down, up
@@ -25,14 +31,18 @@ FINITE = "finite-sample"
 ASYMPTOTIC = "asymptotic"
 #: Relative room for rounding in weights and sums.
 _ROUNDING = 1e-12
+#: Who logs a propensity below this part of the policy's has hardly seen it happen.
+_LARGEST_WEIGHT = 1e15
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A policy's mean outcome a decision, with an interval that holds it with probability `level`.
 
-    "finite-sample" intervals hold at every sample size by the promises made, "asymptotic" ones as
-    the log grows.
+    "finite-sample" intervals do so at every sample size, by the promises made. "asymptotic" ones do
+    so in the limit of a long log and promise nothing before it: with a few dozen `effective_rows`,
+    or weights of heavy tails, they can miss several times as often as said, and where all rows that
+    count have one outcome they are a single point.
     """
 
     method: str
@@ -61,41 +71,53 @@ def ips(
 ) -> Estimate:
     """Return the inverse propensity score estimate, the mean of w r; it is unbiased.
 
-    `policy`: probabilities of the arms, a row for each of the log or one row for all of them.
+    `policy`: probabilities of the arms, a row for each of the log or one row for all of them. The
+    interval is finite-sample and needs no bound on the weights: w (r - low) and w (high - r) are
+    not negative, and their means are at most the policy's above low and below high, so that a floor
+    under each, by `betting.mean_floor`, is an end of it; it needs no p > 0 wherever pi > 0 either.
     `weight_limit` promises w <= weight_limit for every context and arm, not only those of the log:
-    the interval is then mean +- sqrt(2 V ln(4/delta)/n) + 7 R ln(4/delta) / (3 (n - 1)) with V the
-    sample variance and R the range of w r, at every n (Maurer and Pontil, Empirical Bernstein
-    Bounds and Sample-Variance Penalization, 2009, Theorem 4).
+    each end is then the better of two, the other by what is left of the limit, which is far better
+    where outcomes are rare and weights vary. Reference: Karampatziakis, Mineiro, Ramdas, Off-policy
+    Confidence Sequences, 2021.
 
     >>> log = Log([0, 1, 1], [1.0, 0.0, 1.0], [0.5, 0.5, 0.5], arms=2)
     >>> round(ips(log, [0.0, 1.0]).value, 12)
     0.666666666667
     """
-    weights = _weights(log, policy, level, weight_limit)[1]
+    weights = _weights(log, policy, level)[1]
     low, high = log.range
-    spread = None
+    unit = (log.outcomes - low) / (high - low)
+    below, above = weights * unit, weights * (1.0 - unit)
+    floors, ceilings = [(below, 0.0)], [(above, 0.0)]
     if weight_limit is not None:
-        spread = weight_limit * (max(high, 0.0) - min(low, 0.0))
-    return _mean("IPS", log, weights * log.outcomes, weights, level, spread)
+        limit = _limit(weights, weight_limit)
+        floors.append((limit - above, limit - 1.0))
+        ceilings.append((limit - below, limit - 1.0))
+    value = float((weights * log.outcomes).mean())
+    return _betted("IPS", log, value, floors, ceilings, weights, level)
 
 
 def snips(log: Log, policy: npt.ArrayLike, level: float = 0.95) -> Estimate:
     """Return the self-normalised estimate, sum w r / sum w: a little biased, far less noisy.
 
-    The interval is normal with the variance sum w^2 (r - value)^2 / (sum w)^2. Reference:
-    Swaminathan and Joachims, The Self-Normalized Estimator for Counterfactual Learning, 2015.
+    The interval is normal, asymptotic, with the variance sum w^2 (r - value)^2 / (sum w)^2; that of
+    `ips` holds for the same policy at every sample size. Reference: Swaminathan and Joachims, The
+    Self-Normalized Estimator for Counterfactual Learning, 2015.
 
     >>> log = Log([0, 1, 1], [1.0, 0.0, 1.0], [0.5, 0.5, 0.5], arms=2)
     >>> snips(log, [0.0, 1.0]).value
     0.5
     """
-    weights = _weights(log, policy, level, None)[1]
+    weights = _weights(log, policy, level)[1]
     total = float(weights.sum())
     if not total > 0.0:
         raise ValueError("the policy never takes an arm of the log: nothing can be estimated")
-    value = float(weights @ log.outcomes) / total
-    error = math.sqrt(float(np.sum((weights * (log.outcomes - value)) ** 2))) / total
-    return _normal("SNIPS", log, value, error, weights, level)
+    low, high = log.range
+    units = (log.outcomes - low) / (high - low)
+    unit = float(weights @ units) / total
+    deviation = math.sqrt(float(np.sum((weights * (units - unit)) ** 2))) / total
+    value = low + (high - low) * unit
+    return _normal("SNIPS", log, value, (high - low) * deviation, weights, level)
 
 
 def doubly_robust(
@@ -108,80 +130,105 @@ def doubly_robust(
     """Return the mean of sum_a pi(a|x) q(x, a) + w (r - q(x, arm)): unbiased, whatever q is.
 
     `predicted` holds q, the outcome predicted for every arm, a row for each of the log, made
-    without the outcome of that row and within the promised range. With `weight_limit` the
-    interval is that of `ips`, and q must be fixed before the log was made.
+    without the outcomes of that row and of later ones, and within the promised range. The interval
+    is normal, asymptotic. `weight_limit` promises w <= weight_limit for every context and arm, not
+    only those of the log: then it is finite-sample, by `betting.mean_floor` of the terms moved up
+    by weight_limit (high - low), which are not negative.
     Reference: Dudik, Langford, Li, Doubly Robust Policy Evaluation and Learning, 2011.
 
     >>> log = Log([0, 1], [1.0, 0.0], [0.5, 0.5], arms=2)
     >>> doubly_robust(log, [0.0, 1.0], [[0.5, 0.2], [0.5, 0.2]]).value
     0.0
     """
-    chances, weights = _weights(log, policy, level, weight_limit)
+    chances, weights = _weights(log, policy, level)
     low, high = log.range
-    model = np.asarray(predicted, np.float64)
+    try:
+        model = np.asarray(predicted, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"predicted must hold numbers: {error}") from error
     if model.shape != chances.shape:
         raise ValueError(f"predicted has shape {model.shape}, expected {chances.shape}")
     if not ((model >= low) & (model <= high)).all():
         raise ValueError(f"predicted must be within the promised [{low:g}, {high:g}]")
     taken = model[np.arange(len(log)), log.arms]
     terms = (chances * model).sum(axis=1) + weights * (log.outcomes - taken)
-    spread = None if weight_limit is None else (high - low) * (1.0 + 2.0 * weight_limit)
-    return _mean("doubly robust", log, terms, weights, level, spread)
+    value = float(terms.mean())
+    if weight_limit is None:
+        deviation = math.sqrt(float(terms.var(ddof=1)) / len(log))
+        return _normal("doubly robust", log, value, deviation, weights, level)
+    limit = _limit(weights, weight_limit)
+    unit = (terms - low) / (high - low)
+    floors, ceilings = [(unit + limit, limit)], [(1.0 - unit + limit, limit)]
+    return _betted("doubly robust", log, value, floors, ceilings, weights, level)
 
 
-def _weights(
-    log: Log, policy: npt.ArrayLike, level: float, weight_limit: float | None
-) -> tuple[Vector, Vector]:
+def _weights(log: Log, policy: npt.ArrayLike, level: float) -> tuple[Vector, Vector]:
     """Return the policy's probabilities and w, after the checks that all estimates share."""
     if len(log) < 2:
         raise ValueError(f"an estimate needs at least 2 rows, the log has {len(log)}")
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
     chances = as_probabilities("policy", policy, len(log), log.count)
-    weights: Vector = chances[np.arange(len(log)), log.arms] / log.propensities
-    if weight_limit is not None:
-        if not 0.0 < weight_limit < math.inf:
-            raise ValueError(f"weight_limit must be a number above 0, got {weight_limit}")
-        worst = int(np.argmax(weights))
-        if weights[worst] > weight_limit * (1.0 + _ROUNDING):
-            raise ValueError(
-                f"row {worst} has the weight {weights[worst]:g}, "
-                f"weight_limit promises at most {weight_limit:g}"
-            )
+    drawn = chances[np.arange(len(log)), log.arms]
+    far = np.flatnonzero(drawn > _LARGEST_WEIGHT * log.propensities)
+    if far.size:
+        raise ValueError(
+            f"row {far[0]} has the propensity {log.propensities[far[0]]:g}, too small for "
+            f"the policy's {drawn[far[0]]:g}"
+        )
+    weights: Vector = drawn / log.propensities
     return chances, weights
 
 
-def _mean(
-    method: str, log: Log, terms: Vector, weights: Vector, level: float, spread: float | None
-) -> Estimate:
-    """Return the mean of terms that are unbiased; `spread` bounds the range of one of them."""
-    value, variance = float(terms.mean()), float(terms.var(ddof=1))
-    if spread is None:
-        return _normal(method, log, value, math.sqrt(variance / len(log)), weights, level)
-    width = bernstein(variance, spread, len(log), 1.0 - level)
-    width += _ROUNDING * (float(np.abs(terms).mean()) + width)
-    # Whatever the sample says, the mean outcome of any policy lies within the promised range.
-    low, high = (
-        min(max(end, log.range[0]), log.range[1]) for end in (value - width, value + width)
-    )
-    return _estimate(method, log, value, low, high, weights, level, FINITE)
+def _limit(weights: Vector, weight_limit: float) -> float:
+    """Return the promised limit of the weights with room for rounding, or refuse a broken one."""
+    limit = as_rate("weight_limit", weight_limit)
+    worst = int(np.argmax(weights))
+    if weights[worst] > limit * (1.0 + _ROUNDING):
+        raise ValueError(
+            f"row {worst} has the weight {weights[worst]:g}, "
+            f"weight_limit promises at most {limit:g}"
+        )
+    return limit * (1.0 + 4.0 * _ROUNDING)
 
 
-def bernstein(variance: float, spread: float, rows: int, delta: float) -> float:
-    """Return the half width of the two-sided empirical Bernstein interval.
+def _betted(
+    method: str, log: Log, value: float, floors: list[tuple[Vector, float]],
+    ceilings: list[tuple[Vector, float]], weights: Vector, level: float,
+) -> Estimate:  # fmt: skip
+    """Return an estimate between the best floors on its either side, in units of the range.
 
-    >>> bernstein(0.0, 3.0, 8, 4.0 * math.exp(-1.0))
-    1.0
+    Each is one of non-negative variables whose mean is too high by a known number.
     """
-    odds = math.log(4.0 / delta)
-    return math.sqrt(2.0 * variance * odds / rows) + 7.0 * spread * odds / (3.0 * (rows - 1))
+    low, high = log.range
+    below, above = (_best_floor(each, 0.5 * (1.0 - level)) for each in (floors, ceilings))
+    room = _ROUNDING * max(abs(low), abs(high))
+    # Whatever the sample says, the mean outcome of any policy lies within the promised range.
+    bottom = min(max(low + (high - low) * below - room, low), high)
+    top = max(min(high - (high - low) * above + room, high), low)
+    if bottom > top:
+        # Chance or wrong propensities have fooled one of the ends, and nobody knows which.
+        bottom, top = low, high
+    return _estimate(method, log, value, bottom, top, weights, level, FINITE)
+
+
+def _best_floor(kinds: list[tuple[Vector, float]], delta: float) -> float:
+    best = -math.inf
+    for values, excess in kinds:
+        # Rounding may leave a variable just below 0, and moves a floor in proportion to it.
+        floor = mean_floor(np.maximum(values, 0.0), delta / len(kinds)) * (1.0 - _ROUNDING)
+        best = max(best, floor - excess)
+    return best
 
 
 def _normal(
     method: str, log: Log, value: float, error: float, weights: Vector, level: float
 ) -> Estimate:
     reach = NormalDist().inv_cdf(0.5 + 0.5 * level) * error
-    return _estimate(method, log, value, value - reach, value + reach, weights, level, ASYMPTOTIC)
+    low, high = (
+        min(max(end, log.range[0]), log.range[1]) for end in (value - reach, value + reach)
+    )
+    return _estimate(method, log, value, low, high, weights, level, ASYMPTOTIC)
 
 
 def _estimate(

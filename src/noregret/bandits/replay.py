@@ -67,8 +67,10 @@ def replay(
             f"the log has {log.count} arms and outcomes in {log.range}, "
             f"the policy {policy.arms} and costs in {policy.costs}"
         )
-    if contexts is not None and np.shape(contexts)[0] != len(log):
-        raise ValueError(f"got {np.shape(contexts)[0]} contexts for a log of {len(log)} rows")
+    # All contexts are looked at before the first of them is learnt from.
+    rows = policy._contexts(contexts) if isinstance(policy, ContextualBandit) else None
+    if rows is not None and len(rows) != len(log):
+        raise ValueError(f"got {len(rows)} contexts for a log of {len(log)} rows")
     smallest = float(log.propensities.min(initial=1.0))
     if least is None:
         least = smallest
@@ -79,7 +81,8 @@ def replay(
     tell = policy.reward if rewards else policy.learn
     for row in range(len(log)):
         if isinstance(policy, ContextualBandit):
-            decision = policy.decide(contexts[row : row + 1])
+            assert rows is not None
+            decision = policy.decide_row(rows.part(row, row + 1))
         else:
             decision = policy.decide()
         fair = rng.random() * log.propensities[row] < least

@@ -1,10 +1,11 @@
-"""Learners back from the files that `save` wrote."""
+"""Models back from the files that `save` wrote: one door for every kind."""
 
 from __future__ import annotations
 
 import importlib
 import math
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +17,40 @@ if TYPE_CHECKING:
     from noregret.learners.dual_ascent import DualAscent
     from noregret.learners.mirror_descent import MirrorDescent
 
+Arrays = dict[str, Any]
+
 #: Where each kind of learner is defined; a program that needs one does not load the others.
 KINDS = {
     "Aggregate": "noregret.experts.aggregate",
     "DualAscent": "noregret.learners.dual_ascent",
     "KernelDescent": "noregret.tracking.hilbert",
+    "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners.mirror_descent",
 }
+#: And what plays other games than learning from rows: experts, arms, finite classes.
+GAMES = {
+    "Agnostic": "noregret.classes.agnostic",
+    "ArmFeatureBandit": "noregret.bandits.arm_features",
+    "Consistent": "noregret.classes.version_space",
+    "ContextualBandit": "noregret.bandits.contextual",
+    "Elimination": "noregret.classes.disjunctions",
+    "Exp3": "noregret.bandits.exp3",
+    "Exp3IX": "noregret.bandits.exp3_ix",
+    "Forecaster": "noregret.experts.forecaster",
+    "GradientBandit": "noregret.bandits.gradient",
+    "Halving": "noregret.classes.version_space",
+    "Hedge": "noregret.experts.hedge",
+    "Ranker": "noregret.learners.ranking",
+    "Ranking": "noregret.classes.ranking",
+    "SOA": "noregret.classes.soa",
+    "Shares": "noregret.experts.shares",
+    "Specialists": "noregret.experts.sleeping",
+    "TsallisINF": "noregret.bandits.tsallis",
+}
+#: The headers that name a kind.
+_NAMED = ("learner", "game", "bandit")
+#: What keeps itself beside the learner that it asks.
+_POLICIES = ("ArmFeatureBandit", "ContextualBandit")
 _SWITCHES = {"lazy", "conservative", "averaging", "fixed"}
 _PAST = ("past_gradient", "past_iterates")
 _NUMBERS = {"state", "slots", "ledger", "accounts", "book", "values", *_PAST}
@@ -32,8 +60,8 @@ _FINITE = [*range(Entry.MAGNITUDE + 1), Entry.REGULARIZER, Entry.REGULARIZER_SLA
 _MOST_ROUNDS = 2.0**53
 
 
-def load(path: str | os.PathLike[str]) -> MirrorDescent | DualAscent:
-    """Return the learner that `save` wrote.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return what `save` wrote, whatever its kind, to go on to the bit.
 
     >>> import tempfile, noregret as nr
     >>> learner = nr.catalogue.perceptron()
@@ -43,41 +71,68 @@ def load(path: str | os.PathLike[str]) -> MirrorDescent | DualAscent:
     ...     nr.load(f"{folder}/model.nr").weights
     array([1., 2.])
     """
-    return load_with_extra(path)[0]
+    return _opened(path, _model)
 
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[MirrorDescent | DualAscent, store.Extra]:
-    """Return the learner that `save` wrote, and what was kept beside it.
+    """Return the learner that `save` wrote, and what was kept beside it."""
+
+    def parts(header: dict[str, Any], arrays: Arrays) -> Any:
+        plain, own, extra = store.detached(header, arrays)
+        return learner_of(plain, own), extra
+
+    opened: tuple[MirrorDescent | DualAscent, store.Extra] = _opened(path, parts)
+    return opened
+
+
+def _opened(path: str | os.PathLike[str], made: Callable[[dict[str, Any], Arrays], Any]) -> Any:
+    """Return what is made of a file.
 
     The checksum of a file tells that nothing has happened to it, not who wrote it: whatever it
-    says is refused in one line unless a learner can go on with it.
+    says is refused in one line unless one can go on with it.
     """
     where = os.fspath(path)
     header, arrays = store.read(path)
     try:
-        header, arrays, extra = store.detached(header, arrays)
-        return learner_of(header, arrays), extra
+        return made(header, arrays)
     except ValueError as error:
         raise ValueError(f"{where}: {store.one_line(error)}") from error
     except (LookupError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
-        raise ValueError(f"{where}: holds no whole learner: {store.shown(error)}") from error
+        raise ValueError(f"{where}: holds no whole model: {store.shown(error)}") from error
 
 
-def learner_of(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+def _model(header: dict[str, Any], arrays: Arrays) -> Any:
+    plain, own, extra = store.detached(header, arrays)
+    kind = next((plain[name] for name in _NAMED if name in plain), None)
+    if not isinstance(kind, str) or kind not in KINDS | GAMES:
+        raise ValueError(f"holds {store.shown(kind)}, not a model of a kind known here")
+    if kind in GAMES:
+        return _maker(kind)._from_file(plain, own)
+    learner = learner_of(plain, own)
+    policy = extra.header.get("bandit")
+    if policy not in _POLICIES:
+        return learner
+    return _maker(policy)._from_file(learner, extra.header, extra.arrays)
+
+
+def _maker(kind: str) -> Any:
+    return getattr(importlib.import_module((KINDS | GAMES)[kind]), kind)
+
+
+def learner_of(header: dict[str, Any], arrays: Arrays) -> Any:
     """Return the learner of a header and arrays, or refuse what none can go on with."""
     kind = header.get("learner")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"holds {store.shown(kind)}, not a learner")
     _require_sound(header, arrays)
-    maker: Any = getattr(importlib.import_module(KINDS[kind]), kind)
-    learner = maker._from_file(header, arrays)
+    learner = _maker(kind)._from_file(header, arrays)
     kept = learner.coefficients if kind == "KernelDescent" else learner._current_weights()
     if not _is_finite(kept):
         raise ValueError("its weights are not finite, expected those of a learner")
     return learner
 
 
-def _require_sound(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+def _require_sound(header: dict[str, Any], arrays: Arrays) -> None:
     """Refuse what no learner has written, before room is made for what it says."""
     for name in _SWITCHES & set(header):
         if not isinstance(header[name], bool):
