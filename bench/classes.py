@@ -34,6 +34,7 @@ def families() -> Iterator[tuple[str, classes.FiniteClass]]:
     yield "lopsided", classes.lopsided(10)
     for d in (8, 10, 12, 14):
         yield f"disjunctions {d}, 3, 2", classes.disjunctions(d, 3, 2)
+    yield "random, even", classes.FiniteClass(rng.integers(0, 2, (2000, 40)))
 
 
 def timed(ask: Callable[[], int]) -> str:

@@ -294,7 +294,7 @@ FORGED: list[tuple[str, str, Callable[[Any], Any], str]] = [
         "slots holds float32",
     ),
     ("ball", "arrays", lambda arrays: arrays["ledger"].fill(2.5), "2.5 mistakes in 2.5 rounds"),
-    ("simplex", "arrays", lambda arrays: arrays["slots"].fill(0.0), "holds no whole learner"),
+    ("simplex", "arrays", lambda arrays: arrays["slots"].fill(0.0), "holds no whole model"),
     (
         "doubling",
         "arrays",

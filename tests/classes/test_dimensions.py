@@ -115,7 +115,7 @@ def test_every_version_space_of_a_class_against_brute_force() -> None:
             assert dimension(space) == reference.littlestone(rows)
 
 
-@pytest.mark.parametrize("tail", [1, 2, 3, 5])
+@pytest.mark.parametrize("tail", [1, 2, 3, 5, 6])
 def test_vc_sets_do_not_depend_on_how_many_points_are_tried_together(
     tail: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +167,17 @@ def test_a_search_that_is_too_large_is_given_up_in_one_line() -> None:
         search()
     assert classes.Littlestone(table)() == 7
     with pytest.raises(classes.SearchLimit, match="the VC dimension is at least 6"):
-        classes.vc_dimension(table, limit=100)
+        classes.vc_dimension(table, limit=300)
+
+
+@pytest.mark.parametrize(
+    ("size", "dimension", "sets"),
+    [(1000, 8, 12_000_000), pytest.param(2000, 9, 40_000_000, marks=pytest.mark.soak)],
+)
+def test_vc_of_random_classes_takes_seconds(size: int, dimension: int, sets: int) -> None:
+    """All sets of nine or ten points are 270 and 850 million."""
+    table = np.random.default_rng(0).integers(0, 2, (size, 40))
+    assert classes.vc_dimension(table, limit=sets) == dimension
 
 
 def test_trees_print_and_refuse() -> None:

@@ -17,7 +17,6 @@ from noregret.classes.adversary import (
 from noregret.classes.agnostic import Agnostic, AgnosticCertificate
 from noregret.classes.cover import Contrarian, Demonstration, Hedged, Majority, demonstrate
 from noregret.classes.disjunctions import Elimination, EliminationCertificate
-from noregret.classes.files import load
 from noregret.classes.littlestone import Littlestone, SearchLimit, littlestone_dimension
 from noregret.classes.ranking import Ranking, RankingCertificate
 from noregret.classes.soa import SOA, Expert
@@ -76,7 +75,6 @@ __all__ = [
     "intervals",
     "largest_shattered_set",
     "littlestone_dimension",
-    "load",
     "lopsided",
     "mean_distance",
     "parities",

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
-from noregret.classes.littlestone import Littlestone
+from noregret.classes.littlestone import SearchLimit, as_dimension
 from noregret.classes.tables import whole
 from noregret.classes.trees import ShatteredTree
 from noregret.classes.version_space import VersionSpaceLearner
+
+#: Binomial coefficients beyond that take seconds, and are known to all digits of a float.
+_EXACT = 10_000
 
 
 class Learner(Protocol):
@@ -79,9 +83,8 @@ class Adversary:
     """
 
     def __init__(self, hypotheses: Any) -> None:
-        dimension = hypotheses if isinstance(hypotheses, Littlestone) else Littlestone(hypotheses)
-        self.dimension = dimension
-        self.space = dimension.hypotheses.everything
+        self.dimension = as_dimension(hypotheses)
+        self.space = self.dimension.hypotheses.everything
         self._point: int | None = None
 
     @property
@@ -99,7 +102,7 @@ class Adversary:
         """Return the label of that point."""
         if self._point is None:
             raise ValueError("ask for the instance before the answer")
-        hypotheses, wanted = self.dimension.hypotheses, int(not _probability(prediction) >= 0.5)
+        hypotheses, wanted = self.dimension.hypotheses, other_label(prediction)
         part = hypotheses.part(self.space, self._point, wanted)
         if part == 0:
             wanted, part = 1 - wanted, self.space
@@ -113,7 +116,8 @@ class RandomLabels:
     The T rounds are cut into blocks, one for each level. In a block the same point is presented
     with fair random labels, and their majority (0 on ties) leads to the next point. Every
     learner loses T/2 in expectation, and the hypothesis at the end of the path the minority of
-    each block: the expected regret of every learner is at least `forced_regret`.
+    each block: against any class that shatters the tree, the expected regret of every learner
+    is at least `forced_regret`.
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 3.6.
 
     >>> from noregret.classes import dyadic_tree
@@ -140,9 +144,10 @@ class RandomLabels:
         With blocks of k = T/d rounds it is at least sqrt(d T / 8).
         """
         begins = [0, *self._ends[:-1]]
-        return 0.5 * math.fsum(
-            mean_distance(end - begin) for begin, end in zip(begins, self._ends, strict=True)
-        )
+        blocks = zip(begins, self._ends, strict=True)
+        # Each distance is rounded down, the sum to the nearest.
+        summed = math.fsum(mean_distance(end - begin) for begin, end in blocks)
+        return 0.5 * (math.nextafter(summed, 0.0) if self.tree.depth > 1 else summed)
 
     @property
     def path(self) -> tuple[int, ...]:
@@ -172,13 +177,20 @@ class RandomLabels:
 def mean_distance(steps: int) -> float:
     """Return E|S_k|, the mean distance of a fair random walk from its start after k steps.
 
-    It is k C(k-1, floor((k-1)/2)) / 2^(k-1), and at least sqrt(k/2).
+    It is k C(k-1, floor((k-1)/2)) / 2^(k-1), at least sqrt(k/2); the number is rounded down.
 
     >>> mean_distance(1), mean_distance(2), mean_distance(3)
     (1.0, 1.0, 1.5)
     """
-    k = whole("steps", steps)
-    return float(Fraction(k * math.comb(k - 1, (k - 1) // 2), 1 << (k - 1)))
+    # E|S_(2m-1)| = E|S_2m| = 2m C(2m, m) / 4^m.
+    m = (whole("steps", steps) + 1) // 2
+    if m > _EXACT:
+        # C(2m, m) / 4^m > exp(-1/(8m)) / sqrt(pi m), by less than a part in 192 m^3.
+        return 2.0 * math.sqrt(m / math.pi) * math.exp(-1.0 / (8.0 * m)) * (1.0 - 1e-15)
+    ways = m * math.comb(2 * m, m)
+    # The leading 53 bits, the rest cut off.
+    cut = max(ways.bit_length() - 53, 0)
+    return math.ldexp(ways >> cut, cut - (2 * m - 1))
 
 
 class Bisection:
@@ -203,37 +215,48 @@ class Bisection:
 
     def answer(self, prediction: float) -> int:
         """Return the label that was not predicted."""
-        middle, label = self.instance(), int(not _probability(prediction) >= 0.5)
+        middle, label = self.instance(), other_label(prediction)
         # Label 1 says middle < a.
         self.low, self.high = (middle, self.high) if label else (self.low, middle)
         return label
 
 
-def worst_mistakes(learner: VersionSpaceLearner) -> int:
+def worst_mistakes(learner: VersionSpaceLearner, limit: int = 1_000_000) -> int:
     """Return the most mistakes that labels of the class can force, by looking at all plays.
+
+    `limit` bounds the number of version spaces looked at; beyond it a `SearchLimit` is raised.
 
     >>> from noregret.classes import SOA, Consistent, Halving, singletons
     >>> [worst_mistakes(rule(singletons(6))) for rule in (SOA, Halving, Consistent)]
     [1, 1, 5]
     """
-    hypotheses = learner.hypotheses
-    known: dict[int, int] = {}
+    hypotheses, most = learner.hypotheses, whole("limit", limit)
 
-    def most(space: int) -> int:
-        if space not in known:
-            values = [0]
-            for x in range(hypotheses.points):
-                halves = [hypotheses.part(space, x, y) for y in (0, 1)]
-                if all(halves):
-                    said = learner.label(space, x)
-                    values += [most(half) + (y != said) for y, half in enumerate(halves)]
-            known[space] = max(values)
-        return known[space]
+    def splits(space: int) -> Iterator[tuple[int, list[int]]]:
+        for x in range(hypotheses.points):
+            halves = [hypotheses.part(space, x, y) for y in (0, 1)]
+            if all(halves):
+                yield x, halves
 
-    return most(hypotheses.everything)
+    reached = {hypotheses.everything: 0}
+    waiting = [hypotheses.everything]
+    for space in waiting:
+        new = {half for _, halves in splits(space) for half in halves} - reached.keys()
+        waiting += new
+        reached |= dict.fromkeys(new, 0)
+        if len(reached) > most:
+            raise SearchLimit(f"gave up after {most:,} version spaces of {hypotheses}")
+    # What follows a version space is smaller.
+    for space in sorted(waiting, key=int.bit_count):
+        for x, halves in splits(space):
+            said = learner.label(space, x)
+            values = (reached[half] + (y != said) for y, half in enumerate(halves))
+            reached[space] = max(reached[space], *values)
+    return reached[hypotheses.everything]
 
 
-def _probability(prediction: float) -> float:
+def other_label(prediction: float) -> int:
+    """Return the label that costs a prediction more: 0 for a probability >= 1/2, else 1."""
     if not 0.0 <= prediction <= 1.0:
         raise ValueError(f"a prediction must lie in [0, 1], got {prediction!r}")
-    return prediction
+    return int(prediction < 0.5)

@@ -13,61 +13,42 @@ import math
 import os
 import sys
 from collections import defaultdict
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret import store
 from noregret.bounds import Bound
-from noregret.classes.littlestone import Littlestone
+from noregret.classes.certificates import SURVEY, RegretCertificate
+from noregret.classes.littlestone import Littlestone, as_dimension
 from noregret.classes.soa import larger_label
-from noregret.classes.tables import bits_of, flags_of, label, pairs, whole
-from noregret.classes.version_space import SURVEY
-from noregret.rounding import up
+from noregret.classes.tables import (
+    MOST_RATE,
+    FiniteClass,
+    between,
+    bits_of,
+    flags_of,
+    label,
+    pairs,
+    whole,
+)
 
 #: Weights below exp of minus that much beside the largest do not move a float64.
 _VISIBLE = 50.0
 
 
-@dataclass(frozen=True)
-class AgnosticCertificate:
-    """The expected number of mistakes of a randomised learner beside the best hypothesis.
+@dataclass(frozen=True, kw_only=True)
+class AgnosticCertificate(RegretCertificate):
+    """The expected number of mistakes of a randomised learner beside the best hypothesis."""
 
-    The statements hold for every sequence of labels that does not know the learner's coins.
-    """
-
-    rounds: int
-    loss: float
-    best: int
     dimension: int
-    bounds: tuple[Bound, ...]
-
-    @property
-    def regret(self) -> float:
-        """The loss beyond that of the best hypothesis."""
-        return self.loss - self.best
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the certificate as plain values, ready for JSON."""
-        own = asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
-        return own | {"regret": self.regret}
 
     def __str__(self) -> str:
-        lines = [
-            f"Agnostic learner after {self.rounds:,} rounds, Littlestone dimension "
-            f"{self.dimension}",
-            f"  {'expected mistakes':<41}{self.loss:.6g}",
-            f"  {'mistakes of the best hypothesis':<41}{self.best:,}",
-            f"  {'regret':<41}{self.regret:.6g}",
-        ]
-        for bound in self.bounds:
-            said = f"regret <= {up(bound.value)}"
-            if not bound.applies:
-                said = f"not applicable: {bound.reason}"
-            lines.append(f"  {bound.name:<41}{said}")
-        return "\n".join(lines)
+        title = f"Agnostic learner after {self.rounds:,} rounds, Littlestone dimension "
+        lines = self._regret_lines("expected mistakes", "mistakes of the best hypothesis")
+        return "\n".join([f"{title}{self.dimension}", *lines])
 
 
 class _Branch(NamedTuple):
@@ -110,14 +91,12 @@ class Agnostic:
         if (horizon is None) == (flip is None):
             raise ValueError("Agnostic needs either the horizon or the probability of a flip")
         self.horizon = None if horizon is None else whole("horizon", horizon)
-        self.flip = None if flip is None else _between("flip", flip, 0.5)
+        self.flip = None if flip is None else between("flip", flip, 0.5)
         if eta is None and flip is not None:
             raise ValueError("Agnostic without a horizon needs eta")
         self.tie = label(tie, "tie")
-        rate = None if eta is None else _between("eta", eta, math.inf)
-        self.dimension = (
-            hypotheses if isinstance(hypotheses, Littlestone) else Littlestone(hypotheses)
-        )
+        rate = None if eta is None else between("eta", eta, MOST_RATE)
+        self.dimension = as_dimension(hypotheses)
         self.hypotheses = self.dimension.hypotheses
         self._depth = self.dimension()
         if rate is None:
@@ -161,11 +140,16 @@ class Agnostic:
     def learn(self, x: Any, y: Any) -> npt.NDArray[np.float64]:
         """Return the probabilities of label 1 given to a point, or several, before each label.
 
-        Nothing is learnt if anything is wrong with x or y.
+        Nothing is learnt if anything is wrong with x or y, or a search is given up.
         """
         examples = pairs(self.hypotheses, x, y)
         self._require_rounds(len(examples))
-        return np.array([self._round(point, answer) for point, answer in examples])
+        before = self._weights, self._errors.copy(), self._rounds, self._loss, self._stability
+        try:
+            return np.array([self._round(*example) for example in examples], dtype=np.float64)
+        except BaseException:
+            self._weights, self._errors, self._rounds, self._loss, self._stability = before
+            raise
 
     def _require_rounds(self, more: int) -> None:
         if self.horizon is not None and self._rounds + more > self.horizon:
@@ -243,15 +227,19 @@ class Agnostic:
 
     def certificate(self) -> AgnosticCertificate:
         """Return the expected mistakes so far beside the best hypothesis and the bounds."""
-        best = int(self._errors.min())
-        bounds = tuple(self._bounds()) if self._rounds else ()
-        return AgnosticCertificate(self._rounds, self.loss, best, self._depth, bounds)
+        return AgnosticCertificate(
+            rounds=self._rounds,
+            loss=self._loss,
+            best=int(self._errors.min()),
+            dimension=self._depth,
+            bounds=tuple(self._bounds()) if self._rounds else (),
+        )
 
     def _bounds(self) -> list[Bound]:
         t, eta, depth = self._rounds, self.eta, self._depth
         if self.flip is not None:
             errors = min(depth, t)
-            cost = errors * math.log(1.0 / self.flip) - (t - errors) * math.log1p(-self.flip)
+            cost = -errors * math.log(self.flip) - (t - errors) * math.log1p(-self.flip)
             return [
                 self._bound("flips of prior beta, in advance", cost / eta + eta * t / 8.0),
                 self._bound("flips of prior beta, now", cost / eta + self._stability),
@@ -291,19 +279,32 @@ class Agnostic:
             "flip": self.flip,
             "eta": self.eta,
             "tie": self.tie,
+            "limit": self.dimension.limit,
             "rounds": self._rounds,
             "loss": self._loss,
             "stability": self._stability,
         }
         keys = list(self._weights)
         arrays: dict[str, npt.NDArray[Any]] = {
-            "table": self.hypotheses.table,
             "errors": self._errors,
             "spaces": np.array([flags_of(v, self.hypotheses.size) for v, _ in keys]),
             "flips": np.array([flips for _, flips in keys], dtype=np.int64),
             "weights": np.array(list(self._weights.values())),
         }
-        store.write(path, header, arrays)
+        store.write(path, header, self.hypotheses._arrays() | arrays)
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        learner = cls(
+            Littlestone(FiniteClass._from_file(arrays), header["limit"]),
+            header["horizon"],
+            flip=header["flip"],
+            # The rate 0 of a class of one hypothesis is the default, and no rate to ask for.
+            eta=header["eta"] or None,
+            tie=header["tie"],
+        )
+        learner._resume(header, arrays)
+        return learner
 
     def _resume(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Take over the state of `save`; the order of the weights is part of it."""
@@ -321,7 +322,7 @@ class Agnostic:
             and flips.dtype == errors.dtype == np.int64
             and weights.dtype == np.float64
             and len(weights) > 0
-            and weights.max() <= 0.0
+            and weights.max() == 0.0
             and 0 <= flips.min() <= flips.max() <= most
             and 0 <= errors.min() <= errors.max() <= rounds
         ):
@@ -331,13 +332,6 @@ class Agnostic:
         self._weights = dict(zip(keys, weights.tolist(), strict=True))
         self._errors, self._rounds = errors, rounds
         self._loss, self._stability = sums
-
-
-def _between(name: str, value: Any, most: float) -> float:
-    number = float(value) if isinstance(value, int | float) else math.nan
-    if not 0.0 < number < most:
-        raise ValueError(f"{name} must be a number between 0 and {most:g}, got {value!r}")
-    return number
 
 
 def _log_sum(values: list[float]) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from noregret.classes.adversary import Learner, play
-from noregret.classes.tables import whole
+from noregret.classes.adversary import Learner, other_label, play
+from noregret.classes.tables import label, whole
 from noregret.rounding import up
 
 
@@ -19,7 +19,7 @@ class Contrarian:
 
     def answer(self, prediction: float) -> int:
         """Return the other label."""
-        return int(not prediction >= 0.5)
+        return other_label(prediction)
 
 
 class Majority:
@@ -40,7 +40,7 @@ class Majority:
 
     def learn(self, x: object, y: int) -> None:
         """Count a label."""
-        self._lead += 1 if y else -1
+        self._lead += 1 if label(y) else -1
 
 
 class Hedged:
@@ -66,7 +66,7 @@ class Hedged:
 
     def learn(self, x: object, y: int) -> None:
         """Count a label."""
-        self._lead += 1 if y else -1
+        self._lead += 1 if label(y) else -1
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret import store
-from noregret.bounds import Bound
+from noregret.classes.certificates import Proved, mistake_bound
 from noregret.classes.tables import whole
 
 Flags = npt.NDArray[np.bool_]
@@ -19,20 +19,18 @@ Flags = npt.NDArray[np.bool_]
 _COUNTS = ("rounds", "mistakes", "missed", "added", "ones", "broken")
 
 
-@dataclass(frozen=True)
-class EliminationCertificate:
+@dataclass(frozen=True, kw_only=True)
+class EliminationCertificate(Proved):
     """Mistakes beside their bounds, if the labels are those of a disjunction of k variables.
 
     `broken` is the first round that proved they are not, 0 if none did. Not all that is wrong
     can be seen without keeping the points, so the promise is taken on trust.
     """
 
-    rounds: int
     mistakes: int
     k: int
     most_ones: int
     broken: int
-    bounds: tuple[Bound, ...]
 
     @property
     def assumption(self) -> str:
@@ -41,19 +39,14 @@ class EliminationCertificate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
-        return asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
+        return super().as_dict() | {"assumption": self.assumption}
 
     def __str__(self) -> str:
         lines = [
             f"Elimination after {self.rounds:,} rounds, points of at most {self.most_ones} ones",
             f"  {'mistakes':<41}{self.mistakes:,}",
         ]
-        for bound in self.bounds:
-            said = f"mistakes <= {bound.value:,.0f}"
-            if not bound.applies:
-                said = f"not applicable: {bound.reason}"
-            lines.append(f"  {bound.name:<41}{said}")
-        return "\n".join([*lines, f"  assumption: {self.assumption}"])
+        return "\n".join([*lines, *self._bound_lines(), f"  assumption: {self.assumption}"])
 
 
 class Elimination:
@@ -74,14 +67,22 @@ class Elimination:
     def __init__(self, dimension: int, k: int) -> None:
         self.dimension = whole("dimension", dimension)
         self.k = whole("k", k)
-        self.candidates: Flags = np.zeros(self.dimension, dtype=bool)
+        self._candidates: Flags = np.zeros(self.dimension, dtype=bool)
         self._excluded: Flags = np.zeros(self.dimension, dtype=bool)
         self._rounds = self._mistakes = self._missed = self._added = 0
         self._ones = self._broken = 0
 
+    @property
+    def candidates(self) -> Flags:
+        """Which variables may be among the true ones, a copy."""
+        return self._candidates.copy()
+
     def predict(self, x: Any) -> int:
         """Return the label that the learner would give to the point x now."""
-        return int(np.any(self.candidates & self._points(x)[0]))
+        points = self._points(x)
+        if len(points) != 1:
+            raise ValueError(f"x must be one point, got {len(points)}")
+        return int(np.any(self._candidates & points[0]))
 
     def learn(self, x: Any, y: Any) -> npt.NDArray[np.int64]:
         """Return the predictions made for a point, or rows of them, before each label."""
@@ -90,20 +91,21 @@ class Elimination:
             raise ValueError(f"y must have {len(points)} labels, got the shape {labels.shape}")
         if not np.all((labels == 0) | (labels == 1)):
             raise ValueError("y must hold labels 0 and 1")
-        return np.array([self._round(row, int(y)) for row, y in zip(points, labels, strict=True)])
+        said = [self._round(row, int(y)) for row, y in zip(points, labels, strict=True)]
+        return np.array(said, dtype=np.int64)
 
     def _round(self, on: Flags, y: int) -> int:
-        said = int(np.any(self.candidates & on))
+        said = int(np.any(self._candidates & on))
         self._rounds += 1
         self._ones = max(self._ones, int(on.sum()))
         self._mistakes += said != y
         if y == 0:
             self._excluded |= on
-            self.candidates &= ~on
+            self._candidates &= ~on
         elif said == 0:
             self._missed += 1
             self._added += int(on.sum())
-            self.candidates |= on
+            self._candidates |= on
         # A true variable must be on, and none of those seen in a point of label 0 is true.
         wrong = y == 1 and not np.any(on & ~self._excluded)
         if not self._broken and (wrong or self._missed > self.k):
@@ -124,26 +126,23 @@ class Elimination:
         if self._broken:
             reason = f"round {self._broken} cannot be of a disjunction of {self.k} variables"
         bounds = tuple(
-            Bound(
-                name,
-                "Shalev-Shwartz 2012, Example 3.4",
-                float("inf") if reason else float(value),
-                0.0,
-                "mistakes",
-                not reason,
-                reason,
-            )
+            mistake_bound(name, "Example 3.4", value, reason)
             for name, value in (("r k", self._ones * self.k), ("variables added, now", self._added))
         )
         return EliminationCertificate(
-            self._rounds, self._mistakes, self.k, self._ones, self._broken, bounds
+            rounds=self._rounds,
+            mistakes=self._mistakes,
+            k=self.k,
+            most_ones=self._ones,
+            broken=self._broken,
+            bounds=bounds,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to a file, atomically; loading resumes it to the bit."""
         header = {"learner": "Elimination", "dimension": self.dimension, "k": self.k}
         counts = {name: getattr(self, f"_{name}") for name in _COUNTS}
-        flags = {"candidates": self.candidates, "excluded": self._excluded}
+        flags = {"candidates": self._candidates, "excluded": self._excluded}
         store.write(path, header | counts, flags)
 
     @classmethod
@@ -157,7 +156,7 @@ class Elimination:
         flags = [arrays["candidates"], arrays["excluded"]]
         if any(f.shape != (learner.dimension,) or f.dtype != np.bool_ for f in flags):
             raise ValueError(f"its candidates are not flags of {learner.dimension} variables")
-        learner.candidates, learner._excluded = flags
+        learner._candidates, learner._excluded = flags
         for name, count in counts.items():
             setattr(learner, f"_{name}", count)
         return learner

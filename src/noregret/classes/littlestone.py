@@ -16,10 +16,7 @@ from math import comb
 from typing import Any
 
 from noregret.classes.tables import FiniteClass, as_class, whole
-from noregret.classes.trees import ShatteredTree
-
-#: A tree has 2^depth - 1 nodes.
-_DEEPEST_TREE = 20
+from noregret.classes.trees import ShatteredTree, require_depth
 
 
 class SearchLimit(RuntimeError):
@@ -72,7 +69,7 @@ class Littlestone:
         This can be much quicker than the dimension itself.
         """
         space = self.hypotheses.space(space)
-        return self._at_least(space, space.bit_count(), depth)
+        return self._at_least(space, space.bit_count(), whole("depth", depth, least=-1))
 
     def _at_least(self, space: int, size: int, depth: int) -> bool:
         if depth <= 1:
@@ -142,19 +139,22 @@ class Littlestone:
         depth = self(space)
         if depth < 0:
             raise ValueError("an empty version space has no tree")
-        if depth > _DEEPEST_TREE:
-            raise ValueError(f"a tree of depth {depth} is too large, at most {_DEEPEST_TREE} fit")
-        nodes: list[int] = []
-        level = [space]
-        for left in range(depth - 1, -1, -1):
-            points = [self._splitting(part, left) for part in level]
-            nodes += points
-            level = [
-                self.hypotheses.part(part, x, y)
-                for part, x in zip(level, points, strict=True)
-                for y in (0, 1)
-            ]
+        nodes = [0] * ((1 << require_depth(depth)) - 1)
+        # Depth first: version spaces are large, and only those of one path are held.
+        self._grow(nodes, 1, space, depth)
         return ShatteredTree(tuple(nodes))
+
+    def _grow(self, nodes: list[int], node: int, space: int, depth: int) -> None:
+        if depth == 0:
+            return
+        x = nodes[node - 1] = self._splitting(space, depth - 1)
+        for y in (0, 1):
+            self._grow(nodes, 2 * node + y, self.hypotheses.part(space, x, y), depth - 1)
+
+
+def as_dimension(hypotheses: Any) -> Littlestone:
+    """Return a dimension as it is, a class or table as the dimension of it."""
+    return hypotheses if isinstance(hypotheses, Littlestone) else Littlestone(hypotheses)
 
 
 def littlestone_dimension(hypotheses: Any) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from noregret import store
 from noregret.bounds import Bound
-from noregret.classes.tables import whole
-from noregret.classes.version_space import SURVEY
-from noregret.rounding import up
+from noregret.classes.certificates import SURVEY, RegretCertificate
+from noregret.classes.tables import MOST_RATE, between, whole
+from noregret.store import shown
 
 Vector = npt.NDArray[np.float64]
 
@@ -30,35 +30,15 @@ Vector = npt.NDArray[np.float64]
 _MOST_ITEMS = 16
 
 
-@dataclass(frozen=True)
-class RankingCertificate:
+@dataclass(frozen=True, kw_only=True)
+class RankingCertificate(RegretCertificate):
     """The expected positions of the clicks, summed, beside those of the best fixed list."""
 
-    rounds: int
-    loss: float
-    best: int
     best_list: tuple[int, ...]
-    bounds: tuple[Bound, ...]
-
-    @property
-    def regret(self) -> float:
-        """The positions lost beside the best list."""
-        return self.loss - self.best
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the certificate as plain values, ready for JSON."""
-        own = asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
-        return own | {"regret": self.regret}
 
     def __str__(self) -> str:
-        lines = [
-            f"Ranking after {self.rounds:,} clicks",
-            f"  {'expected positions, summed':<41}{self.loss:.6g}",
-            f"  {'positions in the best list':<41}{self.best:,}",
-            f"  {'regret':<41}{self.regret:.6g}",
-        ]
-        lines += [f"  {bound.name:<41}regret <= {up(bound.value)}" for bound in self.bounds]
-        return "\n".join(lines)
+        lines = self._regret_lines("expected positions, summed", "positions in the best list")
+        return "\n".join([f"Ranking after {self.rounds:,} clicks", *lines])
 
 
 class Ranking:
@@ -66,7 +46,8 @@ class Ranking:
 
     With `horizon` T and eta = sqrt(8 ln(k!) / T) the expected loss exceeds that of the best
     fixed list, which sorts by clicks, by at most (k - 1) sqrt(T ln(k!) / 2) positions.
-    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, sections 1.1, 3.1.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 1.1,
+    Theorems 1.3 and 3.1.
 
     >>> learner = Ranking(3, horizon=5)
     >>> learner.learn([1, 1, 2, 0, 1]).round(4).tolist()
@@ -83,12 +64,10 @@ class Ranking:
             raise ValueError("Ranking needs either the horizon or eta")
         self._log_lists = math.lgamma(self.items + 1.0)
         if horizon is not None:
-            eta = math.sqrt(8.0 * self._log_lists / whole("horizon", horizon))
-        elif not (isinstance(eta, int | float) and 0.0 < eta < math.inf):
-            raise ValueError(f"eta must be a number above 0, got {eta!r}")
-        assert eta is not None
-        self.eta = float(eta)
-        self.counts = np.zeros(self.items, dtype=np.int64)
+            self.eta = math.sqrt(8.0 * self._log_lists / whole("horizon", horizon))
+        else:
+            self.eta = between("eta", eta, MOST_RATE)
+        self._counts = np.zeros(self.items, dtype=np.int64)
         subsets = np.arange(1 << self.items)
         self._inside = (subsets[:, None] >> np.arange(self.items) & 1).astype(bool)
         sizes = self._inside.sum(axis=1)
@@ -98,14 +77,19 @@ class Ranking:
     @property
     def rounds(self) -> int:
         """The number of clicks seen."""
-        return int(self.counts.sum())
+        return int(self._counts.sum())
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """The clicks on each item, a copy."""
+        return self._counts.copy()
 
     def positions(self) -> Vector:
         """Return the probability of each position, columns, for each item, rows."""
-        return self._positions(self.counts)
+        return self._positions()
 
-    def _costs(self, counts: npt.NDArray[np.int64]) -> Vector:
-        return counts.astype(np.float64) * (self.eta / max(self.items - 1, 1))
+    def _costs(self) -> Vector:
+        return self._counts.astype(np.float64) * (self.eta / max(self.items - 1, 1))
 
     def _endings(self, costs: Vector) -> Vector:
         """Return the log weight of all ways to go on once the items of a set have been placed."""
@@ -116,8 +100,8 @@ class Ranking:
             table[sets] = _log_sum(np.where(self._inside[sets], -np.inf, terms))
         return table
 
-    def _positions(self, counts: npt.NDArray[np.int64]) -> Vector:
-        costs = self._costs(counts)
+    def _positions(self) -> Vector:
+        costs = self._costs()
         endings = self._endings(costs)
         beginnings = np.zeros(1 << self.items)
         result: Vector = np.empty((self.items, self.items))
@@ -136,7 +120,7 @@ class Ranking:
     def draw(self, seed: int | np.random.Generator) -> tuple[int, ...]:
         """Return a list, drawn as the weights say, the top item first."""
         random = np.random.default_rng(seed)
-        costs = self._costs(self.counts)
+        costs = self._costs()
         endings = self._endings(costs)
         placed, result = 0, []
         for size in range(self.items):
@@ -151,33 +135,38 @@ class Ranking:
     def learn(self, clicks: Any) -> Vector:
         """Return the expected position of each item clicked, in turn, before the click."""
         given = np.atleast_1d(np.asarray(clicks))
-        whole_numbers = given.dtype.kind in "biu" or given.size == 0
-        if given.ndim != 1 or not whole_numbers or np.any((given < 0) | (given >= self.items)):
-            raise ValueError(f"a click must be an item from 0 to {self.items - 1}, got {clicks!r}")
-        return np.array([self._click(int(item)) for item in given])
+        if given.ndim != 1 or (given.dtype.kind not in "biu" and given.size):
+            raise ValueError(f"clicks must be items in one line, got {shown(clicks)}")
+        wrong = np.flatnonzero((given < 0) | (given >= self.items))
+        if len(wrong):
+            first = int(wrong[0])
+            raise ValueError(
+                f"clicks[{first}] must be an item from 0 to {self.items - 1}, got {given[first]}"
+            )
+        return np.array([self._click(int(item)) for item in given], dtype=np.float64)
 
     def _click(self, item: int) -> float:
-        chances = self._positions(self.counts)[item]
+        chances = self._positions()[item]
         position = 1.0 + float(chances @ np.arange(self.items))
         self._loss += position
-        self.counts[item] += 1
+        self._counts[item] += 1
         return position
 
     def certificate(self) -> RankingCertificate:
         """Return the positions so far beside the best list and the bounds."""
-        order = np.argsort(-self.counts, kind="stable")
-        best = int(self.counts[order] @ np.arange(1, self.items + 1))
-        bounds: tuple[Bound, ...] = ()
-        if self.rounds:
-            bounds = tuple(self._bounds())
+        order = np.argsort(-self._counts, kind="stable")
         return RankingCertificate(
-            self.rounds, self._loss, best, tuple(int(j) for j in order), bounds
+            rounds=self.rounds,
+            loss=self._loss,
+            best=int(self._counts[order] @ np.arange(1, self.items + 1)),
+            best_list=tuple(order.tolist()),
+            bounds=tuple(self._bounds()) if self.rounds else (),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to a file, atomically; loading resumes it to the bit."""
         header = {"learner": "Ranking", "items": self.items, "eta": self.eta, "loss": self._loss}
-        store.write(path, header, {"counts": self.counts})
+        store.write(path, header, {"counts": self._counts})
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
@@ -185,9 +174,10 @@ class Ranking:
         eta = header["eta"] or None
         learner = cls(header["items"], 1 if eta is None else None, eta)
         counts, loss = arrays["counts"], float(header["loss"])
-        if counts.shape != (learner.items,) or counts.dtype != np.int64 or counts.min() < 0:
+        sound = counts.shape == (learner.items,) and counts.dtype == np.int64
+        if not sound or counts.min() < 0 or counts.max() > 1 << 48:
             raise ValueError(f"its counts are not those of {learner.items} items")
-        learner.counts = counts
+        learner._counts = counts
         if not learner.rounds <= loss <= learner.rounds * learner.items * (1.0 + 1e-9):
             raise ValueError(f"the loss {loss} of {learner.rounds} clicks is not one")
         learner._loss = loss
@@ -199,17 +189,17 @@ class Ranking:
         ln(k!) / eta + stability is the loss + ln(sum of the weights) / eta. The weights come anew
         from whole counts each round: nothing accumulates but the loss.
         """
-        rounds, prior, now = self.rounds, 0.0, 0.0
-        if self.eta > 0.0:
+        rounds, eta, values = self.rounds, self.eta, (0.0, 0.0)
+        if self.items > 1:
             lost = (self._loss - rounds) / (self.items - 1)
-            prior = self._log_lists / self.eta
-            now = lost + float(self._endings(self._costs(self.counts))[0]) / self.eta
-        largest = (50.0 + self._log_lists) / (self.eta or 1.0) + (rounds + 1.0) * self.items
-        slack = 8.0 * sys.float_info.epsilon * self.items * rounds * (1.0 + self.eta) * largest
-        values = (prior + self.eta * rounds / 8.0, now)
+            prior = self._log_lists / eta
+            now = lost + float(self._endings(self._costs())[0]) / eta
+            largest = (50.0 + self._log_lists) / eta + (rounds + 1.0) * self.items
+            slack = 8.0 * sys.float_info.epsilon * self.items * rounds * (1.0 + eta) * largest
+            values = prior + eta * rounds / 8.0 + slack, now + slack
         names = ("lists as experts, in advance", "lists as experts, now")
         return [
-            Bound(name, f"{SURVEY}, Theorem 3.1", (self.items - 1) * (value + slack))
+            Bound(name, f"{SURVEY}, Theorems 1.3 and 3.1", (self.items - 1) * value)
             for name, value in zip(names, values, strict=True)
         ]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
-from noregret.classes.littlestone import Littlestone
-from noregret.classes.tables import label, whole
+import numpy.typing as npt
+
+from noregret.classes.littlestone import Littlestone, as_dimension
+from noregret.classes.tables import FiniteClass, label, whole
 from noregret.classes.version_space import VersionSpaceLearner
 
 
@@ -24,7 +26,7 @@ class SOA(VersionSpaceLearner):
     """
 
     def __init__(self, hypotheses: Any, tie: int = 1) -> None:
-        dimension = hypotheses if isinstance(hypotheses, Littlestone) else Littlestone(hypotheses)
+        dimension = as_dimension(hypotheses)
         super().__init__(dimension.hypotheses)
         #: The dimensions of the version spaces met; pass it on to share what it knows.
         self.dimension = dimension
@@ -39,7 +41,14 @@ class SOA(VersionSpaceLearner):
         return before, ("Ldim(H) - Ldim(V), now", all_of_it - self.dimension(self._space))
 
     def _settings(self) -> dict[str, Any]:
-        return {"tie": self.tie}
+        return {"tie": self.tie, "limit": self.dimension.limit}
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        dimension = Littlestone(FiniteClass._from_file(arrays), header["limit"])
+        learner = cls(dimension, header["tie"])
+        learner._resume(header, arrays)
+        return learner
 
 
 def larger_label(dimension: Littlestone, space: int, x: int, tie: int) -> int:
@@ -67,18 +76,17 @@ class Expert:
     """
 
     def __init__(self, hypotheses: Any, flips: Iterable[int], tie: int = 1) -> None:
-        dimension = hypotheses if isinstance(hypotheses, Littlestone) else Littlestone(hypotheses)
-        self.dimension = dimension
+        self.dimension = as_dimension(hypotheses)
         self.flips = frozenset(whole("a flip", i) for i in flips)
         self.tie = label(tie, "tie")
-        self._space = dimension.hypotheses.everything
+        self._space = self.dimension.hypotheses.everything
         self._rounds = 0
 
     def next(self, x: Any) -> int:
         """Return the label of the coming round's point, and go on as if it were right."""
         point = self.dimension.hypotheses.point(x)
-        self._rounds += 1
         given = larger_label(self.dimension, self._space, point, self.tie)
+        self._rounds += 1
         given ^= self._rounds in self.flips
         self._space = self.dimension.hypotheses.part(self._space, point, given)
         return given

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.store import shown
+
 Bits = npt.NDArray[np.uint8]
+
+#: Larger whole numbers are not all floats.
+_MOST = 2**53
+#: Larger rates than that say no more, and their sums over rounds must not overflow.
+MOST_RATE = 1e100
 
 
 class FiniteClass:
@@ -48,6 +57,19 @@ class FiniteClass:
         """The number of points, |X|."""
         return int(self.table.shape[1])
 
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the class as arrays of a file."""
+        return {"table": self.table, "origin": np.array(self.origin, dtype=np.int64)}
+
+    @classmethod
+    def _from_file(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        kept, origin = cls(arrays["table"]), arrays["origin"]
+        sound = origin.dtype == np.int64 and origin.shape == (kept.size,) and origin[0] == 0
+        if not sound or np.any(np.diff(origin) <= 0):
+            raise ValueError(f"the rows that its hypotheses come from are not those of {kept}")
+        kept.origin = tuple(origin.tolist())
+        return kept
+
     def part(self, space: int, x: int, y: int) -> int:
         """Return the hypotheses of a version space that label point x with y."""
         return space & self.columns[x] if y else space & ~self.columns[x]
@@ -60,7 +82,7 @@ class FiniteClass:
         """Return x as the index of a point, or say in one line why it is none."""
         index = _integer(x)
         if index is None or not 0 <= index < self.points:
-            raise ValueError(f"{name} must be a point from 0 to {self.points - 1}, got {x!r}")
+            raise ValueError(f"{name} must be a point from 0 to {self.points - 1}, got {shown(x)}")
         return index
 
     def space(self, space: Any) -> int:
@@ -84,7 +106,7 @@ def label(y: Any, name: str = "y") -> int:
     """Return y as a label, or say in one line why it is none."""
     value = _integer(y)
     if value not in (0, 1):
-        raise ValueError(f"{name} must be a label 0 or 1, got {y!r}")
+        raise ValueError(f"{name} must be a label 0 or 1, got {shown(y)}")
     return value
 
 
@@ -100,11 +122,24 @@ def pairs(hypotheses: FiniteClass, x: Any, y: Any) -> list[tuple[int, int]]:
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
-    """Return a whole number of at least that size, or say in one line why it is none."""
+    """Return a whole number from there to 2^53, or say in one line why it is none."""
     result = _integer(value)
     if result is None or result < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
+        raise ValueError(f"{name} must be a whole number >= {least}, got {shown(value)}")
+    if result > _MOST:
+        raise ValueError(f"{name} must be a whole number up to 2^53, got {shown(value)}")
     return result
+
+
+def between(name: str, value: Any, most: float) -> float:
+    """Return a number above 0 and below `most`, or say in one line why it is none."""
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not 0.0 < number < most:
+        raise ValueError(f"{name} must be a number between 0 and {most:g}, got {shown(value)}")
+    return number
 
 
 def bits_of(flags: Any) -> int:

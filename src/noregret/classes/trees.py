@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from typing import Any
 
-from noregret.classes.tables import FiniteClass, whole
+from noregret.classes.tables import as_class, label, whole
+
+#: A tree has 2^depth - 1 nodes.
+_DEEPEST = 20
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,10 @@ class ShatteredTree:
             raise ValueError(f"{len(labels)} labels lead out of a tree of depth {self.depth}")
         node = 1
         for y in labels:
-            node = 2 * node + y
+            node = 2 * node + label(y)
         return self.instances[node - 1]
 
-    def witnesses(self, hypotheses: FiniteClass) -> tuple[int | None, ...]:
+    def witnesses(self, hypotheses: Any) -> tuple[int | None, ...]:
         """Return for each labelling, in ascending order, a hypothesis that gives it, or None.
 
         This looks at the table alone and knows nothing of how the tree was found.
@@ -66,17 +69,23 @@ class ShatteredTree:
             for space in self._leaves(hypotheses)
         )
 
-    def is_shattered_by(self, hypotheses: FiniteClass) -> bool:
+    def is_shattered_by(self, hypotheses: Any) -> bool:
         """Tell whether every labelling has a hypothesis."""
         return all(self._leaves(hypotheses))
 
-    def _leaves(self, hypotheses: FiniteClass) -> Iterator[int]:
-        for labels in product((0, 1), repeat=self.depth):
-            node, space = 1, hypotheses.everything
-            for y in labels:
-                space = hypotheses.part(space, self.instances[node - 1], y)
-                node = 2 * node + y
-            yield space
+    def _leaves(self, hypotheses: Any) -> Iterator[int]:
+        """Yield the hypotheses that give each labelling, in ascending order."""
+        given = as_class(hypotheses)
+        points = [given.point(x, f"instance {x}") for x in self.instances]
+
+        def below(node: int, space: int) -> Iterator[int]:
+            if node > len(points):
+                yield space
+                return
+            for y in (0, 1):
+                yield from below(2 * node + y, given.part(space, points[node - 1], y))
+
+        return below(1, given.everything)
 
     def __str__(self) -> str:
         lines: list[str] = []
@@ -92,6 +101,13 @@ class ShatteredTree:
             self._write(lines, 2 * node + 1, "1: ")
 
 
+def require_depth(depth: int) -> int:
+    """Return the depth of a tree that can be written out, or say in one line that it is none."""
+    if depth > _DEEPEST:
+        raise ValueError(f"a tree of depth {depth} is too large, at most {_DEEPEST} fit")
+    return depth
+
+
 def tree_of_set(points: Sequence[int]) -> ShatteredTree:
     """Return the tree with the i-th point at every node of depth i.
 
@@ -101,6 +117,7 @@ def tree_of_set(points: Sequence[int]) -> ShatteredTree:
     >>> tree_of_set([4, 2]).instances
     (4, 2, 2)
     """
+    require_depth(len(points))
     return ShatteredTree(tuple(x for i, x in enumerate(points) for _ in range(1 << i)))
 
 
@@ -113,7 +130,7 @@ def dyadic_tree(depth: int) -> ShatteredTree:
     >>> dyadic_tree(2).instances
     (1, 0, 2)
     """
-    levels = whole("depth", depth, least=0)
+    levels = require_depth(whole("depth", depth, least=0))
     nodes = [
         ((2 * place + 1) << (levels - level - 1)) - 1
         for level in range(levels)

@@ -6,21 +6,19 @@ They make few mistakes if some hypothesis of the class gives all labels, and no 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret import store
-from noregret.bounds import Bound
+from noregret.classes.certificates import Proved, mistake_bound
 from noregret.classes.tables import FiniteClass, as_class, bits_of, flags_of, pairs, whole
 
-SURVEY = "Shalev-Shwartz 2012"
 
-
-@dataclass(frozen=True)
-class MistakeCertificate:
+@dataclass(frozen=True, kw_only=True)
+class MistakeCertificate(Proved):
     """What a version space proves about a learner's mistakes, in whole numbers and exactly.
 
     `broken` is the round whose label left no hypothesis, 0 if there is none: from then on it
@@ -28,21 +26,15 @@ class MistakeCertificate:
     """
 
     rule: str
-    rounds: int
     mistakes: int
     hypotheses: int
     remaining: int
     broken: int
-    bounds: tuple[Bound, ...]
 
     @property
     def realizable(self) -> bool:
         """Whether some hypothesis of the class gives all labels so far."""
         return self.broken == 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the certificate as plain values, ready for JSON."""
-        return asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
 
     def __str__(self) -> str:
         left = f"{self.remaining:,} of {self.hypotheses:,} hypotheses agree with every label"
@@ -53,14 +45,7 @@ class MistakeCertificate:
             f"  {'mistakes':<41}{self.mistakes:,}",
             f"  {left}",
         ]
-        for bound in self.bounds:
-            said = f"mistakes <= {bound.value:,.0f}" if bound.applies else _refusal(bound)
-            lines.append(f"  {bound.name:<41}{said}")
-        return "\n".join(lines)
-
-
-def _refusal(bound: Bound) -> str:
-    return f"not applicable: {bound.reason}"
+        return "\n".join([*lines, *self._bound_lines()])
 
 
 class VersionSpaceLearner:
@@ -137,17 +122,17 @@ class VersionSpaceLearner:
             reason = f"no hypothesis agrees with every label since round {self._broken}"
         (name, reference, before), (later, after) = self._promises()
         bounds = (
-            _bound(name, f"{SURVEY}, {reference}", before, reason),
-            _bound(later, f"{SURVEY}, proof of {reference}", after, reason),
+            mistake_bound(name, reference, before, reason),
+            mistake_bound(later, f"proof of {reference}", after, reason),
         )
         return MistakeCertificate(
-            type(self).__name__,
-            self._rounds,
-            self._mistakes,
-            self.hypotheses.size,
-            self._space.bit_count(),
-            self._broken,
-            bounds,
+            rule=type(self).__name__,
+            rounds=self._rounds,
+            mistakes=self._mistakes,
+            hypotheses=self.hypotheses.size,
+            remaining=self._space.bit_count(),
+            broken=self._broken,
+            bounds=bounds,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -158,12 +143,17 @@ class VersionSpaceLearner:
             "mistakes": self._mistakes,
             "broken": self._broken,
         }
-        space = flags_of(self._space, self.hypotheses.size)
-        arrays = {"table": self.hypotheses.table, "space": space}
-        store.write(path, header | self._settings(), arrays)
+        space = {"space": flags_of(self._space, self.hypotheses.size)}
+        store.write(path, header | self._settings(), self.hypotheses._arrays() | space)
 
     def _settings(self) -> dict[str, Any]:
         return {}
+
+    @classmethod
+    def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        learner = cls(FiniteClass._from_file(arrays))
+        learner._resume(header, arrays)
+        return learner
 
     def _resume(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         if arrays["space"].shape != (self.hypotheses.size,):
@@ -177,11 +167,6 @@ class VersionSpaceLearner:
             )
         self._space = space
         self._rounds, self._mistakes, self._broken = counts
-
-
-def _bound(name: str, reference: str, value: int, reason: str) -> Bound:
-    value_or_none = float("inf") if reason else float(value)
-    return Bound(name, reference, value_or_none, 0.0, "mistakes", not reason, reason)
 
 
 class Consistent(VersionSpaceLearner):

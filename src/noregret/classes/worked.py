@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,9 @@ def _cube(dimension: int) -> npt.NDArray[np.int64]:
 
 
 def _supports(dimension: int, most: int) -> npt.NDArray[np.bool_]:
+    count = sum(math.comb(dimension, k) for k in range(most + 1))
+    if count > 1 << _MOST_POINTS:
+        raise ValueError(f"{count:,} sets of variables are too many, expected at most 2^16")
     sets = [s for k in range(most + 1) for s in itertools.combinations(range(dimension), k)]
     rows = np.zeros((len(sets), dimension), dtype=bool)
     for row, members in zip(rows, sets, strict=True):

@@ -1,0 +1,69 @@
+"""What the certificates of learners on finite classes have in common: bounds, and their print."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from noregret.bounds import Bound
+from noregret.rounding import up
+
+SURVEY = "Shalev-Shwartz 2012"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proved:
+    """Rounds played, and bounds on what they cost."""
+
+    rounds: int
+    bounds: tuple[Bound, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        return asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
+
+    def _bound_lines(self) -> list[str]:
+        return [f"  {bound.name:<41}{_said(bound)}" for bound in self.bounds]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegretCertificate(Proved):
+    """The expected loss of a randomised learner beside the best in hindsight.
+
+    The statements hold for every sequence of answers that does not know the learner's coins:
+    they may depend on the probabilities announced, and on coins tossed before.
+    """
+
+    loss: float
+    best: int
+
+    @property
+    def regret(self) -> float:
+        """The loss beyond that of the best in hindsight."""
+        return self.loss - self.best
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        return super().as_dict() | {"regret": self.regret}
+
+    def _regret_lines(self, loss: str, best: str) -> list[str]:
+        return [
+            f"  {loss:<41}{self.loss:.6g}",
+            f"  {best:<41}{self.best:,}",
+            f"  {'regret':<41}{self.regret:.6g}",
+            *self._bound_lines(),
+        ]
+
+
+def mistake_bound(name: str, reference: str, value: int, reason: str) -> Bound:
+    """Return a bound on a number of mistakes; a reason says why it does not apply."""
+    stated = float("inf") if reason else float(value)
+    return Bound(name, f"{SURVEY}, {reference}", stated, 0.0, "mistakes", not reason, reason)
+
+
+def _said(bound: Bound) -> str:
+    if not bound.applies:
+        return f"not applicable: {bound.reason}"
+    if bound.measure == "mistakes":
+        return f"mistakes <= {bound.value:,.0f}"
+    return f"regret <= {up(bound.value)}"
