@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from noregret import domains, geometry, mirrors, rates, theorems
 from noregret.ledger import Entry
-from noregret.losses import Hinge, WinnowHinge
+from noregret.losses import Hinge, MulticlassHinge, WinnowHinge
 from noregret.rounding import up
 
 if TYPE_CHECKING:
@@ -305,7 +305,8 @@ def _agile(facts: _Facts) -> Iterator[Bound]:
 
 def _mistakes(facts: _Facts) -> Iterator[Bound]:
     loss, mirror = type(facts.certificate.loss_function), type(facts.mirror)
-    if loss is Hinge and mirror in (mirrors.PNorm, mirrors.Euclidean, mirrors.Ball):
+    norms = (mirrors.PNorm, mirrors.Euclidean, mirrors.Ball)
+    if loss in (Hinge, MulticlassHinge) and mirror in norms:
         yield from _perceptron(facts)
     elif loss is Hinge and mirror in (mirrors.Entropy, mirrors.SignedEntropy):
         yield from _simplex_winnow(facts)
@@ -314,8 +315,8 @@ def _mistakes(facts: _Facts) -> Iterator[Bound]:
 
 
 def _perceptron(facts: _Facts) -> Iterator[Bound]:
-    loss = facts.certificate.loss_function
-    assert isinstance(loss, Hinge)
+    loss: Any = facts.certificate.loss_function
+    assert isinstance(loss, Hinge | MulticlassHinge)
     # Rounded up, unless the division is exact.
     scale = 1.0 / loss.margin
     scale = scale if math.frexp(scale)[0] == 0.5 else math.nextafter(scale, math.inf)
@@ -331,9 +332,14 @@ def _perceptron(facts: _Facts) -> Iterator[Bound]:
     )
     # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
     reach = facts.largest_counted_row * math.sqrt(facts.smoothness * facts.count)
+    reference = "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9"
+    if isinstance(loss, MulticlassHinge):
+        # Two columns move in opposite directions.
+        reach *= math.sqrt(2.0) * (1.0 + geometry.EPSILON)
+        reference = "Cesa-Bianchi 2024, eq. 1; Crammer, Singer 2003, Ultraconservative Algorithms"
     yield facts.mistakes(
         "Perceptron",
-        "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9",
+        reference,
         scale * facts.radius * reach,
         scale,
         proved,

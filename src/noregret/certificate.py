@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import geometry
+from noregret.betting import Coins, coin_betting_bound
 from noregret.bounds import Bound, theorem_bounds
 from noregret.domains import Domain
 from noregret.geometry import EPSILON
@@ -72,6 +73,8 @@ class Certificate:
     #: feature by the largest |x_i| = m_i seen, or SMALLEST_SIZE; and the smallest |x_i| of these.
     scaled_length: float | None = None
     smallest_size: float = 1.0
+    #: What the theorem of `CoinBetting` is made of.
+    coins: Coins | None = None
 
     def sum_of(self, place: Entry) -> float:
         """Return a compensated sum of the ledger."""
@@ -107,13 +110,23 @@ class Certificate:
         """The sum of the sigmas that strongly convex rounds carry."""
         return self.rate.strong_convexity() * self.rounds
 
+    @property
+    def round_errors(self) -> float:
+        """What the loss and the line of a round lose at most, in units of EPSILON."""
+        return ROUND_ERRORS
+
+    @property
+    def gradient_errors(self) -> float:
+        """What Z loses at most beside a rounding a round, in units of EPSILON."""
+        return GRADIENT_ERRORS
+
     @cached_property
     def slack(self) -> float:
         """How far rounding can have moved the loss and the intercept, at most."""
         ledger = self.ledger
         growth = 1.0 + 2.0 * self.rounds * EPSILON
         return (
-            ROUND_ERRORS * EPSILON * float(ledger[Entry.MAGNITUDE]) * growth
+            self.round_errors * EPSILON * float(ledger[Entry.MAGNITUDE]) * growth
             + float(ledger[Entry.REGULARIZER_SLACK]) * growth
             + self.rounds * UNDERFLOW
         )
@@ -133,7 +146,7 @@ class Certificate:
     def _moved(self, place: Entry) -> float:
         """Return how far rounding can have moved Z if it has travelled so far, underflow aside."""
         travel = float(self.ledger[place]) * (1.0 + 2.0 * self.rounds * EPSILON)
-        return (self.rounds + GRADIENT_ERRORS) * EPSILON * travel
+        return (self.rounds + self.gradient_errors) * EPSILON * travel
 
     @property
     def radius(self) -> float | None:
@@ -149,7 +162,7 @@ class Certificate:
         sum f_t(u) >= floor for every u of the class: the ball of `radius` in the norm that
         belongs to the map (2-norm, q-norm, 1-norm, the simplex of that scale, or the
         non-negative vectors of at most that sum), or sum (m_i u_i)^2 <= radius^2 with m_i the
-        largest |x_i| seen for `ScaleFree`; `norm` chooses another ball. Without a
+        largest |x_i| seen for `ScaleFree` and `CoinBetting`; `norm` chooses another ball. Without a
         radius it is the learner's own set, or the ball of its own norm if that has no bound.
         """
         if self.rounds == 0:
@@ -265,7 +278,10 @@ class Certificate:
 
     def bounds_for(self, radius: float) -> list[Bound]:
         """Return each theorem's bound for comparators of that radius beside what is proved."""
-        return theorem_bounds(self, self._radius(radius))
+        radius = self._radius(radius)
+        if self.coins is not None:
+            return [coin_betting_bound(self, self.coins, radius)] if self.rounds else []
+        return theorem_bounds(self, radius)
 
     def describe(self, radius: float | None = None) -> str:
         """Return in words the class that `floor(radius)` speaks about."""
@@ -315,7 +331,7 @@ class Certificate:
             lines.append(f"  {name:<26}{value:>14}  {note}".rstrip())
 
         line("learner's loss", f"{self.loss:.6g}", f"{self.average_loss:.6g} a round")
-        if self.loss_function.labels == "sign":
+        if self.loss_function.labels != "real":
             line("mistakes", f"{self.mistakes:,}", f"{self.mistakes / per_round:.2%}")
         if chosen is not None:
             floor, regret = self.floor(radius), self.regret_bound(radius)

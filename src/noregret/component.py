@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
 
-_KINDS: dict[str, type[float] | type[int] | type[bool]] = {
+_KINDS: dict[str, type[Any]] = {
     "float": float,
     "int": int,
     "bool": bool,
@@ -23,21 +24,24 @@ class CompiledType:
     """
 
     #: Set by `noregret.jit` when that is imported.
-    make: ClassVar[Callable[[type[Component]], Any] | None] = None
+    make: ClassVar[Callable[[type[Component], Component | None], Any] | None] = None
 
-    def __get__(self, instance: object, owner: type[Component]) -> Any:
-        """Return the compiled type of the class, which takes this descriptor's place."""
+    def __get__(self, instance: Component | None, owner: type[Component]) -> Any:
+        """Return the compiled type of the class, which takes this descriptor's place.
+
+        Of a class that has components for fields each combination of these has a type.
+        """
         if CompiledType.make is None:
             raise AttributeError(f"{owner.__name__} has no compiled type before noregret.jit")
-        return CompiledType.make(owner)
+        return CompiledType.make(owner, instance)
 
 
 class Component:
     """Base of the mathematical objects that compiled passes take as arguments.
 
-    A subclass is a frozen dataclass whose fields are numbers and whose methods are plain
-    Python on scalars. The same methods run interpreted (for tests) and compiled (in the
-    passes), so a formula is written once. Subclass it indirectly, through
+    A subclass is a frozen dataclass whose fields are numbers, or components in turn, and whose
+    methods are plain Python on scalars. The same methods run interpreted (for tests) and
+    compiled (in the passes), so a formula is written once. Subclass it indirectly, through
     `noregret.losses.Loss` or `noregret.mirrors.Mirror`.
 
     >>> from dataclasses import dataclass
@@ -58,6 +62,13 @@ class Component:
             value = getattr(self, name)
             if value is None and optional:
                 continue
+            if issubclass(kind, Component):
+                if not isinstance(value, kind):
+                    raise ValueError(
+                        f"{type(self).__name__}({name}=...) must be a {kind.__name__}, "
+                        f"got {value!r}"
+                    )
+                continue
             try:
                 object.__setattr__(self, name, kind(value))
             except (TypeError, ValueError) as error:
@@ -65,29 +76,29 @@ class Component:
                     f"{type(self).__name__}({name}=...) must be a number, got {value!r}"
                 ) from error
 
-    def fields(self) -> dict[str, float | int | bool | None]:
-        """Return the fields by name, as a model file stores them."""
-        return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
+    def fields(self) -> dict[str, Any]:
+        """Return the fields by name: numbers, None or components."""
+        return {name: getattr(self, name) for name in field_kinds(type(self))}
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
-def field_kinds(
-    cls: type[Component],
-) -> dict[str, tuple[type[float] | type[int] | type[bool], bool]]:
-    """Return for each field of a component class its number type and whether None is allowed."""
-    kinds: dict[str, tuple[type[float] | type[int] | type[bool], bool]] = {}
+def field_kinds(cls: type[Component]) -> dict[str, tuple[type[Any], bool]]:
+    """Return for each field of a component class its type and whether None is allowed."""
+    kinds: dict[str, tuple[type[Any], bool]] = {}
     fields: tuple[Any, ...] = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
     for field in fields:
         given = field.type
         name = given.__name__ if isinstance(given, type) else str(given)
         kind = _KINDS.get(name.removesuffix("| None").strip())
         if kind is None:
+            kind = getattr(sys.modules.get(cls.__module__), name, None)
+        if kind is None or not issubclass(kind, (float, int, Component)):
             raise TypeError(
                 f"{cls.__name__}.{field.name} is annotated {name}; "
-                "a component's fields are float, int or bool"
+                "a component's fields are float, int, bool or components"
             )
         kinds[field.name] = (kind, name.endswith("| None"))
     return kinds

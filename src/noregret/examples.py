@@ -16,6 +16,9 @@ Floats = npt.NDArray[np.floating[Any]]
 #: Rows are learnt in chunks of about so many features; copies of rows are never larger.
 CHUNK = 1 << 21
 
+#: Targets and example weights are at most so large.
+LARGEST_LABEL = LARGEST_WEIGHT = 1e100
+
 _NO_INDPTR = np.zeros(1, np.uint64)
 _NO_INDICES = np.zeros(0, np.uint32)
 
@@ -134,8 +137,8 @@ def as_labels(y: Any, count: int, loss: Loss) -> npt.NDArray[np.float64]:
         bad = np.flatnonzero((labels != 1.0) & (labels != -1.0))
         expected = f"{type(loss).__name__} expects -1 or +1"
     else:
-        bad = np.flatnonzero(~(np.abs(labels) <= 1e100))
-        expected = "expected a finite number of size at most 1e100"
+        bad = np.flatnonzero(~(np.abs(labels) <= LARGEST_LABEL))
+        expected = f"expected a finite number of size at most {LARGEST_LABEL:g}"
     if bad.size:
         raise ValueError(f"y row {bad[0]}: label {labels[bad[0]]:g}; {expected}")
     return labels
@@ -146,7 +149,7 @@ def as_weights(weight: Any, count: int) -> npt.NDArray[np.float64]:
     if weight is None:
         return np.ones(count)
     weights = _as_vector("weight", weight, count)
-    bad = np.flatnonzero(~((weights >= 0.0) & (weights <= 1e100)))
+    bad = np.flatnonzero(~((weights >= 0.0) & (weights <= LARGEST_WEIGHT)))
     if bad.size:
         raise ValueError(f"weight row {bad[0]}: {weights[bad[0]]:g}; expected a finite number >= 0")
     return weights

@@ -188,6 +188,51 @@ class ScaleFree(Rate):
     """
 
 
+#: The share of its wealth that a feature can lose in a round, at most; for outcomes not below
+#: minus that share ln(1 + b) >= b - CURVATURE b^2.
+LARGEST_BET = 0.5
+CURVATURE = 4.0 * math.log(2.0) - 2.0
+
+
+@dataclass(frozen=True)
+class CoinBetting(Rate):
+    """Nothing to tune, with a theorem: every feature bets a fraction of its wealth on its sign.
+
+    With theta = -Z, V_i = sum z_i^2 and h_i the largest |z_i| that the rows seen so far allow,
+    the coming one included,
+
+        w_i = b_i W_i,   b_i = theta_i / (2 k (V_i + h_i^2)), at most 1 / (2 h_i) in size,
+        W_i <- W_i - z_i w_i,   from W_i = wealth,   k = 4 ln 2 - 2.
+
+    The regret against any u at all is at most the sum over the features that occurred of
+
+        wealth + |u_i| min over 0 < b <= 1/(2 h_i) of
+            ((ln(|u_i| / (b wealth)) + N_i - 1) / b + k b (V_i + h_i^2)),
+        N_i = sum_t z_i^2 (1 + 2 k b_i z_i)^2 / (4 k (V_i + h_i^2)) <= 1.02 ln(1 + V_i / h_i^2),
+
+    with the sums up to round t in N_i and the first h_i in its bound: for each u as if the best
+    constant rate for it had been known, but for the logarithm. Predictions do not depend on the
+    units of any feature. Euclidean map only, and losses with a steepest slope. References:
+    Orabona, Pal, Coin Betting and Parameter-Free Online Learning, 2016, Lemma 1; Cutkosky,
+    Orabona, Black-Box Reductions for Parameter-free Online Learning, 2018, Theorem 1; Cutkosky,
+    Artificial Constraints and Hints, 2019, for an h_i that is known before the round and grows.
+
+    >>> CoinBetting().bet(0.5, 0.25, 1.0) * 2.0 * CURVATURE
+    0.4
+    """
+
+    wealth: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("CoinBetting(wealth)", self.wealth)
+
+    def bet(self, theta: float, squares: float, hint: float) -> float:
+        """Return the fraction b_i of the wealth to bet, from theta_i, V_i and h_i above 0."""
+        limit = LARGEST_BET / hint
+        return min(max(theta / (2.0 * CURVATURE * (squares + hint * hint)), -limit), limit)
+
+
 @dataclass(frozen=True)
 class Doubling(Rate):
     """The doubling trick: epochs of 1, 2, 4, ... rounds, restarted, eta / sqrt(length) each.

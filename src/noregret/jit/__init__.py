@@ -8,7 +8,7 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 from noregret.jit import elementary as _elementary  # noqa: F401 - compiled forms are told
 from noregret.jit.adaptive import step, weigh
 from noregret.jit.directory import cache_directory, cache_events
-from noregret.jit.kernels import Kernel, kernel
+from noregret.jit.kernels import Call, Kernel, entry, kernel
 from noregret.jit.records import collect, write_step
 from noregret.jit.vectors import axpy1, axpy2, dot, dot_ahead, fetch, mapped_dot
 from noregret.jit.words import (
@@ -26,6 +26,7 @@ from noregret.jit.words import (
 )
 
 __all__ = [
+    "Call",
     "Kernel",
     "axpy1",
     "axpy2",
@@ -35,6 +36,7 @@ __all__ = [
     "collect",
     "dot",
     "dot_ahead",
+    "entry",
     "fetch",
     "float_of",
     "high_product",

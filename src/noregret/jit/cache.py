@@ -90,7 +90,7 @@ def _components(args: Any) -> list[ComponentType]:
     found: list[ComponentType] = []
     for arg in args:
         if isinstance(arg, ComponentType):
-            found.append(arg)
+            found += [arg, *_components(arg.parts)]
         elif isinstance(arg, nb.BaseTuple):
             found += _components(arg.types)
     return found

@@ -29,17 +29,21 @@ _NUMBERS = {float: nb.float64, int: nb.int64, bool: nb.boolean}
 class ComponentType(nb.Type):
     """The numba type of a component class, equal only to itself."""
 
-    def __init__(self, cls: type[Component]) -> None:
+    def __init__(self, cls: type[Component], parts: dict[str, ComponentType]) -> None:
         self.cls = cls
-        self.members = {name: _NUMBERS[kind] for name, (kind, _) in field_kinds(cls).items()}
+        self.parts = tuple(parts.values())
+        self.members = {
+            name: parts.get(name) or _NUMBERS[kind] for name, (kind, _) in field_kinds(cls).items()
+        }
         self.methods: dict[str, Dispatcher] = {}
         # Types and symbols of equal content bear one name in every process.
-        super().__init__(f"{cls.__qualname__}.{Fingerprint(describe).of(cls)[:16]}")
+        names = [f"{cls.__qualname__}.{Fingerprint(describe).of(cls)[:16]}", *map(str, self.parts)]
+        super().__init__(" of ".join(names))
 
     @property
-    def key(self) -> type[Component]:
-        """Return the class, so that two classes of one name never meet."""
-        return self.cls
+    def key(self) -> tuple[Any, ...]:
+        """Return the class and its parts, so that two classes of one name never meet."""
+        return self.cls, self.parts
 
     def method(self, name: str) -> Dispatcher | None:
         """Return the compiled form of a method, None if the class has no such method."""
@@ -58,8 +62,22 @@ class ComponentType(nb.Type):
         return self.methods[name]
 
 
-def _component_type(cls: type[Component]) -> ComponentType:
-    made = ComponentType(cls)
+#: The types of classes whose fields are components, which a class has many of.
+_composed: dict[tuple[Any, ...], ComponentType] = {}
+
+
+def _component_type(cls: type[Component], instance: Component | None) -> ComponentType:
+    kinds = {name: kind for name, (kind, _) in field_kinds(cls).items()}
+    named = [name for name, kind in kinds.items() if issubclass(kind, Component)]
+    if named:
+        if instance is None:
+            raise AttributeError(f"{cls.__name__} has no compiled type without its parts")
+        parts = {name: getattr(instance, name)._numba_type_ for name in named}
+        key = cls, *parts.values()
+        if key not in _composed:
+            _composed[key] = ComponentType(cls, parts)
+        return _composed[key]
+    made = ComponentType(cls, {})
     # From here on the attribute is found without a call: numba's C code looks it up.
     cls._numba_type_ = made
     return made

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numba
 from numba.core import config
@@ -28,6 +28,10 @@ class Kernel(Protocol, Generic[_P, _R_co]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co:
         """Run the compiled function."""
+
+
+Call: TypeAlias = tuple[Kernel[..., Any], tuple[Any, ...]]
+"""A kernel and what it is called with."""
 
 
 @overload
@@ -59,3 +63,24 @@ def kernel(function: Any = None, *, fast: bool = False, inline: bool = False) ->
     dispatcher: Any = numba.njit(**options, forceinline=inline)(function)
     dispatcher._cache = KernelCache(dispatcher)
     return dispatcher
+
+
+def entry(call: Call) -> Callable[..., Any]:
+    """Return the machine code of a kernel for arguments of the types of these.
+
+    Called one row at a time, a kernel spends most of its time on telling types apart, which
+    its machine code does not do. It must be called with arguments of these very types:
+    arrays of one dtype, dimension and layout, components of one class.
+
+    >>> import numpy as np
+    >>> @kernel
+    ... def first(x):
+    ...     return x[0]
+    >>> entry((first, (np.zeros(1),)))(np.array([2.5, 1.0]))
+    2.5
+    """
+    if config.DISABLE_JIT:
+        return call[0].py_func
+    dispatcher: Any
+    dispatcher, arguments = call
+    return dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments)))  # type: ignore[no-any-return]

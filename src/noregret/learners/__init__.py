@@ -9,9 +9,10 @@ from noregret.learners.files import KINDS, load, load_with_extra
 
 if TYPE_CHECKING:
     from noregret.learners.dual_ascent import DualAscent
+    from noregret.learners.matrix import MatrixDescent
     from noregret.learners.mirror_descent import MirrorDescent
 
-__all__ = ["DualAscent", "MirrorDescent", "load", "load_with_extra"]
+__all__ = ["DualAscent", "MatrixDescent", "MirrorDescent", "load", "load_with_extra"]
 
 
 def __getattr__(name: str) -> Any:

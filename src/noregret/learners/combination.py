@@ -66,14 +66,20 @@ class Combination:
                     f"{name} belongs to losses that carry (sigma/2)||w||^2: use it with "
                     "Euclidean(), lazy=True and no domain"
                 )
-        if isinstance(self.rate, rates.ScaleFree):
+        if isinstance(self.rate, (rates.ScaleFree, rates.CoinBetting)):
             if not plain or self.domain is not None or not self.lazy or self.conservative:
                 raise ValueError(
                     f"{name} belongs to Euclidean(): no domain, lazy=True, conservative=False"
                 )
-            if self.loss.labels == "real" and not self.loss.nonnegative:
+            scaled = isinstance(self.rate, rates.ScaleFree)
+            if scaled and self.loss.labels == "real" and not self.loss.nonnegative:
                 raise ValueError(
                     f"{name} needs a loss >= 0 for real targets, {type(self.loss).__name__} is not"
+                )
+            if isinstance(self.rate, rates.CoinBetting) and math.isinf(self.loss.lipschitz()):
+                raise ValueError(
+                    f"{name} needs a loss with a steepest slope, {type(self.loss).__name__} has "
+                    "none: use ScaleFree(), or Huber(delta) in place of Squared()"
                 )
         if self.rate.restarts() and isinstance(self.mirror, mirrors.SoftThreshold):
             raise ValueError(f"{name} restarts the learner, SoftThreshold counts all its rounds")
@@ -161,7 +167,7 @@ class Combination:
         if isinstance(mirror, mirrors.UnnormalizedEntropy) and isinstance(self.domain, domains.Box):
             _require_reachable(mirror, self.domain)
         if isinstance(rate, rates.Adaptive) and rate.scale is None:
-            rate = rate.replace(scale=_natural_scale(mirror, dimension))
+            rate = rate.replace(scale=natural_scale(mirror, dimension))
         return mirror, rate
 
 
@@ -177,7 +183,7 @@ def _require_reachable(mirror: mirrors.UnnormalizedEntropy, box: domains.Box) ->
             )
 
 
-def _natural_scale(mirror: Mirror, dimension: int) -> float:
+def natural_scale(mirror: Mirror, dimension: int) -> float:
     """Return the scale that balances the two halves of the adaptive bound over the map's set."""
     logarithm = math.log(max(dimension, 2))
     if isinstance(mirror, mirrors.Ball):

@@ -7,6 +7,7 @@ rows (sums afresh, a lower rate, settled averages) and reads out weights, Z and 
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from noregret.domains import Domain
 from noregret.examples import Rows
 from noregret.geometry import EPSILON
+from noregret.jit import Call
 from noregret.ledger import Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -88,17 +90,18 @@ class Engine:
         """Play the rows; return how many, and OVERFLOW or UNSOUND if the next one could not be."""
         row = 0
         while row < len(y):
-            row, stop = self.play(rows, y, weight, row, ledger, predictions)
+            kernel, arguments = self.call(rows, y, weight, row, ledger, predictions)
+            row, stop = kernel(*arguments)
             if stop in (Stop.OVERFLOW, Stop.UNSOUND):
                 return row, Stop(stop)
             if stop != Stop.DONE:
                 self.answer(Stop(stop))
         return row, Stop.DONE
 
-    def play(
+    def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> tuple[int, int]:
-        """Call the pass from `row` on."""
+    ) -> Call:
+        """Return the pass and what it is called with, from `row` on."""
         raise NotImplementedError
 
     def answer(self, stop: Stop) -> None:
@@ -170,13 +173,13 @@ class LinearEngine(Engine):
     value_column = 0
     accumulator_column = 1
 
-    def play(
+    def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> tuple[int, int]:
-        """Call the linear pass."""
+    ) -> Call:
+        """Return the linear pass and what it is called with."""
         kind = type(self.mirror)
         plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
-        return lazy.linear_pass(  # type: ignore[no-any-return]
+        return lazy.linear_pass, (
             self.loss, self.mirror, self.averages, plain, distance(len(self.state)), self.rate,
             rows.indptr, rows.indices, rows.values, rows.width, rows.trusted, y, weight, row,
             self.state, self.slots, ledger, predictions, self.conservative,
@@ -206,11 +209,11 @@ class MappedEngine(Engine):
             self.slots[Slot.INNER] = start
         self.resum()
 
-    def play(
+    def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> tuple[int, int]:
-        """Call the mapped pass."""
-        return lazy.mapped_pass(  # type: ignore[no-any-return]
+    ) -> Call:
+        """Return the mapped pass and what it is called with."""
+        return lazy.mapped_pass, (
             self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices,
             rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
             predictions, self.conservative,
@@ -245,8 +248,7 @@ class MappedEngine(Engine):
         wanted = self._rate(ledger)
         if self.mirror.homogeneous() or not 0.0 < wanted < self.slots[Slot.INNER]:
             return super().weights(ledger)
-        kept = self.averages.kept()
-        ahead = type(self)(self.loss, self.mirror, self.rate, kept, self.conservative)
+        ahead = copy.copy(self)
         ahead.state, ahead.slots = self.state.copy(), self.slots.copy()
         ahead.slots[Slot.WANTED] = wanted
         ahead.answer(Stop.RATE)
@@ -266,11 +268,11 @@ class CoordinateEngine(Engine):
     value_column = 0
     accumulator_column = 4
 
-    def play(
+    def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> tuple[int, int]:
-        """Call the per-coordinate pass."""
-        return coordinate.coordinate_pass(  # type: ignore[no-any-return]
+    ) -> Call:
+        """Return the per-coordinate pass and what it is called with."""
+        return coordinate.coordinate_pass, (
             self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices,
             rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
             predictions, self.conservative,
@@ -330,7 +332,8 @@ class AgileEngine(Engine):
     def begin(self, dimension: int) -> None:
         """Start at the projection of link(0)."""
         super().begin(dimension)
-        start = np.full(dimension, self.mirror.phi_prime(0.0, self._first_reference()))
+        reference = self.mirror.reference(0.0, 0.0)
+        start = np.full(dimension, self.mirror.phi_prime(0.0, reference))
         if self.domain.is_simplex():
             self.state[:, 0] = self.domain.project(start) if dimension else start
         elif self.domain.separable():
@@ -339,14 +342,11 @@ class AgileEngine(Engine):
                 self.state[:, 0] = self.mirror.inverse(clamped[0])
         self.resum()
 
-    def _first_reference(self) -> float:
-        return self.mirror.reference(0.0, 0.0)
-
-    def play(
+    def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> tuple[int, int]:
-        """Call the agile pass."""
-        return agile.agile_pass(  # type: ignore[no-any-return]
+    ) -> Call:
+        """Return the agile pass and what it is called with."""
+        return agile.agile_pass, (
             self.loss, self.mirror, self.rate, self.domain, rows.indptr, rows.indices, rows.values,
             rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
             predictions, self.conservative, self.clip, self.search,

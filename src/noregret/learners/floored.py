@@ -6,6 +6,7 @@ import numpy as np
 
 from noregret.domains import ClippedSimplex
 from noregret.examples import Rows
+from noregret.jit import Call
 from noregret.learners.engines import Engine, Vector
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -45,11 +46,11 @@ class FlooredEngine(Engine):
         self.slots[[Mark.FACTOR, Mark.SUM, Mark.NODES]] = 1.0
         self.groups[0] = -1.0, 1.0 / max(dimension, 1), dimension, 0.0, -1.0
 
-    def play(
+    def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> tuple[int, int]:
-        """Call the floored pass."""
-        return floored.floored_pass(  # type: ignore[no-any-return]
+    ) -> Call:
+        """Return the floored pass and what it is called with."""
+        return floored.floored_pass, (
             self.loss, self.mirror, self.rate, self.domain.alpha, rows.indptr, rows.indices,
             rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.heap,
             self.groups, self.slots, ledger, predictions, self.conservative, self.search,

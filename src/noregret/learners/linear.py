@@ -55,6 +55,11 @@ class LinearLearner:
         return self._parts.mirror
 
     @property
+    def growable(self) -> bool:
+        """Whether features may be added to those that are known."""
+        return self._growable and not self._fixed
+
+    @property
     def weights(self) -> Vector:
         """The weights for the coming round, as far as they do not depend on its row.
 

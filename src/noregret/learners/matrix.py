@@ -193,7 +193,7 @@ class MatrixDescent(SingleScoresLearner):
         True
         """
         parts, state, slots, ledger = two_classes(learner)
-        matrix = cls(*parts, outputs=2)
+        matrix = cls(*parts, outputs=2, dimension=learner.dimension if learner._fixed else None)
         matrix._ledger = ledger
         if state is not None:
             matrix._take(state, slots)
@@ -273,6 +273,9 @@ class MatrixDescent(SingleScoresLearner):
             raise ValueError(f"the ledger has {arrays['ledger'].shape} entries, expected {SIZE}")
         learner._ledger = arrays["ledger"].copy()
         if "state" in arrays:
+            shape = arrays["state"].shape
+            if len(shape) != 3 or shape[1] != learner.outputs:
+                raise ValueError(f"state has shape {shape}, expected {learner.outputs} scores")
             learner._take(arrays["state"], arrays["slots"])
         return learner
 

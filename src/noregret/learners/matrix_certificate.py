@@ -10,13 +10,14 @@ import numpy as np
 from noregret import geometry
 from noregret.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
 from noregret.geometry import EPSILON
+from noregret.ledger import SMALLEST_SIZE
 from noregret.losses import OneAgainstRest, ScoreLoss
 from noregret.rounding import down
 
 #: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
 SCORE_ERRORS = 1024.0
 
-_NORMS = {"columns": "sum_k", "trace": "trace norm"}
+_NORMS = ("columns", "trace")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,8 @@ class MatrixCertificate(Certificate):
         """Return in words the class that `floor(radius)` speaks about."""
         if self.scaled_length is not None:
             limit = down(self._radius(radius))
-            return f"every U with ||m U||_F <= {limit}, m_ik the largest |x_i| seen,"
+            least = f" or {SMALLEST_SIZE:g}" if self.smallest_size < SMALLEST_SIZE else ""
+            return f"every U with ||m U||_F <= {limit}, m_ik the largest |x_i| seen{least},"
         words = super().describe(radius).replace("every u with ||u||", "every U with ||U||")
         return words.replace("||_2", "||_F")
 

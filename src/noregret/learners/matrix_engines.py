@@ -17,6 +17,7 @@ from noregret.examples import Rows
 from noregret.geometry import EPSILON
 from noregret.jit import Call
 from noregret.learners.engines import Engine, LinearEngine, MappedEngine
+from noregret.ledger import SMALLEST_SIZE
 from noregret.losses import ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes import matrix, scale_free
@@ -106,8 +107,9 @@ class MatrixMapped(MatrixEngine, MappedEngine):
     ) -> Call:
         """Return the mapped pass and what it is called with."""
         return matrix.matrix_mapped_pass, (
-            self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices, rows.values,
-            y, weight, row, self.records, self.slots, ledger, predictions, self.conservative,
+            self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices,
+            rows.values, y, weight, row, self.records, self.slots, ledger, predictions,
+            self.conservative,
         )  # fmt: skip
 
 
@@ -158,8 +160,9 @@ class MatrixScaleFree(MatrixEngine):
         return length, math.sqrt(weights), smallest
 
     def sizes(self) -> Vector:
-        """Return the largest |x_i| seen by each class since it was added, a row a class."""
-        return self.matrix(self.state[:, 2])
+        """Return the largest |x_i| seen by each class: SMALLEST_SIZE if less, 0 if it is 0."""
+        largest = self.matrix(self.state[:, 2])
+        return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
 
 
 def choose_matrix_engine(

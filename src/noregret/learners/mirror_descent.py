@@ -13,22 +13,25 @@ from noregret.certificate import Certificate
 from noregret.component import Component
 from noregret.domains import ClippedSimplex, Domain, Everywhere
 from noregret.examples import Rows, as_labels, as_rows, as_weights
+from noregret.learners.coin_betting import CoinBettingEngine
 from noregret.learners.combination import Combination
 from noregret.learners.engines import CoordinateEngine, Engine, choose_engine
 from noregret.learners.floored import FlooredEngine
-from noregret.learners.linear import LinearLearner
+from noregret.learners.one_row import OneRow
 from noregret.learners.scale_free import ScaleFreeEngine
+from noregret.learners.singly import SingleRowLearner
+from noregret.learners.sized import SizedEngine
 from noregret.ledger import SIZE, Entry, new_ledger
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
-from noregret.rates import Rate, ScaleFree
+from noregret.rates import CoinBetting, Rate, ScaleFree
 
 Vector = npt.NDArray[np.float64]
 
 
-class MirrorDescent(LinearLearner):
+class MirrorDescent(SingleRowLearner):
     """Online mirror descent for linear predictors, with a certificate at every moment.
 
     Each round: predict p = <w, x>, suffer loss(y, p), step by its subgradient z = slope * x.
@@ -81,6 +84,7 @@ class MirrorDescent(LinearLearner):
         self._past_gradient: Vector | None = None
         self._past_iterates: Vector | None = None
         self._weights: Vector | None = None
+        self._one: OneRow | None = None
         if row_limit is not None:
             if not row_limit > 0.0:
                 raise ValueError(f"row_limit must be a number above 0, got {row_limit}")
@@ -179,16 +183,19 @@ class MirrorDescent(LinearLearner):
         It is <w, x>, at most `clip`; `ScaleFree` adds `offset` for real targets and stays within
         their range.
         """
-        products = self._products(X)
+        finished: Vector = self._finished(self._products(X))
+        return finished
+
+    def _finished(self, products: Any) -> Any:
         engine = self._engine
         if self._parts.clip is not None:
             return np.minimum(products, self._parts.clip)
-        return engine.finish(products) if isinstance(engine, ScaleFreeEngine) else products
+        return engine.finish(products) if isinstance(engine, SizedEngine) else products
 
     @property
     def offset(self) -> float:
         """What predictions have beside <w, x>: 0, but for `ScaleFree` and real targets."""
-        return self._engine.offset if isinstance(self._engine, ScaleFreeEngine) else 0.0
+        return self._engine.offset if isinstance(self._engine, SizedEngine) else 0.0
 
     def _is_open(self) -> bool:
         return self._engine is not None
@@ -205,8 +212,9 @@ class MirrorDescent(LinearLearner):
         """The average of the weights played so far; the first weights before any round."""
         if isinstance(self.mirror, SoftThreshold) and self.mirror.l1 > 0.0:
             raise ValueError("SoftThreshold keeps no average: its weights move without being read")
-        if isinstance(self.rate, ScaleFree):
-            raise ValueError("ScaleFree keeps no average: all its weights move in every round")
+        if isinstance(self.rate, (ScaleFree, CoinBetting)):
+            name = type(self.rate).__name__
+            raise ValueError(f"{name} keeps no average: its weights move without being read")
         if not self._averaging:
             raise ValueError("this learner keeps no average: make it with averaging=True")
         return self._mean()
@@ -221,14 +229,15 @@ class MirrorDescent(LinearLearner):
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         mirror, rate = self._parts.resolved(self.dimension)
         gradient = np.zeros(0)
-        factors = squares = scaled_length = None
+        factors = squares = scaled_length = coins = None
         smallest = 1.0
         if self._engine is not None:
             gradient = _added(self._past_gradient, self._engine.gradient())
             if isinstance(self._engine, CoordinateEngine):
                 factors, squares = self._engine.factors(), self._engine.squares()
-        if isinstance(self._engine, ScaleFreeEngine):
+        if isinstance(self._engine, SizedEngine):
             scaled_length, reach, smallest = self._engine.scaled_lengths()
+            coins = self._engine.coins()
         else:
             played = self._mean() if rate.restarts() else self._current_weights()
             reach = geometry.predictor_norm(mirror, played)
@@ -248,12 +257,24 @@ class MirrorDescent(LinearLearner):
             reach=reach,
             scaled_length=scaled_length,
             smallest_size=smallest,
+            coins=coins,
         )
 
     @property
     def sizes(self) -> Vector | None:
         """The m_i of the floor's class, where it measures features by their sizes, else None."""
-        return self._engine.sizes() if isinstance(self._engine, ScaleFreeEngine) else None
+        return self._engine.sizes() if isinstance(self._engine, SizedEngine) else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return parts and arrays: copies have room for features of their own."""
+        parts = {**vars(self._parts), "averaging": self._averaging}
+        return {"parts": parts, "fixed": self._fixed, "arrays": self._arrays()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        """Go on where the learner was that the state was taken of."""
+        MirrorDescent.__init__(self, **kept["parts"])
+        self._fixed = kept["fixed"]
+        self._restore(kept["arrays"])
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
         """Write the learner to a file, atomically; `nr.load` resumes it to the bit.
@@ -333,6 +354,8 @@ class MirrorDescent(LinearLearner):
             averaging = self._averaging or rate.restarts()
             if isinstance(rate, ScaleFree):
                 self._engine = ScaleFreeEngine(parts.loss, mirror, rate)
+            elif isinstance(rate, CoinBetting):
+                self._engine = CoinBettingEngine(parts.loss, mirror, rate)
             elif isinstance(domain, ClippedSimplex):
                 self._engine = FlooredEngine(
                     parts.loss, mirror, rate, parts.conservative, domain, parts.implicit

@@ -45,7 +45,8 @@ class OneScores(BoundPass):
             return None
         if not self.played(columns, values, y, weight):
             return None
-        return self._prediction[0].copy()
+        scores: Vector = self._prediction[0].copy()
+        return scores
 
     def predict(self, columns: Columns, values: Vector) -> Vector | None:
         """Return the scores, None if the row cannot be read or the engine has no way to."""

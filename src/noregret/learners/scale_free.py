@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from noregret.examples import Rows
 from noregret.geometry import EPSILON
-from noregret.learners.engines import Engine, Vector
-from noregret.ledger import SMALLEST_SIZE
+from noregret.jit import Call
+from noregret.learners.engines import Vector
+from noregret.learners.sized import SizedEngine
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import scale_free
@@ -17,13 +19,14 @@ from noregret.passes.scale_free import Scalar
 from noregret.rates import Rate
 
 
-class ScaleFreeEngine(Engine):
+class ScaleFreeEngine(SizedEngine):
     """Two adaptive directions a feature with learnt multipliers; keeps no average."""
 
     widths = (scale_free.COLUMNS, scale_free.COLUMNS)
+    size_column = 2
 
     def __init__(self, loss: Loss, mirror: Mirror, rate: Rate) -> None:
-        super().__init__(loss, mirror, rate, averaging=False, conservative=False)
+        super().__init__(loss, mirror, rate)
         self.real = loss.labels == "real"
 
     def begin(self, dimension: int) -> None:
@@ -35,11 +38,11 @@ class ScaleFreeEngine(Engine):
             # Margins are counted in units of 1, and so is the first guess of a slope.
             self.slots[Scalar.STEEPEST] = 1.0
 
-    def play(
+    def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> tuple[int, int]:
-        """Call the pass from `row` on."""
-        return scale_free.scale_free_pass(  # type: ignore[no-any-return]
+    ) -> Call:
+        """Return the pass and what it is called with, from `row` on."""
+        return scale_free.scale_free_pass, (
             self.loss, self.mirror, self.real, rows.indptr, rows.indices, rows.values,
             rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger, predictions,
         )  # fmt: skip
@@ -55,12 +58,12 @@ class ScaleFreeEngine(Engine):
         """What is added to <w, x>: the mean of the real labels seen."""
         return float(self.slots[Scalar.CENTRE])
 
-    def finish(self, raw: Vector) -> Vector:
-        """Return the predictions that <w, x> stands for."""
+    def finish(self, raw: Any) -> Any:
+        """Return the predictions, one or many, that <w, x> stands for."""
         if not self.real:
             return raw
         low, high = self.slots[Scalar.LOW], self.slots[Scalar.HIGH]
-        return np.clip(raw + self.offset, low, high)
+        return np.minimum(np.maximum(raw + self.offset, low), high)
 
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
@@ -69,8 +72,3 @@ class ScaleFreeEngine(Engine):
         # Squares below the smallest number are lost: the root of that, and of their count.
         length = math.sqrt(gradient) * rounding + 1e-150
         return length, math.hypot(math.sqrt(weights), self.offset), smallest
-
-    def sizes(self) -> Vector:
-        """Return the largest |x_i| seen, a feature: SMALLEST_SIZE if it is less, 0 if it is 0."""
-        largest = self.state[:, 2]
-        return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)

@@ -64,7 +64,12 @@ MAPPED_COLUMNS, MAPPED_AVERAGED = 2, 4
 @kernel(inline=True)
 def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
     """Return eta for a row of that dual norm, before its label is known."""
-    steepest = loss.lipschitz()
+    return rate_within(loss.lipschitz(), rate, ledger, norm, weight)
+
+
+@kernel(inline=True)
+def rate_within(steepest, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
+    """Return eta for a row of that dual norm and slopes that are at most so steep."""
     # A loss without a steepest slope gets 1: no theorem then, but a sensible first step.
     reach = (steepest if steepest < np.inf else 1.0) * weight * norm
     reach = max(ledger[_LARGEST_REACH], reach)

@@ -7,6 +7,8 @@ are class-major; state[k] and slots[k] are those of `scale_free`.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from noregret.jit import kernel, step
@@ -15,10 +17,12 @@ from noregret.passes.matrix import enter_scores, playable_scores
 from noregret.passes.rounds import enter_loss, row_norm
 from noregret.passes.rows import fetch_ahead, row_span
 from noregret.passes.scale_free import (
+    SPEED,
     TINY,
     Scalar,
     along,
     count_row,
+    move_multiplier,
     predict_row,
     scaled_travel,
     tune,
@@ -41,15 +45,17 @@ _WORK = 6
 def _tune_together(slots, mass, work):  # type: ignore[no-untyped-def]
     """Move the multipliers that all scores have in common, against their gradient.
 
-    With s_k = S_1 q_(1,k) + S_2 q_(2,k) that of S_j is sum_k g_k q_(j,k).
+    With s_k = S_1 q_(1,k) + S_2 q_(2,k) that of S_j is sum_k g_k q_(j,k). It is a mean over
+    K - 1 free scores, less of it is chance, and the speed is sqrt(K - 1) times that of one.
     """
+    speed = SPEED * math.sqrt(max(slots.shape[0] - 1.0, 1.0))
     lazy = 0.0
     agile = 0.0
     for k in range(slots.shape[0]):
         lazy += work[_SLOPE, k] * work[_LAZY, k]
         agile += work[_SLOPE, k] * work[_AGILE, k]
-    # Any steepest slope but infinity: c has been seen to, score by score.
-    tune(0.0, slots[0], mass, lazy, agile, 1.0)
+    move_multiplier(slots[0], 0, mass, lazy, 1.0, speed)
+    move_multiplier(slots[0], 1, mass, agile, 1.0, speed)
     for k in range(1, slots.shape[0]):
         slots[k, _FIRST] = slots[0, _FIRST]
         slots[k, _SECOND] = slots[0, _SECOND]

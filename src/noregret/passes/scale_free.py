@@ -24,6 +24,7 @@ from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.rounds import enter_line, enter_loss, playable, row_norm
 from noregret.passes.rows import fetch_ahead, row_span
 from noregret.passes.slots import Stop
+from noregret.soundness import bounded
 
 COLUMNS = 4
 #: Features that are summed up together.
@@ -113,14 +114,55 @@ def predicted(real, slots, raw):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def _tune(slots, j, slope, direction, unit):  # type: ignore[no-untyped-def]
-    """Move a multiplier against its own gradient."""
+def weigh_row(real, lipschitz, state, slots, indices, values, t, begin, end, mass):  # type: ignore[no-untyped-def]
+    """Return q_1, q_2, sum (x_i / m_i)^2, sum x_i^2, ||x||_1, the growth of the m_i and c."""
+    factor = common_factor(real, slots)
+    steepest = slots[_STEEPEST]
+    if lipschitz < np.inf:
+        steepest = max(steepest, mass * lipschitz)
+    lazy, agile, scaled, total, reach, growth = weigh(
+        state, indices, values, t, begin, end, _steepest_square(steepest), TINY, SMALLEST_SIZE
+    )
+    return lazy * factor, agile * factor, scaled, total, reach, growth, steepest
+
+
+@kernel(inline=True)
+def along(slots, lazy, agile):  # type: ignore[no-untyped-def]
+    """Return S_1 q_1 + S_2 q_2."""
+    return slots[_FIRST] * lazy + slots[_SECOND] * agile
+
+
+@kernel(inline=True)
+def count_row(slots, mass, scaled):  # type: ignore[no-untyped-def]
+    """Bring the mean length of the rows up to date."""
+    slots[_MASS] += mass
+    slots[_LENGTHS] += mass * scaled
+
+
+@kernel(inline=True)
+def scaled_travel(weighted, scaled, count):  # type: ignore[no-untyped-def]
+    """Return at least |g| sum_i |x_i| / m_i, from the squares that were summed anyway."""
+    return abs(weighted) * (math.sqrt(count * scaled) + count * LOST_RATIO)
+
+
+@kernel(inline=True)
+def tune(lipschitz, slots, weighted, lazy, agile, unit):  # type: ignore[no-untyped-def]
+    """Move c where the loss has no steepest slope, and both multipliers."""
+    if not lipschitz < np.inf:
+        slots[_STEEPEST] = max(slots[_STEEPEST], abs(weighted))
+    move_multiplier(slots, 0, weighted, lazy, unit, SPEED)
+    move_multiplier(slots, 1, weighted, agile, unit, SPEED)
+
+
+@kernel(inline=True)
+def move_multiplier(slots, j, slope, direction, unit, speed):  # type: ignore[no-untyped-def]
+    """Move S_j against its own gradient."""
     multiplier = slots[_FIRST + j]
     z = slope * multiplier * direction / unit if unit > TINY else 0.0
     z = min(max(z, -1e100), 1e100)
     squares = MEMORY * slots[_FIRST_SQUARES + j] + z * z
     slots[_FIRST_SQUARES + j] = squares
-    moved = multiplier * math.exp(-SPEED * z / math.sqrt(squares + 1.0))
+    moved = multiplier * math.exp(-speed * z / math.sqrt(squares + 1.0))
     slots[_FIRST + j] = min(max(moved, LEAST), LARGEST)
 
 
@@ -168,19 +210,13 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
         begin, end = row_span(indptr, values, t)
         if values.ndim == 1:
             fetch_ahead(indices, values, begin, end)
-        factor = common_factor(real, slots)
-        steepest = slots[_STEEPEST]
-        if lipschitz < np.inf:
-            steepest = max(steepest, mass * lipschitz)
-        lazy, agile, scaled, total, reach, growth = weigh(
-            state, indices, values, t, begin, end, _steepest_square(steepest), TINY, SMALLEST_SIZE
+        lazy, agile, scaled, total, reach, growth, steepest = weigh_row(
+            real, lipschitz, state, slots, indices, values, t, begin, end, mass
         )
         if t >= trusted and not reach <= LARGEST_FEATURE:
             return np.int64(t), _UNSOUND
         norm = row_norm(mirror, total, reach)
-        lazy *= factor
-        agile *= factor
-        p = predicted(real, slots, slots[_FIRST] * lazy + slots[_SECOND] * agile)
+        p = predicted(real, slots, along(slots, lazy, agile))
         slope = loss.slope(label, p)
         if not playable(loss, label, mass, p, slope, norm):
             return np.int64(t), _OVERFLOW
@@ -206,8 +242,7 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
         enter_loss(loss, ledger, label, mass, p, value, norm, 1.0)
         if mass == 0.0:
             continue
-        slots[_MASS] += mass
-        slots[_LENGTHS] += mass * scaled
+        count_row(slots, mass, scaled)
         unit = 1.0
         if opening:
             slots[_LOW] = label
@@ -221,13 +256,8 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
             _see_label(slots, label, mass, touch - label, wide)
             steps = loss.slope(label, label + scale) - loss.slope(label, label - scale)
             unit = 0.25 * scale * steps
-        # At least sum |x| / m, whose squares were summed anyway.
-        count = np.float64(end - begin)
-        ledger[_SCALED_TRAVEL] += abs(weighted) * (math.sqrt(count * scaled) + count * LOST_RATIO)
-        if not lipschitz < np.inf:
-            slots[_STEEPEST] = max(slots[_STEEPEST], abs(weighted))
-        _tune(slots, 0, weighted, lazy, unit)
-        _tune(slots, 1, weighted, agile, unit)
+        ledger[_SCALED_TRAVEL] += scaled_travel(weighted, scaled, np.float64(end - begin))
+        tune(lipschitz, slots, weighted, lazy, agile, unit)
     return y.shape[0], _DONE
 
 
@@ -266,13 +296,34 @@ def scaled_squares(real, state, slots):  # type: ignore[no-untyped-def]
     return gradient, weights, smallest
 
 
+@kernel(inline=True)
+def _weight(state, slots, factor, i):  # type: ignore[no-untyped-def]
+    size = state[i, _SIZE]
+    if size == 0.0:
+        return 0.0
+    return factor * _direction(state, slots, i) / max(size, SMALLEST_SIZE)
+
+
 @kernel
 def read_weights(real, state, slots, result):  # type: ignore[no-untyped-def]
     """Write the weights, as far as they do not depend on the coming row, into `result`."""
     factor = common_factor(real, slots)
     for i in range(state.shape[0]):
-        size = state[i, _SIZE]
-        if size == 0.0:
-            result[i] = 0.0
-            continue
-        result[i] = factor * _direction(state, slots, i) / max(size, SMALLEST_SIZE)
+        result[i] = _weight(state, slots, factor, i)
+
+
+@kernel
+def predict_row(real, state, slots, indices, values):  # type: ignore[no-untyped-def]
+    """Return the prediction for one row, NaN if values are not bounded or features not known."""
+    count = np.uint64(values.shape[0])
+    known = np.uint64(state.shape[0])
+    if not bounded(values, np.uint64(0), count):
+        return np.nan
+    factor = common_factor(real, slots)
+    raw = 0.0
+    for k in range(count):
+        i = np.uint64(indices[k])
+        if i >= known:
+            return np.nan
+        raw += _weight(state, slots, factor, i) * values[k]
+    return predicted(real, slots, raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.soundness import bounded
 
 
 @kernel
@@ -69,3 +70,22 @@ def predict_rows(weights, indptr, indices, values, predictions):  # type: ignore
                 if i < known:
                     p += weights[i] * values[k]
         predictions[t] = p
+
+
+@kernel
+def take_records(state, indices, values, records):  # type: ignore[no-untyped-def]
+    """Copy the records of the features of a row, in their order.
+
+    Returns False for values that are not bounded and for features that have no record.
+    """
+    count = np.uint64(values.shape[0])
+    known = np.uint64(state.shape[0])
+    if not bounded(values, np.uint64(0), count):
+        return False
+    for k in range(count):
+        i = np.uint64(indices[k])
+        if i >= known:
+            return False
+        for j in range(np.uint64(state.shape[1])):
+            records[k, j] = state[i, j]
+    return True

@@ -1,0 +1,129 @@
+"""What one example costs, given as a dictionary, beside River's own linear models.
+
+`python -m bench.one_example` prints microseconds a call, best turn and quartiles of the turns:
+of `learn_one`, `predict_one` and `predict_proba_one` of the estimators in `noregret.river` and
+of River's on the same dictionaries, of `MirrorDescent.learn_one` on arrays, and of rows that are
+learnt by one call, which is the kernel. Contestants take turns, all in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from river import linear_model
+
+import noregret as nr
+from bench.timing import Times, interleave
+from noregret.river import OnlineClassifier, OnlineRegressor
+
+FEATURES = 30
+#: The kernel goes through the rows so often in one call, which then costs nothing beside it.
+REPEATS = 25
+#: `learn_one` may cost so many microseconds more than the kernel.
+BAR = 8.0
+KERNEL, CORE = "kernel, all rows in one call", "MirrorDescent.learn_one, arrays"
+OURS, RIVAL = "OnlineClassifier.learn_one", "LogisticRegression.learn_one"
+
+
+def contestants(features: int, rows: int) -> dict[str, Callable[[], object]]:
+    """Return what is timed: every one goes through all rows."""
+    X = np.random.default_rng(2026).standard_normal((rows, features))
+    targets = X @ np.linspace(-1.0, 1.0, features)
+    classes = (targets > 0.0).tolist()
+    signs = np.where(targets > 0.0, 1.0, -1.0)
+    examples = [
+        dict(zip(map("f{}".format, range(features)), row, strict=True)) for row in X.tolist()
+    ]
+    arrays, columns = list(X), np.arange(features, dtype=np.uint32)
+    cores = [
+        nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.ScaleFree())
+        for _ in range(2)
+    ]
+
+    def learnt_singly() -> None:
+        learn = cores[1].learn_one
+        for values, label in zip(arrays, signs.tolist(), strict=True):
+            learn(columns, values, label)
+
+    many = np.tile(X, (REPEATS, 1)), np.tile(signs, REPEATS)
+    runs: dict[str, Callable[[], object]] = {
+        KERNEL: lambda: cores[0].learn(*many),
+        CORE: learnt_singly,
+    }
+    models: list[tuple[Any, list[Any]]] = [
+        (OnlineClassifier(), classes),
+        (linear_model.LogisticRegression(), classes),
+        (OnlineRegressor(), targets.tolist()),
+        (linear_model.LinearRegression(), targets.tolist()),
+    ]
+    for model, labels in models:
+        name = type(model).__name__
+        runs[f"{name}.learn_one"] = _learning(model, examples, labels)
+        runs[f"{name}.predict_one"] = _asking(model.predict_one, examples)
+        if labels is classes:
+            runs[f"{name}.predict_proba_one"] = _asking(model.predict_proba_one, examples)
+    return runs
+
+
+def _learning(model: Any, examples: list[Any], labels: list[Any]) -> Callable[[], None]:
+    def run() -> None:
+        learn = model.learn_one
+        for x, y in zip(examples, labels, strict=True):
+            learn(x, y)
+
+    return run
+
+
+def _asking(ask: Callable[[Any], Any], examples: list[Any]) -> Callable[[], None]:
+    def run() -> None:
+        for x in examples:
+            ask(x)
+
+    return run
+
+
+def lines(times: Times, rows: int) -> Iterator[str]:
+    """Yield the table and the two bars."""
+    yield f"{'microseconds a call':<40}{'best':>8}{'quartiles of the turns':>28}"
+    for name, seconds in times.seconds.items():
+        best, low, middle, high = np.percentile(seconds, [0, 25, 50, 75]) * _scale(name, rows)
+        yield f"{name:<40}{best:8.2f}{low:12.2f}{middle:8.2f}{high:8.2f}"
+    above = microseconds_above(times, rows)
+    yield f"{OURS} is {above:.2f} us above the kernel, at most {BAR:g}{_verdict(above <= BAR)}"
+    ratio, median = times.ratio(OURS, RIVAL), times.median_ratio(OURS, RIVAL)
+    yield f"and {ratio:.2f} of {RIVAL} (median {median:.2f}), below 1{_verdict(ratio < 1.0)}"
+
+
+def microseconds_above(times: Times, rows: int) -> float:
+    """Return what `learn_one` of a dictionary costs beside the kernel."""
+    return times.best(OURS) * _scale(OURS, rows) - times.best(KERNEL) * _scale(KERNEL, rows)
+
+
+def _scale(name: str, rows: int) -> float:
+    return 1e6 / (rows * (REPEATS if name == KERNEL else 1))
+
+
+def _verdict(met: bool) -> str:
+    return "" if met else " (missed)"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.one_example", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--features", type=int, default=FEATURES)
+    parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--turns", type=int, default=300)
+    arguments = parser.parse_args()
+    times = interleave(contestants(arguments.features, arguments.rows), arguments.turns)
+    for line in lines(times, arguments.rows):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

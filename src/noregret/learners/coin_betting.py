@@ -1,0 +1,62 @@
+"""The engine of `rates.CoinBetting`: state, scalars and what they mean as one predictor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.betting import Coins
+from noregret.examples import Rows
+from noregret.geometry import EPSILON, norm_upper
+from noregret.jit import Call
+from noregret.learners.engines import Vector
+from noregret.learners.sized import SizedEngine
+from noregret.passes import coin_betting
+from noregret.passes.coin_betting import Scalar
+from noregret.rates import CoinBetting
+
+
+class CoinBettingEngine(SizedEngine):
+    """One bettor a feature, who knows before a round how much a round can cost."""
+
+    widths = (coin_betting.COLUMNS, coin_betting.COLUMNS)
+    size_column = 3
+    rate: CoinBetting
+
+    def begin(self, dimension: int) -> None:
+        """Take the state of a learner that has seen nothing."""
+        super().begin(dimension)
+        self.slots = np.zeros(len(Scalar))
+
+    def call(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> Call:
+        """Return the pass and what it is called with, from `row` on."""
+        return coin_betting.coin_betting_pass, (
+            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values,
+            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger, predictions,
+        )  # fmt: skip
+
+    def weights(self, ledger: Vector) -> Vector:
+        """Return the weights, as far as they do not depend on the coming row."""
+        weights = np.empty(len(self.state))
+        coin_betting.read_weights(self.rate, self.state, self.slots, weights)
+        return weights
+
+    def scaled_lengths(self) -> tuple[float, float, float]:
+        """Return ||Z_i / m_i||_2, rounded up, ||m_i w_i||_2 and the smallest m_i."""
+        seen = self.state[:, self.size_column] > 0.0
+        sizes = self.sizes()[seen]
+        length = norm_upper(self.state[seen, 0] / sizes, 2.0) * (1.0 + 2.0 * EPSILON)
+        weights = np.empty(len(self.state))
+        coin_betting.read_weights(self.rate, self.state, self.slots, weights)
+        smallest = float(self.state[seen, self.size_column].min(initial=1.0))
+        # Ratios that underflow lose less than a smallest number each.
+        return length + 1e-300, norm_upper(sizes * weights[seen], 2.0), smallest
+
+    def coins(self) -> Coins:
+        """Return what the theorem speaks about."""
+        seen = self.state[:, self.size_column] > 0.0
+        sizes = self.sizes()[seen]
+        hints = np.empty(len(sizes))
+        coin_betting.read_hints(sizes, self.slots, hints)
+        return Coins(self.rate.wealth, sizes, hints, self.state[seen, 2], self.state[seen, 4])

@@ -1,0 +1,44 @@
+"""Engines that know no units: every feature is measured by the largest |x_i| seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.betting import Coins
+from noregret.learners.engines import Engine, Vector
+from noregret.ledger import SMALLEST_SIZE
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.rates import Rate
+
+
+class SizedEngine(Engine):
+    """What the engines share whose class is sum (m_i u_i)^2 <= radius^2; they keep no average."""
+
+    #: Column of the largest |x_i|.
+    size_column: int
+
+    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate) -> None:
+        super().__init__(loss, mirror, rate, averaging=False, conservative=False)
+
+    @property
+    def offset(self) -> float:
+        """What is added to <w, x>."""
+        return 0.0
+
+    def finish(self, raw: Vector) -> Vector:
+        """Return the predictions that <w, x> stands for."""
+        return raw
+
+    def scaled_lengths(self) -> tuple[float, float, float]:
+        """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
+        raise NotImplementedError
+
+    def sizes(self) -> Vector:
+        """Return the largest |x_i| seen, a feature: SMALLEST_SIZE if it is less, 0 if it is 0."""
+        largest = self.state[:, self.size_column]
+        return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
+
+    def coins(self) -> Coins | None:
+        """Return what the theorem of coin betting speaks about, None for other engines."""
+        return None

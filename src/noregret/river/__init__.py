@@ -1,0 +1,11 @@
+"""Learners as estimators of River: dictionaries in, one example after the other.
+
+They take River's own kind of input (`learn_one`, `predict_one`, `learn_many`, pipelines, metrics)
+and keep what noregret adds: nothing to tune by default, and a certificate at every moment. The
+other way round `nr.read` reads any stream of River's data sets.
+"""
+
+from noregret.river.classifier import OnlineClassifier
+from noregret.river.regressor import OnlineRegressor
+
+__all__ = ["OnlineClassifier", "OnlineRegressor"]

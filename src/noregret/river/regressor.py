@@ -1,0 +1,90 @@
+"""A regressor for River."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from river import base
+
+from noregret import losses, mirrors, rates
+from noregret.certificate import Certificate
+from noregret.examples import as_labels, as_weights
+from noregret.learners import MirrorDescent
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.rates import Rate
+from noregret.river.features import FeatureColumns, growing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class OnlineRegressor(base.MiniBatchRegressor):
+    """Linear regression by mirror descent, with a certificate.
+
+    By default nothing is to be tuned and no scaler needed: features count in units of their own
+    sizes, targets in units of theirs.
+
+    Parameters: `loss` is a loss of `nr.losses` for real targets, `Squared()` if it is None; the
+    others are those of `OnlineClassifier`.
+
+    >>> from river import datasets, metrics
+    >>> model, error = OnlineRegressor(), metrics.MAE()
+    >>> for x, y in datasets.TrumpApproval():
+    ...     error.update(y, model.predict_one(x))
+    ...     model.learn_one(x, y)
+    >>> error.get() < 1.0, model.certificate.rounds
+    (True, 1001)
+    """
+
+    def __init__(
+        self,
+        loss: Loss | None = None,
+        rate: Rate | None = None,
+        mirror: Mirror | None = None,
+        fit_intercept: bool = True,
+        missing: str = "refuse",
+    ) -> None:
+        self.loss = losses.Squared() if loss is None else loss
+        self.rate = rates.ScaleFree() if rate is None else rate
+        self.mirror = mirrors.Euclidean() if mirror is None else mirror
+        self.fit_intercept = fit_intercept
+        self.missing = missing
+        if self.loss.labels != "real":
+            raise ValueError(f"{self.loss} is for labels -1 and +1; a regressor needs real targets")
+        self._features = FeatureColumns(fit_intercept, missing)
+        self._learner = growing(MirrorDescent(self.loss, self.mirror, self.rate))
+
+    @property
+    def certificate(self) -> Certificate:
+        """What the examples so far prove, see `nr.Certificate`."""
+        return self._learner.certificate()
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights by the names of the features."""
+        return self._features.named(self._learner.weights)
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn one example of weight w."""
+        self._features.teach(self._learner, x, float(y), w)
+
+    def predict_one(self, x: Mapping[Any, Any]) -> float:
+        """Return the prediction."""
+        prediction: float = self._features.ask(self._learner, x)
+        return prediction
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
+        """Learn the rows of a data frame one after the other; w is a number or one a row."""
+        targets = as_labels(y, len(X), self.loss)
+        weight = as_weights(np.broadcast_to(np.asarray(w, np.float64), (len(X),)), len(X))
+        self._learner.learn(self._features.rows(X, grow=True), targets, weight)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """Return the predictions for the rows of a data frame."""
+        import pandas as pd
+
+        predictions = self._learner.predict(self._features.rows(X, grow=False))
+        return pd.Series(predictions, index=X.index)
