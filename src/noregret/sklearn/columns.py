@@ -1,0 +1,148 @@
+"""One learner of labels -1 and +1 a class, each against the rest."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.experts import Aggregate
+from noregret.learners import MirrorDescent
+from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
+from noregret.mirrors import Euclidean, Mirror
+from noregret.sklearn.calibration import Platt, logistic
+from noregret.sklearn.labels import Codes
+
+Vector = npt.NDArray[np.float64]
+
+#: Losses that depend on y p alone.
+EVEN = (Hinge, Logistic, SquaredHinge)
+
+
+class Column(Protocol):
+    """A learner of one score."""
+
+    def learn(self, rows: Any, y: Vector, weight: Vector | None) -> Vector:
+        """Learn the rows one after the other; return the predictions made before each."""
+
+    def predict(self, rows: Any) -> Vector:
+        """Return the score of each row."""
+
+    def weights(self) -> Vector:
+        """Return the weights of the score."""
+
+    def certificate(self) -> Any:
+        """Return what the rounds so far prove."""
+
+    def may_turn(self) -> bool:
+        """Tell whether the learner of the opposite labels is this one with the sign turned."""
+
+    def turned(self) -> Self:
+        """Return the learner of the opposite labels that has seen the same rows."""
+
+
+class Signed:
+    """A core learner, or its mirror image: labels and scores with the sign turned."""
+
+    def __init__(
+        self, learner: MirrorDescent | Aggregate, mirror: Mirror, sign: float = 1.0
+    ) -> None:
+        self.learner, self.mirror, self.sign = learner, mirror, sign
+
+    def learn(self, rows: Any, y: Vector, weight: Vector | None) -> Vector:
+        """Learn the rows one after the other; return the predictions made before each."""
+        return self.sign * self.learner.learn(rows, self.sign * y, weight)
+
+    def predict(self, rows: Any) -> Vector:
+        """Return the score of each row."""
+        return self.sign * self.learner.predict(rows)
+
+    def weights(self) -> Vector:
+        """Return the weights of the score."""
+        return self.sign * self.learner.weights
+
+    def certificate(self) -> Any:
+        """Return what the rounds so far prove."""
+        return self.learner.certificate()
+
+    def may_turn(self) -> bool:
+        """Tell whether loss and map are the same with the sign turned, or nothing was seen."""
+        plain = type(self.mirror) is Euclidean and type(self.learner.loss) in EVEN
+        return plain or self.learner.rounds == 0
+
+    def turned(self) -> Signed:
+        """Return the learner of the opposite labels that has seen the same rows."""
+        return Signed(copy.deepcopy(self.learner), self.mirror, -self.sign)
+
+
+class Columns:
+    """Learns the scores of classes by one learner each; two classes share one.
+
+    `blank` is a learner that has seen nothing, for classes that appear later.
+    """
+
+    def __init__(self, columns: Sequence[Column], blank: Column, loss: Loss) -> None:
+        self.columns, self.blank = list(columns), blank
+        self.platt = None if isinstance(loss, Logistic) else Platt(self.outputs)
+
+    @property
+    def outputs(self) -> int:
+        """How many classes there is room for."""
+        return max(2, len(self.columns))
+
+    def require_room(self, outputs: int) -> None:
+        """Refuse a number of classes that `grow` could not make room for."""
+        if outputs > 2 and len(self.columns) == 1 and not self.columns[0].may_turn():
+            raise ValueError(
+                f"y has {outputs} classes, and this learner of 2 cannot go on with more: its map "
+                "or loss is not the same with the sign turned; declare the classes in the first "
+                "partial_fit"
+            )
+
+    def grow(self, outputs: int) -> None:
+        """Make room for more classes, whose scores are 0 so far."""
+        if outputs <= self.outputs:
+            return
+        if len(self.columns) == 1:
+            if self.platt is not None:
+                self.platt.grow(2.0)
+            # The first class against the second is the second against the first, turned round.
+            self.columns.insert(0, self.columns[0].turned())
+        while len(self.columns) < outputs:
+            self.columns.append(copy.deepcopy(self.blank))
+
+    def learn(self, rows: Any, codes: Codes, weight: Vector | None) -> None:
+        """Learn the classes of the rows, one after the other."""
+        first = 1 if len(self.columns) == 1 else 0
+        scores = [
+            column.learn(rows, np.where(codes == k, 1.0, -1.0), weight)
+            for k, column in enumerate(self.columns, first)
+        ]
+        if self.platt is not None:
+            masses = np.ones(len(codes)) if weight is None else weight
+            self.platt.learn(joined(scores), codes, masses)
+
+    def predict(self, rows: Any) -> Vector:
+        """Return the scores: one a row for two classes, else one a row and class."""
+        return joined([column.predict(rows) for column in self.columns])
+
+    def probabilities(self, scores: Vector) -> Vector:
+        """Return the probabilities that the scores stand for, a row a row."""
+        return logistic(scores) if self.platt is None else self.platt.probabilities(scores)
+
+    def weights(self) -> Vector:
+        """Return a row of weights a score."""
+        return np.vstack([column.weights() for column in self.columns])
+
+    def certificate(self) -> Any:
+        """Return what the rounds prove: one certificate for two classes, else a tuple."""
+        found = tuple(column.certificate() for column in self.columns)
+        return found[0] if len(found) == 1 else found
+
+
+def joined(scores: Sequence[Vector]) -> Vector:
+    """Return scores side by side, a single one as it is."""
+    return scores[0] if len(scores) == 1 else np.column_stack(scores)

@@ -1,0 +1,129 @@
+"""What all estimators share: checks as scikit-learn asks for them, rows to the core, pickles."""
+
+# scikit-learn is not typed.
+# mypy: disable-error-code="misc, no-any-return, no-untyped-call"
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from noregret.examples import CHUNK, Rows, as_rows
+from noregret.passes.checks import sound_rows
+from noregret.sklearn.rows import Feeder
+
+Vector = npt.NDArray[np.float64]
+
+FLOATS = [np.float64, np.float32]
+
+
+class RowEstimator(BaseEstimator):
+    """A core learner behind scikit-learn's names."""
+
+    #: The core learner, once there is one; it knows a constant feature if one is wanted.
+    _learner: Any
+    _feeder: Feeder
+    fit_intercept: bool
+    n_features_in_: int
+
+    def _dimension(self) -> int:
+        return int(self.n_features_in_) + bool(self.fit_intercept)
+
+    def _quick_rows(self, X: Any) -> Rows | None:
+        """Return rows that need no check but the core's own, which leaves all as it was.
+
+        They are arrays of floats as wide as those before, few enough for one chunk.
+        """
+        if not hasattr(self, "_learner") or hasattr(self, "feature_names_in_"):
+            return None
+        if type(X) is np.ndarray:
+            plain = X.ndim == 2 and X.flags.c_contiguous
+            size = X.size
+        else:
+            plain = sparse.issparse(X) and X.format == "csr" and X.ndim == 2
+            size = X.nnz if plain else 0
+        if not plain or X.dtype not in FLOATS or X.dtype.byteorder == ">":
+            return None
+        if X.shape[1] != self.n_features_in_ or not X.shape[0] or size > CHUNK:
+            return None
+        return as_rows(X)
+
+    def _checked(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        """Return rows, or rows and y, that scikit-learn and the core accept."""
+        checked = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=np.float32 if _is_narrow(X) else FLOATS,
+            order="C",
+            **options,
+        )
+        if isinstance(y, str):
+            return sound_rows(as_rows(checked), 0)
+        return sound_rows(as_rows(checked[0]), 0), checked[1]
+
+    def _checked_weight(self, sample_weight: Any, rows: Rows, **options: Any) -> Vector | None:
+        if sample_weight is None:
+            return None
+        return _check_sample_weight(
+            sample_weight,
+            np.empty((len(rows), 0)),
+            dtype=np.float64,
+            ensure_non_negative=True,
+            **options,
+        )
+
+    def _scores(self, X: Any) -> Vector:
+        """Return the core's predictions for the rows."""
+        check_is_fitted(self)
+        rows = self._quick_rows(X)
+        if rows is None:
+            rows = self._checked(X, reset=False)
+        # A feeder of its own: several threads may predict at once.
+        feeder = Feeder(bool(self.fit_intercept))
+        try:
+            parts = [self._learner.predict(chunk) for _, chunk in feeder.chunks(rows)]
+        except ValueError:
+            self._checked(X, reset=False)
+            raise
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learner")
+
+    @property
+    def certificate_(self) -> Any:
+        """What the rounds played so far prove; every pass over a row is a round."""
+        check_is_fitted(self)
+        return self._learner.certificate()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        # Buffers are room, not knowledge.
+        state.pop("_feeder", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_learner" in state:
+            self._feeder = Feeder(bool(self.fit_intercept))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _is_narrow(X: Any) -> bool:
+    """Tell whether X is a data frame of float32, which numpy alone need not see."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return False
+    return all(dtype == nw.Float32 for dtype in frame.schema.values())

@@ -1,0 +1,42 @@
+"""What the two online estimators share: their parameters, and the orders of `fit`."""
+
+# scikit-learn is not typed.
+# mypy: disable-error-code="misc, no-untyped-call"
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from noregret.sklearn.choices import require_count
+from noregret.sklearn.estimator import RowEstimator
+from noregret.sklearn.rows import Order
+
+
+class OnlineEstimator(RowEstimator):
+    """Mirror descent behind scikit-learn's names."""
+
+    def __init__(
+        self,
+        loss: Any,
+        rate: Any,
+        mirror: Any,
+        fit_intercept: bool,
+        passes: int,
+        shuffle: bool,
+        random_state: Any,
+    ) -> None:
+        self.loss = loss
+        self.rate = rate
+        self.mirror = mirror
+        self.fit_intercept = fit_intercept
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _orders(self, order: Order) -> Iterator[Order]:
+        """Yield the order of each pass of `fit`."""
+        random = check_random_state(self.random_state) if self.shuffle else None
+        for _ in range(require_count("passes", self.passes)):
+            yield order if random is None else random.permutation(order)

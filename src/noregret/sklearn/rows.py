@@ -1,0 +1,147 @@
+"""From a user's rows to chunks that the core learns, with a constant feature where one is wanted.
+
+The constant is written into one buffer of the rows' own kind, again and again: no copy of all
+rows is ever made, and float32 stays float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.examples import CHUNK, Rows
+from noregret.jit import kernel
+from noregret.soundness import LARGEST_FEATURE, descents
+from noregret.streams import Block
+
+Order = npt.NDArray[np.intp]
+
+_1 = np.uint64(1)
+
+
+@kernel(fast=True)
+def write_rows(  # type: ignore[no-untyped-def]
+    indptr, indices, values, order, constant, width, new_indptr, new_indices, new_values
+):
+    """Write the rows of the order one after the other, each with a last feature 1 if wanted.
+
+    Returns whether all of them are seen to be sound, which saves the core another look.
+    """
+    k = np.uint64(0)
+    new_indptr[0] = k
+    falls = np.uint32(0)
+    # As narrow as the values: a sum that is too large says nothing about them.
+    total = values.dtype.type(0.0)
+    for t in range(order.shape[0]):
+        row = np.uint64(order[t])
+        begin, end = indptr[row], indptr[row + _1]
+        shift = k - begin
+        for j in range(begin, end):
+            new_indices[shift + j] = indices[j]
+        for j in range(begin, end):
+            new_values[shift + j] = values[j]
+            total += abs(values[j])
+        if end > begin:
+            falls += descents(indices, begin, end) + np.uint32(indices[end - _1] >= width)
+        k = shift + end
+        if constant:
+            new_indices[k] = width
+            new_values[k] = 1.0
+            k += _1
+        new_indptr[np.uint64(t) + _1] = k
+    return falls == 0 and total < np.inf and total <= LARGEST_FEATURE
+
+
+class Feeder:
+    """Yields rows in chunks of about CHUNK features, in the order wanted; reuses its buffers."""
+
+    def __init__(self, constant: bool) -> None:
+        self.constant = constant
+        self._matrix = np.zeros((0, 0))
+        self._arrays = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
+
+    def chunks(self, rows: Rows, order: Order | None = None) -> Iterator[tuple[slice, Any]]:
+        """Yield (places in the order, rows as `learn` takes them); all rows unless told.
+
+        A chunk is good until the next one is asked for.
+        """
+        count = len(rows) if order is None else len(order)
+        for start, stop in _cuts(rows, order, count):
+            part = slice(start, stop)
+            chosen = None if order is None else order[part]
+            if rows.dense:
+                yield part, self._dense(rows, part, chosen)
+            else:
+                yield part, self._sparse(rows, part, chosen)
+
+    def whole(self, rows: Rows, order: Order) -> Any:
+        """Return the rows of the order all at once, for those who visit them again and again."""
+        every = len(order) == len(rows) and bool((order == np.arange(len(rows))).all())
+        chosen = None if every else order
+        part = slice(0, len(order))
+        return (self._dense if rows.dense else self._sparse)(rows, part, chosen)
+
+    def _dense(self, rows: Rows, part: slice, chosen: Order | None) -> Any:
+        values = rows.values[part if chosen is None else chosen]
+        if not self.constant:
+            return values
+        count, width = values.shape
+        matrix = self._matrix
+        if matrix.dtype != values.dtype or len(matrix) < count or matrix.shape[1] != width + 1:
+            matrix = self._matrix = np.ones((count, width + 1), values.dtype)
+        matrix[:count, :width] = values
+        return matrix[:count]
+
+    def _sparse(self, rows: Rows, part: slice, chosen: Order | None) -> Block:
+        width = rows.width + self.constant
+        if chosen is None and not self.constant:
+            indptr = rows.indptr[part.start : part.stop + 1]
+            sound = rows.trusted == len(rows)
+            return _block(indptr, rows.indices, rows.values, width, sound)
+        if chosen is None:
+            chosen = np.arange(part.start, part.stop)
+            length = int(rows.indptr[part.stop] - rows.indptr[part.start])
+        else:
+            length = int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
+        room = length + self.constant * len(chosen)
+        indptr, indices, values = self._arrays
+        if len(indptr) <= len(chosen):
+            indptr = np.empty(len(chosen) + 1, np.uint64)
+        if len(indices) < room or values.dtype != rows.values.dtype:
+            indices, values = np.empty(room, np.uint32), np.empty(room, rows.values.dtype)
+        self._arrays = indptr, indices, values
+        sound = write_rows(
+            rows.indptr, rows.indices, rows.values, chosen, self.constant, np.uint32(rows.width),
+            indptr, indices, values,
+        )  # fmt: skip
+        return _block(indptr[: len(chosen) + 1], indices[:room], values[:room], width, sound)
+
+
+def _cuts(rows: Rows, order: Order | None, count: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of parts of the order with about CHUNK features each."""
+    if rows.values.size <= CHUNK and order is None:
+        yield 0, count
+        return
+    if order is None:
+        yield from rows.chunks()
+        return
+    if rows.dense:
+        step = max(1, CHUNK // max(1, rows.width))
+        yield from ((start, min(start + step, count)) for start in range(0, count, step))
+        return
+    ends = np.cumsum(rows.indptr[order + 1] - rows.indptr[order])
+    start = 0
+    while start < count:
+        begun = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, begun + CHUNK, side="right")))
+        yield start, stop
+        start = stop
+
+
+def _block(indptr: Any, indices: Any, values: Any, width: int, sound: bool) -> Block:
+    # The core takes the labels apart from the rows.
+    labels = np.broadcast_to(np.zeros(1), (len(indptr) - 1,))
+    return Block.sound(indptr, indices, values, labels, width, ordered=sound)

@@ -1,0 +1,145 @@
+"""The scores of the classes: one learner for two of them, one of a matrix for more."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.learners import MatrixDescent, MirrorDescent
+from noregret.losses import (
+    Hinge,
+    Logistic,
+    Loss,
+    MulticlassHinge,
+    OneAgainstRest,
+    ScoreLoss,
+    Softmax,
+)
+from noregret.mirrors import Euclidean, Mirror, SignedEntropy
+from noregret.rates import Constant, Rate, ScaleFree
+from noregret.sklearn.calibration import Platt, logistic, multinomial
+from noregret.sklearn.choices import new_learner
+from noregret.sklearn.columns import EVEN, Columns, Signed
+from noregret.sklearn.labels import Codes
+
+Vector = npt.NDArray[np.float64]
+
+#: The labels of the first and of the second class.
+_SIGNS = np.array([-1.0, 1.0])
+
+MULTICLASS = ("one_against_rest", "softmax", "hinge")
+
+
+def open_scorer(
+    loss: Loss, multiclass: str, mirror: Mirror, rate: Rate | None, dimension: int, outputs: int
+) -> Scorer | Columns:
+    """Return the scorer of so many classes.
+
+    One against the rest is a learner a class. Where the learner of a matrix is the same to the
+    bit, it is the one: it is quicker and has one certificate for all.
+    """
+    joint = score_loss(loss, multiclass)
+    if not isinstance(joint, OneAgainstRest):
+        if rate is None:
+            raise ValueError(f"rate='grid' goes with 'one_against_rest', not {multiclass!r}")
+        return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension))
+    blank = new_learner(loss, mirror, rate, dimension)
+    plain = type(mirror) is Euclidean and type(loss) in EVEN
+    if not plain or not isinstance(rate, (Constant, ScaleFree)):
+        count = 1 if outputs == 2 else outputs
+        columns = [Signed(copy.deepcopy(blank), mirror) for _ in range(count)]
+        return Columns(columns, Signed(blank, mirror), loss)
+    if outputs == 2 and isinstance(blank, MirrorDescent):
+        return Scorer(blank)
+    return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension))
+
+
+class Scorer:
+    """Learns the scores of classes 0 ... K - 1, and what they mean as probabilities.
+
+    Two classes share one score, that of the second against the first.
+    """
+
+    def __init__(self, learner: MirrorDescent | MatrixDescent) -> None:
+        self.learner: Any = learner
+        loss = learner.loss.loss if isinstance(learner.loss, OneAgainstRest) else learner.loss
+        self.platt = None if isinstance(loss, (Logistic, Softmax)) else Platt(self.outputs)
+
+    @property
+    def binary(self) -> bool:
+        """Whether the learner is that of labels -1 and +1."""
+        return isinstance(self.learner, MirrorDescent)
+
+    @property
+    def outputs(self) -> int:
+        """How many classes there is room for."""
+        return 2 if self.binary else int(self.learner.outputs)
+
+    def require_room(self, outputs: int) -> None:
+        """Refuse a number of classes that `grow` could not make room for."""
+        mirror = self.learner.mirror
+        if outputs > self.outputs and isinstance(mirror, SignedEntropy):
+            raise ValueError(
+                f"y has {outputs} classes, and a learner of {self.outputs} with {mirror} cannot go "
+                "on with more: declare them in the first partial_fit"
+            )
+
+    def grow(self, outputs: int) -> None:
+        """Make room for more classes, whose scores are 0 so far."""
+        if outputs <= self.outputs:
+            return
+        if self.platt is not None:
+            self.platt.grow(2.0 if self.binary else 1.0)
+        if self.binary:
+            self.learner = MatrixDescent.from_binary(self.learner)
+        self.learner.grow(outputs)
+
+    def learn(self, rows: Any, codes: Codes, weight: Vector | None) -> None:
+        """Learn the classes of the rows, one after the other."""
+        targets = _SIGNS.take(codes) if self.binary else codes
+        scores = self._shared(self.learner.learn(rows, targets, weight))
+        if self.platt is not None:
+            self.platt.learn(scores, codes, np.ones(len(codes)) if weight is None else weight)
+
+    def predict(self, rows: Any) -> Vector:
+        """Return the scores: one a row for two classes, else one a row and class."""
+        return self._shared(self.learner.predict(rows))
+
+    def probabilities(self, scores: Vector) -> Vector:
+        """Return the probabilities that the scores stand for, a row a row."""
+        if self.platt is not None:
+            return self.platt.probabilities(scores)
+        if self.binary or isinstance(self.learner.loss, OneAgainstRest):
+            return logistic(scores)
+        return multinomial(scores)
+
+    def weights(self) -> Vector:
+        """Return a row of weights a score."""
+        weights = self._shared(np.atleast_2d(self.learner.weights.T).T)
+        return np.atleast_2d(weights.T)
+
+    def certificate(self) -> Any:
+        """Return what the rounds so far prove."""
+        return self.learner.certificate()
+
+    def _shared(self, scores: Vector) -> Vector:
+        if scores.ndim == 1 or scores.shape[1] > 2:
+            return scores
+        return scores[:, -1] if self.binary else scores[:, 1] - scores[:, 0]
+
+
+def score_loss(loss: Loss, multiclass: str) -> ScoreLoss:
+    """Return the loss of all scores that a word and a loss of one score stand for."""
+    if multiclass == "one_against_rest":
+        return OneAgainstRest(loss)
+    if multiclass == "softmax" and isinstance(loss, Logistic):
+        return Softmax()
+    if multiclass == "hinge" and isinstance(loss, Hinge):
+        return MulticlassHinge(loss.margin)
+    if multiclass in MULTICLASS:
+        wanted = "logistic" if multiclass == "softmax" else "hinge"
+        raise ValueError(f"multiclass={multiclass!r} goes with loss={wanted!r}, got {loss!r}")
+    raise ValueError(f"multiclass must be one of {', '.join(MULTICLASS)}, got {multiclass!r}")

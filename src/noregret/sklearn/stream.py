@@ -1,0 +1,205 @@
+"""Classifiers of streams: classes that appear at any row, weights of classes, what is predicted."""
+
+# scikit-learn is not typed.
+# mypy: disable-error-code="misc, no-any-return, no-untyped-call"
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from noregret.examples import Rows, as_weights
+from noregret.sklearn.estimator import RowEstimator, Vector
+from noregret.sklearn.labels import Balance, Codes, codes_of, new_classes, require_classes
+from noregret.sklearn.rows import Order
+
+
+class StreamClassifier(ClassifierMixin, RowEstimator):
+    """Plays rows of classes to a scorer."""
+
+    class_weight: Any
+    classes_: npt.NDArray[Any]
+    _balance: Balance
+
+    def _open(self, classes: int) -> None:
+        """Make a scorer of so many classes that has seen nothing."""
+        raise NotImplementedError
+
+    def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Codes, Vector]:
+        """Return all rows, those of them that weigh something, and their classes and weights.
+
+        Sets `classes_`, sorted.
+        """
+        self._require_class_weight()
+        # What was learnt before is forgotten, also if these rows cannot be learnt.
+        self.__dict__.pop("_learner", None)
+        rows, labels = self._checked(X, y)
+        check_classification_targets(labels)
+        weight = self._checked_weight(sample_weight, rows)
+        kept = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
+        masses = np.ones(len(kept)) if weight is None else weight[kept]
+        self.classes_, codes = np.unique(labels[kept], return_inverse=True)
+        factors = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=labels[kept], sample_weight=masses
+        )
+        self._balance = Balance()
+        self._balance.learn(codes, masses, len(self.classes_))
+        return rows, kept, codes, as_weights(masses * factors[codes], len(kept))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows one after the other; rows of weight 0 change nothing.
+
+        `classes` may declare classes before any row of theirs; without it the rows do.
+        """
+        self._require_class_weight()
+        rows, known = None, False
+        if classes is None and sample_weight is None and type(y) is np.ndarray and y.ndim == 1:
+            rows = self._quick_rows(X)
+        if rows is not None and len(rows) == len(y):
+            codes, known = codes_of(y, self.classes_)
+        if rows is None or not known:
+            return self._partial_fit_checked(X, y, classes, sample_weight)
+        try:
+            self._count_and_play(rows, codes, None, None)
+        except ValueError:
+            self._checked(X, reset=False)
+            raise
+        return self
+
+    def _partial_fit_checked(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        opened = hasattr(self, "_learner")
+        rows, labels = self._checked(X, y, reset=not opened)
+        weight = self._checked_weight(sample_weight, rows, allow_all_zero_weights=True)
+        order = None if weight is None or weight.all() else np.flatnonzero(weight)
+        if order is not None and weight is not None:
+            labels, weight = labels[order], weight[order]
+        known = self.classes_ if opened else labels[:0]
+        if classes is not None:
+            declared = np.unique(column_or_1d(classes))
+            known = _joined(known, new_classes(declared, codes_of(declared, known)[0]))
+        fresh = new_classes(labels, codes_of(labels, known)[0])
+        require_classes(fresh)
+        everything = _joined(known, fresh)
+        if opened:
+            self._learner.require_room(len(everything))
+            self._learner.grow(len(known))
+        else:
+            self._open(len(known))
+            self._balance = Balance()
+        self.classes_ = everything
+        self._count_and_play(rows, codes_of(labels, everything)[0], weight, order)
+        return self
+
+    def _count_and_play(
+        self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None
+    ) -> None:
+        """Weigh the rows by their classes and learn them."""
+        balance = self._balance
+        if self.class_weight == "balanced":
+            balance = balance.copy()
+            masses = np.ones(len(codes)) if weight is None else weight
+            weight = balance.learn(codes, masses, len(self.classes_))
+        elif self.class_weight is not None:
+            factors = np.array([self.class_weight.get(one, 1.0) for one in self.classes_.tolist()])
+            weight = factors[codes] if weight is None else weight * factors[codes]
+        if weight is not None:
+            weight = as_weights(weight, len(codes))
+        try:
+            self._play(rows, codes, weight, order)
+        finally:
+            # Also where the learner has diverged, every class has a score.
+            self._learner.grow(len(self.classes_))
+        self._balance = balance
+
+    def _play(self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None) -> None:
+        """Learn the rows of the order; a class gets a score at its first row."""
+        scorer = self._learner
+        start = 0
+        while start < len(codes):
+            stop = len(codes)
+            if len(self.classes_) > scorer.outputs and codes[start:].max() >= scorer.outputs:
+                stop = start + int((codes[start:] >= scorer.outputs).argmax())
+            if stop == start:
+                scorer.grow(int(codes[start]) + 1)
+                continue
+            self._play_segment(rows, codes, weight, order, start, stop)
+            start = stop
+
+    def _play_segment(
+        self,
+        rows: Rows,
+        codes: Codes,
+        weight: Vector | None,
+        order: Order | None,
+        start: int,
+        stop: int,
+    ) -> None:
+        """Learn places start to stop - 1 of the order, but for those of weight 0."""
+        if weight is not None and not weight[start:stop].all():
+            places = start + np.flatnonzero(weight[start:stop])
+        elif stop - start < len(codes):
+            places = np.arange(start, stop)
+        else:
+            places = None
+        if places is not None:
+            codes, weight = codes[places], None if weight is None else weight[places]
+            order = places if order is None else order[places]
+        for part, chunk in self._feeder.chunks(rows, order):
+            self._learner.learn(chunk, codes[part], None if weight is None else weight[part])
+
+    def _require_class_weight(self) -> None:
+        given = self.class_weight
+        if isinstance(given, Mapping):
+            as_weights(list(given.values()), len(given))
+        elif not (given is None or given == "balanced"):
+            raise ValueError(f"class_weight must be None, a dict or 'balanced', got {given!r}")
+
+    def decision_function(self, X: Any) -> Vector:
+        """Return the scores: one a row for two classes, else one a row and class."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of the largest score."""
+        scores = self._scores(X)
+        if len(self.classes_) == 1:
+            return np.repeat(self.classes_, len(scores))
+        chosen = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
+
+    def predict_proba(self, X: Any) -> Vector:
+        """Return a probability a row and class."""
+        scores = self._scores(X)
+        if len(self.classes_) == 1:
+            return np.ones((len(scores), 1))
+        return self._learner.probabilities(scores)
+
+    def predict_log_proba(self, X: Any) -> Vector:
+        """Return the logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @property
+    def coef_(self) -> Vector:
+        """The weights of the features: one row for two classes, else a row a class."""
+        check_is_fitted(self)
+        return self._learner.weights()[:, : self.n_features_in_]
+
+    @property
+    def intercept_(self) -> Vector:
+        """The weights of the constant, zeros without it."""
+        check_is_fitted(self)
+        weights = self._learner.weights()
+        return weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learner") and len(self.classes_) > 0
+
+
+def _joined(known: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.concatenate([known, more]) if len(known) else more

@@ -1,0 +1,78 @@
+"""Regressors of streams: real targets, row by row or all at once."""
+
+# scikit-learn is not typed.
+# mypy: disable-error-code="misc, no-any-return, no-untyped-call"
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from noregret.examples import Rows
+from noregret.sklearn.estimator import RowEstimator, Vector
+from noregret.sklearn.rows import Order
+
+
+class StreamRegressor(RegressorMixin, RowEstimator):
+    """Plays rows of real targets to a core learner."""
+
+    def _open(self) -> None:
+        """Make a learner that has seen nothing."""
+        raise NotImplementedError
+
+    def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Vector, Vector]:
+        """Return all rows, and the places, targets and weights of those that weigh something."""
+        # What was learnt before is forgotten, also if these rows cannot be learnt.
+        self.__dict__.pop("_learner", None)
+        rows, targets = self._checked(X, y, y_numeric=True)
+        weight = self._checked_weight(sample_weight, rows)
+        kept = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
+        masses = np.ones(len(kept)) if weight is None else weight[kept]
+        return rows, kept, np.asarray(targets, np.float64)[kept], masses
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rows one after the other; rows of weight 0 change nothing."""
+        rows = self._quick_rows(X)
+        plain = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1
+        if rows is None or not plain or len(y) != len(rows):
+            opened = hasattr(self, "_learner")
+            rows, y = self._checked(X, y, y_numeric=True, reset=not opened)
+            if not opened:
+                self._open()
+        weight = self._checked_weight(sample_weight, rows, allow_all_zero_weights=True)
+        order = None
+        if weight is not None and not weight.all():
+            order = np.flatnonzero(weight)
+            y, weight = y[order], weight[order]
+        try:
+            self._play(rows, y, weight, order)
+        except ValueError:
+            self._checked(X, y, y_numeric=True, reset=False)
+            raise
+        return self
+
+    def _play(self, rows: Rows, y: Vector, weight: Vector | None, order: Order | None) -> None:
+        """Learn the rows of the order; targets and weights are in that order already."""
+        for part, chunk in self._feeder.chunks(rows, order):
+            self._learner.learn(chunk, y[part], None if weight is None else weight[part])
+
+    def predict(self, X: Any) -> Vector:
+        """Return a prediction a row."""
+        return self._scores(X)
+
+    def _weights(self) -> Vector:
+        return self._learner.weights
+
+    @property
+    def coef_(self) -> Vector:
+        """The weights of the features."""
+        check_is_fitted(self)
+        return self._weights()[: self.n_features_in_]
+
+    @property
+    def intercept_(self) -> float:
+        """What predictions have beside <coef_, x>."""
+        check_is_fitted(self)
+        return float(self._weights()[-1]) if self.fit_intercept else 0.0

@@ -1,0 +1,172 @@
+"""The online estimators on real data: as good as those people know, raw features or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from sklearn.linear_model import LinearRegression, SGDClassifier
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+import noregret as nr
+from noregret.sklearn import OnlineClassifier, OnlineRegressor
+from noregret.sklearn.calibration import Platt
+
+DATA = {
+    "digits": load_digits,
+    "cancer": load_breast_cancer,
+    "wine": load_wine,
+    "iris": load_iris,
+}
+#: Accuracies of 5 folds that the defaults reach on raw features.
+REACHED = {"digits": 0.94, "cancer": 0.93, "wine": 0.91, "iris": 0.93}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_defaults_are_better_than_sgd_on_raw_features(name) -> None:
+    X, y = DATA[name](return_X_y=True)
+    folds = StratifiedKFold(shuffle=True, random_state=0)
+    ours = cross_val_score(OnlineClassifier(random_state=0), X, y, cv=folds).mean()
+    sgd = cross_val_score(SGDClassifier(random_state=0), X, y, cv=folds).mean()
+    assert ours > max(sgd, REACHED[name])
+
+
+def test_regression_is_about_as_good_as_least_squares() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    ours = cross_val_score(OnlineRegressor(random_state=0), X, y).mean()
+    assert ours > cross_val_score(LinearRegression(), X, y).mean() - 0.03
+    model = OnlineRegressor(random_state=0).fit(X, y)
+    inside = np.clip(X @ model.coef_ + model.intercept_, y.min(), y.max())
+    assert model.predict(X) == pytest.approx(inside, rel=1e-9)
+
+
+@pytest.mark.parametrize("multiclass", ["one_against_rest", "softmax"])
+def test_units_of_the_features_do_not_matter(multiclass) -> None:
+    X, y = load_wine(return_X_y=True)
+    scales = 10.0 ** np.random.default_rng(0).uniform(-3.0, 3.0, X.shape[1])
+    model = OnlineClassifier(multiclass=multiclass, random_state=0)
+    plain, scaled = clone(model).fit(X, y), clone(model).fit(X * scales, y)
+    assert scaled.predict_proba(X * scales) == pytest.approx(plain.predict_proba(X), rel=1e-6)
+
+
+def test_fit_plays_its_passes_and_certifies_all_rounds() -> None:
+    X, y = load_wine(return_X_y=True)
+    model = OnlineClassifier(passes=3, random_state=0).fit(X, y)
+    certificate = model.certificate_
+    assert certificate.rounds == 3 * len(y)
+    W = np.vstack([model.coef_.T, model.intercept_])
+    wide = np.hstack([X, np.ones((len(X), 1))])
+    signs = np.where(np.arange(3) == y[:, None], 1.0, -1.0)
+    of_last = 3.0 * np.logaddexp(0.0, -signs * (wide @ W)).sum()
+    assert certificate.loss - certificate.regret(W) <= of_last
+    again = clone(model).fit(X, y)
+    assert again.coef_.tobytes() == model.coef_.tobytes()
+    other = clone(model).set_params(random_state=1).fit(X, y)
+    assert other.coef_.tobytes() != model.coef_.tobytes()
+    ordered = OnlineClassifier(passes=2, shuffle=False).fit(X, y)
+    twice = OnlineClassifier().partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
+    assert ordered.coef_.tobytes() == twice.coef_.tobytes()
+
+
+def test_pipelines_grids_and_clones() -> None:
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    pipeline = make_pipeline(StandardScaler(), OnlineClassifier(random_state=0))
+    grid = GridSearchCV(
+        pipeline,
+        [
+            {"onlineclassifier__rate": ["scale_free", "coin_betting", nr.rates.Constant(0.1)]},
+            {"onlineclassifier__multiclass": ["softmax"]},
+        ],
+        error_score="raise",
+    )
+    grid.fit(X, names)
+    assert grid.best_score_ > 0.93
+    assert grid.predict(X[:1]) == ["setosa"]
+    assert clone(grid.best_estimator_).get_params().keys() == pipeline.get_params().keys()
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_balance_of_fit_is_that_of_scikit_learn(class_weight) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:250], y[:250]
+    model = OnlineClassifier(class_weight=class_weight, random_state=0).fit(X, y)
+    counts = np.bincount(y)
+    factors = len(y) / (2.0 * counts) if class_weight else np.ones(2)
+    weighted = OnlineClassifier(random_state=0).fit(X, y, sample_weight=factors[y])
+    assert model.coef_.tobytes() == weighted.coef_.tobytes()
+
+
+@pytest.mark.parametrize("name", ["cancer", "digits"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_margins_are_calibrated_about_as_well_as_by_cross_validation(name, loss) -> None:
+    X, y = DATA[name](return_X_y=True)
+    train, test, labels, truth = train_test_split(X, y, random_state=0, stratify=y)
+    model = OnlineClassifier(loss, random_state=0).fit(train, labels)
+    other = make_pipeline(StandardScaler(), CalibratedClassifierCV(LinearSVC(), ensemble=False))
+    ours = log_loss(truth, model.predict_proba(test))
+    assert ours < log_loss(truth, other.fit(train, labels).predict_proba(test)) + 0.1
+    margins = model.decision_function(test)
+    raw = expit(100.0 * margins)
+    overconfident = np.column_stack([1.0 - raw, raw]) if margins.ndim == 1 else raw
+    assert ours < log_loss(truth, overconfident / overconfident.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("outputs", [2, 4])
+def test_platt_finds_the_slope_that_made_the_labels(outputs) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((20_000, outputs)) * 2.0
+    chances = np.exp(1.7 * scores)
+    chances /= chances.sum(axis=1, keepdims=True)
+    codes = (rng.random((20_000, 1)) > np.cumsum(chances, axis=1)).sum(axis=1)
+    given = scores[:, 1] - scores[:, 0] if outputs == 2 else scores
+    platt = Platt(outputs)
+    platt.learn(given, codes, np.ones(20_000))
+    assert platt.state[:, 0] == pytest.approx(1.7, rel=0.05)
+    assert platt.probabilities(given) == pytest.approx(chances, abs=0.03)
+    before = platt.probabilities(given)
+    platt.grow(1.0)
+    if outputs == 2:
+        pairs = np.column_stack([-0.5 * given, 0.5 * given])
+        assert platt.probabilities(pairs) == pytest.approx(before, abs=0.03)
+
+
+def test_probabilities_are_the_links_of_their_losses() -> None:
+    X, y = load_wine(return_X_y=True)
+    binary = OnlineClassifier(random_state=0).fit(X[y < 2], y[y < 2])
+    margins = binary.decision_function(X)
+    assert binary.predict_proba(X)[:, 1] == pytest.approx(1.0 / (1.0 + np.exp(-margins)))
+    joint = OnlineClassifier(multiclass="softmax", random_state=0).fit(X, y)
+    powers = np.exp(joint.decision_function(X))
+    assert joint.predict_proba(X) == pytest.approx(powers / powers.sum(axis=1, keepdims=True))
+    separate = OnlineClassifier(random_state=0).fit(X, y)
+    chances = 1.0 / (1.0 + np.exp(-separate.decision_function(X)))
+    expected = chances / chances.sum(axis=1, keepdims=True)
+    assert separate.predict_proba(X) == pytest.approx(expected)
+    assert np.exp(separate.predict_log_proba(X)) == pytest.approx(expected)
+
+
+def test_two_classes_of_a_joint_loss_share_the_difference_of_their_scores() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = OnlineClassifier(multiclass="softmax", random_state=0).fit(X, y)
+    assert model.coef_.shape == (1, 30) and model.intercept_.shape == (1,)
+    margins = X @ model.coef_[0] + model.intercept_[0]
+    assert model.decision_function(X) == pytest.approx(margins, rel=1e-6, abs=1e-6)
+    assert model.score(X, y) > 0.93
+
+
+def test_other_maps_have_a_learner_and_a_certificate_a_class() -> None:
+    X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = OnlineClassifier(
+        "hinge", mirror=nr.mirrors.Ball(5.0), rate=nr.rates.Adaptive(), random_state=0
+    ).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert [type(each).__name__ for each in model.certificate_] == ["Certificate"] * 3
