@@ -21,6 +21,7 @@ LEARNERS: dict[str, Callable[[], MirrorDescent]] = {
     "simplex_winnow": lambda: catalogue.simplex_winnow(0.5),
     "balanced_winnow": lambda: catalogue.balanced_winnow(2.0, margin=0.5),
     "ogd": lambda: catalogue.ogd(HINGE, 0.1),
+    "coin_betting": lambda: catalogue.coin_betting(),
     "lazy_ogd": lambda: catalogue.lazy_ogd(HINGE, 0.5, 0.1),
     "projected_ogd": lambda: catalogue.projected_ogd(HINGE, 1.0),
     "strongly_convex_ogd": lambda: catalogue.strongly_convex_ogd(HINGE, 0.5),

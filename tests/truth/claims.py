@@ -100,7 +100,7 @@ class Case:
         self.rounds = rounds
         #: The units of the class that `floor(radius)` speaks about, None if all are 1.
         self.sizes: Vector | None = None
-        if isinstance(certificate.rate, rates.ScaleFree):
+        if isinstance(certificate.rate, (rates.ScaleFree, rates.CoinBetting)):
             # Rows of weight 0 have no say, and the class is larger without them.
             sizes = np.abs(referee.X[referee.weight > 0.0]).max(axis=0, initial=0.0)
             self.sizes = np.where(sizes > 0.0, np.maximum(sizes, 1e-140), 0.0)
@@ -184,7 +184,8 @@ class Case:
                     u, [measures[bound.measure], -bound.value], factor=bound.factor
                 )
                 tally.enter("theorem", true, distance, f"{bound!r}", u)
-        self.bare(tally, ball)
+        if self.sizes is None:
+            self.bare(tally, ball)
 
     def bare(self, tally: Tally, ball: Class) -> None:
         """A theorem must hold by itself, without being lifted to what is proved."""
@@ -339,7 +340,7 @@ class Case:
 
     def has_no_average(self) -> bool:
         mirror = self.certificate.mirror
-        if isinstance(self.certificate.rate, rates.ScaleFree):
+        if self.sizes is not None:
             return True
         return isinstance(mirror, mirrors.SoftThreshold) and mirror.l1 > 0.0
 

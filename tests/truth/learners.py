@@ -90,6 +90,7 @@ RATES: dict[str, Part] = {
     "natural": lambda d: rates.Adaptive(),
     "curved": lambda d: rates.StronglyConvex(d.pick(0.01, 1.0, 10.0) * d.size**2),
     "scale-free": lambda d: rates.ScaleFree(),
+    "coins": lambda d: rates.CoinBetting(d.pick(1e-3, 1.0)),
     "each": lambda d: rates.PerCoordinate(d.pick(0.3, 2.0), bool(d.pick(0, 0, 1))),
 }
 DOMAINS: dict[str, Part] = {
@@ -197,6 +198,9 @@ SCALE_FREE = [
     Combo("sparse64", "absolute", "plain", "scale-free"),
     Combo("dense64", "huber", "plain", "scale-free"),
     Combo("dense64", "squared hinge", "plain", "scale-free"),
+    Combo("sparse64", "logistic", "plain", "coins"),
+    Combo("dense64", "absolute", "plain", "coins"),
+    Combo("sparse64", "hinge", "plain", "coins"),
 ]
 
 #: Descent kept in a set, clipped predictions and implicit steps.

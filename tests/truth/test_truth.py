@@ -19,7 +19,7 @@ from tests.truth.learners import COMBOS, SCALE_FREE, TRACKERS
 from tests.truth.referee import Referee, exact_loss
 from tests.truth.streams import KINDS, LONG
 
-#: Kinds of streams for each combination: 56 times 6 are 336 streams.
+#: Kinds of streams for each combination: 59 times 6 are 354 streams.
 STREAMS = 6
 
 

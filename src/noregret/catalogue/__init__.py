@@ -1,8 +1,8 @@
 """The named algorithms of the papers: compositions of loss, map, rate and pass.
 
-Each returns a fresh `MirrorDescent` or `DualAscent`; its theorems are printed by its
-certificate. The Passive-Aggressive algorithms have, with the same C, without an intercept and
-fed in the same order, the weights of scikit-learn's classes of that name.
+Each returns a fresh `MirrorDescent`, `MatrixDescent` or `DualAscent`; its theorems are printed
+by its certificate. The Passive-Aggressive algorithms have, with the same C, without an intercept
+and fed in the same order, the weights of scikit-learn's classes of that name.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from noregret.catalogue.batch import (
 )
 from noregret.catalogue.descent import (
     balanced_winnow,
+    coin_betting,
     eg,
     lazy_ogd,
     ogd,
@@ -23,6 +24,12 @@ from noregret.catalogue.descent import (
     strongly_convex_ogd,
     unnormalized_eg,
     winnow,
+)
+from noregret.catalogue.multiclass import (
+    multiclass_ogd,
+    multiclass_perceptron,
+    one_against_rest,
+    softmax_regression,
 )
 from noregret.catalogue.passive_aggressive import (
     passive_aggressive,
@@ -45,11 +52,15 @@ __all__ = [
     "c_eg",
     "c_egu",
     "c_gd",
+    "coin_betting",
     "eg",
     "egu",
     "gd",
     "lazy_ogd",
+    "multiclass_ogd",
+    "multiclass_perceptron",
     "ogd",
+    "one_against_rest",
     "online_to_batch",
     "p_norm",
     "passive_aggressive",
@@ -62,6 +73,7 @@ __all__ = [
     "signed_c_eg",
     "signed_eg",
     "simplex_winnow",
+    "softmax_regression",
     "strongly_convex_ogd",
     "unnormalized_eg",
     "winnow",

@@ -146,6 +146,25 @@ def ogd(
     )
 
 
+def coin_betting(
+    loss: Loss | None = None, wealth: float = 1.0, dimension: int | None = None
+) -> MirrorDescent:
+    """Return parameter-free descent: every feature bets a fraction of its wealth on its sign.
+
+    There is no rate, radius or horizon, features may be in any units, and the regret against
+    each u is nearly what the best constant rate for that u had. Logistic loss unless told.
+    Reference: Orabona and Pal 2016; Cutkosky and Orabona 2018, Theorem 1; see
+    `rates.CoinBetting`.
+
+    >>> coin_betting().rate
+    CoinBetting(wealth=1.0)
+    """
+    loss = losses.Logistic() if loss is None else loss
+    return MirrorDescent(
+        loss, mirrors.Euclidean(), rates.CoinBetting(wealth), dimension=dimension, averaging=False
+    )
+
+
 def lazy_ogd(loss: Loss, radius: float, eta: float, dimension: int | None = None) -> MirrorDescent:
     """Return OGD with lazy projections: w = eta theta projected on the ball, theta never is.
 
