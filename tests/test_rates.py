@@ -149,7 +149,9 @@ def test_invariant_rates_do_not_feel_the_units() -> None:
         assert np.allclose(runs[0], runs[1], rtol=1e-12, atol=1e-12) == same
 
 
-@pytest.mark.parametrize("rate", [*RATES, rates.PerCoordinate(0.5, True)], ids=repr)
+@pytest.mark.parametrize(
+    "rate", [*RATES, rates.PerCoordinate(0.5, True), rates.CoinBetting(0.5)], ids=repr
+)
 def test_records_are_frozen_equal_and_portable(rate: Rate) -> None:
     again = type(rate)(**rate.fields())
     assert again == rate and hash(again) == hash(rate) and pickle.loads(pickle.dumps(rate)) == rate
@@ -170,6 +172,7 @@ def test_records_are_frozen_equal_and_portable(rate: Rate) -> None:
         (lambda: rates.StronglyConvex(0), r"StronglyConvex\(sigma\) must be a finite number"),
         (lambda: rates.Adaptive(0), r"Adaptive\(scale\) must be a finite number above 0"),
         (lambda: rates.PerCoordinate(math.inf), r"PerCoordinate\(scale\) must be a finite number"),
+        (lambda: rates.CoinBetting(-1), r"CoinBetting\(wealth\) must be a finite number above 0"),
         (lambda: rates.Doubling(-1), r"Doubling\(eta\) must be a finite number above 0"),
     ],
 )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,51 +19,65 @@ from bench import machine
 from bench.quality.data import STREAMS, Stream, load
 from bench.quality.ours import noregret
 from bench.quality.rivals import RIVALS, progressive_loss
+from bench.quality.several import SEVERAL
 
 OURS = "noregret"
 TOOLS: dict[str, Callable[[Stream, float], npt.NDArray[np.float64]]] = {OURS: noregret, **RIVALS}
-#: A slow tool is stopped where it has lost so many times what the best of the others lost.
-HOPELESS = 10.0
+#: A slow tool is stopped where it has lost so many times what the best of the others lost, and
+#: where it has made so many times the errors.
+HOPELESS, ERRONEOUS = 10.0, 2.0
 #: Mean losses beyond this are not worth a number.
 DIVERGED = 1e15
 PACKAGES = ("vowpalwabbit", "river", "scikit-learn")
+#: Our own loss after a change of units may differ by so much, in parts of it.
+SAME = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The progressive losses of one stream by tool, and the seconds that each took.
+    """A measure of one stream by tool, and the seconds that each took.
 
-    The losses of tools that were stopped are lower bounds.
+    The figures of tools that were stopped are lower bounds. `moved` is ours with every feature in
+    another unit.
     """
 
     stream: str
-    classes: bool
+    measure: str
     losses: dict[str, float]
     seconds: dict[str, float]
     stopped: list[str]
+    moved: float | None = None
 
     def best(self) -> str:
         """Return the tool with the least loss."""
         return min(self.losses, key=self.losses.__getitem__)
 
-    def cells(self) -> list[str]:
-        """Return the losses in words, the best in bold."""
-        best = self.best()
-        return [
-            f"**{self.text(tool)}**" if tool == best else self.text(tool) for tool in self.losses
-        ]
-
     def text(self, tool: str) -> str:
         """Return a tool's loss in words."""
-        loss = self.losses[tool]
+        loss = self.losses.get(tool)
+        if loss is None:
+            return ""
         if not loss < DIVERGED:
             return "diverged"
         return f"> {loss:.3g}" if tool in self.stopped else f"{loss:.5g}"
 
+    def cells(self, tools: list[str]) -> list[str]:
+        """Return the losses in words, the best in bold, and ours in other units."""
+        best = self.best()
+        told = [f"**{self.text(tool)}**" if tool == best else self.text(tool) for tool in tools]
+        return [*told, "" if self.change is None else f"{self.change:+.2%}"]
 
-def measure(stream: Stream, tools: list[str]) -> Result:
-    """Run the tools over one stream."""
-    result = Result(stream.name, stream.classes, {}, {}, [])
+    @property
+    def change(self) -> float | None:
+        """By how much our own loss changes with the units, in parts of it."""
+        if self.moved is None or OURS not in self.losses:
+            return None
+        return self.moved / self.losses[OURS] - 1.0
+
+
+def measure(stream: Stream, tools: list[str], units: bool) -> list[Result]:
+    """Run the tools over one stream of two classes or real targets."""
+    result = Result(stream.name, "log" if stream.classes else "squared", {}, {}, [])
     for tool in tools:
         least = min(result.losses.values(), default=math.inf)
         start = time.perf_counter()
@@ -71,47 +86,104 @@ def measure(stream: Stream, tools: list[str]) -> Result:
         result.losses[tool] = progressive_loss(stream, predictions)
         if len(predictions) < len(stream.y):
             result.stopped.append(tool)
-    return result
+    if units and OURS in tools:
+        moved = noregret(stream.in_other_units(), math.inf)
+        result = dataclasses.replace(result, moved=progressive_loss(stream, moved))
+    return [result]
+
+
+def measure_several(stream: Stream, tools: list[str], units: bool) -> list[Result]:
+    """Run the tools over one stream of several classes: error rates, and log losses."""
+    error = Result(stream.name, "error", {}, {}, [])
+    log = Result(stream.name, "log", {}, error.seconds, error.stopped)
+    rounds = len(stream.y)
+    for tool in tools:
+        least = min(error.losses.values(), default=math.inf)
+        start = time.perf_counter()
+        found = SEVERAL[tool](stream, ERRONEOUS * least * rounds)
+        error.seconds[tool] = time.perf_counter() - start
+        error.losses[tool], loss = found.rates(rounds)
+        if loss is not None:
+            log.losses[tool] = loss
+        if len(found.errors) < rounds:
+            error.stopped.append(tool)
+    results = [error, log]
+    if units and OURS in tools:
+        moved = SEVERAL[OURS](stream.in_other_units(), math.inf).rates(rounds)
+        results = [dataclasses.replace(r, moved=m) for r, m in zip(results, moved, strict=True)]
+    return results
 
 
 def markdown(results: list[Result], tools: list[str]) -> str:
     """Return the results as a table."""
-    lines = ["| stream | loss | " + " | ".join(tools) + " |", "|---|---|" + "---:|" * len(tools)]
+    heads = ["stream", "measure", *tools, "ours, other units"]
+    lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * (len(tools) + 1)]
     for result in results:
-        kind = "log" if result.classes else "squared"
-        lines.append(f"| {result.stream} | {kind} | " + " | ".join(result.cells()) + " |")
+        cells = [result.stream, result.measure, *result.cells(tools)]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
+def tables(results: list[Result], tools: list[str]) -> str:
+    """Return two tables: two classes and real targets, and several classes."""
+    several = {name for name in STREAMS if name in _SEVERAL}
+    parts = []
+    for known, chosen in ((TOOLS, False), (SEVERAL, True)):
+        part = [result for result in results if (result.stream in several) == chosen]
+        if part:
+            parts.append(markdown(part, [tool for tool in tools if tool in known]))
+    return "\n".join(parts)
+
+
+#: The streams of several classes.
+_SEVERAL = ("covtype7", "mnist_t10k", "gas_drift")
+
+
 def _arguments() -> argparse.Namespace:
+    every = list(dict.fromkeys([*TOOLS, *SEVERAL]))
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
     parser.add_argument("--streams", choices=STREAMS, nargs="+", default=list(STREAMS))
-    parser.add_argument("--tools", choices=TOOLS, nargs="+", default=list(TOOLS))
+    parser.add_argument("--tools", choices=every, nargs="+", default=every)
     parser.add_argument("--rows", type=int, metavar="N", help="only the first N rows of each")
+    parser.add_argument(
+        "--other-units", action="store_true", help="every tool gets features in other units"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a table to FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write tables to FILE")
     return parser.parse_args()
 
 
 def main() -> None:
     """Parse the command line, run, print."""
     arguments = _arguments()
-    facts = machine.describe() | {name: version(name) for name in PACKAGES}
+    facts: dict[str, Any] = machine.describe() | {name: version(name) for name in PACKAGES}
     print(", ".join(f"{name} {fact}" for name, fact in facts.items()))
-    results = []
+    results: list[Result] = []
     for name in arguments.streams:
         stream = load(name).head(arguments.rows)
-        result = measure(stream, arguments.tools)
-        results.append(result)
-        parts = [
-            f"{tool} {result.text(tool)} ({result.seconds[tool]:.1f} s)" for tool in result.losses
-        ]
-        print(f"{stream.describe()}: {', '.join(parts)}", flush=True)
-    won = sum(result.best() == OURS for result in results)
+        if arguments.other_units:
+            stream = stream.in_other_units()
+        several = stream.outputs > 1
+        run, known = (measure_several, list(SEVERAL)) if several else (measure, list(TOOLS))
+        tools = [tool for tool in known if tool in arguments.tools]
+        found = run(stream, tools, not arguments.other_units)
+        results += found
+        print(stream.describe())
+        for result in found:
+            told = [f"{tool} {result.text(tool)}" for tool in result.losses]
+            taken = [f"{result.seconds[tool]:.1f}" for tool in result.losses]
+            print(f"  {result.measure}: {', '.join(told)} ({', '.join(taken)} s)", flush=True)
+            if result.change is not None:
+                print(f"  {result.measure}, ours in other units: {result.change:+.3%}", flush=True)
     if OURS in arguments.tools:
-        print(f"{OURS} has the least loss on {won} of {len(results)} streams")
+        won = sum(result.best() == OURS for result in results)
+        print(f"{OURS} has the least loss in {won} of {len(results)} comparisons")
+        changes = [abs(result.change) for result in results if result.change is not None]
+        if changes:
+            verdict = "met" if max(changes) < SAME else "MISSED"
+            print(f"largest change with the units: {max(changes):.3%}, bar {SAME:.0%}: {verdict}")
     if arguments.markdown is not None:
-        arguments.markdown.write_text(markdown(results, arguments.tools), "utf-8")
+        arguments.markdown.write_text(tables(results, arguments.tools), "utf-8")
     if arguments.json is not None:
         report = {"machine": facts, "results": [dataclasses.asdict(result) for result in results]}
         arguments.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")

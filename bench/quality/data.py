@@ -6,10 +6,11 @@ feature of value 1. Rows keep the order of the file. Nothing is scaled, and zero
 
 from __future__ import annotations
 
+import gzip
 import lzma
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+#: Features in other units: each times a number between these, evenly spread in its logarithm.
+LEAST_UNIT, LARGEST_UNIT = 1e-3, 1e3
 #: Spambase is sorted by class and is therefore shuffled, by this seed.
 SEED = 20130101
 #: Minutes after which a flight counts as late.
@@ -25,20 +28,33 @@ LATE = 15
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows in order: a CSR matrix without an intercept, labels -1/+1 or real targets."""
+    """Rows in order: a CSR matrix without an intercept and what is to be predicted.
+
+    Labels are -1/+1, class numbers 0, 1, ... where there are more than two `outputs`, or real
+    targets where `classes` is false.
+    """
 
     name: str
     rows: sp.csr_matrix
     y: npt.NDArray[np.float64]
     classes: bool
+    outputs: int = 1
 
     def head(self, rows: int | None) -> Stream:
         """Return the first rows, or all."""
-        return Stream(self.name, self.rows[:rows], self.y[:rows], self.classes)
+        return replace(self, rows=self.rows[:rows], y=self.y[:rows])
+
+    def in_other_units(self) -> Stream:
+        """Return the same examples with every feature in a unit of its own, by the seed."""
+        random = np.random.default_rng(SEED)
+        ends = np.log([LEAST_UNIT, LARGEST_UNIT])
+        units = np.exp(random.uniform(*ends, self.rows.shape[1]))
+        return replace(self, rows=sp.csr_matrix(self.rows @ sp.diags(units)))
 
     def describe(self) -> str:
         """Return the shape in words."""
         kind = "classes" if self.classes else "targets"
+        kind = f"{self.outputs} classes" if self.outputs > 1 else kind
         count, width = self.rows.shape
         return f"{self.name}: {count:,} rows, {width:,} features, {self.rows.nnz:,} entries, {kind}"
 
@@ -116,6 +132,31 @@ def _regression(name: str, path: str, target: str, drop: tuple[str, ...] = ()) -
     return Stream(name, _columns(table.drop(columns=[target, *drop])), y, False)
 
 
+def _numbered(name: str, table: pd.DataFrame, target: str) -> Stream:
+    """Return the classes of a column as numbers, in the order of their names."""
+    names, y = np.unique(table[target], return_inverse=True)
+    rows = _columns(table.drop(columns=target))
+    return Stream(name, rows, y.astype(np.float64), True, len(names))
+
+
+def _gas() -> Stream:
+    """Six gases by 128 sensor features and the concentration; the batch is not for learning."""
+    table = _table("gas_drift/gas_drift_batches_1-6_8_9.csv.xz")
+    return _numbered("gas_drift", table.drop(columns="batch"), "gas")
+
+
+def _mnist() -> Stream:
+    """Ten digits by 784 grey values of 0 to 255."""
+
+    def numbers(name: str, header: int) -> npt.NDArray[np.float64]:
+        with gzip.open(folder() / "mnist_t10k" / name) as file:
+            return np.frombuffer(file.read(), np.uint8, offset=header).astype(np.float64)
+
+    y = numbers("t10k-labels-idx1-ubyte.gz", 8)
+    pixels = numbers("t10k-images-idx3-ubyte.gz", 16).reshape(len(y), -1)
+    return Stream("mnist_t10k", sp.csr_matrix(pixels), y, True, 10)
+
+
 STREAMS: dict[str, Callable[[], Stream]] = {
     "elec2": lambda: _csv("elec2", "elec2/elec2.csv.xz", "class", "UP"),
     "covtype": lambda: _csv("covtype", "covtype/covtype.csv.xz", _last("covtype/covtype"), 2),
@@ -132,6 +173,11 @@ STREAMS: dict[str, Callable[[], Stream]] = {
     "california": lambda: _regression(
         "california", "california_housing/cal_housing.csv.xz", "median_house_value"
     ),
+    "covtype7": lambda: _numbered(
+        "covtype7", _table("covtype/covtype.csv.xz"), _last("covtype/covtype")
+    ),
+    "mnist_t10k": _mnist,
+    "gas_drift": _gas,
 }
 
 

@@ -19,7 +19,13 @@ def with_intercept(stream: Stream) -> sp.csr_matrix:
 
 
 def noregret(stream: Stream, limit: float) -> Vector:
-    """Learn as the command line does by default: nothing but the loss is chosen."""
+    """Learn as the command line does by default: nothing but the loss is chosen.
+
+    Returns margins or targets, or the scores of all classes.
+    """
+    rows = with_intercept(stream)
+    if stream.outputs > 1:
+        return nr.MatrixDescent(nr.losses.Softmax(), outputs=stream.outputs).learn(rows, stream.y)
     loss = nr.losses.Logistic() if stream.classes else nr.losses.Squared()
     learner = nr.MirrorDescent(loss, nr.mirrors.Euclidean(), nr.rates.ScaleFree())
-    return learner.learn(with_intercept(stream), stream.y)
+    return learner.learn(rows, stream.y)

@@ -13,9 +13,11 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from bench.quality.data import Stream
 
@@ -27,18 +29,17 @@ def vowpal_wabbit(stream: Stream, limit: float) -> Vector:
     loss = "logistic" if stream.classes else "squared"
     with tempfile.TemporaryDirectory() as folder:
         text, out = Path(folder) / "rows.vw", Path(folder) / "predictions"
-        _write(stream, text)
+        write_rows(stream.rows, stream.y.tolist(), text)
         command = [sys.executable, "-m", "vowpalwabbit", "--quiet", "--loss_function", loss]
         subprocess.run([*command, "-d", str(text), "-p", str(out)], check=True)
         return np.loadtxt(out, ndmin=1)
 
 
-def _write(stream: Stream, path: Path) -> None:
+def write_rows(rows: csr_matrix, labels: list[Any], path: Path) -> None:
     """Write VW text; features named by numbers get slots of their own."""
-    rows = stream.rows
     indices, values = rows.indices.tolist(), rows.data.tolist()
     with path.open("w") as file:
-        for t, label in enumerate(stream.y.tolist()):
+        for t, label in enumerate(labels):
             begin, end = rows.indptr[t], rows.indptr[t + 1]
             pairs = zip(indices[begin:end], values[begin:end], strict=True)
             file.write(f"{label!r} | " + " ".join(f"{i}:{x!r}" for i, x in pairs) + "\n")
@@ -68,7 +69,6 @@ def scikit_learn(stream: Stream, limit: float) -> Vector:
     Sparse rows throughout: it then damps the steps of its intercept, which does it good.
     """
     import sklearn
-    from scipy.sparse import csr_matrix
     from sklearn.linear_model import SGDClassifier, SGDRegressor
 
     rows, y = stream.rows, stream.y
