@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import re
 import sys
 from pathlib import Path
 
@@ -11,13 +9,6 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent / "src")]
 
 import noregret  # noqa: E402
-
-# Names that a package imports when they are first asked for are put where autodoc looks.
-for path in (DOCS / "api").glob("*.md"):
-    for documented in re.findall(r"automodule:: (\S+)", path.read_text(encoding="utf-8")):
-        module = importlib.import_module(documented)
-        for name in getattr(module, "__all__", ()):
-            vars(module).setdefault(name, getattr(module, name))
 
 project = "noregret"
 author = "The noregret authors"

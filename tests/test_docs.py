@@ -9,6 +9,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +22,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 #: Packages whose `__all__` is what users may rely on.
 PACKAGES = (
     "bandits", "catalogue", "classes", "domains", "evaluate", "experts", "losses", "mirrors",
-    "oco", "rates", "report", "streams", "tracking",
+    "oco", "rates", "report", "river", "sklearn", "streams", "tracking",
 )  # fmt: skip
 
 
@@ -45,9 +46,10 @@ def _name(page: Path) -> str:
 
 @pytest.mark.parametrize("page", CODE, ids=_name)
 def test_every_block_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("sklearn")
     text = page.read_text(encoding="utf-8")
+    asked = set(re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE))
+    for extra in ("matplotlib", "sklearn", *sorted({"pandas", "river"} & asked)):
+        pytest.importorskip(extra)
     outputs = executing.run(text, tmp_path)
     assert len(outputs) == len(executing.blocks(text))
     assert any(output.text or output.pictures for output in outputs)
@@ -121,8 +123,9 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_public_name_has_a_docstring(package: str) -> None:
-    module = importlib.import_module(f"noregret.{package}")
+def test_every_public_name_is_listed_and_has_a_docstring(package: str) -> None:
+    module = _package(package)
+    assert set(_public(module)) <= set(dir(module))
     values = {name: getattr(module, name) for name in _public(module)}
     spoken = {
         name: value
@@ -133,6 +136,13 @@ def test_every_public_name_has_a_docstring(package: str) -> None:
     assert [name for name, value in spoken.items() if not value.__doc__] == []
 
 
+def _package(name: str) -> ModuleType:
+    """Return a package of noregret, or skip where the package that it serves is missing."""
+    if name in ("river", "sklearn"):
+        pytest.importorskip(name)
+    return importlib.import_module(f"noregret.{name}")
+
+
 def _public(module: ModuleType) -> list[str]:
     """Return the names of a module that autodoc lists."""
     own = [
@@ -141,6 +151,16 @@ def _public(module: ModuleType) -> list[str]:
         if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
     ]
     return list(getattr(module, "__all__", own))
+
+
+def test_the_layout_shows_the_layers_that_are_checked() -> None:
+    page = (DOCS / "layout.md").read_text(encoding="utf-8")
+    shown = re.search(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = settings["tool"]["importlinter"]["contracts"][0]
+    layers = [re.findall(r"\w+", layer) for layer in contract["layers"]]
+    assert [line.split(", ") for line in shown[1].splitlines()] == layers
 
 
 def test_every_picture_is_made_by_one_script_and_shown() -> None:
@@ -162,7 +182,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert build.returncode == 0, build.stderr
     reference = "".join(path.read_text() for path in (tmp_path / "site" / "api").glob("*.html"))
     for package in PACKAGES:
-        module = importlib.import_module(f"noregret.{package}")
+        module = _package(package)
         missing = [
             name for name in _public(module) if f'id="noregret.{package}.{name}"' not in reference
         ]

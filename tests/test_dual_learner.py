@@ -12,6 +12,7 @@ import pytest
 from dual_product import ROUNDS, everything, stream
 from scipy.sparse import csr_array
 
+import noregret as nr
 from noregret import catalogue, losses, mirrors
 from noregret.learners import DualAscent
 from noregret.losses.tubes import SquaredEpsilonInsensitive
@@ -271,3 +272,16 @@ def test_the_squared_tube() -> None:
             for q in (0.0, 0.5, 4.0):
                 found = loss.proximal_slope(y, p, q, 0.0)
                 assert found == pytest.approx(loss.slope(y, p - q * found), abs=1e-12)
+
+
+def test_a_certificate_with_offsets_says_whose_losses_it_speaks_of(tmp_path):
+    """With an offset of 1 the zero vector loses 0 here, and without one it loses 1."""
+    plain, moved = (nr.DualAscent(nr.losses.Hinge(), nr.mirrors.Euclidean(), C=1.0) for _ in "ab")
+    plain.learn([[1.0]], [1])
+    moved.learn([[1.0]], [1], offset=[1.0])
+    assert not plain.certificate().offsets and "offset" not in str(plain.certificate())
+    moved.save(tmp_path / "moved")
+    proof = nr.load(tmp_path / "moved").certificate()
+    assert proof.offsets and proof.as_dict()["offsets"] is True
+    assert "every u predicts <u, x> + the offset" in str(proof)
+    assert proof.floor(0.0) == 0.0 and plain.certificate().floor(0.0) > 0.9

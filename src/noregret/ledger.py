@@ -76,6 +76,8 @@ class Entry(IntEnum):
     #: Sum of |g_t| sum_i |x_i| / m_i, or more: how far Z can have travelled where every feature
     #: is measured by the largest |x_i| = m_i seen, or SMALLEST_SIZE. For rates that keep these.
     SCALED_TRAVEL = 34
+    #: 1 once a round came with an offset: predictions are <u, x> + offset, the comparators' too.
+    OFFSETS = 35
 
 
 SIZE = len(Entry)

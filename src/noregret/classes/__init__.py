@@ -87,8 +87,15 @@ __all__ = [
 ]
 
 
+#: Names of a module that loads the compiler: imported when first asked for.
+_LAZY = ("largest_shattered_set", "vc_dimension")
+
+
 def __getattr__(name: str) -> Any:
-    # The compiler is loaded only by what needs it.
-    if name not in ("largest_shattered_set", "vc_dimension"):
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("noregret.classes.vc"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -179,6 +179,8 @@ class DualAscent(LinearLearner):
         assert kept is not None
         self._weights = None
         kept.make_slots(len(y))
+        if offset.any():
+            kept.ledger[Entry.OFFSETS] = 1.0
         row = 0
         while row < len(y):
             row, stop = dual_online.dual_pass(

@@ -98,6 +98,11 @@ class DualCertificate(Certificate):
         return gain - 4.0 * EPSILON * abs(gain) - SMALLEST
 
     @property
+    def offsets(self) -> bool:
+        """Whether offsets were given: the losses of every u are then those of <u, x> + offset."""
+        return bool(self.ledger[Entry.OFFSETS])
+
+    @property
     def fell(self) -> int:
         """The first round that lowered D, 0 if none did: only steps too long for the rows can."""
         return int(self.accounts[FELL])
@@ -116,6 +121,7 @@ class DualCertificate(Certificate):
             "regularized_floor": self.regularized_floor(),
             "lambda": self.progress,
             "fell": self.fell,
+            "offsets": self.offsets,
         }
         return super().as_dict(radius) | own
 
@@ -127,6 +133,8 @@ class DualCertificate(Certificate):
         C = f"{self.C!r}".removesuffix(".0")
         lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {C}")
         lines.append(f"    every u: loss + F(u)/C is at least {floor}")
+        if self.offsets:
+            lines.append("    every u predicts <u, x> + the offset that came with the example")
         if self.fell:
             lines.append(f"    fell in round {self.fell} first: C is too large for such steps")
         if self.mistakes:
