@@ -45,6 +45,9 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "free": lambda: nr.MirrorDescent(
         losses.Logistic(), mirrors.Euclidean(), rates.ScaleFree(), averaging=False
     ),
+    "coins": lambda: nr.MirrorDescent(
+        losses.Logistic(), mirrors.Euclidean(), rates.CoinBetting(), averaging=False
+    ),
     "targets": lambda: nr.MirrorDescent(losses.Squared(), mirrors.Euclidean(), rates.ScaleFree()),
     "simplex": lambda: nr.MirrorDescent(
         losses.Logistic(), mirrors.Entropy(), rates.InverseSqrt(0.5), dimension=FEATURES
@@ -94,7 +97,7 @@ def samples(folder: Path) -> Iterator[Sample]:
         halves = store.read(path)
         yield Sample(*halves, sealed(*halves), nr.load)
     learner = LEARNERS["ball"]()
-    trial = Trial(learner, metrics=metrics_for("sign"))
+    trial = Trial(learner, metrics=metrics_for(losses.Logistic()))
     trial.learner.learn(X, SIGNS)
     trial.look()
     record = records.Record(
@@ -106,7 +109,7 @@ def samples(folder: Path) -> Iterator[Sample]:
         position=records.Position(1, ROWS, ROWS, 77),
         points=trial.points,
         names={"name_text": np.array([97], np.uint8), "name_offsets": np.array([0, 1], np.uint64)},
-        metrics=metrics_for("sign").arrays(),
+        metrics=metrics_for(losses.Logistic()).arrays(),
     )
     record.save(learner, path)
     halves = store.read(path)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from noregret.cli import choices
+from noregret.cli.presets import PRESETS, parse_spec
 from noregret.cli.screen import Table
 from noregret.evaluate import Point, follow, marks
 from noregret.streams import Block
@@ -127,12 +128,16 @@ def test_names_become_objects(make: Any, arguments: tuple[Any, ...], expected: s
 def test_every_listed_name_makes_its_object() -> None:
     for entry in choices.names("loss").split(", "):
         assert choices.make_loss(entry.partition("[")[0]) is not None
+    untuned = {"scale-free": "ScaleFree()", "coin-betting": "CoinBetting(wealth=1.0)"}
     for name in choices.names("rate").split(", "):
-        if name != "scale-free":
+        if name not in (*untuned, "grid"):
             assert "1.0" in repr(choices.make_rate(name, 1.0))
-    assert repr(choices.make_rate("scale-free", None)) == "ScaleFree()"
-    with pytest.raises(ValueError, match="has nothing to tune"):
-        choices.make_rate("scale-free", 1.0)
+    for name, expected in untuned.items():
+        assert repr(choices.make_rate(name, None)) == expected
+        with pytest.raises(ValueError, match="has nothing to tune"):
+            choices.make_rate(name, 1.0)
+    mixture = choices.Spec(rate="grid", mirror="ball", radius=2.0).make()
+    assert len(mixture.learners) == 11 and mixture.learners[0].mirror.radius == 2.0
     for entry in choices.names("mirror").split(", "):
         name = entry.partition("[")[0]
         sized = name in ("ball", "entropy", "signed-entropy")
@@ -140,9 +145,9 @@ def test_every_listed_name_makes_its_object() -> None:
         assert ("=2.0" in repr(mirror)) == (sized or "[" in entry)
 
 
-@pytest.mark.parametrize("name", choices.PRESETS)
+@pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_makes_a_learner(name: str) -> None:
-    assert choices.parse_spec(name, "logistic").make().rounds == 0
+    assert parse_spec(name, "logistic").make().rounds == 0
 
 
 @pytest.mark.parametrize(
@@ -153,17 +158,20 @@ def test_every_preset_makes_a_learner(name: str) -> None:
         ("pa:C=x", "C expects a number, found 'x'"),
         ("ogd:C=1", "-C belongs to the updates exact, aggressive"),
         ("pa:eta=1", "--update exact has no rate"),
+        ("grid:eta=1", "--rate grid has nothing to tune"),
+        ("grid:update=agile", "--rate grid belongs to --update descent"),
+        ("coin-betting:loss=squared", "CoinBetting needs a loss with a steepest slope"),
         ("default:update=no", "--update no: expected one of descent, agile"),
         ("ball/adaptive", "--mirror ball needs --radius"),
     ],
 )
 def test_learners_that_make_no_sense_are_refused_in_a_line(text: str, complaint: str) -> None:
     with pytest.raises(ValueError) as error:
-        choices.parse_spec(text, "logistic").make()
+        parse_spec(text, "logistic").make()
     assert complaint in str(error.value) and "\n" not in str(error.value)
 
 
 def test_options_of_a_learner_override_its_preset() -> None:
-    spec = choices.parse_spec("pa:C=0.5,loss=squared-hinge:2", "logistic")
+    spec = parse_spec("pa:C=0.5,loss=squared-hinge:2", "logistic")
     assert (spec.C, spec.loss, spec.update) == (0.5, "squared-hinge:2", "exact")
     assert spec.as_dict() == {"C": 0.5, "loss": "squared-hinge:2", "update": "exact"}

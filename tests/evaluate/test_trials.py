@@ -91,7 +91,7 @@ def test_learners_side_by_side_learn_as_if_alone() -> None:
         ]
 
     blocks = [_block(30, seed, weighted=True) for seed in range(3)]
-    trials = [Trial(one, metrics=metrics_for("sign")) for one in learners()]
+    trials = [Trial(one, metrics=metrics_for(nr.losses.Logistic())) for one in learners()]
     assert list(watch(trials, blocks)) == [1, 2, 4, 8, 16, 32, 64, 90]
     for trial, alone in zip(trials, learners(), strict=True):
         for block in blocks:

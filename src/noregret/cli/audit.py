@@ -41,6 +41,8 @@ def audit(
     from noregret.cli.verdicts import Statements
 
     learner, record = records.load(model)
+    if learner.loss.labels == "class":
+        raise ValueError(f"{model}: has several classes, expected a model of two or of numbers")
     if learner.rounds == 0:
         raise ValueError(f"{model}: has learnt nothing that could be audited")
     width = learner.dimension if record.spec.needs_width else 0

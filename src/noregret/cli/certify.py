@@ -56,8 +56,8 @@ def certify(
     from noregret.foreign import Certifier
 
     certifier = Certifier(chosen, shape)
-    metrics = metrics_for(chosen.labels)
-    stream = given.open(given.label_rule(chosen.labels == "sign"))
+    metrics = metrics_for(chosen)
+    stream = given.open(given.label_rule(chosen.labels))
     clock = Clock(stream, silent=as_json)
     numbers = _numbers(predictions, probabilities)
     count = 0

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from noregret.learners import DualAscent, MirrorDescent
-    from noregret.losses import Loss
+    from noregret.experts import Aggregate
+    from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
+    from noregret.losses import Loss, ScoreLoss
     from noregret.mirrors import Mirror
     from noregret.rates import Rate
+
+    Learner: TypeAlias = MirrorDescent | MatrixDescent | DualAscent | Aggregate
 
 # name: (class, its parameter that may follow a colon or None)
 _Names: TypeAlias = Mapping[str, tuple[str, str | None]]
@@ -30,6 +33,15 @@ _LOSSES: _Names = {
     "squared-epsilon-insensitive": ("SquaredEpsilonInsensitive", "epsilon"),
     "negative-log": ("NegativeLog", None),
 }
+#: Losses of several classes; `one-against-rest` may be followed by a loss of two.
+ONE_AGAINST_REST = "one-against-rest"
+#: Lost least on what was tried, and its floors say most.
+SOFTMAX = "softmax"
+_SEVERAL: _Names = {
+    SOFTMAX: ("Softmax", None),
+    ONE_AGAINST_REST: ("OneAgainstRest", "loss"),
+    "multiclass-hinge": ("MulticlassHinge", "margin"),
+}
 _MIRRORS: _Names = {
     "euclidean": ("Euclidean", None),
     "ball": ("Ball", None),
@@ -44,6 +56,7 @@ _MIRRORS: _Names = {
 }
 _RATES: _Names = {
     "scale-free": ("ScaleFree", None),
+    "coin-betting": ("CoinBetting", None),
     "constant": ("Constant", "eta"),
     "inverse-sqrt": ("InverseSqrt", "eta"),
     "adaptive": ("Adaptive", "scale"),
@@ -59,7 +72,15 @@ _NEEDED = {"p-norm": "4", "power": "1.5"}
 
 #: Updates of `MirrorDescent`, then those of `DualAscent`.
 DESCENTS = ("descent", "agile", "mistakes")
+#: Not one rate but many, each with a learner of its own.
+GRID = "grid"
 ASCENTS = ("exact", "aggressive", "conservative", "window", "mini", "leader")
+#: What several classes go with.
+_OF_SEVERAL = {
+    "mirror": ("euclidean", "ball", "p-norm"),
+    "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive"),
+    "update": ("descent", "mistakes"),
+}
 RATE = "scale-free"
 
 
@@ -67,19 +88,31 @@ def names(table: str) -> str:
     """Return the names of one table as a help text lists them.
 
     >>> names("rate")
-    'scale-free, constant, inverse-sqrt, adaptive, per-coordinate, strongly-convex, doubling'
+    ... # doctest: +NORMALIZE_WHITESPACE
+    'scale-free, coin-betting, constant, inverse-sqrt, adaptive, per-coordinate, strongly-convex,
+     doubling, grid'
     """
+    if table == "rate":
+        return ", ".join([*_RATES, GRID])
     return ", ".join(
-        f"{name}[:{parameter.upper()}]" if parameter and table != "rate" else name
+        f"{name}[:{parameter.upper()}]" if parameter else name
         for name, (_, parameter) in _TABLES[table].items()
     )
 
 
-_TABLES: Mapping[str, _Names] = {"loss": _LOSSES, "mirror": _MIRRORS, "rate": _RATES}
+_TABLES: Mapping[str, _Names] = {
+    "loss": _LOSSES,
+    "several": _SEVERAL,
+    "mirror": _MIRRORS,
+    "rate": _RATES,
+}
 _OF_CLASSES = 6
 LOSS_HELP = (
-    f"Of classes: {', '.join(names('loss').split(', ')[:_OF_CLASSES])}. "
+    f"Of two classes: {', '.join(names('loss').split(', ')[:_OF_CLASSES])}. "
     f"Of numbers: {', '.join(names('loss').split(', ')[_OF_CLASSES:])}. Logistic unless told."
+)
+SEVERAL_HELP = (
+    f"{LOSS_HELP} Of several classes: {names('several')}; softmax unless told with --multiclass."
 )
 
 
@@ -101,10 +134,46 @@ def _lookup(table: str, text: str) -> tuple[str, str, dict[str, float]]:
         ) from None
 
 
+def is_several(text: str) -> bool:
+    """Return whether a loss is one of several classes."""
+    return text.partition(":")[0] in _SEVERAL
+
+
+def of_several(text: str | None) -> str:
+    """Return the loss of several classes that a loss of two stands for.
+
+    >>> of_several(None), of_several("hinge:2"), of_several("softmax")
+    ('softmax', 'one-against-rest:hinge:2', 'softmax')
+    """
+    if text is None or is_several(text):
+        return text or SOFTMAX
+    if make_loss(text).labels != "sign":
+        raise ValueError(f"--multiclass: {text} is a loss of numbers, expected one of classes")
+    return f"{ONE_AGAINST_REST}:{text}"
+
+
+def any_loss(text: str) -> Loss | ScoreLoss:
+    """Return the loss of a name, be it of several classes."""
+    if not is_several(text):
+        return make_loss(text)
+    from noregret import losses
+
+    name, _, inner = text.partition(":")
+    if name == ONE_AGAINST_REST:
+        if is_several(inner):
+            raise ValueError(f"--loss {text}: expected a loss of two classes after the colon")
+        return losses.OneAgainstRest(make_loss(inner or "logistic"))
+    _, class_name, parameters = _lookup("several", text)
+    loss: ScoreLoss = getattr(losses, class_name)(**parameters)
+    return loss
+
+
 def make_loss(text: str) -> Loss:
     """Return the loss of a name, as in `hinge` or `quantile:0.9`."""
     from noregret import losses
 
+    if is_several(text):
+        raise ValueError(f"--loss {text}: several classes are for `learn` and `compare` only")
     _, class_name, parameters = _lookup("loss", text)
     loss: Loss = getattr(losses, class_name)(**parameters)
     return loss
@@ -166,10 +235,16 @@ class Spec:
     features: int = 0
     #: Keep the average of all weights played, which takes twice the memory.
     average: bool = False
+    #: How many classes there are from the beginning; others may join.
+    classes: int = 0
 
-    def make(self) -> MirrorDescent | DualAscent:
+    def make(self) -> Learner:
         """Return a fresh learner, or say in one line what does not go together."""
+        if is_several(self.loss):
+            return self._matrix()
         loss = make_loss(self.loss)
+        if self.classes:
+            raise ValueError(f"--classes: belongs to several classes, and {self.loss} is of two")
         if self.update in ASCENTS:
             return self._ascent(loss)
         if self.update not in DESCENTS:
@@ -178,6 +253,8 @@ class Spec:
         for option, value in (("-C", self.C), ("-k", self.k)):
             if value is not None:
                 raise ValueError(f"{option} belongs to the updates {', '.join(ASCENTS)}")
+        if self.rate == GRID:
+            return self._grid(loss)
         from noregret.learners import MirrorDescent
 
         agile = self.update == "agile"
@@ -213,6 +290,39 @@ class Spec:
         plain = (self.mirror, self.update, self.eta, self.average)
         return RATE if plain == ("euclidean", "descent", None, False) else "adaptive"
 
+    def _matrix(self) -> MatrixDescent:
+        """Return a learner of several classes, as many as will appear."""
+        rate = self.rate or self._rate()
+        chosen = {"mirror": self.mirror.partition(":")[0], "rate": rate, "update": self.update}
+        for option, value in chosen.items():
+            if value not in _OF_SEVERAL[option]:
+                known = ", ".join(_OF_SEVERAL[option])
+                raise ValueError(f"--{option} {value}: several classes take one of {known}")
+        for option, said in (("-C", self.C), ("-k", self.k), ("--average", self.average or None)):
+            if said is not None:
+                raise ValueError(f"{option}: belongs to learners of two classes or of numbers")
+        if self.classes < 0:
+            raise ValueError(f"--classes {self.classes}: expected a number above 0")
+        from noregret.learners import MatrixDescent
+
+        return MatrixDescent(
+            any_loss(self.loss),  # type: ignore[arg-type]
+            make_mirror(self.mirror, self.radius),
+            make_rate(rate, self.eta),
+            outputs=self.classes or None,
+            dimension=self.features or None,
+            conservative=self.update == "mistakes",
+        )
+
+    def _grid(self, loss: Loss) -> Aggregate:
+        if self.update != "descent" or self.average:
+            raise ValueError(f"--rate {GRID} belongs to --update descent, and keeps no average")
+        if self.eta is not None:
+            raise ValueError(f"--rate {GRID} has nothing to tune: drop --eta")
+        from noregret.experts import rate_grid
+
+        return rate_grid(loss, make_mirror(self.mirror, self.radius), dimension=self._dimension())
+
     def _ascent(self, loss: Loss) -> DualAscent:
         if self.average:
             raise ValueError(f"--average: update {self.update} keeps no average of its weights")
@@ -243,48 +353,3 @@ class Spec:
 
 
 _PLAIN = asdict(Spec())
-
-#: Learners by the names people know them by; what follows a colon overrides.
-PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "default": {},
-    "ogd": {"rate": "constant", "eta": 0.1},
-    "sgd": {"rate": "inverse-sqrt"},
-    "adagrad": {"rate": "per-coordinate"},
-    "perceptron": {"loss": "hinge", "rate": "constant", "update": "mistakes"},
-    "pa": {"loss": "hinge", "update": "exact"},
-    "pa2": {"loss": "squared-hinge", "update": "exact"},
-    "leader": {"update": "leader"},
-}
-
-
-def parse_spec(text: str, loss: str, features: int = 0) -> Spec:
-    """Return the learner that a text such as `pa:C=0.1` or `ball/adaptive:radius=10` names.
-
-    NAME is one of the presets or MIRROR/RATE; options after the colon are those of `learn`.
-
-    >>> parse_spec("ball/adaptive:radius=10", "hinge")
-    ... # doctest: +NORMALIZE_WHITESPACE
-    Spec(loss='hinge', mirror='ball', radius=10.0, rate='adaptive', eta=None, update='descent',
-         C=None, k=None, features=0, average=False)
-    """
-    name, _, rest = text.partition(":")
-    mirror, slash, rate = name.partition("/")
-    if not slash and name not in PRESETS:
-        raise ValueError(f"learner {text!r}: expected {', '.join(PRESETS)} or MIRROR/RATE")
-    chosen: dict[str, Any] = {"mirror": mirror, "rate": rate} if slash else dict(PRESETS[name])
-    spec = replace(Spec(loss=loss, features=features), **chosen)
-    kinds = {field.name: str(field.type) for field in fields(Spec) if field.name != "average"}
-    for item in filter(None, rest.split(",")):
-        key, equals, value = item.partition("=")
-        if not equals or key not in kinds:
-            raise ValueError(
-                f"learner {text!r}: found {item!r}, expected KEY=VALUE with a key among "
-                f"{', '.join(kinds)}"
-            )
-        try:
-            number = int if "int" in kinds[key] else float if "float" in kinds[key] else str
-            chosen = {key: number(value)}
-            spec = replace(spec, **chosen)
-        except ValueError:
-            raise ValueError(f"learner {text!r}: {key} expects a number, found {value!r}") from None
-    return spec

@@ -9,7 +9,20 @@ import typer
 
 from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples
+from noregret.cli.presets import PRESETS, parse_spec
 from noregret.cli.writing import to_json
+
+#: By the kind of labels: learners that are compared unless told, and how they are measured.
+_USUAL = {
+    "sign": ("default", "ogd", "sgd", "adagrad", "perceptron", "pa", "pa2"),
+    "real": ("default", "ogd", "sgd", "adagrad"),
+    "class": ("softmax", "one-against-rest", "multiclass-hinge", "ogd", "sgd", "perceptron"),
+}
+_COLUMNS = {
+    "sign": ("accuracy", "auc", "f1"),
+    "real": ("rmse", "mae", "r2"),
+    "class": ("accuracy", "macro_f1", "log_loss"),
+}
 
 
 @reads_examples
@@ -20,11 +33,14 @@ def compare(
         typer.Option(
             "--learner",
             "-l",
-            help=f"{', '.join(choices.PRESETS)} or MIRROR/RATE; options of `learn` may follow, "
+            help=f"{', '.join(PRESETS)} or MIRROR/RATE; options of `learn` may follow, "
             "as in pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
         ),
     ] = None,
-    loss: Annotated[str, typer.Option(help=choices.LOSS_HELP, show_default=False)] = "logistic",
+    loss: Annotated[str | None, typer.Option(help=choices.SEVERAL_HELP)] = None,
+    multiclass: Annotated[
+        bool, typer.Option("--multiclass", help="Labels are classes, as many as will appear.")
+    ] = False,
     floor_radius: Annotated[
         float | None, typer.Option(help="Size of the predictors the floors speak of.")
     ] = None,
@@ -35,21 +51,19 @@ def compare(
     All are measured by progressive validation. Losses can be compared where the loss is the
     same; accuracy, AUC or errors always.
     """
-    texts = learner or (
-        ["default", "ogd", "sgd", "adagrad", "perceptron", "pa", "pa2"]
-        if choices.make_loss(loss).labels == "sign"
-        else ["default", "ogd", "sgd", "adagrad"]
-    )
+    several = multiclass or choices.is_several(loss or "")
+    shared = choices.of_several(loss) if several else loss or "logistic"
+    texts = learner or list(_USUAL[choices.any_loss(shared).labels])
     choices.check_floor_radius(floor_radius)
     if len(set(texts)) < len(texts):
         raise ValueError("--learner: the same learner was named twice")
-    specs = [choices.parse_spec(text, loss) for text in texts]
-    kinds = {choices.make_loss(spec.loss).labels for spec in specs}
+    specs = [parse_spec(text, shared, several=several) for text in texts]
+    kinds = [*{choices.any_loss(spec.loss).labels for spec in specs}]
     if len(kinds) > 1:
         raise ValueError("--learner: some learners classify and some do not, expected one kind")
     wide = any(spec.needs_width for spec in specs)
     made = None if wide else [spec.make() for spec in specs]
-    stream = given.open(given.label_rule(kinds == {"sign"}), width=given.columns() if wide else 0)
+    stream = given.open(given.label_rule(kinds[0]), width=given.columns() if wide else 0)
     if made is None:
         width = stream.width or given.columns()
         made = [replace(spec, features=width * spec.needs_width).make() for spec in specs]
@@ -58,9 +72,7 @@ def compare(
 
     fixed = floor_radius
     trials = [
-        Trial(
-            one, None if fixed is None else lambda: fixed, metrics_for(one.loss.labels), name=text
-        )
+        Trial(one, None if fixed is None else lambda: fixed, metrics_for(one.loss), name=text)
         for one, text in zip(made, texts, strict=True)
     ]
     clock = Clock(stream, silent=as_json)
@@ -81,7 +93,7 @@ def compare(
     if as_json:
         typer.echo(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
         return
-    _show(trials, stream.name, examples, kinds == {"sign"}, floor_radius)
+    _show(trials, stream.name, examples, kinds[0], floor_radius)
 
 
 def _facts(trial: Any) -> dict[str, Any]:
@@ -96,7 +108,7 @@ def _facts(trial: Any) -> dict[str, Any]:
 
 
 def _show(
-    trials: list[Any], name: str, examples: int, classification: bool, floor_radius: float | None
+    trials: list[Any], name: str, examples: int, kind: str, floor_radius: float | None
 ) -> None:
     from decimal import ROUND_CEILING, ROUND_FLOOR
 
@@ -106,7 +118,7 @@ def _show(
 
     from noregret.cli.screen import METRICS, metric, short
 
-    columns = ("accuracy", "auc", "f1") if classification else ("rmse", "mae", "r2")
+    columns = _COLUMNS[kind]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("learner", overflow="fold")
     for head in ("loss", "floor", "regret ≤", *(METRICS[key] for key in columns)):

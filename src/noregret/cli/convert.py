@@ -22,6 +22,9 @@ def convert(
     single: Annotated[
         bool, typer.Option("--float32", help="Halve the values to single precision.")
     ] = False,
+    multiclass: Annotated[
+        bool, typer.Option("--multiclass", help="Labels are classes; keep their names.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> None:
     """Write the examples as an Arrow file that is mapped into memory when read.
@@ -34,7 +37,8 @@ def convert(
     from noregret.cli.screen import Clock
     from noregret.streams.binary_write import write_binary
 
-    rule: Any = given.label_rule(True) if given.labels is not None else "real"
+    kind = "class" if multiclass else "real" if given.labels is None else "sign"
+    rule = given.label_rule(kind)
     stream = given.open(rule)
     clock = Clock(stream, silent=quiet)
     watched = _Watched(stream, clock)

@@ -61,7 +61,7 @@ def hindsight(
     from noregret.cli.screen import Solver
     from noregret.cli.whole import whole
 
-    rule = given.label_rule(chosen.labels == "sign")
+    rule = given.label_rule(chosen.labels)
     stream = given.open(rule, constant=0.0) if bias else given.open(rule)
     rows = whole(stream)
     with Solver(tol, silent=as_json) as solver:

@@ -11,9 +11,9 @@ from noregret.cli.options import Given
 from noregret.cli.writing import to_json
 
 if TYPE_CHECKING:
+    from noregret.cli.choices import Learner
     from noregret.cli.naming import Names
     from noregret.cli.record import Record
-    from noregret.learners import DualAscent, MirrorDescent
 
 
 def inspect(
@@ -25,7 +25,12 @@ def inspect(
             help="Hashed features: the examples it learnt, to find the names of their slots.",
         ),
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="Show so many of the largest weights.")] = 20,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Show so many of the largest weights: 20 unless told, 5 of each class."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the learner, its stream, its certificate and its largest weights by name.
@@ -34,14 +39,20 @@ def inspect(
     model was learnt with --remember, or the examples are given once more.
     """
     from noregret.cli import record as records
-    from noregret.cli.naming import top_weights, weights_table
+    from noregret.cli.naming import by_class, top_weights, weights_table
     from noregret.cli.telling import describe_learner, reading_facts
     from noregret.evaluate import metrics_for
 
     learner, record = records.load(model)
     weights = learner.weights
-    names = names_for(learner, record, files, top, progress=not as_json)
-    shown = top_weights(weights, names, top)
+    several = weights.ndim == 2
+    count = top if top is not None else 5 if several else 20
+    names = names_for(learner, record, files, count, progress=not as_json)
+    tops = (
+        by_class(weights, names, record.classes, count)
+        if several
+        else {"": top_weights(weights, names, count)}
+    )
     certificate = learner.certificate()
     radius = record.points[-1].radius if record.points else None
     facts: dict[str, Any] = {
@@ -50,18 +61,18 @@ def inspect(
         "input": ", ".join(record.sources) or "unknown",
         "features": learner.dimension,
         "weights other than 0": int((weights != 0.0).sum()),
-        "labels": ", ".join(f"{_text(a)} → {b:+g}" for a, b in record.labels) or "as written",
+        **_labels(record),
         "examples seen": record.position.total,
         "passes": record.position.passes,
         **reading_facts(record),
     }
-    metrics, held = (metrics_for(learner.loss.labels) for _ in range(2))
+    metrics, held = (metrics_for(learner.loss) for _ in range(2))
     for some, kept in ((metrics, record.metrics), (held, record.held_metrics)):
         if kept:
             some.restore(kept)
     if as_json:
         measured = {
-            "top": shown,
+            "top": tops if several else tops[""],
             "metrics": metrics.summary(),
             "holdout": held.summary() if record.held_metrics else None,
             "certificate": certificate.as_dict(radius),
@@ -76,7 +87,7 @@ def inspect(
     console.print(f"[bold]{model}[/bold]", highlight=False, soft_wrap=True)
     for name, value in facts.items():
         if name != "model":
-            text = f"{value:,}" if isinstance(value, int) else str(value)
+            text = f"{value:,}" if isinstance(value, int) else _joined(value)
             console.print(f"  [dim]{name:<22}[/dim]{text}", highlight=False, soft_wrap=True)
     lines = ["", certificate.text(radius)]
     if record.metrics:
@@ -85,15 +96,30 @@ def inspect(
         summary = held.summary()
         lines.append(f"  {summary['examples']:,.0f} held out: {metrics_line(summary)}")
     console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
-    if shown:
-        console.print()
-        console.print(weights_table(shown))
-        if any(name.startswith("slot ") for _, name, _ in shown) and not files:
-            console.print(
-                f"[dim]hashed features: `noregret inspect {model} FILE` finds their names[/dim]",
-                highlight=False,
-                soft_wrap=True,
-            )
+    for name, shown in tops.items():
+        if shown:
+            console.print()
+            if several:
+                console.print(f"class {name}", highlight=False, markup=False, soft_wrap=True)
+            console.print(weights_table(shown))
+    if any(name.startswith("slot ") for top in tops.values() for _, name, _ in top) and not files:
+        console.print(
+            f"[dim]hashed features: `noregret inspect {model} FILE` finds their names[/dim]",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _labels(record: Record) -> dict[str, Any]:
+    if record.classes:
+        return {"classes": record.classes}
+    return {
+        "labels": ", ".join(f"{_text(a)} → {b:+g}" for a, b in record.labels) or "as written",
+    }
+
+
+def _joined(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _text(label: Any) -> str:
@@ -101,7 +127,7 @@ def _text(label: Any) -> str:
 
 
 def names_for(
-    learner: MirrorDescent | DualAscent,
+    learner: Learner,
     record: Record,
     files: list[str] | None,
     top: int,
@@ -120,4 +146,7 @@ def names_for(
     )
     require_same_columns(learner, record, stream)
     constant = bool(record.reading.get("constant"))
-    return find_names(stream, largest(learner.weights, top).tolist(), constant, progress)
+    weights = learner.weights
+    wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]
+    columns = sorted({column for part in wanted for column in part.tolist()})
+    return find_names(stream, columns, constant, progress)

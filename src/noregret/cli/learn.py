@@ -15,10 +15,10 @@ from noregret.cli.telling import conclude, heading, mention
 from noregret.cli.writing import Output
 
 if TYPE_CHECKING:
+    from noregret.cli.choices import Learner
     from noregret.cli.record import Record
     from noregret.cli.screen import Clock, Table
     from noregret.cli.session import Session
-    from noregret.learners import DualAscent, MirrorDescent
     from noregret.streams import Stream
 
 _RUN = "Running"
@@ -27,7 +27,21 @@ _RUN = "Running"
 @reads_examples
 def learn(
     given: Given,
-    loss: Annotated[str | None, typer.Option(help=choices.LOSS_HELP)] = None,
+    loss: Annotated[str | None, typer.Option(help=choices.SEVERAL_HELP)] = None,
+    multiclass: Annotated[
+        bool,
+        typer.Option(
+            "--multiclass",
+            help="Labels are classes, by their names or numbers, as many as will appear. A --loss "
+            "of two classes is taken one against the rest.",
+        ),
+    ] = False,
+    classes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="--multiclass: have so many classes from the beginning, as vw --oaa does."
+        ),
+    ] = None,
     mirror: Annotated[
         str | None,
         typer.Option(
@@ -145,6 +159,7 @@ def learn(
     examples, and their difference, the proved regret.
     """
     said = {
+        "multiclass": multiclass or None,
         "loss": loss,
         "mirror": mirror,
         "radius": radius,
@@ -154,10 +169,13 @@ def learn(
         "C": C,
         "k": k,
         "average": average or None,
+        "classes": classes,
     }
     said = {name: value for name, value in said.items() if value is not None}
     kept_out = _holdout(holdout, holdout_seed, holdout_after)
     _check_plan(resume, same_input, save, save_every, passes, said, given)
+    if said.pop("multiclass", False) or classes is not None:
+        said["loss"] = choices.of_several(loss)
     if same_input and kept_out:
         raise ValueError("--same-input keeps what is held out as it was: drop --holdout")
     require_outputs(
@@ -182,7 +200,7 @@ def learn(
     from noregret.cli.screen import Clock, Table
     from noregret.cli.session import Session
 
-    classification = learner.loss.labels == "sign"
+    classification = learner.loss.labels in ("sign", "class")
     plain = as_json or quiet or str(predictions) == "-"
     clock = Clock(stream, passes, silent=plain)
     last = record.points[-1] if record.points else None
@@ -215,7 +233,7 @@ def learn(
         from noregret.cli.naming import names_of
         from noregret.cli.report import write_report
 
-        record.note(stream)
+        session.note()
         write_report(learner, record, report, names_of(learner, record))
     mention(stream, save if learner.rounds else None, code, report)
     if code:
@@ -261,12 +279,12 @@ def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any
     return told
 
 
-def _fresh(said: dict[str, Any], given: Given) -> tuple[MirrorDescent | DualAscent, Record, Stream]:
+def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]:
     """Return a learner that has seen nothing, its record and its stream."""
     from noregret.cli import record as records
 
     spec = choices.Spec(**said)
-    rule = given.label_rule(choices.make_loss(spec.loss).labels == "sign")
+    rule = given.label_rule(choices.any_loss(spec.loss).labels)
     reading = {"constant": INTERCEPT} | given.reading()
     if spec.needs_width:
         stream = given.open(rule, width=given.columns())
@@ -279,14 +297,14 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[MirrorDescent | DualAsce
     return learner, records.Record(spec, reading, label_rule=rule), stream
 
 
-def _resumed(resume: Path, given: Given) -> tuple[MirrorDescent | DualAscent, Record, Stream]:
+def _resumed(resume: Path, given: Given) -> tuple[Learner, Record, Stream]:
     """Return a learner that goes on, its record, and a stream with the same columns."""
     from noregret.cli import record as records
     from noregret.cli.naming import require_same_columns
 
     learner, record = records.load(resume)
     if given.labels is not None:
-        rule = given.label_rule(learner.loss.labels == "sign")
+        rule = given.label_rule(learner.loss.labels)
     else:
         rule = record.rule()
     width = learner.dimension if record.spec.needs_width else 0

@@ -23,6 +23,13 @@ _PANELS = {
 _OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}
 _OPTIONS |= {name: name for name in ("bits", "remember", "missing", "labels", "format", "threads")}
 _OPTIONS["on_error"] = "on-error"
+#: What is said of labels in the library, and on the command line.
+_SAID = {
+    'labels="binary"': "--labels NEGATIVE,POSITIVE",
+    "labels=(negative, positive)": "--labels NEGATIVE,POSITIVE",
+    "the pair (negative, positive)": "them with --labels NEGATIVE,POSITIVE",
+    'labels="classes"': "--multiclass",
+}
 #: What is raised for options that do not exist or take no such value; the class has no public
 #: name that all versions of typer share.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -107,7 +114,8 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     text = " ".join(str(error).split())
-    text = text.replace('labels="binary"', "--labels NEGATIVE,POSITIVE")
+    for keyword, option in _SAID.items():
+        text = text.replace(keyword, option)
     # The library speaks of its keywords; whoever reads this has options.
     return _KEYWORD.sub(lambda found: f"--{_OPTIONS[found[1]]} {found[3]}".rstrip(), text)
 

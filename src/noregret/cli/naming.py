@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from rich.table import Table
 
+    from noregret.cli.choices import Learner
     from noregret.cli.record import Record
-    from noregret.learners import DualAscent, MirrorDescent
     from noregret.streams import Stream
 
 #: Names of hashed features are looked through whenever so many have come together.
@@ -63,7 +63,7 @@ class NumberedNames:
         return f"feature {column - self._constant + self._first}"
 
 
-def names_of(learner: MirrorDescent | DualAscent, record: Record) -> Names:
+def names_of(learner: Learner, record: Record) -> Names:
     """Return what the columns of a model are called, as far as the model knows."""
     if not record.names:
         return NumberedNames(record.reading)
@@ -136,9 +136,7 @@ def _by_column(
     return known
 
 
-def require_same_columns(
-    learner: MirrorDescent | DualAscent, record: Record, stream: Stream
-) -> None:
+def require_same_columns(learner: Learner, record: Record, stream: Stream) -> None:
     """Refuse a stream whose features cannot be those of the model."""
     from noregret.streams.names import FeatureNames, HashedNames
 
@@ -189,6 +187,15 @@ def largest(weights: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.intp
     chosen = np.argpartition(-size, count - 1)[:count]
     chosen = chosen[np.lexsort((chosen, -size[chosen]))]
     return np.asarray(chosen[weights[chosen] != 0.0], np.intp)
+
+
+def by_class(
+    weights: npt.NDArray[np.float64], names: Names, classes: Iterable[str], count: int
+) -> dict[str, list[list[Any]]]:
+    """Return the largest weights of each class, a column of the matrix each."""
+    # A class that was held out only has no weights.
+    columns = zip(classes, weights.T, strict=False)
+    return {name: top_weights(column, names, count) for name, column in columns}
 
 
 def top_weights(weights: npt.NDArray[np.float64], names: Names, count: int) -> list[list[Any]]:

@@ -181,11 +181,13 @@ class Given:
         }
         return {name: value for name, value in named.items() if value is not None}
 
-    def label_rule(self, classification: bool) -> str | tuple[Any, Any]:
-        """Return how labels are read: as numbers, or as one of two classes."""
+    def label_rule(self, kind: str) -> str | tuple[Any, Any]:
+        """Return how labels are read for a loss whose labels are of this kind."""
         if self.labels is None:
-            return "binary" if classification else "real"
-        if not classification:
+            return {"sign": "binary", "class": "classes"}.get(kind, "real")
+        if kind == "class":
+            raise ValueError("--labels names two classes, and several are told by the examples")
+        if kind != "sign":
             raise ValueError(
                 "--labels belongs to classification losses; this loss takes real labels"
             )
@@ -196,7 +198,7 @@ class Given:
 
     def open(
         self,
-        labels: str | tuple[Any, Any],
+        labels: Any,
         kept: dict[str, Any] | None = None,
         width: int = 0,
         **more: Any,
@@ -228,7 +230,7 @@ class Given:
         for name in ("drop", "categorical", "numeric", "interactions"):
             if name in options:
                 options[name] = tuple(options[name])
-        stream = nr.read(files, labels=labels, **options)  # type: ignore[arg-type]
+        stream = nr.read(files, labels=labels, **options)
         if width and "width" not in known:
             # A dictionary fills up by and by, and its blocks are to be as wide as it may become.
             stream._given_width = max(stream._given_width, width)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+#: How predictions of two classes, and of several, may be written.
 _LINKS = ("margin", "probability", "label")
+_SEVERAL = ("label", "score", "probability")
 
 
 @reads_examples
@@ -26,9 +30,14 @@ def predict(
         "-"
     ),
     link: Annotated[
-        str,
-        typer.Option("--as", help="`margin` as it is, its logistic `probability`, or the `label`."),
-    ] = "margin",
+        str | None,
+        typer.Option(
+            "--as",
+            help="`margin` as it is (unless told), its logistic `probability`, or the `label`. Of "
+            "several classes: the `label` (unless told), or a table with the `score` or the "
+            "`probability` of each, parted by tabs.",
+        ),
+    ] = None,
     average: Annotated[
         bool, typer.Option("--average", help="Use the average of all weights played.")
     ] = False,
@@ -38,8 +47,8 @@ def predict(
 
     The labels of the file are used for nothing but the measures printed at the end.
     """
-    if link not in _LINKS:
-        raise ValueError(f"--as {link}: expected one of {', '.join(_LINKS)}")
+    if link is not None and link not in _LINKS + _SEVERAL:
+        raise ValueError(f"--as {link}: expected one of {', '.join(_LINKS + _SEVERAL[1:2])}")
     require_outputs([model, *given.files], ("--out", out))
     import numpy as np
 
@@ -51,9 +60,15 @@ def predict(
     from noregret.learners import MirrorDescent
 
     learner, record = records.load(model)
+    several = learner.loss.labels == "class"
     classification = learner.loss.labels == "sign"
-    if link != "margin" and not classification:
+    link = link or ("label" if several else "margin")
+    if link != "margin" and not classification and not several:
         raise ValueError(f"--as {link} belongs to classification, and {learner.loss} is not")
+    if link not in (_SEVERAL if several else _LINKS):
+        expected = ", ".join(_SEVERAL if several else _LINKS)
+        raise ValueError(f"--as {link}: expected one of {expected}, by the classes of {model}")
+    table = _Classes(learner.loss, record.classes, link) if several else None
     if average and not record.spec.average:
         raise ValueError(f"--average: {model} keeps none, learn it with --average")
     names = {y: written for written, y in record.labels}
@@ -63,16 +78,20 @@ def predict(
     )
     require_same_columns(learner, record, stream)
     weights = learner.average if average and isinstance(learner, MirrorDescent) else None
-    metrics = metrics_for(learner.loss.labels)
+    metrics = metrics_for(learner.loss)
     clock = Clock(stream, silent=quiet)
     count = 0
     with Output(out) as output:
+        if table is not None:
+            table.head(output)
         for block in stream:
             margins = learner.predict(block) if weights is None else margins_of(block, weights)
             known = ~np.isnan(block.y)
             weight = None if block.weight is None else block.weight[known]
             metrics.add(block.y[known], margins[known], weight)
-            if link == "label":
+            if table is not None:
+                table.write(output, margins)
+            elif link == "label":
                 output.write("".join(f"{_label(names, p)}\n" for p in margins.tolist()))
             else:
                 output.numbers(margins if link == "margin" else _logistic(margins))
@@ -84,6 +103,41 @@ def predict(
     if not quiet:
         measured = metrics_line(metrics.summary()) or "none has a label"
         print(f"{count:,} examples: {measured}", file=sys.stderr)
+
+
+class _Classes:
+    """How the scores of several classes are written."""
+
+    def __init__(self, loss: Any, names: list[str], link: str) -> None:
+        from noregret.evaluate.classes import link_of
+
+        self._names, self._link = names, link
+        self._logs = link_of(loss)
+        if link == "probability" and self._logs is None:
+            raise ValueError(f"--as probability: the scores of {loss} mean none")
+
+    def head(self, output: Output) -> None:
+        """Write the names of the columns, if there are several."""
+        if self._link != "label":
+            line = io.StringIO()
+            csv.writer(line, "excel-tab", lineterminator="\n").writerow(self._names)
+            output.write(line.getvalue())
+
+    def write(self, output: Output, scores: npt.NDArray[np.float64]) -> None:
+        """Write a line a row; classes that were not learnt, or have no name, have no score."""
+        import numpy as np
+
+        from noregret.evaluate.classes import predicted
+
+        scores = scores[:, : len(self._names)]
+        if self._link == "label":
+            output.classes(predicted(scores), self._names)
+            return
+        whole = np.full((len(scores), len(self._names)), -np.inf)
+        whole[:, : scores.shape[1]] = scores
+        if self._link == "probability" and self._logs is not None:
+            whole = np.exp(self._logs(whole))
+        output.write("".join("\t".join(map(repr, row)) + "\n" for row in whole.tolist()))
 
 
 def _logistic(margins: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from noregret.cli.choices import Learner
     from noregret.evaluate import Point
-    from noregret.learners import DualAscent, MirrorDescent
     from noregret.streams import Stream
 
 #: Raised when an older program could not make sense of what is kept.
 VERSION = 1
+#: The rule for labels that are classes.
+CLASSES = "classes"
 
 #: What a header keeps as it is, and what it may be.
 _PLAIN: dict[str, Any] = {
@@ -49,6 +52,13 @@ class Position:
     total: int = 0
     #: CRC-32 of the labels of the examples seen in this pass: another input shows in it.
     check: int = 0
+    #: How many classes were met, where labels are classes.
+    classes: int = 0
+
+
+def class_names(label_map: Mapping[Any, float]) -> list[str]:
+    """Return the names of classes in the order of their numbers."""
+    return sorted(label_map, key=lambda name: label_map[name])
 
 
 @dataclass
@@ -77,6 +87,10 @@ class Record:
     def note(self, stream: Stream) -> None:
         """Take over what the stream has found out by now."""
         self.labels = [[written, y] for written, y in sorted(stream.label_map.items(), key=str)]
+        if self.label_rule == CLASSES:
+            # A stream knows more classes than were met, by what it has read ahead.
+            names = class_names(stream.label_map)[: self.position.classes]
+            self.labels = [[name, float(k)] for k, name in enumerate(names)]
         arrays = getattr(stream.names, "arrays", None)
         if arrays is not None:
             self.names = arrays()
@@ -97,13 +111,22 @@ class Record:
         return {"names": FeatureNames.from_arrays(self.names), "grow": grow}
 
     def rule(self) -> Any:
-        """Return the rule for labels: the two that were met, once both were."""
+        """Return the rule for labels: those that were met, of two kinds once both were."""
+        if self.label_rule == CLASSES:
+            from noregret.streams.labels import Classes
+
+            return Classes(tuple(self.classes))
         by_value = {y: written for written, y in self.labels}
         if set(by_value) == {-1.0, 1.0}:
             return by_value[-1.0], by_value[1.0]
         return tuple(self.label_rule) if isinstance(self.label_rule, list) else self.label_rule
 
-    def save(self, learner: MirrorDescent | DualAscent, path: Path) -> None:
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes that were met, in the order of their numbers."""
+        return [written for written, _ in self.labels] if self.label_rule == CLASSES else []
+
+    def save(self, learner: Learner, path: Path) -> None:
         """Write the learner and this record, atomically."""
         from noregret.store import Extra
 
@@ -122,7 +145,7 @@ class Record:
         learner.save(path, Extra({"stream": header}, arrays))
 
 
-def load(path: Path) -> tuple[MirrorDescent | DualAscent, Record]:
+def load(path: Path) -> tuple[Learner, Record]:
     """Return the learner of a model file and what it remembers of its stream."""
     from noregret.learners import load_with_extra
     from noregret.store import shown
@@ -135,14 +158,16 @@ def load(path: Path) -> tuple[MirrorDescent | DualAscent, Record]:
         version = shown(header.get("version"))
         raise ValueError(f"{path}: remembers its stream in version {version}, expected {VERSION}")
     try:
-        return learner, _restored(header, extra.arrays, learner.loss.labels)
+        return learner, _restored(header, extra.arrays, learner)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(
             f"{path}: what it remembers of its stream is not whole: {shown(error)}"
         ) from error
 
 
-def _restored(header: dict[str, Any], kept: dict[str, npt.NDArray[Any]], labels: str) -> Record:
+def _restored(
+    header: dict[str, Any], kept: dict[str, npt.NDArray[Any]], learner: Learner
+) -> Record:
     from noregret.evaluate import Holdout, Point, metrics_for
 
     def arrays(group: str) -> dict[str, npt.NDArray[Any]]:
@@ -179,13 +204,20 @@ def _restored(header: dict[str, Any], kept: dict[str, npt.NDArray[Any]], labels:
         ),
         "labels",
     )
+    outputs = getattr(learner, "outputs", None)
+    _require((outputs is not None) == (record.label_rule == CLASSES), "label_rule")
+    if outputs is not None:
+        numbers = [y for _, y in record.labels]
+        texts = {name for name in record.classes if isinstance(name, str)}
+        sound = numbers == [*range(record.position.classes)] and len(texts) == len(numbers)
+        _require(sound and outputs <= max(len(numbers), record.spec.classes), "labels")
     _require(not isinstance(record.label_rule, list) or len(record.label_rule) == 2, "label_rule")
     _require(set(record.names) in _NAMED, "names")
     # What does not fit is refused here, and not after hours.
     Holdout(**record.holdout)
     for group in (record.metrics, record.held_metrics):
         if group:
-            metrics_for(labels).restore(group)
+            metrics_for(learner.loss).restore(group)
     return record
 
 

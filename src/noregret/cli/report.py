@@ -14,9 +14,9 @@ from noregret.cli.writing import Output
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from noregret.cli.choices import Learner
     from noregret.cli.naming import Names
     from noregret.cli.record import Record
-    from noregret.learners import DualAscent, MirrorDescent
     from noregret.report import Card, Picture
 
 _TOP = 20
@@ -54,7 +54,7 @@ def report(
 
 
 def write_report(
-    learner: MirrorDescent | DualAscent,
+    learner: Learner,
     record: Record,
     out: Path,
     names: Names,
@@ -75,6 +75,7 @@ def write_report(
         ("learner", describe_learner(learner)),
         ("input", ", ".join(record.sources)),
         ("features", f"{learner.dimension:,}"),
+        *((("classes", ", ".join(record.classes)),) if record.classes else ()),
         ("examples seen", f"{record.position.total:,}"),
         ("passes", str(record.position.passes)),
         *reading_facts(record).items(),
@@ -101,7 +102,7 @@ def write_report(
     return written
 
 
-def _cards(learner: MirrorDescent | DualAscent, record: Record) -> Iterator[Card]:
+def _cards(learner: Learner, record: Record) -> Iterator[Card]:
     from noregret.cli.screen import METRICS, metric, short
     from noregret.evaluate import metrics_for
     from noregret.report import Card
@@ -111,7 +112,7 @@ def _cards(learner: MirrorDescent | DualAscent, record: Record) -> Iterator[Card
     yield Card(short(point.average_loss), "average loss")
     yield Card(short(point.average_floor, ROUND_FLOOR), "certified floor a round")
     yield Card(short(point.average_regret, ROUND_CEILING), "proved regret a round, at most")
-    metrics = metrics_for(learner.loss.labels)
+    metrics = metrics_for(learner.loss)
     if record.metrics:
         metrics.restore(record.metrics)
     summary = metrics.summary()
@@ -120,12 +121,13 @@ def _cards(learner: MirrorDescent | DualAscent, record: Record) -> Iterator[Card
             yield Card(metric(name, summary[name]), f"progressive {title}")
 
 
-def _pictures(
-    learner: MirrorDescent | DualAscent, record: Record, source: str, names: Names
-) -> Iterator[Picture]:
+def _pictures(learner: Learner, record: Record, source: str, names: Names) -> Iterator[Picture]:
+    import numpy as np
+
     from noregret import report
-    from noregret.cli.naming import top_weights
+    from noregret.cli.naming import by_class, top_weights
     from noregret.cli.screen import short
+    from noregret.experts import Aggregate
     from noregret.report import Picture
 
     # The first rounds are all noise; the story begins where there is something to learn from.
@@ -148,18 +150,29 @@ def _pictures(
         yield Picture(
             "regret", report.regret_figure(rounds, [point.average_regret for point in points])
         )
-        if learner.loss.labels == "sign":
+        if learner.loss.labels in ("sign", "class"):
             shares = [point.mistakes / point.rounds for point in points]
             yield Picture("mistakes", report.mistakes_figure(rounds, shares))
         rated = [(t, p.rate) for t, p in zip(rounds, points, strict=True) if p.rate is not None]
-        if len(rated) >= 2:
+        # A mixture has many rates, and its predictions none.
+        if len(rated) >= 2 and not isinstance(learner, Aggregate):
             name = str(getattr(learner, "rate", "constant"))
             if "PerCoordinate" in name:
                 name += ", the median over the features"
             yield Picture(
                 "rate", report.rate_figure([t for t, _ in rated], [r for _, r in rated], name)
             )
-    top = top_weights(learner.weights, names, _TOP)
+    confusion = record.metrics.get("confusion")
+    if confusion is not None:
+        met = range(min(len(confusion), len(record.classes)))
+        named = [record.classes[k] for k in met]
+        yield Picture("confusion", report.confusion_figure(named, confusion[np.ix_(met, met)]))
+    if learner.loss.labels == "class":
+        parts = by_class(learner.weights, names, record.classes, _TOP).items()
+        every = [[k, f"{name} → {title}", w] for title, part in parts for k, name, w in part]
+        top = sorted(every, key=lambda entry: -abs(entry[2]))[:_TOP]
+    else:
+        top = top_weights(learner.weights, names, _TOP)
     if top:
         named, weights = [entry[1] for entry in top], [entry[2] for entry in top]
         yield Picture("features", report.features_figure(named, weights))

@@ -99,6 +99,8 @@ METRICS = {
     "accuracy": "accuracy",
     "auc": "AUC",
     "f1": "F1",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
     "rmse": "RMSE",
     "mae": "MAE",
     "r2": "R²",

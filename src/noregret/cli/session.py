@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noregret.cli.interrupt import Interruption
+from noregret.cli.record import class_names
 from noregret.cli.writing import require_file
 from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
+from noregret.evaluate.classes import learn_block, predicted
 from noregret.evaluate.holdout import in_turn
 from noregret.evaluate.trial import parts
 
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from noregret.cli.choices import Learner
     from noregret.cli.record import Record
     from noregret.cli.writing import Output
-    from noregret.learners import DualAscent, MirrorDescent
     from noregret.streams import Block, Stream
 
 #: Up to so many features a look at the learner costs next to nothing, and up to so many little
@@ -36,7 +38,7 @@ class Session:
 
     def __init__(
         self,
-        learner: MirrorDescent | DualAscent,
+        learner: Learner,
         stream: Stream,
         record: Record,
         *,
@@ -61,10 +63,11 @@ class Session:
         self.trial = Trial(
             learner,
             None if fixed is None else lambda: fixed,
-            metrics_for(learner.loss.labels),
+            metrics_for(learner.loss),
         )
         self.trial.points = record.points
-        self.held: Metrics = metrics_for(learner.loss.labels)
+        self.held: Metrics = metrics_for(learner.loss)
+        self._several = learner.loss.labels == "class"
         for metrics, kept in (
             (self.trial.metrics, record.metrics),
             (self.held, record.held_metrics),
@@ -94,7 +97,7 @@ class Session:
         """Tell whether after so many examples one looks at the learner, whatever comes then."""
         if next(mark for mark in marks(4) if mark >= total) > total:
             return False
-        dimension = self.learner.dimension
+        dimension = self.learner.dimension * max(getattr(self.learner, "outputs", 1), 1)
         if dimension <= _SMALL:
             return True
         power = total & (total - 1) == 0
@@ -140,19 +143,26 @@ class Session:
         first_pass = position.passes == 1
         if not first_pass and position.examples == 0:
             # The same examples are measured again, by a learner that knows more.
-            self.held = metrics_for(self.learner.loss.labels)
+            self.held = metrics_for(self.learner.loss)
         held = self._holdout.held(position.examples, position.examples + len(block))
         learn = self.trial.learn if first_pass else self._learn_again
         made = in_turn(block, held, learn, self._measure) if held.any() else learn(block)
         if self._predictions is not None and first_pass:
-            self._predictions.numbers(made)
+            self._write(self._predictions, made)
         position.examples += len(block)
         position.total += len(block)
         position.check = zlib.crc32(block.y.tobytes(), position.check)
+        if self._several:
+            position.classes = max(position.classes, int(block.y.max()) + 1)
+
+    def _write(self, output: Output, made: npt.NDArray[np.float64]) -> None:
+        if self._several:
+            output.classes(predicted(made), class_names(self.stream.label_map))
+        else:
+            output.numbers(made)
 
     def _learn_again(self, block: Block) -> npt.NDArray[np.float64]:
-        predictions: npt.NDArray[np.float64] = self.learner.learn(block, block.y, block.weight)
-        return predictions
+        return learn_block(self.learner, block)
 
     def _measure(self, block: Block) -> npt.NDArray[np.float64]:
         predictions: npt.NDArray[np.float64] = self.learner.predict(block)
@@ -170,14 +180,17 @@ class Session:
 
     def save(self) -> None:
         """Write the model, if a place was given."""
-        if self._save_to is None:
-            return
+        if self._save_to is not None:
+            self.note()
+            self.record.save(self.learner, self._save_to)
+
+    def note(self) -> None:
+        """Put into the record what the stream has found out, and the measures."""
         record = self.record
         record.note(self.stream)
         if self.trial.metrics is not None:
             record.metrics = self.trial.metrics.arrays()
         record.held_metrics = self.held.arrays() if self._holdout else {}
-        record.save(self.learner, self._save_to)
 
     def summary(self) -> dict[str, float]:
         """Return the progressive metrics of the first pass."""

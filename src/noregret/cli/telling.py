@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from noregret.cli.record import class_names
 from noregret.cli.screen import metrics_line
 from noregret.cli.writing import to_json
 from noregret.rounding import down
 
 if TYPE_CHECKING:
+    from noregret.cli.choices import Learner
     from noregret.cli.record import Record
     from noregret.cli.screen import Table
     from noregret.cli.session import Session
-    from noregret.learners import DualAscent, MirrorDescent
     from noregret.streams import Stream
+
+#: So many names of classes are told before the first line.
+_LISTED = 12
 
 
 def heading(session: Session) -> Iterator[str]:
@@ -28,8 +32,10 @@ def heading(session: Session) -> Iterator[str]:
     learner, record = session.learner, session.record
     yield f"noregret learn {session.stream.name}"
     yield describe_learner(learner)
-    changed = [pair for pair in _labels(session.stream) if pair[0] != f"{pair[1]:g}"]
-    if changed:
+    several = learner.loss.labels == "class"
+    if several:
+        yield f"classes {_listed(class_names(session.stream.label_map))}, and what else appears"
+    elif any(pair[0] != f"{pair[1]:g}" for pair in _labels(session.stream)):
         yield "labels " + ", ".join(f"{a} → {b:+g}" for a, b in _labels(session.stream))
     if record.holdout.get("every"):
         yield f"every {record.holdout['every']}-th example is held out"
@@ -37,25 +43,32 @@ def heading(session: Session) -> Iterator[str]:
         yield f"a random {record.holdout['share']:.4g} of the examples is held out"
     if record.holdout.get("after"):
         yield f"examples after the first {record.holdout['after']:,} are held out"
-    fixed = record.floor_radius if record.floor_radius is not None else own_radius(learner.mirror)
+    mirror = learner.certificate().mirror
+    fixed = record.floor_radius if record.floor_radius is not None else own_radius(mirror)
     scaled = getattr(learner, "sizes", None) is not None
     if fixed is None:
         norm = "with features in units of their largest size" if scaled else "in the map's norm"
-        yield f"floor over every u no larger than the weights at that line, {norm}"
+        predictor = "U" if several else "u"
+        yield f"floor over every {predictor} no larger than the weights at that line, {norm}"
     else:
         own = "" if record.floor_radius is not None else ", the map's own set"
-        words = learner.certificate().describe(fixed) if scaled else describe(learner.mirror, fixed)
+        own_words = scaled or several
+        words = learner.certificate().describe(fixed) if own_words else describe(mirror, fixed)
         yield f"floor over {words.rstrip(',')}{own}"
 
 
-def describe_learner(learner: MirrorDescent | DualAscent) -> str:
+def describe_learner(learner: Learner) -> str:
     """Return loss, map and rate or update in one line."""
-    parts = f"{learner.loss}, {learner.mirror}"
-    from noregret.learners import MirrorDescent
+    from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 
-    if isinstance(learner, MirrorDescent):
-        return f"{parts}, {learner.rate}"
-    return f"{parts}, update {learner.update}, C = {learner.C:g}"
+    if isinstance(learner, MirrorDescent | MatrixDescent):
+        return f"{learner.loss}, {learner.mirror}, {learner.rate}"
+    if isinstance(learner, DualAscent):
+        parts = f"{learner.loss}, {learner.mirror}"
+        return f"{parts}, update {learner.update}, C = {learner.C:g}"
+    first, last = (learner.learners[k].rate for k in (0, -1))
+    mirror = learner.certificate().mirror
+    return f"{learner.loss}, {mirror}, {len(learner.learners)} rates mixed, {first} to {last}"
 
 
 def reading_facts(record: Record) -> dict[str, str]:
@@ -67,6 +80,12 @@ def reading_facts(record: Record) -> dict[str, str]:
         shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         facts[name.replace("_", " ")] = shown
     return facts
+
+
+def _listed(names: list[str]) -> str:
+    """Return the first names and how many more there are."""
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _labels(stream: Stream) -> list[tuple[str, float]]:
@@ -91,6 +110,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
             "labels": {written: y for written, y in _labels(session.stream)},
             "progress": [point.as_dict() for point in record.points],
             "metrics": session.summary(),
+            **_confusion(session),
             "by_weight": weighted,
             "holdout": held if held.get("examples") else None,
             "refused": session.stream.refused,
@@ -115,6 +135,12 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
         typer.echo(text, err=to_stderr)
     else:
         table.foot(text)
+
+
+def _confusion(session: Session) -> dict[str, list[list[float]]]:
+    """Return which classes were taken for which, where that is kept."""
+    found = getattr(session.trial.metrics, "confusion", None)
+    return {} if found is None else {"confusion": found.tolist()}
 
 
 def _by_weight(session: Session) -> dict[str, float] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,10 @@ from noregret.rounding import down, up
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
+    from noregret.cli.choices import Learner
     from noregret.cli.record import Record
     from noregret.cli.session import Session
-    from noregret.learners import DualAscent, MirrorDescent
+    from noregret.losses import Loss
     from noregret.streams import Block
 
 Vector = npt.NDArray[np.float64]
@@ -43,7 +44,7 @@ class Statements:
 
     def __init__(
         self,
-        learner: MirrorDescent | DualAscent,
+        learner: Learner,
         record: Record,
         again: Session,
         rows: Block,
@@ -54,6 +55,8 @@ class Statements:
         max_passes: int,
     ) -> None:
         self.learner, self.record, self.again = learner, record, again
+        # Learners of several classes are not audited.
+        self.loss = cast("Loss", learner.loss)
         self.rows, self.predictions = rows, predictions
         own = np.ones(len(rows)) if rows.weight is None else rows.weight
         #: Every example as often as it was learnt.
@@ -116,7 +119,7 @@ class Statements:
             ("the measures of what was held out", record.held_metrics, self.again.held),
         ):
             if kept and again is not None:
-                stated = metrics_for(self.learner.loss.labels)
+                stated = metrics_for(self.learner.loss)
                 stated.restore(kept)
                 yield Verdict(
                     f"{text} are what the replay gives",
@@ -130,7 +133,7 @@ class Statements:
         text = "its loss is what its predictions lost"
         if self.record.position.passes > 1:
             return Verdict(text, None, "predictions of later passes are not kept")
-        certifier = Certifier(self.learner.loss)
+        certifier = Certifier(self.loss)
         certifier.add(self.rows, self.rows.y, self.predictions, self.weight)
         found = certifier.certificate()
         room = found.slack + self.certificate.slack + 1e-12 * abs(stated)
@@ -146,7 +149,7 @@ class Statements:
         """Return the loss of a fixed predictor on all rounds, not below the true one."""
         rows = self.rows
         predictions = margins(rows, u)
-        certifier = Certifier(self.learner.loss)
+        certifier = Certifier(self.loss)
         certifier.add(rows, rows.y, predictions, self.weight)
         found = certifier.certificate()
         curved = 0.5 * self.certificate.curvature * float(u @ u)
@@ -178,8 +181,7 @@ class Statements:
                 values = rows.values / self.sizes[rows.indices]
                 rows = replace(rows, values=values, ordered=False)
             with Solver(self.tol) as solver:
-                loss = self.learner.loss
-                return nr.hindsight(rows, rows.y, loss, progress=solver, **options)
+                return nr.hindsight(rows, rows.y, self.loss, progress=solver, **options)
         except (ValueError, ZeroDivisionError) as error:
             return str(error)
 

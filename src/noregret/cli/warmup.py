@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli import choices
+from noregret.cli.presets import parse_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ _COMMON = (
     "ball/adaptive:radius=1",
     "perceptron",
     "pa",
+    "softmax",
 )
 _TEXTS = {
     "svm": "1 1:0.5 2:1\n0 2:1\n",
@@ -47,7 +49,7 @@ def warmup(
     when it is first used; this does it in advance.
     """
     texts = learner or list(_COMMON)
-    specs = {text: choices.parse_spec(text, "logistic", 2) for text in texts}
+    specs = {text: parse_spec(text, "logistic", 2) for text in texts}
     jobs: list[tuple[str, Callable[[], None]]] = [
         (f"reading .{suffix}", _reading(suffix)) for suffix in _TEXTS
     ]
@@ -93,10 +95,11 @@ def _learning(spec: choices.Spec) -> Callable[[], None]:
         from noregret.passes.distance import FAR
         from noregret.streams import Block
 
+        several = choices.is_several(spec.loss)
         rows: dict[str, Any] = {
             "indptr": np.array([0, 1, 2], np.uint64),
             "indices": np.array([0, 1], np.uint32),
-            "y": np.array([-1.0, 1.0]),
+            "y": np.array([0.0 if several else -1.0, 1.0]),
         }
         for kind, width in product((np.float64, np.float32), (2, FAR + 1)):
             values: Any = np.array([1.0, 1.0], kind)
@@ -105,6 +108,7 @@ def _learning(spec: choices.Spec) -> Callable[[], None]:
             predictions = learner.learn(block, block.y)
             learner.predict(block)
             learner.certificate().text()
-            Certifier(learner.loss).add(block, block.y, predictions)
+            if not several:
+                Certifier(choices.make_loss(spec.loss)).add(block, block.y, predictions)
 
     return work

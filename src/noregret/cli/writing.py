@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -89,6 +89,11 @@ class Output:
     def numbers(self, values: npt.NDArray[np.float64]) -> None:
         """Write one number a line, in as many digits as it takes to read it back exactly."""
         self.write("".join(f"{value!r}\n" for value in values.tolist()))
+
+    def classes(self, numbers: npt.NDArray[np.intp], names: Sequence[str]) -> None:
+        """Write one class a line by its name, ? where none was known."""
+        known = dict(enumerate(names))
+        self.write("".join(f"{known.get(number, '?')}\n" for number in numbers.tolist()))
 
     def __exit__(
         self,

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from noregret.evaluate.classes import stacked
 from noregret.streams import Block
 
 #: The golden ratio in 64 bits and the two factors of the SplitMix64 generator.
@@ -89,12 +90,12 @@ def in_turn(
     Rows that are `held` out go to `measure`, the others to `learn`, in runs of either kind: how
     a stream is cut into blocks does not show.
     """
-    made = np.empty(len(block))
+    made = []
     turns = (np.flatnonzero(held[1:] != held[:-1]) + 1).tolist()
     for start, stop in pairwise([0, *turns, len(block)]):
         part = block.rows(start, stop)
-        made[start:stop] = measure(part) if held[start] else learn(part)
-    return made
+        made.append(measure(part) if held[start] else learn(part))
+    return stacked(made)
 
 
 def select(block: Block, chosen: npt.NDArray[np.bool_]) -> Block:

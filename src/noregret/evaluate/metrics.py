@@ -8,11 +8,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from noregret.evaluate.classes import Link, link_of
+
 Vector = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
 
 #: Bits of a single-precision number that name its bin: the sign, 8 of exponent, 9 of mantissa.
 _BITS = 18
+#: Up to so many classes it is kept which was taken for which.
+CONFUSED = 64
 
 
 class Metrics(Protocol):
@@ -35,9 +39,11 @@ class Metrics(Protocol):
         ...
 
 
-def metrics_for(labels: str) -> Metrics:
-    """Return the metrics for a loss whose `labels` are "sign" or "real"."""
-    return Classification() if labels == "sign" else Regression()
+def metrics_for(loss: Any) -> Metrics:
+    """Return the metrics for the `labels` of a loss: "sign", "class" or "real"."""
+    if loss.labels == "class":
+        return Multiclass(link_of(loss))
+    return Classification() if loss.labels == "sign" else Regression()
 
 
 def score_bins(scores: Vector) -> npt.NDArray[np.int64]:
@@ -123,6 +129,109 @@ class Classification:
         self._counts = arrays["counts"].reshape(2, 2).copy()
         self._scores = np.zeros((2, 1 << _BITS))
         self._scores[:, arrays["bins"].astype(np.int64)] = arrays["scores"]
+
+
+class Multiclass:
+    """Accuracy, macro F1 and log loss of scores, a column a class.
+
+    A class is right where its score is above all others: a tie is wrong, as in the mistakes of a
+    certificate, and so is the first row of a class, which the scores did not know. Macro F1 is
+    the mean of 2 right / (rows of the class + rows taken for it) over the classes that occur. The
+    log loss is over rows whose class was known, where the scores mean probabilities.
+
+    >>> metrics = Multiclass()
+    >>> scores = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 3.0, 1.0]])
+    >>> metrics.add(np.array([0.0, 1.0, 1.0]), scores)
+    >>> {name: round(value, 3) for name, value in metrics.summary().items()}
+    {'examples': 3.0, 'weight': 3.0, 'accuracy': 0.667, 'macro_f1': 0.833}
+    >>> metrics.confusion.tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    """
+
+    def __init__(self, link: Link | None = None) -> None:
+        self._link = link
+        self._examples = 0
+        #: Weight by class: of its rows, of those that were right, of rows taken for it.
+        self._counts: Vector = np.zeros((3, 0))
+        #: Weight by class, and by the class it was taken for; None for too many of them.
+        self.confusion: Vector | None = np.zeros((0, 0))
+        #: Log loss, and the weight of the rows that it is of.
+        self._log: Vector = np.zeros(2)
+
+    def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
+        """Count examples, each as often as its weight says."""
+        if not len(y):
+            return
+        rows, classes = np.arange(len(y)), y.astype(np.intp)
+        ones = np.ones(len(y)) if weight is None else weight
+        width = max(predictions.shape[1], int(classes.max()) + 1)
+        scores = np.full((len(y), width), -np.inf)
+        scores[:, : predictions.shape[1]] = predictions
+        self._enlarge(width)
+        own = scores[rows, classes]
+        others = scores.copy()
+        others[rows, classes] = -np.inf
+        rival = others.argmax(axis=1)
+        highest = others[rows, rival]
+        right = own > highest
+        taken = np.where(right, classes, rival)
+        # Where no score was known, the row was taken for nothing.
+        made = right | ~np.isneginf(highest)
+        # One after the other, so that cutting a stream changes no bit.
+        np.add.at(self._counts[0], classes, ones)
+        np.add.at(self._counts[1], classes[right], ones[right])
+        np.add.at(self._counts[2], taken[made], ones[made])
+        if self.confusion is not None:
+            np.add.at(self.confusion, (classes[made], taken[made]), ones[made])
+        if self._link is not None:
+            logs = self._link(scores)[rows, classes]
+            known = ~np.isneginf(own)
+            for k, terms in enumerate((-logs[known] * ones[known], ones[known])):
+                self._log[k] = np.add.accumulate(np.append(self._log[k], terms))[-1]
+        self._examples += len(y)
+
+    def _enlarge(self, classes: int) -> None:
+        more = classes - self._counts.shape[1]
+        if more > 0:
+            self._counts = np.pad(self._counts, ((0, 0), (0, more)))
+            if self.confusion is not None:
+                self.confusion = np.pad(self.confusion, (0, more))
+        if classes > CONFUSED:
+            self.confusion = None
+
+    def summary(self) -> dict[str, float]:
+        """Return the metrics by name; those that are not defined yet are left out."""
+        rows, right, taken = self._counts
+        result = {"examples": float(self._examples), "weight": float(rows.sum())}
+        if result["weight"] > 0.0:
+            occurs = rows > 0.0
+            result["accuracy"] = float(right.sum()) / result["weight"]
+            scores = 2.0 * right[occurs] / (rows[occurs] + taken[occurs])
+            result["macro_f1"] = float(scores.mean())
+        if self._log[1] > 0.0:
+            result["log_loss"] = float(self._log[0] / self._log[1])
+        return result
+
+    def arrays(self) -> Arrays:
+        """Return all that is needed to go on later."""
+        arrays: Arrays = {
+            "examples": np.array([self._examples], np.int64),
+            "counts": self._counts.copy(),
+            "log": self._log.copy(),
+        }
+        return arrays if self.confusion is None else arrays | {"confusion": self.confusion.copy()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take up what `arrays` returned."""
+        confusion = arrays.get("confusion")
+        classes = arrays["counts"].shape[1]
+        for array, shape in ((arrays["counts"], (3, classes)), (confusion, (classes, classes))):
+            if array is not None and array.shape != shape:
+                raise ValueError(f"metrics have shape {array.shape}, expected {shape}")
+        self._examples = int(arrays["examples"][0])
+        self._counts = arrays["counts"].copy()
+        self._log = arrays["log"].reshape(2).copy()
+        self.confusion = None if confusion is None else confusion.copy()
 
 
 class Regression:

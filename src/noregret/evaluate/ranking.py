@@ -1,7 +1,8 @@
-"""What an order is worth: discounted gains and pairs in the right order, group by group."""
+"""What an order is worth: discounted gains, group by group."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,20 @@ def ndcg(relevance: Any, scores: Any, qid: Any, k: int | None = None) -> float:
 
     The gain of a row is 2^relevance - 1, divided by log2(1 + place); rows with equal scores share
     the mean of their gains, so that no order among them is favoured. Groups without any gain are
-    left out; the mean of none is 1. `k` counts the first places only.
+    left out; the mean of none is 1. `k` counts the first places only. A group is consecutive
+    rows with the same `qid`. Relevances are from 0 to 1000.
     Reference: Järvelin and Kekäläinen, Cumulated Gain-Based Evaluation of IR Techniques, 2002.
 
     >>> ndcg([1, 0, 0], [3.0, 2.0, 1.0], [7, 7, 7]), round(ndcg([0, 1], [2.0, 1.0], [7, 7]), 4)
     (1.0, 0.6309)
     """
-    ids = np.asarray(qid)
-    gains = np.exp2(np.asarray(relevance, np.float64)) - 1.0
-    points = np.asarray(scores, np.float64)
-    if not len(ids) == len(gains) == len(points):
+    if k is not None and not (k == int(k) and k >= 1):
+        raise ValueError(f"k must be a whole number >= 1, got {k}")
+    ids = np.atleast_1d(np.asarray(qid))
+    points = _vector("scores", scores, -math.inf, math.inf)
+    # Beyond these 2^relevance is no gain, or no number.
+    gains = np.exp2(_vector("relevance", relevance, 0.0, 1000.0)) - 1.0
+    if not ids.shape == gains.shape == points.shape:
         raise ValueError(
             f"{len(gains)} relevances, {len(points)} scores, {len(ids)} qid: expected as many each"
         )
@@ -35,6 +40,21 @@ def ndcg(relevance: Any, scores: Any, qid: Any, k: int | None = None) -> float:
         if best > 0.0:
             found.append(_discounted(gains[part], points[part], k) / best)
     return float(np.mean(found)) if found else 1.0
+
+
+def _vector(name: str, given: Any, low: float, high: float) -> Vector:
+    try:
+        vector = np.atleast_1d(np.asarray(given, np.float64))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
+    if vector.ndim != 1:
+        raise ValueError(f"{name} has shape {vector.shape}, expected one number a row")
+    bad = np.flatnonzero(~((vector >= low) & (vector <= high)))
+    if bad.size:
+        raise ValueError(
+            f"{name} row {bad[0]}: {vector[bad[0]]:g}; expected a number from {low:g} to {high:g}"
+        )
+    return vector
 
 
 def _discounted(gains: Vector, scores: Vector, k: int | None) -> float:

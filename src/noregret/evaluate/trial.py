@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from noregret.evaluate.classes import learn_block
 from noregret.ledger import Entry
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Trial:
 
     def learn(self, block: Block) -> npt.NDArray[np.float64]:
         """Let the learner predict and learn the rows; return the predictions."""
-        predictions: npt.NDArray[np.float64] = self.learner.learn(block, block.y, block.weight)
+        predictions = learn_block(self.learner, block)
         if self.metrics is not None:
             self.metrics.add(block.y, predictions, block.weight)
         return predictions

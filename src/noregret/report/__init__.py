@@ -1,5 +1,6 @@
 """Pictures and pages about what a run lost and what is proved about it."""
 
+from noregret.report.confusion import confusion_figure
 from noregret.report.figures import (
     draw,
     features_figure,
@@ -14,6 +15,7 @@ from noregret.report.page import Card, Picture, page
 __all__ = [
     "Card",
     "Picture",
+    "confusion_figure",
     "draw",
     "features_figure",
     "loss_figure",

@@ -72,7 +72,8 @@ def read(
             data sets of River are.
         format: the format where the name does not tell it.
         labels: "real" takes labels as they are written; "binary" maps -1/+1, 0/1 or 1/2 to
-            -1/+1, whichever the first rows show; a pair (negative, positive) says which.
+            -1/+1, whichever the first rows show; a pair (negative, positive) says which;
+            "classes" numbers the classes from 0, as they appear.
         rows: the most rows a block holds.
         threads: how many parse ahead of the consumer; 0 for none, None for what the machine has.
         on_error: what a bad line does: "stop" ends the stream with an error, "skip" and "count"

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noregret.streams.ahead import ahead
 from noregret.streams.binary_file import BinaryFile
@@ -24,7 +25,7 @@ from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
-from noregret.streams.labels import Labels
+from noregret.streams.labels import Labels, are_classes, class_name
 from noregret.streams.order import in_order
 from noregret.streams.stream import OnError, Piece, Stream
 
@@ -51,11 +52,22 @@ class BinaryStream(Stream):
                     f"{first.path}: labels={labels!r}, but they were mapped when it was written: "
                     f"{self._label_map}"
                 )
+        several = 0.0 in self._label_map.values()
+        if several and labels != "real" and not are_classes(labels):
+            raise StreamError(
+                f"{first.path}: its labels are classes, numbered when it was written; say "
+                'labels="classes"'
+            )
+        #: The names of classes in the order of their numbers, where labels have names.
+        self._classes: list[str] | None = None
+        if are_classes(labels) and self._label_map:
+            written = sorted(self._label_map, key=lambda one: self._label_map[one])
+            self._classes = [one if isinstance(one, str) else class_name(one) for one in written]
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         super().__init__(
             f"{first.path}{more}",
             # What is mapped already is taken as it is.
-            labels="real" if self._label_map else labels,
+            labels=labels if self._classes or not self._label_map else "real",
             width=max(file.facts.width for file in files),
             size=sum(file.size for file in files),
             names=first.names,
@@ -63,7 +75,9 @@ class BinaryStream(Stream):
         )
 
     def _pieces(self) -> Generator[Piece, None, None]:
-        self.label_map.update(self._label_map)
+        if self._classes is None:
+            self.label_map.update(self._label_map)
+        numbers = np.sort([*self._label_map.values(), np.inf])
         none = np.empty(0, np.uint64)
         done = 0
         for file in self.files:
@@ -72,20 +86,35 @@ class BinaryStream(Stream):
             fetch = partial(next, file.blocks(), None)
             with closing(ahead(fetch, _looked_at, threads=1)) as batches:
                 for block, end, ordered in batches:
+                    y = block.y
+                    if self._classes is not None:
+                        y = _places(numbers, y, str(file.path))
                     parsed = Parsed(
                         indptr=block.indptr,
                         indices=block.indices,
                         values=block.values,
-                        y=block.y,
+                        y=y,
                         weight=block.weight,
                         width=block.width,
                         lines=len(block),
                         line_of_row=None,
                         faults=none,
+                        classes=self._classes,
                     )
                     yield Piece(parsed, str(file.path), "row", row, done + end, (), ordered)
                     row += len(block)
             done += file.size
+
+
+def _places(
+    numbers: NDArray[np.float64], y: NDArray[np.float64], where: str
+) -> NDArray[np.float64]:
+    """Return the place of each label among the sorted numbers, NaN for none."""
+    places = np.searchsorted(numbers, y)
+    unlabelled = np.isnan(y)
+    if not np.all(unlabelled | (numbers[np.minimum(places, len(numbers) - 1)] == y)):
+        raise StreamError(f"{where}: damaged, it holds labels that its description does not name")
+    return np.where(unlabelled, np.nan, places)
 
 
 def _looked_at(batch: tuple[Block, int]) -> tuple[Block, int, bool]:

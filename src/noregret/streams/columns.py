@@ -27,7 +27,7 @@ Missing: TypeAlias = Literal["refuse", "indicator"]
 Unlabelled: TypeAlias = Literal["refuse", "keep"]
 
 #: What a column is for, as the kernels know it.
-SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN = range(7)
+SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN, CLASS = range(8)
 
 LABEL_NAMES = ("label", "target", "class", "y")
 MISSING_TEXTS = frozenset((b"", b"NA", b"NaN", b"nan", b"?"))
@@ -191,6 +191,6 @@ def named_pair(found: Iterable[str], where: str) -> tuple[str, str]:
         found_them = f"the label{'s' * (len(names) > 1)} {shown}" if names else "no label"
         raise StreamError(
             f"{where}: found {found_them} in the first rows, expected two; name them with "
-            "labels=(negative, positive)"
+            'labels=(negative, positive), or say labels="classes" for several'
         )
     return names[0], names[1]

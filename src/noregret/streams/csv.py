@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from noregret.streams.columns import (
     CATEGORY,
+    CLASS,
     LABEL,
     NAMED_LABEL,
     NUMBER,
@@ -63,7 +64,8 @@ class CsvFormat:
         self._roles = np.array(grammar.roles, np.uint8)
         # What a dictionary that does not grow has no column for is no feature.
         self._roles[numbers] = np.where(slots == NO_ROOM, SKIPPED, NUMBER)
-        prefixes = [f"{name}=".encode() for name in grammar.names]
+        pairs = zip(grammar.names, grammar.roles, strict=True)
+        prefixes = [b"" if role == CLASS else f"{name}=".encode() for name, role in pairs]
         self._prefixes = _writable(b"".join(prefixes))
         self._prefix_ends = np.cumsum([0, *map(len, prefixes)]).astype(np.uint64)
         pair = [name.encode() for name in grammar.pair or ("", "")]
@@ -77,7 +79,8 @@ class CsvFormat:
     @property
     def label(self) -> str | None:
         """The name of the column that holds the labels."""
-        return next(iter(self.grammar.columns(LABEL) + self.grammar.columns(NAMED_LABEL)), None)
+        labels = (self.grammar.columns(role) for role in (LABEL, NAMED_LABEL, CLASS))
+        return next((name for names in labels for name in names), None)
 
     @property
     def numeric(self) -> list[str]:
@@ -105,7 +108,7 @@ class CsvFormat:
         indices, values = take(np.uint32, most), take(self.dtype, most)
         y, weight = take(np.float64, most_rows), take(np.float64, most_rows)
         line_of_row, faults = take(np.uint32, most_rows), take(np.uint64, most_rows)
-        most_spelt = most if self._spells else 0
+        most_spelt = most if self._spells or CLASS in self.grammar.roles else 0
         refs = take(np.uint32, 4 * most_spelt).reshape(most_spelt, 4)
         styles = take(np.uint8, most_spelt)
         counts = parse_lines(
@@ -133,8 +136,13 @@ class CsvFormat:
         )
         lines, rows, bad, met = map(int, counts)
         indptr = indptr[: rows + 1]
-        if met:
-            self._spell(buffer, refs[:met], styles[:met], indices)
+        refs, styles, classes = refs[:met], styles[:met], None
+        if CLASS in self.grammar.roles:
+            own = self._roles[refs[:, 1]] == CLASS
+            classes = self._classes(buffer, refs[own], styles[own], y)
+            refs, styles = refs[~own], styles[~own]
+        if len(refs):
+            indices[refs[:, 0]] = self.features.columns_of(*self._spell(buffer, refs, styles))
             indptr, indices, values = without_unknown(indptr, indices, values)
         if not self._ascending:
             order_rows(indptr, indices, values)
@@ -149,22 +157,31 @@ class CsvFormat:
             lines=lines,
             line_of_row=None if rows == lines else line_of_row[:rows],
             faults=faults[:bad],
+            classes=classes,
         )
 
-    def _spell(
+    def _classes(
         self,
         buffer: NDArray[np.uint8],
         refs: NDArray[np.uint32],
         styles: NDArray[np.uint8],
-        indices: NDArray[np.uint32],
-    ) -> None:
-        """Give columns to the categories met, by their names."""
+        y: NDArray[np.float64],
+    ) -> list[str]:
+        """Return the names of the classes met, and write into y which row has which."""
+        names = FeatureNames()
+        y[refs[:, 0]] = names.columns_of(*self._spell(buffer, refs, styles))
+        return list(names)
+
+    def _spell(
+        self, buffer: NDArray[np.uint8], refs: NDArray[np.uint32], styles: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+        """Return the names of the categories met one after the other, and where they end."""
         lengths = np.diff(self._prefix_ends)[refs[:, 1]]
         lengths += np.where(styles == ABSENT, len(_ABSENT), refs[:, 3] - refs[:, 2])
         arena = np.empty(int(lengths.sum()), np.uint8)
         ends = np.empty(len(styles) + 1, np.uint64)
         spell(buffer, refs, styles, self._prefixes, self._prefix_ends, _ABSENT, arena, ends)
-        indices[refs[:, 0]] = self.features.columns_of(arena, ends)
+        return arena, ends
 
     def explain(self, line: bytes) -> Malformed:
         """Say why a line is refused."""
@@ -213,8 +230,8 @@ def open_csv(
         separator: what parts fields.
         header: whether the first line of every input holds the names of the columns; without
             they are called "1", "2", ...
-        labels: "real", "binary" (also for two names, in alphabetical order), or a pair
-            (negative, positive) of numbers or names.
+        labels: "real", "binary" (also for two names, in alphabetical order), "classes" for
+            names numbered as they appear, or a pair (negative, positive) of numbers or names.
         constant: the value of a feature that every example has; 0 for none.
         bits: hash the names of features to 2^bits columns; without it a dictionary is kept.
         remember: how many names of hashed features to keep for people to read.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from noregret.streams.columns import (
     CATEGORY,
+    CLASS,
     LABEL,
     MISSING_TEXTS,
     NAMED_LABEL,
@@ -80,9 +81,9 @@ def _quoted(line: bytes, opening: int, separator: bytes) -> tuple[bytes, int]:
 
 @dataclass(frozen=True)
 class Row:
-    """What a line says: label, weight, and features by name."""
+    """What a line says: label (of a class its name), weight, and features by name."""
 
-    label: float
+    label: float | bytes
     weight: float
     features: list[tuple[bytes, float]]
 
@@ -112,7 +113,8 @@ class Grammar:
         if line in (b"", _RETURN):
             return None
         fields = split_fields(line, self.separator)
-        label, weight = math.nan, 1.0
+        label: float | bytes = math.nan
+        weight = 1.0
         features: list[tuple[bytes, float]] = []
         # Faults are told in the order of the line, one field after the other.
         for field, name, role in zip(fields, self.names, self.roles, strict=False):
@@ -125,8 +127,10 @@ class Grammar:
                 if not 0.0 <= weight < math.inf:
                     expected = f"a number from 0 as weight in column {name!r}"
                     raise Malformed(field.start, field.text, expected)
-            elif role == LABEL or role == NAMED_LABEL:
-                label = self._label(field, name)
+            elif role == CLASS and field.text not in MISSING_TEXTS:
+                label = field.text
+            elif role in (LABEL, NAMED_LABEL, CLASS):
+                label = self._label(field, name, role)
         if len(fields) != len(self.names):
             raise Malformed(0, line, f"{len(self.names)} fields, there are {len(fields)}")
         return Row(label, weight, features)
@@ -148,14 +152,16 @@ class Grammar:
             raise Malformed(field.start, field.text, expected)
         return name.encode(), value
 
-    def _label(self, field: Field, name: str) -> float:
-        if self.pair is None:
+    def _label(self, field: Field, name: str, role: int) -> float:
+        if role == CLASS:
+            expected = f"a class as label in column {name!r}"
+        elif self.pair is None:
             value = decimal(field.text)
             if math.isfinite(value):
                 return value
             expected = f"a finite number as label in column {name!r}"
             if field.text not in MISSING_TEXTS:
-                expected += ' (labels="binary" if labels are two names)'
+                expected += ' (labels="binary" for two names, labels="classes" for several)'
         else:
             written = [name.encode() for name in self.pair]
             if field.text in written:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from noregret.streams.columns import (
     CATEGORY,
+    CLASS,
     LABEL,
     LOOK,
     MISSING_TEXTS,
@@ -21,7 +22,7 @@ from noregret.streams.columns import (
 from noregret.streams.csv_grammar import Grammar, split_fields
 from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.labels import Labels
+from noregret.streams.labels import Labels, are_classes
 
 #: The first lines, so many or all that are to be had.
 Head = Callable[[int | None], Sequence[bytes]]
@@ -73,6 +74,8 @@ def learn_grammar(
         pair = _label_names(labels, head, separator, field, len(names), where)
         if pair is not None:
             roles[field] = NAMED_LABEL
+        elif are_classes(labels):
+            roles[field] = CLASS
     return Grammar(
         separator=separator,
         names=tuple(names),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import byte_at, kernel, text_of
-from noregret.streams.columns import CATEGORY, LABEL, NAMED_LABEL, NUMBER, WEIGHT
+from noregret.streams.columns import CATEGORY, CLASS, LABEL, NAMED_LABEL, NUMBER, WEIGHT
 from noregret.streams.numbers import number
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -121,8 +121,8 @@ def parse_lines(  # type: ignore[no-untyped-def]
     pair, negative_length: the bytes of the two names of labels, one after the other.
     indicate, unlabelled: whether values and labels may be missing; such a label is NaN.
     largest: the largest value that `values` can hold.
-    refs, styles: for each category met, where in the row arrays its column belongs, its field,
-    begin and end in the buffer, and how it is written.
+    refs, styles: for each category met, where in the row arrays its column belongs (of a class
+    its row), its field, begin and end in the buffer, and how it is written.
     Returns the counts of lines, rows, faults and categories.
     """
     text = text_of(buffer)
@@ -200,6 +200,13 @@ def parse_lines(  # type: ignore[no-untyped-def]
                     met += _1
                     values[n] = 1.0
                     n += _1
+                elif role == CLASS:
+                    if _is_missing(text, begin, end):
+                        sound = unlabelled
+                    else:
+                        refs[met, 0], refs[met, 1], refs[met, 2], refs[met, 3] = rows, f, begin, end
+                        styles[met] = style
+                        met += _1
                 elif role == NAMED_LABEL:
                     length = np.uint64(pair.shape[0])
                     doubled = style == DOUBLED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +33,8 @@ class Parsed:
     line_of_row: NDArray[np.uint32] | None
     #: Where the lines that were refused begin, in bytes from the start; their rows are left out.
     faults: NDArray[np.uint64]
+    #: Where labels are names of classes: those of these rows, and `y` holds places among them.
+    classes: Sequence[str] | None = None
     #: Whether the format vouches for columns that ascend and values within LARGEST_FEATURE.
     ordered: bool = False
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from noregret.streams.columns import Missing, Unlabelled, choose
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features, largest_of
-from noregret.streams.labels import LOOK, Labels, check
+from noregret.streams.labels import LOOK, Labels, are_classes, check
 from noregret.streams.names import FeatureNames
 from noregret.streams.records import FeatureRules, LabelRules, RowBuilder, Unfit, names_among
 from noregret.streams.stream import Piece, Stream
@@ -38,7 +38,7 @@ class PairStream(Stream):
         self._once = iter(pairs) is pairs
         self._used = False
         pair = names_among(self._first_labels() if labels == "binary" else (), labels, name)
-        self._labels = LabelRules(pair, unlabelled)
+        self._labels = LabelRules(pair, unlabelled, are_classes(labels))
         super().__init__(
             name, labels=labels if pair is None else pair, names=features.names, **options
         )

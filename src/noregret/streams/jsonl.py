@@ -18,7 +18,7 @@ from noregret.streams.errors import Malformed
 from noregret.streams.features import Features, largest_of
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs
-from noregret.streams.labels import Labels, check
+from noregret.streams.labels import Labels, are_classes, check
 from noregret.streams.names import FeatureNames
 from noregret.streams.records import (
     FeatureRules,
@@ -201,7 +201,7 @@ def open_jsonl(
         # The other label is looked for in more lines.
         found = [record.get(key) for record in _objects(source.head())]
     pair = names_among(found, labels, where)
-    label_rules = LabelRules(pair, unlabelled == "keep")
+    label_rules = LabelRules(pair, unlabelled == "keep", are_classes(labels))
     return TextStream(
         source,
         JsonFormat(features, rules, key, label_rules, weight, dtype),

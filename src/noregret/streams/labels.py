@@ -1,7 +1,9 @@
-"""What labels mean: real numbers as they are written, or two kinds mapped to -1 and +1."""
+"""What labels mean: real numbers as they are written, two kinds as -1 and +1, or classes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -9,11 +11,24 @@ from numpy.typing import NDArray
 
 from noregret.streams.errors import StreamError
 
-Labels: TypeAlias = Literal["real", "binary"] | tuple[float, float] | tuple[str, str]
-"""How labels are read: as written, mapped to -1/+1, or mapped from a given pair."""
+#: With more classes than that, what is read is hardly a column of classes.
+MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels are names of classes, numbered from 0 as they appear, after those `known` before."""
+
+    known: tuple[str, ...] = ()
+
+
+Labels: TypeAlias = (
+    Literal["real", "binary", "classes"] | Classes | tuple[float, float] | tuple[str, str]
+)
+"""How labels are read: as written, mapped to -1/+1, numbered, or mapped from a given pair."""
 
 LabelMap: TypeAlias = dict[float | str, float]
-"""What was written, and the -1 or +1 that it became."""
+"""What was written, and the -1 or +1 or the number of a class that it became."""
 
 _CONVENTIONS = ((-1.0, 1.0), (0.0, 1.0), (1.0, 2.0))
 #: A 1 is +1 beside -1 or 0, and -1 beside 2: so many rows are looked at to tell.
@@ -25,7 +40,11 @@ def check(labels: Labels) -> None:
 
     >>> check(("ham", "spam"))
     """
-    if labels in ("real", "binary"):
+    if labels in ("real", "binary", "classes"):
+        return
+    if isinstance(labels, Classes):
+        if len({*labels.known}) < len(labels.known):
+            raise StreamError(f"labels={labels!r}: expected names of classes, each of them once")
         return
     pair = labels
     if not (
@@ -38,15 +57,30 @@ def check(labels: Labels) -> None:
         )
     ):
         raise StreamError(
-            f'labels={pair!r}: expected "real", "binary" or a pair (negative, positive)'
+            f'labels={pair!r}: expected "real", "binary", "classes" or a pair (negative, positive)'
         )
+
+
+def are_classes(labels: Labels) -> bool:
+    """Return whether labels are names of classes, as many as there may be."""
+    return labels == "classes" or isinstance(labels, Classes)
+
+
+def class_name(number: float) -> str:
+    """Return what a class is called that is written as a number.
+
+    >>> class_name(3.0), class_name(-0.0), class_name(0.1)
+    ('3', '0', '0.1')
+    """
+    return repr(float(number) + 0.0).removesuffix(".0")
 
 
 class LabelReader:
     """The labels of one pass over a stream.
 
     Which of -1/+1, 0/1 and 1/2 a stream uses is told by the first LOOK rows, however they are
-    cut into blocks; ones alone are positive. What contradicts that later is refused.
+    cut into blocks; ones alone are positive. What contradicts that later is refused. Classes
+    keep their numbers in all passes.
 
     >>> label_map = {}
     >>> reader = LabelReader("binary", label_map)
@@ -60,7 +94,11 @@ class LabelReader:
 
     def __init__(self, labels: Labels, label_map: LabelMap):
         self._map = label_map
-        self._map.clear()
+        self._classes = are_classes(labels)
+        if not self._classes:
+            self._map.clear()
+        elif isinstance(labels, Classes) and not self._map:
+            self._map.update({name: float(k) for k, name in enumerate(labels.known)})
         self._pairs: tuple[tuple[float, float], ...] = ()
         self._left = 0
         if labels == "binary":
@@ -92,8 +130,15 @@ class LabelReader:
         self._left = 0
         self._pairs = tuple(pair for pair in self._pairs if pair[1] == 1.0) or self._pairs
 
-    def read(self, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Return the labels as -1 and +1, and the rows whose label cannot be one of them."""
+    def read(
+        self, y: NDArray[np.float64], names: Sequence[str] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Return the labels as -1 and +1 or by number, and the rows whose label cannot be one.
+
+        Where `names` are given, y holds for each row the place of its class among them.
+        """
+        if self._classes:
+            return self._numbered(y, names)
         none = np.empty(0, np.intp)
         if not self._pairs or not len(y):
             return y, none
@@ -116,6 +161,21 @@ class LabelReader:
         mapped[np.isnan(y)] = np.nan
         return mapped, np.flatnonzero(~known & ~np.isnan(y))
 
+    def _numbered(
+        self, y: NDArray[np.float64], names: Sequence[str] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        labelled = np.flatnonzero(~np.isnan(y))
+        found, places, of_row = np.unique(y[labelled], return_index=True, return_inverse=True)
+        numbers = np.full(len(found), np.inf)
+        for k in np.argsort(places).tolist():
+            name = class_name(found[k]) if names is None else names[int(found[k])]
+            if name not in self._map and len(self._map) < MOST_CLASSES:
+                self._map[name] = float(len(self._map))
+            numbers[k] = self._map.get(name, np.inf)
+        mapped = np.full(len(y), np.nan)
+        mapped[labelled] = numbers[of_row]
+        return mapped, np.flatnonzero(np.isinf(mapped))
+
     def _narrow(self, y: NDArray[np.float64]) -> None:
         """Keep the pairs that go with every label, in the order in which they turn up."""
         if len(self._pairs) == 1:
@@ -126,10 +186,18 @@ class LabelReader:
 
     def expected(self) -> str:
         """Say what a label should have been."""
+        if self._classes:
+            return (
+                f"one of the {MOST_CLASSES:,} classes before it; is this the label, and are "
+                "there so many classes?"
+            )
         allowed = " or ".join(f"{a:g}/{b:g}" for a, b in self._pairs)
         before = ", ".join(f"{a} as {b:+g}" for a, b in sorted(self._written().items()))
         since = f", since those before it were read {before}" if before else ""
-        return f"{allowed}{since}; name the pair (negative, positive) if it is another"
+        return (
+            f"{allowed}{since}; name the pair (negative, positive) if it is another, or say "
+            'labels="classes" for several'
+        )
 
     def _written(self) -> dict[str, float]:
         return {one if isinstance(one, str) else f"{one:g}": b for one, b in self._map.items()}

@@ -32,7 +32,7 @@ from noregret.streams.columns import (
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import INTERCEPT, Features, without_unknown
 from noregret.streams.format import Parsed
-from noregret.streams.labels import Labels
+from noregret.streams.labels import Labels, class_name
 from noregret.streams.order import order_rows
 
 #: Numbers of any kind, and truth values.
@@ -190,21 +190,35 @@ class LabelRules:
     #: (negative, positive), or None where labels are numbers.
     pair: tuple[str, str] | None = None
     unlabelled: bool = False
+    #: Whether any label is the name of a class.
+    classes: bool = False
 
-    def read(self, key: str, value: Any) -> float:
-        """Return the number of a label, NaN for None and NaN where that may be."""
+    def read(self, key: str, value: Any) -> float | str:
+        """Return a label as a number, or the name of its class; NaN for none where that may be."""
         if _no_label(value):
             if self.unlabelled:
                 return math.nan
             raise Unfit(key, value, "a label")
+        if self.classes:
+            return _name_of(key, value)
         if self.pair is None:
             if isinstance(value, str):
-                raise Unfit(key, value, 'a number as label (labels="binary" for two names)')
+                expected = 'labels="binary" for two names, labels="classes" for several'
+                raise Unfit(key, value, f"a number as label ({expected})")
             return as_number(key, value)
         name = str(value)
         if name not in self.pair:
             raise Unfit(key, value, f"{self.pair[0]!r} or {self.pair[1]!r} as label")
         return 1.0 if name == self.pair[1] else -1.0
+
+
+def _name_of(key: str, value: Any) -> str:
+    """Return what the class of a label is called."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    return class_name(as_number(key, value))
 
 
 def names_among(found: Iterable[Any], labels: Labels, where: str) -> tuple[str, str] | None:
@@ -241,12 +255,13 @@ class RowBuilder:
         self.names: list[str] = []
         self.values: list[float] = []
         self.ends: list[int] = [0]
-        self.y: list[float] = []
+        #: Numbers, or names of classes, NaN for none.
+        self.y: list[float | str] = []
         self.weight: list[float] = []
         #: The numbers of the rows, as their source counts them from 0.
         self.places: list[int] = []
 
-    def add(self, record: Mapping[Any, Any], label: float, weight: float, place: int) -> None:
+    def add(self, record: Mapping[Any, Any], label: float | str, weight: float, place: int) -> None:
         """Add a row, or raise Unfit and leave everything as it was."""
         try:
             self.rules.add(record, self.names, self.values)
@@ -276,14 +291,17 @@ class RowBuilder:
         order_rows(indptr, columns, values)
         used = int(indptr[-1])
         places = np.array(self.places, np.uint32)
+        names = [*dict.fromkeys(label for label in self.y if isinstance(label, str))]
+        number: dict[float | str, float] = {name: k for k, name in enumerate(names)}
         return Parsed(
             indptr=indptr,
             indices=columns[:used],
             values=values[:used],
-            y=np.array(self.y),
+            y=np.array([number.get(label, label) for label in self.y], np.float64),
             weight=np.array(self.weight) if weighted else None,
             width=self.features.width,
             lines=lines,
             line_of_row=None if len(places) == lines else places,
             faults=np.array(faults, np.uint64),
+            classes=names or None,
         )

@@ -119,7 +119,7 @@ class Stream(ABC):
 
     def _blocks(self, piece: Piece, reader: LabelReader) -> Iterator[Block]:
         parsed = piece.parsed
-        y, strange = reader.read(parsed.y)
+        y, strange = reader.read(parsed.y, parsed.classes)
         self.width = max(self.width, parsed.width)
         block = Block.sound(
             parsed.indptr,
@@ -140,7 +140,8 @@ class Stream(ABC):
             bad.append((line, f"{piece.place(line)}, {reason}"))
         for row in strange[:wanted].tolist():
             line = piece.line(row)
-            found = f"{parsed.y[row]:.17g}"
+            label = parsed.y[row]
+            found = f"{label:.17g}" if parsed.classes is None else parsed.classes[int(label)]
             bad.append(
                 (line, f"{piece.place(line)}: found label {found!r}, expected {reader.expected()}")
             )

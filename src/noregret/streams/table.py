@@ -8,6 +8,7 @@ NaN are missing. Other types (lists, times, structures) are refused unless they 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.columns import (
     CATEGORY,
+    CLASS,
     LABEL,
     NAMED_LABEL,
     NUMBER,
@@ -31,7 +33,7 @@ from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features, largest_of, without_unknown
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
-from noregret.streams.labels import Labels, check
+from noregret.streams.labels import Labels, are_classes, check
 from noregret.streams.names import FeatureNames
 from noregret.streams.order import order_rows
 from noregret.streams.records import Unfit
@@ -70,10 +72,10 @@ class ArrowStream(Stream):
         #: The name of the column that holds the labels.
         self.label = columns.label
         self._pair = self._label_names(labels)
-        columns.name_labels(self._pair)
+        columns.name_labels(self._pair, are_classes(labels))
         for other in tables[1:]:
             others = TableColumns(other.schema, choice, other.name)
-            others.name_labels(self._pair)
+            others.name_labels(self._pair, are_classes(labels))
             if differing := dict(self._roles.items() ^ others.roles.items()):
                 raise StreamError(
                     f"{other.name}: its columns are not those of {first.name}: "
@@ -134,13 +136,14 @@ class ArrowStream(Stream):
         #: Columns, the rows in which they are at fault, and what was expected there.
         problems: list[tuple[str, NDArray[np.bool_], str]] = []
         held: list[FeatureColumn] = []
+        classes: list[str] | None = None
         for name, role in self._roles.items():
             column = batch.column(name)
-            if role == LABEL or role == NAMED_LABEL:
-                y = self._labels_of(column, role, where)
+            if role in (LABEL, NAMED_LABEL, CLASS):
+                y, classes = self._labels_of(column, role, where)
                 keep = self._choice.unlabelled == "keep"
                 bad = np.isinf(y) if keep else ~np.isfinite(y)
-                problems.append((name, bad, self._label_expected))
+                problems.append((name, bad, self._label_expected(role)))
             elif role == WEIGHT:
                 weight = numbers_of(column, where)
                 bad = ~((weight >= 0.0) & (weight < np.inf))
@@ -156,7 +159,7 @@ class ArrowStream(Stream):
         for _, bad, _ in problems:
             kept &= ~bad
         reasons = [] if kept.all() else self._reasons(batch, kept, problems)
-        return self._assembled(held, kept, y, weight), reasons
+        return replace(self._assembled(held, kept, y, weight), classes=classes), reasons
 
     def _feature(self, column: Any, name: str, role: int, where: str) -> FeatureColumn:
         if role == NUMBER:
@@ -170,16 +173,23 @@ class ArrowStream(Stream):
             feature.values[feature.missing] = 1.0
         return feature
 
-    def _labels_of(self, column: Any, role: int, where: str) -> NDArray[np.float64]:
-        if role == LABEL or self._pair is None:
-            return numbers_of(column, where)
+    def _labels_of(
+        self, column: Any, role: int, where: str
+    ) -> tuple[NDArray[np.float64], list[str] | None]:
+        """Return the labels; of classes their places among the names, which come second."""
+        if role == LABEL:
+            return numbers_of(column, where), None
         codes, texts = texts_of(column, where)
+        if self._pair is None:
+            places = [np.nan if text is None else float(k) for k, text in enumerate(texts)]
+            return np.array(places)[codes], [text or "" for text in texts]
         meaning = {None: np.nan, self._pair[0]: -1.0, self._pair[1]: 1.0}
         # A name that is none of the two is as little a label as a number without end.
-        return np.array([meaning.get(text, np.inf) for text in texts])[codes]
+        return np.array([meaning.get(text, np.inf) for text in texts])[codes], None
 
-    @property
-    def _label_expected(self) -> str:
+    def _label_expected(self, role: int) -> str:
+        if role == CLASS:
+            return "a class as label"
         if self._pair is None:
             return "a finite number as label"
         return f"{self._pair[0]!r} or {self._pair[1]!r} as label"

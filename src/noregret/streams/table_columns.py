@@ -12,6 +12,7 @@ from noregret.jit import kernel
 from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.columns import (
     CATEGORY,
+    CLASS,
     LABEL,
     NAMED_LABEL,
     NUMBER,
@@ -55,14 +56,19 @@ class TableColumns:
             )
         return role
 
-    def name_labels(self, pair: tuple[str, str] | None) -> None:
-        """Say what the names of the labels are, None if they are numbers."""
+    def name_labels(self, pair: tuple[str, str] | None, classes: bool) -> None:
+        """Say what the names of the two labels are, None if they are numbers, or of classes."""
         if self.label is None:
+            return
+        if classes:
+            if self.roles[self.label] == NAMED_LABEL:
+                self.roles[self.label] = CLASS
             return
         if pair is None and self.roles[self.label] == NAMED_LABEL:
             raise StreamError(
                 f"{self._where}: column {self.label!r} is {self._schema.field(self.label).type}, "
-                'expected numbers as labels (labels="binary" for two names)'
+                'expected numbers as labels (labels="binary" for two names, labels="classes" for '
+                "several)"
             )
         self.roles[self.label] = LABEL if pair is None else NAMED_LABEL
 

@@ -1,0 +1,120 @@
+"""Several classes: learners that grow where one appears, and what their scores say.
+
+A class is the number of a column of the scores. Where a class was not known when a prediction
+was made, its score is -inf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from noregret.streams import Block
+
+Vector = npt.NDArray[np.float64]
+#: Scores to logarithms of probabilities, a row a class.
+Link = Callable[[Vector], Vector]
+
+
+def learn_block(learner: Any, block: Block) -> Vector:
+    """Let a learner learn the rows; return the predictions made before each.
+
+    One that can grow does so at the row where a class first appears, however the stream is cut.
+    Nobody can have predicted that class there, whatever score of 0 it then began with.
+
+    >>> import noregret as nr
+    >>> from noregret.streams import Block
+    >>> learner = nr.MatrixDescent(nr.losses.MulticlassHinge(), rate=nr.rates.Constant(1))
+    >>> block = Block(np.arange(4, dtype=np.uint64), np.zeros(3, np.uint32), np.ones(3),
+    ...     np.array([0.0, 1.0, 0.0]), width=1)
+    >>> learn_block(learner, block)
+    array([[-inf, -inf],
+           [  0., -inf],
+           [ -1.,   1.]])
+    """
+    if not hasattr(learner, "grow") or not len(block):
+        made: Vector = learner.learn(block, block.y, block.weight)
+        return made
+    known = learner.outputs
+    highest = np.maximum(np.maximum.accumulate(block.y), known - 1.0).astype(np.intp)
+    before = np.concatenate(([known - 1], highest[:-1]))
+    starts = np.flatnonzero(highest > before).tolist()
+    scores = np.full((len(block), int(highest[-1]) + 1), -np.inf)
+    for start, stop in pairwise(sorted({0, *starts, len(block)})):
+        if highest[start] >= learner.outputs:
+            learner.grow(int(highest[start]) + 1)
+        part = block.rows(start, stop)
+        made = learner.learn(part, part.y, part.weight)
+        scores[start:stop, : made.shape[1]] = made
+        scores[start, int(before[start]) + 1 :] = -np.inf
+    return scores
+
+
+def stacked(parts: Sequence[Vector]) -> Vector:
+    """Return predictions one after the other, unknown classes with a score of -inf.
+
+    >>> stacked([np.zeros((1, 1)), np.ones((1, 2))])
+    array([[  0., -inf],
+           [  1.,   1.]])
+    """
+    if parts[0].ndim == 1:
+        return np.concatenate(parts)
+    scores = np.full((sum(map(len, parts)), max(part.shape[1] for part in parts)), -np.inf)
+    row = 0
+    for part in parts:
+        scores[row : row + len(part), : part.shape[1]] = part
+        row += len(part)
+    return scores
+
+
+def predicted(scores: Vector) -> npt.NDArray[np.intp]:
+    """Return the class of the largest score of each row, the first of equals; -1 for none.
+
+    >>> predicted(np.array([[0.0, 1.0, 1.0], [-np.inf, -np.inf, -np.inf]])).tolist()
+    [1, -1]
+    """
+    if not scores.shape[1]:
+        return np.full(len(scores), -1, np.intp)
+    best: npt.NDArray[np.intp] = scores.argmax(axis=1)
+    best[np.isneginf(scores[np.arange(len(scores)), best])] = -1
+    return best
+
+
+def link_of(loss: Any) -> Link | None:
+    """Return how scores become logarithms of probabilities, None where the loss means none.
+
+    Those of `Softmax` are exp(s_k) / sum_j exp(s_j); those of `OneAgainstRest` with the logistic
+    loss 1 / (1 + exp(-s_k)), divided by their sum.
+
+    >>> from noregret.losses import MulticlassHinge, Softmax
+    >>> link_of(MulticlassHinge()) is None
+    True
+    >>> np.exp(link_of(Softmax())(np.log([[1.0, 3.0]]))).round(12)
+    array([[0.25, 0.75]])
+    """
+    from noregret.losses import Logistic, OneAgainstRest, Softmax
+
+    if isinstance(loss, Softmax):
+        return _normalized
+    if isinstance(loss, OneAgainstRest) and isinstance(loss.loss, Logistic):
+        return lambda scores: _normalized(-np.logaddexp(0.0, -scores))
+    return None
+
+
+def _normalized(logs: Vector) -> Vector:
+    """Return logs minus the logarithm of the sum of their exponentials, a row at a time."""
+    columns = np.ascontiguousarray(logs.T)
+    highest = columns.max(axis=0, initial=-np.inf)
+    unknown = np.isneginf(highest)
+    highest[unknown] = 0.0
+    # Where nothing is known there is nothing to divide by.
+    total = unknown.astype(np.float64)
+    # Class after class: those that are not known yet add zeros, and change no bit of the sum.
+    for column in columns:
+        total += np.exp(column - highest)
+    return np.asarray(logs - (highest + np.log(total))[:, None])
