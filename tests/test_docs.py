@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import importlib.util
 import inspect
@@ -18,6 +17,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FENCES = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = sorted(DOCS.rglob("*.md"))
 #: Packages whose `__all__` is what users may rely on.
 PACKAGES = (
@@ -66,26 +66,29 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     assert "\ndemo:" in makefile and "\ntest:" in makefile
 
 
-def _clicks(path: Path, rows: int) -> None:
-    lines = []
-    for k in range(rows):
-        words = ("red", "cheap") if k % 3 else ("blue", "new")
-        lines.append(f"{1 if k % 3 else -1} |ad {' '.join(words)} |when hour:{k % 24}\n")
-    path.write_bytes(gzip.compress("".join(lines).encode()))
-
-
 def test_the_readme_runs(tmp_path: Path) -> None:
-    _clicks(tmp_path / "clicks.vw.gz", 300)
-    _clicks(tmp_path / "more.vw.gz", 100)
     printed = "".join(output.text for output in executing.run(README, tmp_path))
     for told in (
         "Expectile", "Perceptron", "can have lost less than", "Best in hindsight", "dual value",
         "Proved: no fixed predictor will do.", "Shifting bounds", "best of its learners",
-        "rounds of EXP3", "3 1\n", "statements that could be checked hold",
+        "rounds of EXP3", "3 1\n", "statements that could be checked hold", "every U with ||U||_F",
     ):  # fmt: skip
         assert told in printed, told
-    assert "certified floor" in (tmp_path / "clicks.html").read_text(encoding="utf-8")
-    assert len((tmp_path / "margins.txt").read_text().splitlines()) == 100
+    assert "certified floor" in (tmp_path / "digits.html").read_text(encoding="utf-8")
+    assert len((tmp_path / "margins.txt").read_text().splitlines()) == 1_797
+
+
+def test_the_first_screen_of_the_readme_has_everything() -> None:
+    """What it is, two commands, a picture, ten lines of each language, the table, the sentence."""
+    screen = README[: README.index("\n## ")]
+    assert len(screen.splitlines()) <= 80
+    assert (ROOT / "docs" / "demo.png").is_file() and 'src="docs/demo.png"' in screen
+    assert "**The certificate in one sentence:**" in screen and "| speed" in screen
+    by_language = {language: text for language, text in FENCES.findall(screen)}
+    assert set(by_language) == {"sh", "python"}
+    assert all(8 <= len(text.splitlines()) <= 12 for text in by_language.values())
+    targets = re.findall(r"\]\((docs/[^)#]+)\)", README)
+    assert targets and all((ROOT / target).is_file() for target in targets)
 
 
 def test_a_block_that_fails_is_told_by_its_line(tmp_path: Path) -> None:

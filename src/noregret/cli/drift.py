@@ -29,7 +29,7 @@ def drift(
     classes: Annotated[
         bool,
         typer.Option(
-            "--classes", help="Labels are two classes, -1 and +1 for losses that take targets."
+            "--two-classes", help="Labels are two classes, -1 and +1 for losses that take targets."
         ),
     ] = False,
     one_pass: Annotated[
@@ -45,7 +45,7 @@ def drift(
     A tracker that plays only predictors of the ball runs over the examples in their order. Where
     its loss is below what every fixed predictor of the same ball loses for certain, no fixed one
     can do what it did. That is all that is claimed: nothing about how the examples came about.
-    With `--classes` two classes are the targets -1 and +1 of the squared loss.
+    With `--two-classes` two classes are the targets -1 and +1 of the squared loss.
     """
     chosen = choices.make_loss(loss)
     if picture is not None:
