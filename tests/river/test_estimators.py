@@ -111,8 +111,8 @@ def test_what_is_refused_changes_nothing(complaint: str, fresh: bool) -> None:
 def test_a_target_that_is_no_number_is_refused() -> None:
     model = OnlineRegressor()
     before = pickle.dumps(model)
-    for y in ("x", math.nan, math.inf):
-        with pytest.raises(ValueError, match=r"could not convert|y row 0"):
+    for y in ("x", None, [1.0, 2.0], 10**400, math.nan, math.inf):
+        with pytest.raises(ValueError, match=r"^y is .*, expected a number$|y row 0"):
             model.learn_one({"a": 1.0}, y)
     with pytest.raises(ValueError, match="y row 1: label nan"):
         model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), pd.Series([1.0, math.nan]))
@@ -307,3 +307,45 @@ def test_the_certificate_speaks_of_the_examples() -> None:
     # The targets are linear: these weights lose nothing, and features are measured by their sizes.
     sizes = [max(abs(x.get(name, 0.0)) for x, _ in examples(200)) for name in ("f0", "f2")]
     assert proof.floor(math.hypot(sizes[0], 2.0 * sizes[1], 1.0)) == 0.0 < proof.floor(1.0)
+
+
+def test_keys_that_are_equal_have_names_of_their_own() -> None:
+    one, other = OnlineRegressor(), OnlineRegressor()
+    for model, keys in ((one, (1, True, 1.0, 1)), (other, ("1", "True", "1.0", "1"))):
+        for place, key in enumerate(keys):
+            model.learn_one({key: 2.0 + place}, 1.0)
+    assert one.weights == other.weights and list(one.weights) == ["1", "True", "1.0"]
+
+
+def test_a_third_label_that_cannot_be_is_refused_before_any_row() -> None:
+    model = OnlineClassifier(mirror=mirrors.PNorm(3.0), rate=rates.Constant(0.1))
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="y has a third label, and .* OneAgainstRest"):
+        model.learn_many(X, pd.Series(["u", "v", "w", "u"]))
+    with pytest.raises(ValueError, match="expected a label that can be the key"):
+        model.learn_many(X, pd.Series(["u", ["v"], "w", "u"]))
+    with pytest.raises(ValueError, match=r"weight has shape \(3,\), expected \(4,\)"):
+        model.learn_many(X, pd.Series(["u", "v", "v", "u"]), [1.0, 1.0, 1.0])
+    assert pickle.dumps(model) == before
+    # 1 equals True, but of numbers only those seen are labels.
+    model.learn_many(X, pd.Series([1, 2, 2, 1]))
+    assert model.classes == [1, 2] and model.certificate.rounds == 4
+    with pytest.raises(ValueError, match="third label"):
+        model.learn_one({"a": 1.0}, 3)
+    assert model.classes == [1, 2]
+
+
+def test_probabilities_of_scores_that_are_all_tiny_keep_their_order() -> None:
+    model = OnlineClassifier()
+    for place in range(60):
+        model.learn_one({"a": 1.0, "b": place % 3 - 1.0}, "xyz"[place % 3])
+    x = {"a": 1e5, "b": 1e4}
+    scores = {label: model.weights["a"][k] * 1e5 for k, label in enumerate(model.classes)}
+    assert max(scores.values()) < -800.0
+    chances = model.predict_proba_one(x)
+    assert sum(chances.values()) == pytest.approx(1.0, rel=1e-12)
+    assert max(chances, key=chances.__getitem__) == model.predict_one(x)
+    assert max(chances.values()) > 0.9
+    many = model.predict_proba_many(pd.DataFrame([x]))
+    assert many.iloc[0].to_dict() == chances

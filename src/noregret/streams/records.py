@@ -3,6 +3,7 @@
 The features of a dictionary, whose keys are text:
 - a number is a feature with the name of its key, true is 1, false and 0 are no feature;
 - text is the feature "key=text" of value 1;
+- a date or a moment of Python's is the number of days since the beginning of 1970;
 - a dictionary inside gives its features with "key." before their names;
 - a list of texts is a bag of words: "key=word" with how often it occurs as value;
 - a set of texts is such a list in alphabetical order, as sets have none that stays the same;
@@ -11,6 +12,7 @@ The features of a dictionary, whose keys are text:
 
 from __future__ import annotations
 
+import datetime
 import math
 import numbers
 import sys
@@ -39,6 +41,7 @@ from noregret.streams.order import order_rows
 _NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)
 #: Dictionaries inside each other; names would be as long.
 _DEEPEST = 64
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _SHOWN = 40
 
 
@@ -65,6 +68,18 @@ class Unfit(Malformed):
         # The text of the base class counts columns, which an object has none of.
         Exception.__init__(self, f"{place}found {_short(shown)}, expected {expected}")
         self.key, self.found, self.expected = key, found, expected
+
+
+def days(moment: datetime.date) -> float:
+    """Return the days since the beginning of 1970, in UTC unless the moment has a zone.
+
+    >>> days(datetime.date(1970, 1, 2)), days(datetime.datetime(1970, 1, 1, 6))
+    (1.0, 0.25)
+    """
+    if not isinstance(moment, datetime.datetime):
+        return float((moment - _EPOCH.date()).days)
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
+    return (aware - _EPOCH) / datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -143,8 +158,10 @@ class FeatureRules:
                 # A word that comes twice is added up with its column.
                 names += [f"{name}={str.__str__(word)}" for word in words]
                 values += [1.0] * len(words)
+            elif isinstance(value, datetime.date):
+                self._add_number(name, days(value), names, values)
             else:
-                raise Unfit(name, value, "a number, text, a dictionary or a list of texts")
+                raise Unfit(name, value, "a number, text, a date, a dictionary or a list of texts")
 
     def _add_number(self, name: str, value: Any, names: list[str], values: list[float]) -> None:
         if value != value:

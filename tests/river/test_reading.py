@@ -22,6 +22,9 @@ STREAMS: dict[str, tuple[Any, Any, int, int]] = {
     "Bananas": (datasets.Bananas(), "binary", 5300, 2),
     "TrumpApproval": (datasets.TrumpApproval(), "real", 1001, 6),
     "ChickWeights": (datasets.ChickWeights(), "real", 578, 3),
+    "ImageSegments": (datasets.ImageSegments(), "classes", 2310, 18),
+    "AirlinePassengers": (datasets.AirlinePassengers(), "real", 144, 1),
+    "WaterFlow": (datasets.WaterFlow(), "real", 1268, 1),
     "SP500Stocks": (datasets.SP500Stocks(), "real", 1257, 10),
     "Agrawal": (synth.Agrawal(seed=1).take(300), "binary", 300, 9),
     "SEA": (synth.SEA(seed=1).take(300), "binary", 300, 3),
@@ -41,10 +44,14 @@ def test_streams_of_river_are_read(name: str) -> None:
     assert len(stream.names) == features and blocks[-1].width == features
 
 
-def test_times_and_several_labels_are_refused_by_name_and_can_be_dropped() -> None:
-    with pytest.raises(ValueError, match="'month': found datetime"):
-        list(nr.read(datasets.AirlinePassengers()))
+def test_moments_are_days() -> None:
+    blocks = list(nr.read(datasets.AirlinePassengers()))
+    # The first month is January 1949, 21 years before 1970.
+    assert [block.values[0] for block in blocks] == [-7670.0]
     assert sum(map(len, nr.read(datasets.AirlinePassengers(), drop="month"))) == 144
+
+
+def test_several_labels_an_example_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'label': found"):
         list(nr.read(datasets.SolarFlare()))
 
