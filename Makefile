@@ -38,7 +38,7 @@ docs: $(VENV)/installed-docs
 
 test: lint
 	@echo "== tests and doctests"
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/installed-test
 	@echo "== ruff"

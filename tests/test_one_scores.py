@@ -115,3 +115,16 @@ def test_rows_that_cannot_be_read_are_refused_and_features_not_known_are_zeros()
         made.predict_one([3], [np.inf])
     known, more = made.predict_one([3], [1.0]), made.predict_one([3, 100], [1.0, 5.0])
     assert more == pytest.approx(known, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["scale-free", "softmax", "plain", "p-norm"])
+def test_a_prediction_reads_the_features_of_its_row_alone(name: str) -> None:
+    made = learner(name)
+    X, y, _ = stream()
+    made.learn(X, y)
+    expected = made.predict(X[:1])[0]
+    made._weights = None
+    found = made.predict_one(*next(rows(X)))
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    # Those of all features would be kept for the next call.
+    assert made._weights is None

@@ -192,13 +192,72 @@ def test_sparse_equals_dense_and_a_warm_start_is_at_the_goal(loss):
 
 def test_one_against_rest_is_a_problem_a_class():
     X, y = problem(9)
-    together = nr.hindsight(X, y, OneAgainstRest(Hinge()), radius=2.0)
-    alone = [nr.hindsight(X, np.where(y == k, 1, -1), Hinge(), radius=2.0) for k in range(4)]
+    together = nr.hindsight(X, y, OneAgainstRest(Hinge()), radius=2.0, tol=4e-6)
+    alone = [
+        nr.hindsight(X, np.where(y == k, 1, -1), Hinge(), radius=2.0, tol=1e-6) for k in range(4)
+    ]
     for k, part in enumerate(alone):
         np.testing.assert_array_equal(together.weights[:, k], part.weights)
     assert together.primal >= math.fsum(part.primal for part in alone)
     assert together.dual <= math.fsum(part.dual for part in alone)
     assert "one class against the rest" in str(together)
+
+
+def test_converged_speaks_of_the_sum_over_the_classes():
+    """Parts that each are within the tolerance may be far from it together."""
+    outputs, tol = 40, 1e-3
+    weight = np.full(outputs, 0.9 * tol / outputs)
+    best = nr.hindsight(
+        np.eye(outputs), np.arange(outputs), OneAgainstRest(Hinge()), l2=1e-7, weight=weight,
+        tol=tol,
+    )  # fmt: skip
+    assert best.converged and best.gap <= tol * max(1.0, best.primal)
+
+
+@pytest.mark.parametrize(
+    ("z", "margin", "q"),
+    [
+        ([-1.0, 5.0 / 3.0, 1.0 / 3.0, 0.0], 1.0, 3.6),
+        ([0.6000000000000001, 0.7000000000000001, 0.6000000000000001, 0.1], 0.1, 1.0 / 3.0),
+        ([-2.6666666666666665, -1.0, 1.3333333333333333, -1.0, 1.0], 1.0, 1.0 / 3.0),
+    ],
+)
+def test_classes_at_the_level_do_not_keep_the_exact_step_going(z, margin, q):
+    """Dropping one of them moves the level by a rounding, which would count it in again."""
+    loss, scores, slopes = MulticlassHinge(margin), np.array(z), np.empty(len(z))
+    loss.proximal_slopes(0.0, scores, q, slopes)
+    there = scores - q * slopes
+    apart = loss.value_and_slopes(0.0, there, np.empty(len(z)))
+    apart += loss.conjugate(0.0, slopes) - slopes @ there
+    assert abs(apart) <= 1e-14
+
+
+@pytest.mark.parametrize("loss", [MulticlassHinge(1e6), Softmax()], ids=repr)
+def test_a_warm_start_beyond_all_bounds_proves_nothing_false(loss):
+    X, y = problem(3)
+    # Slopes that sum up to infinity, and to 0 once they are divided by that.
+    start = MatrixProblem.of(X, y, loss, 0.5, None).start(np.full((len(y), 4), 1e308))
+    np.testing.assert_allclose(start.sum(axis=1), 0.0, atol=1e-15)
+    best = nr.hindsight(X, y, loss, l2=0.5, warm_start=np.full((len(y), 4), 1e308), max_passes=1)
+    assert best.dual <= exact(loss, X, y, np.ones(len(y)), 0.5, best.weights)
+
+
+@pytest.mark.parametrize("units", [1, 3, 5])
+def test_the_smallest_strengths_are_not_rounded(units):
+    """Half of 5 smallest numbers is 2 of them, and the regulariser would be a fifth too small."""
+    l2 = units * 5e-324
+    task = MatrixProblem.of([[1.0]], [0], MulticlassHinge(), l2, [0.0])
+    W = np.full((1, 2), 1e120)
+    assert task.primal_upper(W) >= exact(task.loss, [[1.0]], [0], [0.0], l2, W)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_overflows_is_refused_or_infinite():
+    X, y = problem(0)
+    with pytest.raises(ValueError, match="overflows: scale the rows"):
+        nr.hindsight(X, y, Softmax(), l2=1e-320)
+    best = nr.hindsight(X, y, Softmax(), l2=1e-200, max_passes=20)
+    assert best.dual <= 60.0 * math.log(4.0) and not best.converged
 
 
 def test_refused_in_one_line():
@@ -216,6 +275,13 @@ def test_refused_in_one_line():
         nr.hindsight(X, y, nr.losses.PairwiseHinge(), l2=1.0)
     with pytest.raises(ValueError, match="shape"):
         nr.hindsight(X, y, Softmax(), l2=1.0, warm_start=np.zeros(3))
+    for loss in (Softmax(), OneAgainstRest()):
+        with pytest.raises(ValueError, match=r"warm_start must hold finite slopes of shape"):
+            nr.hindsight(X, y, loss, l2=1.0, warm_start=3.0)
+        with pytest.raises(ValueError, match="warm_start must hold numbers"):
+            nr.hindsight(X, y, loss, l2=1.0, warm_start="x")
+        with pytest.raises(ValueError, match="y must hold numbers"):
+            nr.hindsight(X, [*y[1:], "a"], loss, l2=1.0)
     assert nr.hindsight(X, y, OneAgainstRest(Logistic()), l2=1.0).converged
 
 

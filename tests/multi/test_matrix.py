@@ -218,5 +218,12 @@ def test_a_binary_learner_becomes_one_of_two_classes(loss: losses.Loss, rate: ra
         turned.learn(csr_array(X[70:]), z, weight[70:]),
         whole.learn(csr_array(X[70:]), z, weight[70:]),
     )
+    promised = MirrorDescent(loss, mirrors.Euclidean(), rate, row_limit=1.0)
+    promised.learn(X, 2 * y - 1, weight)
+    # What is promised of rows bounds the gradients of one score, and those of two are longer.
+    assert not any(
+        "in advance" in bound.name
+        for bound in MatrixDescent.from_binary(promised).certificate().bounds_for(1.0)
+    )
     with pytest.raises(ValueError, match="from_binary takes a MirrorDescent"):
         MatrixDescent.from_binary(MirrorDescent(losses.WinnowHinge(), mirrors.Euclidean(), rate))

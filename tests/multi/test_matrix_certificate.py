@@ -177,6 +177,7 @@ def test_words() -> None:
         ([[1.0, 2.0]], [0.5], None, "y row 0: class 0.5"),
         ([[1.0, 2.0]], [-1], None, "y row 0: class -1"),
         ([[1.0, 2.0]], [math.nan], None, "y row 0: class nan"),
+        ([[1.0, 2.0]], [math.inf], None, "y row 0: class inf"),
         ([[1.0, 2.0]], [[1, 0, 0, 0]], None, "Softmax expects \\(1,\\): a class a row"),
         ([[1.0, 2.0]], [0, 1], None, "one class a row of X"),
         ([[1.0, math.inf]], [0], None, "X row 0"),
@@ -186,6 +187,7 @@ def test_words() -> None:
         ([[1.0, 2.0]], ["cat"], None, "y must hold numbers"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_bad_input_changes_nothing(X: Any, y: Any, weight: Any, message: str) -> None:
     learner = MatrixDescent(losses.Softmax(), outputs=4)
     learner.learn([[1.0, -1.0], [0.5, 2.0]], [3, 0])
@@ -207,6 +209,8 @@ def test_what_is_refused_in_one_line() -> None:
         ((softmax, mirrors.Ball(1.0), rates.ScaleFree()), "ScaleFree belongs to Euclidean"),
         ((softmax, plain, rates.Constant(1.0), 0), "outputs must be a whole number >= 1"),
         ((softmax, plain, rates.Constant(1.0), 2, 0.5), "dimension must be a whole number >= 1"),
+        ((softmax, plain, rates.Constant(1.0), math.nan), "outputs must be a whole number >= 1"),
+        ((softmax, plain, rates.Constant(1.0), "3"), "outputs must be a whole number >= 1"),
     ):
         with pytest.raises(ValueError, match=message):
             MatrixDescent(*arguments)
@@ -215,7 +219,7 @@ def test_what_is_refused_in_one_line() -> None:
         sets.learn([[1.0]], [[2, 0, 1]])
     with pytest.raises(ValueError, match="expects \\(1, 3\\): a number a score"):
         sets.learn([[1.0]], [[0, 1]])
-    with pytest.raises(ValueError, match="grow\\(outputs\\) must be at least 3"):
+    with pytest.raises(ValueError, match="grow\\(outputs\\) must be a whole number >= 3"):
         sets.grow(2)
     signed = MatrixDescent(softmax, mirrors.SignedEntropy(1.0), rates.Constant(1.0))
     signed.learn([[1.0]], [1])

@@ -13,6 +13,7 @@ from sklearn.metrics import ndcg_score
 
 import noregret as nr
 from noregret.evaluate.ranking import ndcg
+from noregret.ledger import Entry
 from noregret.losses import PairwiseHinge, PairwiseLogistic
 
 LOSSES = [PairwiseHinge(), PairwiseHinge(0.5), PairwiseLogistic()]
@@ -137,6 +138,58 @@ def test_sparse_equals_dense_and_saved_goes_on_to_the_bit(mirror, tmp_path):
     assert second.certificate().as_dict() == whole.certificate().as_dict()
 
 
+def test_large_groups_have_more_roundings():
+    """A sum over pairs loses a rounding a row, all in one direction where the terms are equal."""
+    margin, rows = 4123.754494040761, 4000
+    ranker = nr.Ranker(PairwiseHinge(margin), rate=nr.rates.Constant(1.0))
+    ranker.learn(np.zeros((rows, 1)), np.arange(rows) % 2, np.zeros(rows))
+    assert margin * (1.0 - 1e-10) <= ranker.certificate().floor(0.0) <= margin
+
+
+def test_the_size_of_groups_is_kept_in_files(tmp_path):
+    ranker = nr.Ranker(rate=nr.rates.Constant(1.0))
+    ranker.learn(np.eye(50), np.arange(50), np.zeros(50))
+    ranker.learn(np.eye(50), np.arange(50), np.arange(50))
+    ranker.save(tmp_path / "ranker")
+    assert nr.load(tmp_path / "ranker").certificate().slack == ranker.certificate().slack
+
+
+@pytest.mark.parametrize("rate", [nr.rates.Constant(100.0), nr.rates.Adaptive(10.0)], ids=repr)
+def test_the_regularised_floor_is_that_of_the_rate(rate):
+    X, relevance, qid = queries(2)
+    ranker = nr.Ranker(PairwiseLogistic(), rate=rate)
+    ranker.learn(X, relevance, qid)
+    proof, eta = ranker.certificate(), ranker._steps._ledger[Entry.LAST_ETA]
+    assert eta > 1.0 and proof.regularized_floor() == proof.regularized_floor(eta)
+
+    def objective(w):
+        value = float(total(PairwiseLogistic(), X, relevance, qid, w))
+        return value + float(w @ w) / (2.0 * eta)
+
+    best = minimize(objective, np.zeros(5), method="Nelder-Mead", options={"maxiter": 40})
+    assert proof.regularized_floor() <= best.fun
+
+
+@pytest.mark.parametrize(
+    "mirror",
+    [nr.mirrors.Entropy(), nr.mirrors.UnnormalizedEntropy(), nr.mirrors.SignedEntropy(1.0)],
+    ids=repr,
+)
+def test_entropies_take_the_width_of_the_first_group(mirror):
+    X, relevance, qid = queries(3)
+    ranker, told = nr.Ranker(mirror=mirror), nr.Ranker(mirror=mirror, dimension=5)
+    np.testing.assert_array_equal(ranker.learn(X, relevance, qid), told.learn(X, relevance, qid))
+    assert ranker.certificate().floor() <= ranker.certificate().loss
+
+
+def test_a_gradient_beyond_all_features_is_said_and_groups_before_are_kept():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1e100, 0.0], [-1e100, 1.0]])
+    ranker = nr.Ranker(rate=nr.rates.Constant(1e-200))
+    with pytest.raises(OverflowError, match="gradient of round 2 overflows"):
+        ranker.learn(X, [0, 1, 0, 1], [0, 0, 1, 1])
+    assert ranker.rounds == ranker._steps.rounds == 1 and not ranker._sums.any()
+
+
 def test_it_learns_to_rank():
     X, relevance, qid = queries(4, groups=400)
     ranker = nr.Ranker()
@@ -180,5 +233,14 @@ def test_gains_are_those_of_scikit_learn():
         qid = np.repeat(np.arange(20), 8)
         expected = ndcg_score(np.exp2(relevance) - 1.0, scores, k=k)
         assert abs(ndcg(relevance.ravel(), scores.ravel(), qid, k) - expected) < 1e-12
-    with pytest.raises(ValueError, match="as many each"):
-        ndcg([1], [1.0, 2.0], [1])
+    for arguments, message in (
+        (([1], [1.0, 2.0], [1]), "as many each"),
+        (([1], [1.0], [1], 0), "k must be a whole number >= 1, got 0"),
+        (([1, 0], [1.0, np.nan], [1, 1]), "scores row 1: nan"),
+        (([-1, 0], [1.0, 2.0], [1, 1]), "relevance row 0: -1"),
+        (([1, 2000], [1.0, 2.0], [1, 1]), "relevance row 1: 2000"),
+        (([[1, 2]], [1.0, 2.0], [1, 1]), "relevance has shape"),
+        ((["a"], [1.0], [1]), "relevance must hold numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ndcg(*arguments)

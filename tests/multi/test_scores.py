@@ -123,8 +123,12 @@ def test_softmax_to_the_last_digits(size: float) -> None:
             total = mpmath.fsum(exponentials)
             chances = [e / total for e in exponentials]
             rest = mpmath.fsum(p for k, p in enumerate(chances) if k != y)
-            entropy = -mpmath.fsum(p * mpmath.log(p) for p in chances if p > 0)
             truth = mpmath.log1p(mpmath.fsum(e for k, e in enumerate(exponentials) if k != y))
+            # The plane must belong to the slopes as they were computed; the label has the rest.
+            others = [mpmath.mpf(p) for k, p in enumerate(slopes) if k != y and p > 0.0]
+            left = mpmath.fsum(others)
+            entropy = -mpmath.fsum(p * mpmath.log(p) for p in others)
+            entropy -= (1 - left) * mpmath.log1p(-left) if left < 1 else 0
             assert value == pytest.approx(float(truth), rel=1e-13, abs=1e-300)
             assert slopes[y] == pytest.approx(-float(rest), rel=2e-13, abs=1e-300)
             # What the ledger adds up beside the entropy itself; certificates allow twice that.

@@ -98,13 +98,13 @@ def _several(
     if isinstance(loss, OneAgainstRest):
         rows = as_rows(X)
 
-        def solve_one(labels: Any, slopes: Any) -> Solution:
+        def solve_one(labels: Any, slopes: Any, share: float) -> Solution:
             return hindsight(
-                X, labels, loss.loss, *form, weight=weight, tol=tol, max_passes=max_passes,
+                X, labels, loss.loss, *form, weight=weight, tol=share, max_passes=max_passes,
                 warm_start=slopes, seed=seed, progress=progress,
             )  # fmt: skip
 
-        return solve_against_rest(solve_one, y, len(rows), start)
+        return solve_against_rest(solve_one, y, len(rows), tol, start)
     radius, l2, mirror, strength = form
     if l2 is None or not (radius is None and mirror is None and strength is None):
         raise ValueError(f"{type(loss).__name__} has a best in hindsight with l2= alone")

@@ -84,7 +84,7 @@ class MatrixProblem:
         shape = (len(self.rows), self.outputs)
         if warm_start is None:
             return np.zeros(shape)
-        given = np.array(warm_start, np.float64)
+        given = _numbers("warm_start", warm_start)
         if given.shape != shape or not np.all(np.isfinite(given)):
             raise ValueError(f"warm_start must hold finite slopes of shape {shape}")
         for target, slopes in zip(self.y, given, strict=True):
@@ -111,7 +111,8 @@ class MatrixProblem:
             mirrors.Euclidean(), -gradient.ravel(), 1.0 / self.strength, delta, self.strength
         )
         lower = total - length - slack - 8.0 * EPSILON * (abs(total) + abs(length))
-        weights = -gradient / self.strength
+        with np.errstate(over="ignore"):
+            weights = -gradient / self.strength
         # Neither these losses nor the regulariser are ever negative.
         return weights, self.primal_upper(weights), max(lower, 0.0) if lower == lower else 0.0
 
@@ -128,19 +129,28 @@ class MatrixProblem:
             value = total + errors * EPSILON * magnitude * growth
             value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
             norm = geometry.norm_upper(weights.ravel(), 2.0)
-            value += 0.5 * self.strength * norm * norm * (1.0 + 8.0 * EPSILON)
+            # Half of the smallest strengths would be rounded.
+            value += self.strength * norm * (0.5 * norm) * (1.0 + 8.0 * EPSILON)
         return math.inf if math.isnan(value) else float(value)
 
 
 def class_indices(y: Any, count: int) -> Vector:
     """Return class indices as floats, or say in one line which one is none."""
-    labels = np.asarray(y, np.float64)
+    labels = _numbers("y", y)
     if labels.shape != (count,):
         raise ValueError(f"y has shape {labels.shape}, expected a class index for {count} rows")
     bad = np.flatnonzero(~((labels >= 0.0) & (labels < 2.0**31) & (labels == np.floor(labels))))
     if bad.size:
         raise ValueError(f"y row {bad[0]}: {labels[bad[0]]:g} is not a class index 0, 1, 2, ...")
     return labels
+
+
+def _numbers(name: str, given: Any) -> Vector:
+    """Return a copy as an array of float64, or say what holds no numbers."""
+    try:
+        return np.array(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
 
 
 def solve_matrix(
@@ -158,10 +168,12 @@ def solve_matrix(
         given = _examined(problem, slopes, 0, tol)
         if given.converged:
             return given
-    scale = problem.weight / problem.strength
     square = np.empty(count)
     dual_matrix.squares(rows.indptr, rows.indices, rows.values, square)
-    if not np.all(np.isfinite(scale * square)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = problem.weight / problem.strength
+        sound = np.isfinite(scale * square) & np.isfinite(scale)
+    if not np.all(sound):
         raise ValueError("weight ||x||^2 / l2 overflows: scale the rows or the weights")
     weights = np.zeros((rows.width, problem.outputs))
     dual_matrix.gather(rows.indptr, rows.indices, rows.values, scale, slopes, weights)
@@ -184,7 +196,9 @@ def solve_matrix(
                 passes += 1
                 gap = problem.strength * apart
                 if full:
-                    primal = problem.strength * (lost + 0.5 * float(np.sum(weights * weights)))
+                    with np.errstate(over="ignore"):
+                        half = 0.5 * float(np.sum(weights * weights))
+                    primal = problem.strength * (lost + half)
                     goal = AHEAD * tol * max(1.0, primal)
                 active = np.uint64(left)
                 reporter.epoch(passes, gap, primal, int(active))
@@ -214,27 +228,39 @@ def _examined(problem: MatrixProblem, slopes: Vector, passes: int, tol: float) -
 
 
 def solve_against_rest(
-    solve_one: Callable[[Vector, Any], Solution],
+    solve_one: Callable[[Vector, Any, float], Solution],
     y: Any,
     count: int,
+    tol: float,
     warm_start: Any,
 ) -> Solution:
-    """Return the columns of all classes, each solved by `solve_one(labels, warm_start)`."""
+    """Return the columns of all classes, each solved by `solve_one(labels, warm_start, tol)`."""
     labels = class_indices(y, count)
     outputs = max(int(labels.max(initial=0.0)) + 1, 2)
-    starts = [None] * outputs if warm_start is None else np.asarray(warm_start, np.float64).T
-    if len(starts) != outputs:
-        raise ValueError(f"warm_start must have a column for each of {outputs} classes")
-    parts = [solve_one(np.where(labels == k, 1.0, -1.0), starts[k]) for k in range(outputs)]
+    starts = None if warm_start is None else _numbers("warm_start", warm_start)
+    if starts is not None and starts.shape != (count, outputs):
+        raise ValueError(f"warm_start must hold finite slopes of shape {(count, outputs)}")
+    # Gaps add up, and no part of the objective is larger than the whole.
+    share = tol / outputs
+    parts = [
+        solve_one(
+            np.where(labels == k, 1.0, -1.0),
+            None if starts is None else np.ascontiguousarray(starts[:, k]),
+            share,
+        )
+        for k in range(outputs)
+    ]
     rounding = outputs * EPSILON
     primal = math.fsum(part.primal for part in parts)
     lower = math.fsum(part.dual for part in parts)
+    primal += rounding * abs(primal)
+    lower -= rounding * abs(lower)
     return Solution(
         weights=np.stack([part.weights for part in parts], axis=1),
-        primal=primal + rounding * abs(primal),
-        dual=lower - rounding * abs(lower),
+        primal=primal,
+        dual=lower,
         alpha=np.stack([part.alpha for part in parts], axis=1),
         passes=max(part.passes for part in parts),
-        converged=all(part.converged for part in parts),
+        converged=closed(primal, lower, tol),
         objective=f"{parts[0].objective}, one class against the rest",
     )

@@ -27,6 +27,7 @@ from noregret.catalogue.descent import (
 )
 from noregret.catalogue.multiclass import (
     multiclass_ogd,
+    multiclass_passive_aggressive,
     multiclass_perceptron,
     one_against_rest,
     softmax_regression,
@@ -58,6 +59,7 @@ __all__ = [
     "gd",
     "lazy_ogd",
     "multiclass_ogd",
+    "multiclass_passive_aggressive",
     "multiclass_perceptron",
     "ogd",
     "one_against_rest",

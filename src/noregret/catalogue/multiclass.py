@@ -1,4 +1,4 @@
-"""Several classes: the Perceptron, softmax regression and the multiclass hinge."""
+"""Several classes: the Perceptron, Passive-Aggressive, softmax regression and the hinge."""
 
 from __future__ import annotations
 
@@ -31,6 +31,33 @@ def multiclass_perceptron(
         outputs,
         dimension,
         conservative=True,
+    )
+
+
+def multiclass_passive_aggressive(
+    C: float = 1.0, margin: float = 1.0, outputs: int | None = None, dimension: int | None = None
+) -> MatrixDescent:
+    """Return PA-I of several classes: W <- argmin ||W - W_t||_F^2 / 2 + C f(W), f the hinge.
+
+    f is [margin + max_{k != y} s_k - s_y]+. The step is exact over all classes: w_y gains
+    C a x, and the rivals share its loss so that those that moved have equal scores. With two
+    classes w_1 - w_0 is what `passive_aggressive(2 C)` learns.
+    Reference: Crammer, Dekel, Keshet, Shalev-Shwartz, Singer 2006, section 8 (with one rival at
+    a time); Crammer and Singer 2001, section 5, for the exact step.
+
+    >>> learner = multiclass_passive_aggressive(C=0.5)
+    >>> _ = learner.learn([[1.0, 0.0], [0.0, 2.0]], [0, 1])
+    >>> learner.weights
+    array([[ 0.5  , -0.5  ],
+           [-0.125,  0.125]])
+    """
+    return MatrixDescent(
+        losses.MulticlassHinge(margin),
+        mirrors.Euclidean(),
+        rates.Constant(C),
+        outputs,
+        dimension,
+        implicit=True,
     )
 
 

@@ -37,7 +37,8 @@ class MatrixDescent(SingleScoresLearner):
 
     Each round: predict s, suffer loss(y, s), step by its subgradient z = g (x) x, g the slopes
     in the scores: theta <- theta - z, W = link(eta theta), the map that of the d K entries.
-    Conservative: update on mistakes only. With `ScaleFree` and `OneAgainstRest` the columns are
+    Conservative: update on mistakes only. Implicit: the exact step of each round, as
+    Passive-Aggressive makes. With `ScaleFree` and `OneAgainstRest` the columns are
     those of K learners of one score.
 
     >>> import noregret as nr
@@ -60,23 +61,24 @@ class MatrixDescent(SingleScoresLearner):
         outputs: int | None = None,
         dimension: int | None = None,
         conservative: bool = False,
+        implicit: bool = False,
     ) -> None:
         """Make a learner, with the map `Euclidean()` and the rate `ScaleFree()` unless told.
 
         `outputs` is the number of scores, without it that of the first targets; `grow` adds
         more. `dimension` fixes the number of features; without it the learner grows with the
         data, or takes the width of the first input where the map needs to know it.
+        `implicit` steps by the slopes at the new weights, of argmin D(W, W_t) + eta f_t(W).
         """
         self.loss = loss
         self.mirror = mirrors.Euclidean() if mirror is None else mirror
         self.rate = rates.ScaleFree() if rate is None else rate
-        self._conservative = bool(conservative)
+        self._conservative, self._implicit = bool(conservative), bool(implicit)
         self._require_known()
-        for name, number in (("outputs", outputs), ("dimension", dimension)):
-            if number is not None and (int(number) != number or number < 1):
-                raise ValueError(f"{name} must be a whole number >= 1, got {number}")
-        self._outputs = None if outputs is None else int(outputs)
-        self._fixed = None if dimension is None else int(dimension)
+        if self._implicit:
+            self._require_exact_steps()
+        self._outputs = None if outputs is None else _whole("outputs", outputs, 1)
+        self._fixed = None if dimension is None else _whole("dimension", dimension, 1)
         self._ledger = new_ledger()
         self._engine: MatrixEngine | None = None
         self._weights: Vector | None = None
@@ -100,6 +102,20 @@ class MatrixDescent(SingleScoresLearner):
         if isinstance(self.loss, OneAgainstRest):
             require_convex(self.loss.loss)
 
+    def _require_exact_steps(self) -> None:
+        """Refuse `implicit` where the exact step of a round is not known."""
+        plain = type(self.mirror) is mirrors.Euclidean and isinstance(self.rate, rates.Constant)
+        if not plain or self._conservative:
+            raise ValueError(
+                "implicit=True belongs to Euclidean(), Constant(eta), not conservative"
+            )
+        inner = self.loss.loss if isinstance(self.loss, OneAgainstRest) else self.loss
+        if not (hasattr(inner, "conjugate") and hasattr(self.loss, "proximal_slopes")):
+            raise ValueError(
+                f"{type(inner).__name__} has no exact steps: use Softmax, MulticlassHinge, or "
+                "OneAgainstRest of a loss with a conjugate"
+            )
+
     @property
     def rounds(self) -> int:
         """How many examples were learnt."""
@@ -119,6 +135,11 @@ class MatrixDescent(SingleScoresLearner):
     def conservative(self) -> bool:
         """Whether only mistakes are learnt from."""
         return self._conservative
+
+    @property
+    def implicit(self) -> bool:
+        """Whether every step is the exact one of its round."""
+        return self._implicit
 
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the n x K scores made before each.
@@ -170,13 +191,12 @@ class MatrixDescent(SingleScoresLearner):
         >>> learner.predict([[1.0]])
         array([[0., 0., 0.]])
         """
-        if int(outputs) != outputs or outputs < max(self.outputs, 1):
-            raise ValueError(f"grow(outputs) must be at least {self.outputs}, got {outputs}")
+        outputs = _whole("grow(outputs)", outputs, max(self.outputs, 1))
         if self._engine is not None and outputs > self.outputs:
             if not self._engine.growable:
                 raise ValueError(f"{type(self.mirror).__name__} must know its scores in advance")
-            self._engine.enlarge(int(outputs), self.dimension)
-        self._outputs, self._weights = int(outputs), None
+            self._engine.enlarge(outputs, self.dimension)
+        self._outputs, self._weights = outputs, None
 
     @classmethod
     def from_binary(cls, learner: MirrorDescent) -> Self:
@@ -234,6 +254,7 @@ class MatrixDescent(SingleScoresLearner):
             ledger=self._ledger.copy(),
             gradient=gradient,
             conservative=self._conservative,
+            played=not self._implicit,
             reach=reach,
             scaled_length=scaled_length,
             smallest_size=smallest,
@@ -251,6 +272,7 @@ class MatrixDescent(SingleScoresLearner):
             "outputs": self._outputs,
             "dimension": self._fixed,
             "conservative": self._conservative,
+            "implicit": self._implicit,
         }
         for name in ("loss", "mirror", "rate"):
             header[name] = store.component_to_header(getattr(self, name))
@@ -268,6 +290,7 @@ class MatrixDescent(SingleScoresLearner):
             header["outputs"],
             header["dimension"],
             header["conservative"],
+            header["implicit"],
         )
         if arrays["ledger"].shape != (SIZE,):
             raise ValueError(f"the ledger has {arrays['ledger'].shape} entries, expected {SIZE}")
@@ -293,8 +316,9 @@ class MatrixDescent(SingleScoresLearner):
         if self._engine is None:
             dimension = self._fixed or width
             self._engine = choose_matrix_engine(
-                self.loss, self.mirror, self._resolved(dimension), self._conservative
-            )
+                self.loss, self.mirror, self._resolved(dimension), self._conservative,
+                self._implicit,
+            )  # fmt: skip
             self._engine.open(self.outputs, dimension)
         elif width > self.dimension:
             self._weights = None
@@ -319,3 +343,11 @@ class MatrixDescent(SingleScoresLearner):
         rigid = rigid or (self._engine is not None and not self._engine.growable)
         if rows.width != known and rigid:
             raise ValueError(f"X has {rows.width} columns, the learner knows {known}")
+
+
+def _whole(name: str, number: Any, least: int) -> int:
+    """Return a number as an int, or say in one line what was expected."""
+    known = isinstance(number, int | float | np.integer | np.floating)
+    if not (known and number >= least and float(number).is_integer()):
+        raise ValueError(f"{name} must be a whole number >= {least}, got {number!r}")
+    return int(number)

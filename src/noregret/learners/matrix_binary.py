@@ -51,6 +51,8 @@ def two_classes(
     ledger = learner._ledger.copy()
     ledger[_SUMS] *= 2.0
     ledger[Entry.LARGEST_REACH] *= math.sqrt(2.0)
+    # What a promise about rows means for one score, it does not mean for two.
+    ledger[[Entry.ROW_LIMIT, Entry.LIMIT_BROKEN]] = math.inf, 0.0
     given = OneAgainstRest(parts.loss), parts.mirror, parts.rate
     engine = learner._engine
     if engine is None:

@@ -21,22 +21,11 @@ _NORMS = ("columns", "trace")
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixCertificate(Certificate):
-    """A statement about rounds with several scores s = x W, true whatever the data were.
-
-    Convexity gives sum f_t(U) >= a + <U, Z> for every d x K matrix U. Scores that were added
-    later belong to the losses of later rounds only: f_t is the loss as it was played.
-
-    >>> import noregret as nr
-    >>> learner = nr.MatrixDescent(nr.losses.Softmax(), nr.mirrors.Ball(1), nr.rates.Constant(1))
-    >>> _ = learner.learn([[0.6, 0.8], [0.8, 0.6]], [0, 2])
-    >>> certificate = learner.certificate()
-    >>> certificate.floor(1) <= certificate.floor(1, norm="trace") <= certificate.loss
-    True
-    """
+class ScoresCertificate(Certificate):
+    """A statement about rounds with several scores each, of which more are more roundings."""
 
     loss_function: ScoreLoss  # type: ignore[assignment]
-    #: How many scores there are; the gradient holds one after the other.
+    #: How many scores a round has, at most.
     outputs: int = 1
 
     @property
@@ -48,6 +37,32 @@ class MatrixCertificate(Certificate):
     def gradient_errors(self) -> float:
         """What Z loses at most beside a rounding a round, in units of EPSILON."""
         return GRADIENT_ERRORS + SCORE_ERRORS + 4.0 * self.outputs
+
+    @property
+    def assumption(self) -> str | None:
+        """What is taken on trust: the convexity of a loss that is not one of ours."""
+        loss = self.loss_function
+        inner = loss.loss if isinstance(loss, OneAgainstRest) else loss
+        if type(inner).__module__.startswith("noregret.losses."):
+            return None
+        return f"{type(inner).__name__} is taken at its word to be convex"
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixCertificate(ScoresCertificate):
+    """A statement about rounds with several scores s = x W, true whatever the data were.
+
+    Convexity gives sum f_t(U) >= a + <U, Z> for every d x K matrix U. Scores that were added
+    later belong to the losses of later rounds only: f_t is the loss as it was played. The
+    gradient holds the columns of Z one after the other.
+
+    >>> import noregret as nr
+    >>> learner = nr.MatrixDescent(nr.losses.Softmax(), nr.mirrors.Ball(1), nr.rates.Constant(1))
+    >>> _ = learner.learn([[0.6, 0.8], [0.8, 0.6]], [0, 2])
+    >>> certificate = learner.certificate()
+    >>> certificate.floor(1) <= certificate.floor(1, norm="trace") <= certificate.loss
+    True
+    """
 
     def floor(self, radius: float | None = None, norm: float | str | None = None) -> float:
         """Return a number that no fixed matrix of the class can have beaten on these rounds.
@@ -88,12 +103,3 @@ class MatrixCertificate(Certificate):
             return f"every U with ||m U||_F <= {limit}, m_ik the largest |x_i| seen{least},"
         words = super().describe(radius).replace("every u with ||u||", "every U with ||U||")
         return words.replace("||_2", "||_F")
-
-    @property
-    def assumption(self) -> str | None:
-        """What is taken on trust: the convexity of a loss that is not one of ours."""
-        loss = self.loss_function
-        inner = loss.loss if isinstance(loss, OneAgainstRest) else loss
-        if type(inner).__module__.startswith("noregret.losses."):
-            return None
-        return f"{type(inner).__name__} is taken at its word to be convex"

@@ -7,6 +7,7 @@ references and weights are those of the engines of one score. Each class has roo
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -22,6 +23,7 @@ from noregret.losses import ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes import matrix, scale_free
 from noregret.passes.distance import distance
+from noregret.passes.matrix_implicit import matrix_implicit_pass
 from noregret.passes.matrix_scale_free import matrix_scale_free_pass
 from noregret.passes.scale_free import Scalar
 from noregret.rates import Rate, ScaleFree
@@ -34,6 +36,8 @@ class MatrixEngine(Engine):
 
     #: Whether room is made for features that may come.
     growable = True
+    #: Whether weights depend on the records of their own feature and on scalars only.
+    by_record = True
 
     def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
         super().__init__(loss, mirror, rate, False, conservative)
@@ -74,6 +78,13 @@ class MatrixEngine(Engine):
         """Return a number a record as a matrix, a row a class."""
         return flat.reshape(self.outputs, self.capacity)[:, : self.dimension]
 
+    def weights_of(self, columns: npt.NDArray[np.uint32], ledger: Vector) -> Vector:
+        """Return the weights of some features, a row each; the others are not read."""
+        reader = copy.copy(self)
+        reader.capacity = reader.dimension = len(columns)
+        reader.state = self.records[:, columns].reshape(-1, self.columns)
+        return np.ascontiguousarray(reader.matrix(reader.weights(ledger)).T)
+
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps."""
         return {"state": self.records[:, : self.dimension].swapaxes(0, 1), "slots": self.slots}
@@ -95,12 +106,28 @@ class MatrixLinear(MatrixEngine, LinearEngine):
         )  # fmt: skip
 
 
+class MatrixImplicit(MatrixLinear):
+    """Descent whose every step is the exact dual step of its round, with the map `Euclidean`."""
+
+    def call(
+        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
+    ) -> Call:
+        """Return the implicit pass and what it is called with."""
+        return matrix_implicit_pass, (
+            self.loss, self.mirror, self.averages, True, distance(len(self.state)), self.rate,
+            rows.indptr, rows.indices, rows.values, y, weight, row, self.records, ledger,
+            predictions,
+        )  # fmt: skip
+
+
 class MatrixMapped(MatrixEngine, MappedEngine):
     """Lazy descent for every other map."""
 
     def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
         super().__init__(loss, mirror, rate, conservative)
         self.growable = mirror.phi(0.0, mirror.reference(0.0, 0.0)) == 0.0
+        # Else the rate inside phi may have to fall first, and with it all records change.
+        self.by_record = mirror.homogeneous() or rate.constant()
 
     def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
@@ -166,10 +193,12 @@ class MatrixScaleFree(MatrixEngine):
 
 
 def choose_matrix_engine(
-    loss: ScoreLoss, mirror: Mirror, rate: Rate, conservative: bool
+    loss: ScoreLoss, mirror: Mirror, rate: Rate, conservative: bool, implicit: bool
 ) -> MatrixEngine:
     """Return the engine of a combination that was checked."""
     kind: Any = MatrixLinear if mirror.linear() else MatrixMapped
+    if implicit:
+        kind = MatrixImplicit
     if isinstance(rate, ScaleFree):
         kind = MatrixScaleFree
     engine: MatrixEngine = kind(loss, mirror, rate, conservative)

@@ -51,7 +51,8 @@ def _classes(targets: Vector, count: int, outputs: int | None) -> Vector:
     if targets.shape != (count,):
         raise ValueError(f"y has shape {targets.shape}, expected ({count},): one class a row of X")
     highest = float(0xFFFFFFFF if outputs is None else outputs - 1)
-    bad = np.flatnonzero(~((targets >= 0.0) & (targets <= highest) & (targets % 1.0 == 0.0)))
+    whole = targets == np.floor(targets)
+    bad = np.flatnonzero(~((targets >= 0.0) & (targets <= highest) & whole))
     if bad.size:
         given = targets[bad[0]]
         hint = "" if outputs is None or not highest < given else "; grow(outputs) adds classes"

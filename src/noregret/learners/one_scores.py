@@ -13,6 +13,7 @@ from noregret.learners.matrix_engines import MatrixEngine, MatrixScaleFree
 from noregret.learners.one_row import BoundPass, Columns, as_row
 from noregret.losses import ScoreLoss
 from noregret.passes.checks import SOUND, check_rows
+from noregret.passes.matrix import score_rows
 from noregret.passes.matrix_scale_free import score_row
 
 Vector = npt.NDArray[np.float64]
@@ -50,11 +51,18 @@ class OneScores(BoundPass):
 
     def predict(self, columns: Columns, values: Vector) -> Vector | None:
         """Return the scores, None if the row cannot be read or the engine has no way to."""
-        if self._scores is None:
+        engine, scores = self.engine, np.empty(self.engine.outputs)
+        if self._scores is not None:
+            known = self._scores(engine.records, engine.slots, columns, values, scores)
+            return scores if known else None
+        span = np.array([0, len(columns)], np.uint64)
+        sound = self._check(span, columns, values, engine.dimension)[1] == SOUND
+        if not (engine.by_record and sound):
             return None
-        scores = np.empty(self.engine.outputs)
-        records, slots = self.engine.records, self.engine.slots
-        return scores if self._scores(records, slots, columns, values, scores) else None
+        places = np.arange(len(columns), dtype=np.uint32)
+        weights = engine.weights_of(columns, self._ledger)
+        score_rows(weights, span, places, values, scores[None])
+        return scores
 
 
 class SingleScoresLearner:

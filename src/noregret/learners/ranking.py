@@ -11,21 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors, rates, store
-from noregret.certificate import Certificate
 from noregret.component import Component
 from noregret.examples import LARGEST_LABEL, Rows, as_rows, as_weights
 from noregret.learners.files import learner_of
+from noregret.learners.matrix_certificate import ScoresCertificate
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.ledger import SIZE, Entry, new_ledger
 from noregret.losses import Loss, PairwiseHinge, ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.passes.checks import sound_rows
+from noregret.passes.checks import LARGEST_FEATURE, sound_rows
 from noregret.passes.ranking import rank_pass
 from noregret.rates import Rate
 
 Vector = npt.NDArray[np.float64]
 
 _RATES = (rates.Constant, rates.InverseSqrt, rates.Adaptive)
+_RATE_ENTRIES = [int(Entry.FIRST_ETA), int(Entry.LAST_ETA)]
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class Ranker:
         self._steps = MirrorDescent(Linear(), mirror, rate, dimension=dimension, averaging=False)
         self._ledger = new_ledger()
         self._sums = np.zeros((0, 2))
+        self._longest = 1
 
     @property
     def mirror(self) -> Mirror:
@@ -133,6 +135,7 @@ class Ranker:
         self._steps._check_width(rows)
         rows = sound_rows(rows, 0)
         scores = np.empty(count)
+        self._steps._open(max(rows.width, self.dimension))
         if rows.width > len(self._sums):
             self._sums = np.zeros((rows.width, 2))
         for start, stop in itertools.pairwise(starts):
@@ -145,20 +148,23 @@ class Ranker:
     def _play(self, rows: Rows, relevance: Vector, mass: float, scores: Vector) -> None:
         scores[...] = self._steps._products(rows.values if rows.dense else rows)
         ledger, slopes = self._ledger.copy(), np.empty(len(rows))
+        engine = self._steps._engine
+        assert engine is not None
         entered = rank_pass(
-            self.loss, self.mirror, rows.indptr, rows.indices, rows.values, relevance, mass,
+            self.loss, engine.mirror, rows.indptr, rows.indices, rows.values, relevance, mass,
             scores, slopes, ledger, self._sums,
         )  # fmt: skip
         columns = self._columns(rows)
         gradient = self._sums[columns].sum(axis=1)
         self._sums[columns] = 0.0
-        if not entered:
+        if not (entered and np.all(np.abs(gradient) <= LARGEST_FEATURE)):
             raise OverflowError(
                 f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; use a "
                 "smaller rate, a map with a radius, or scale the features"
             )
         self._steps.learn_one(columns, gradient, 1.0, mass)
         self._ledger = ledger
+        self._longest = max(self._longest, len(rows))
 
     def _columns(self, rows: Rows) -> npt.NDArray[np.uint32]:
         """Return the features of a group in order."""
@@ -166,11 +172,14 @@ class Ranker:
             return np.arange(rows.width, dtype=np.uint32)
         return np.unique(rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])])
 
-    def certificate(self) -> Certificate:
+    def certificate(self) -> ScoresCertificate:
         """Return what the groups so far prove, as a value that later ones do not change."""
         proof = self._steps.certificate()
-        own = {"loss_function": self.loss, "ledger": self._ledger.copy(), "played": False}
-        return Certificate(**(vars(proof) | own))
+        ledger = self._ledger.copy()
+        # The rates are those of the steps; a round itself knows none.
+        ledger[_RATE_ENTRIES] = proof.ledger[_RATE_ENTRIES]
+        own = {"loss_function": self.loss, "ledger": ledger, "played": False}
+        return ScoresCertificate(**(vars(proof) | own), outputs=self._longest)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranker to a file, atomically; `nr.load` resumes it to the bit."""
@@ -180,6 +189,7 @@ class Ranker:
             "game": "Ranker",
             "loss": store.component_to_header(self.loss),
             "steps": steps.header,
+            "longest": self._longest,
         }
         arrays = {f"steps/{name}": array for name, array in steps.arrays.items()}
         store.write(path, header, arrays | {"ledger": self._ledger})
@@ -200,6 +210,7 @@ class Ranker:
             raise ValueError("the part that steps is not that of a ranker")
         ranker = cls(loss, steps.mirror, steps.rate)  # type: ignore[arg-type]
         ranker._steps, ranker._ledger = steps, ledger.copy()
+        ranker._longest = int(header["longest"])
         ranker._sums = np.zeros((steps.dimension, 2))
         return ranker
 

@@ -54,7 +54,8 @@ def hinge_slopes(y: int, margin: float, z: Vector, q: float, slopes: Vector) -> 
             if k != y and z[k] - top + height > 0.0:
                 total += z[k] - top
                 count += 1
-        if count == left:
+        # A class at the level may be counted in again by a rounding: that is not progress.
+        if count >= left:
             break
         left = count
         height = min((lead - total) / (1.0 + count), (q - total) / count)
@@ -143,15 +144,16 @@ def entropy(y: int, slopes: Vector) -> float:
 def allowed(target: Any, slopes: Vector) -> None:
     """Bring any slopes to a (p - e_y) with 0 <= a <= 1 and p a probability vector off y.
 
-    >>> slopes = np.array([5.0, 1.0, 3.0])
+    >>> slopes = np.array([5.0, 0.5, 3.0, 0.5])
     >>> allowed(0.0, slopes)
     >>> slopes.tolist()
-    [-1.0, 0.25, 0.75]
+    [-1.0, 0.25, 0.5, 0.25]
     """
     y = int(target)
     mass = 0.0
     for k in range(len(slopes)):
-        slopes[k] = max(slopes[k], 0.0) if k != y else 0.0
+        # None is above 1, and their sum then does not overflow.
+        slopes[k] = min(max(slopes[k], 0.0), 1.0) if k != y else 0.0
         mass += slopes[k]
     if mass > 1.0:
         for k in range(len(slopes)):

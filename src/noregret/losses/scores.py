@@ -250,6 +250,19 @@ class OneAgainstRest(ScoreLoss):
             total += self.loss.intercept(y, s[k], self.loss.value(y, s[k]), slopes[k])
         return total
 
+    def conjugate(self, target: Any, slopes: Vector) -> float:
+        """Return f*(slopes), the sum of those of the loss."""
+        total = 0.0
+        for k in range(len(slopes)):
+            total += self.loss.conjugate(self.sign(target, k), slopes[k])  # type: ignore[attr-defined]
+        return float(total)
+
+    def proximal_slopes(self, target: Any, z: Vector, q: float, slopes: Vector) -> None:
+        """Write the maximiser of -f*(g) + <z, g> - (q/2) ||g||^2, each score by itself."""
+        for k in range(len(z)):
+            y = self.sign(target, k)
+            slopes[k] = self.loss.proximal_slope(y, z[k], q, 0.0)
+
     def mistake(self, target: Any, s: Vector) -> bool:
         """Tell whether a score is not below that of the class; for a set, whether any is wrong."""
         wrong = False

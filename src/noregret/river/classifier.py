@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from noregret import losses, mirrors, rates
 from noregret.examples import as_weights
 from noregret.learners import MirrorDescent
 from noregret.learners.matrix import MatrixDescent
+from noregret.learners.matrix_binary import two_classes
+from noregret.links import logistic, multinomial
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss, Softmax
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
@@ -130,9 +132,11 @@ class OnlineClassifier(base.MiniBatchClassifier):
             raise ValueError(f"y has {len(labels)} labels, expected {len(X)}: one a row of X")
         for label in labels:
             _require_label(label)
-        weight = as_weights(np.broadcast_to(np.asarray(w, np.float64), (len(X),)), len(X))
+        weight = as_weights(w if np.ndim(w) else [w] * len(X), len(X))
+        parts = list(self._parts(labels))
+        self._require_room({*self._targets, *labels})
         rows = self._features.rows(X, grow=True)
-        for start, stop in self._parts(labels):
+        for start, stop in parts:
             if labels[start] not in self._targets:
                 self._admit(labels[start])
             targets = [self._targets[label] for label in labels[start:stop]]
@@ -158,11 +162,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         if len(labels) < 2:
             return pd.DataFrame(np.ones((len(X), len(labels))), index=X.index, columns=labels)
         scores = self._learner.predict(self._features.rows(X, grow=False))
-        if scores.ndim == 1:
-            chances = np.array([[_chance(-s), _chance(s)] for s in scores.tolist()])
-        else:
-            chances = self._chances(scores)
-        return pd.DataFrame(chances.reshape(len(X), len(labels)), index=X.index, columns=labels)
+        return pd.DataFrame(self._chances(scores), index=X.index, columns=labels)
 
     def _parts(self, labels: list[Any]) -> Iterator[tuple[int, int]]:
         """Yield (start, stop) of parts that bring a new label in their first row only."""
@@ -180,6 +180,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
         # Of truth values both are known as soon as one is.
         news = [False, True] if isinstance(label, bool | np.bool_) else [label]
         known = [*self._targets, *(new for new in news if new not in self._targets)]
+        self._require_room(set(known))
         if isinstance(self._learner, MirrorDescent) and len(known) <= 2:
             self._targets = dict(zip(known, (-1.0, 1.0), strict=False))
         else:
@@ -194,22 +195,30 @@ class OnlineClassifier(base.MiniBatchClassifier):
         if not isinstance(loss, Logistic | Softmax):
             raise NotImplementedError(f"{self.loss} knows no probabilities; Logistic() does")
 
+    def _require_room(self, labels: set[Any]) -> None:
+        """Refuse labels that the learner of two could not go on with."""
+        if not isinstance(self._learner, MirrorDescent):
+            return
+        # Of truth values both are known as soon as one is.
+        truth = any(isinstance(label, bool | np.bool_) for label in labels)
+        if len(labels | ({False, True} if truth else set())) <= 2:
+            return
+        try:
+            two_classes(self._learner)
+        except ValueError:
+            raise ValueError(
+                f"y has a third label, and a learner of two with {self.loss}, {self.mirror} and "
+                f"{self.rate} cannot go on with more: use OneAgainstRest(loss) from the start"
+            ) from None
+
     def _chances(self, scores: Matrix) -> Matrix:
         """Return the probabilities of rows of scores."""
-        if isinstance(self.loss, Softmax):
-            powers: Matrix = np.exp(scores - scores.max(axis=1, keepdims=True))
-        else:
-            powers = np.array([[_chance(s) for s in row] for row in scores.tolist()])
-        # At least one is not tiny, unless every class is refused.
-        totals = powers.sum(axis=1, keepdims=True)
-        shares: Matrix = np.where(totals > 0.0, powers / np.maximum(totals, 5e-324), 1.0)
-        shares /= shares.sum(axis=1, keepdims=True)
-        return shares
+        return multinomial(scores) if isinstance(self.loss, Softmax) else logistic(scores)
 
 
 def _require_label(label: Any) -> None:
-    if label is None or label != label:
-        raise ValueError(f"y is {label!r}, expected a label")
+    if label is None or not isinstance(label, Hashable) or label != label:
+        raise ValueError(f"y is {label!r}, expected a label that can be the key of a dictionary")
 
 
 def _chance(score: float) -> float:

@@ -38,6 +38,8 @@ class _Plan:
     pack: Callable[..., bytes]
     #: The order of the columns among the values, None where that is the one they come in.
     order: npt.NDArray[np.intp] | None
+    #: The names of keys that are not all text, which may equal others: 1, 1.0 and True do.
+    names: list[str] | None
 
 
 class FeatureColumns:
@@ -78,6 +80,8 @@ class FeatureColumns:
         plan = self._plans.get(tuple(x))
         if plan is None:
             plan = self._plan(x, grow)
+        elif plan.names is not None and plan.names != list(map(str, x)):
+            plan = None
         if plan is not None:
             try:
                 # Bytes of its own for every row: several threads may ask at a time.
@@ -204,6 +208,7 @@ class FeatureColumns:
             np.array(columns, np.uint32)[order],
             functools.partial(packed.pack, *before),
             None if (np.diff(order) > 0).all() else order,
+            None if all(type(key) is str for key in x) else names,
         )
         self._planned += len(columns)
         if self._planned > MOST_PLANNED:

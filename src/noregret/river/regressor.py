@@ -69,7 +69,11 @@ class OnlineRegressor(base.MiniBatchRegressor):
 
     def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one example of weight w."""
-        self._features.teach(self._learner, x, float(y), w)
+        try:
+            target = float(y)
+        except (OverflowError, TypeError, ValueError):
+            raise ValueError(f"y is {y!r}, expected a number") from None
+        self._features.teach(self._learner, x, target, w)
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Return the prediction."""
@@ -79,7 +83,7 @@ class OnlineRegressor(base.MiniBatchRegressor):
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
         """Learn the rows of a data frame one after the other; w is a number or one a row."""
         targets = as_labels(y, len(X), self.loss)
-        weight = as_weights(np.broadcast_to(np.asarray(w, np.float64), (len(X),)), len(X))
+        weight = as_weights(w if np.ndim(w) else [w] * len(X), len(X))
         self._learner.learn(self._features.rows(X, grow=True), targets, weight)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:

@@ -1,4 +1,4 @@
-"""Probabilities from scores: the links of the logistic losses, and streaming Platt for margins.
+"""Probabilities from the scores of margin losses: streaming Platt scaling.
 
 Platt's sigmoid is fitted to the scores made before each update, row by row, so that chunks do
 not matter. It has no intercept: the minimiser of a margin loss changes its sign where both
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from noregret.elementary import exp
 from noregret.jit import kernel
@@ -18,8 +18,9 @@ from noregret.sklearn.labels import Codes
 
 Vector = npt.NDArray[np.float64]
 
-#: Slope and curvature before any row; slopes stay positive, so that larger scores are likelier.
-START, PRIOR, LEAST = 1.0, 1.0, 1e-3
+#: Slope and curvature before any row; slopes stay positive, so that larger scores are likelier,
+#: and finite, whatever a row weighs.
+START, PRIOR, LEAST, MOST = 1.0, 1.0, 1e-3, 1e100
 
 
 @kernel
@@ -45,7 +46,7 @@ def _fit(scores, codes, weight, state):  # type: ignore[no-untyped-def]
         mean = first / total
         slope = mean - (s[codes[t]] - top)
         state[side, 1] += weight[t] * max(second / total - mean * mean, 0.0)
-        state[side, 0] = max(a - weight[t] * slope / state[side, 1], LEAST)
+        state[side, 0] = min(max(a - weight[t] * slope / state[side, 1], LEAST), MOST)
 
 
 class Platt:
@@ -81,27 +82,10 @@ class Platt:
         slopes = self.state[0, 0]
         if len(self.state) == 2:
             slopes = self.state[(pairs[:, 1] < pairs[:, 0]).astype(np.intp), :1]
-        return np.asarray(softmax(slopes * pairs, axis=1))
-
-
-def logistic(scores: Vector) -> Vector:
-    """Return 1 / (1 + exp(-s)), of two classes or of each class against the rest, in sum 1.
-
-    >>> logistic(np.zeros((1, 4))).tolist()
-    [[0.25, 0.25, 0.25, 0.25]]
-    """
-    if scores.ndim == 1:
-        return np.column_stack([expit(-scores), expit(scores)])
-    return np.asarray(softmax(-np.logaddexp(0.0, -scores), axis=1))
-
-
-def multinomial(scores: Vector) -> Vector:
-    """Return exp(s_k) / sum_j exp(s_j); two classes share the difference of their scores.
-
-    >>> multinomial(np.zeros(1)).tolist()
-    [[0.5, 0.5]]
-    """
-    return logistic(scores) if scores.ndim == 1 else np.asarray(softmax(scores, axis=1))
+        # Away from the largest score a product may overflow, but to 0 in the end.
+        with np.errstate(over="ignore"):
+            below = slopes * (pairs - pairs.max(axis=1, keepdims=True))
+        return np.asarray(softmax(below, axis=1))
 
 
 def _paired(scores: Vector) -> Vector:

@@ -11,7 +11,7 @@ import numpy as np
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
-from noregret.sklearn.choices import CLASSIFICATION, chosen_loss, chosen_mirror, chosen_rate
+from noregret.sklearn.choices import chosen_mirror, chosen_rate
 from noregret.sklearn.online import OnlineEstimator
 from noregret.sklearn.rows import Feeder
 from noregret.sklearn.scorer import open_scorer
@@ -61,7 +61,7 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
 
     def _open(self, classes: int) -> None:
         self._learner = open_scorer(
-            chosen_loss(self.loss, CLASSIFICATION),
+            self._chosen_loss(),
             self.multiclass,
             chosen_mirror(self.mirror),
             chosen_rate(self.rate),
@@ -73,7 +73,8 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and learn the rows, `passes` times."""
         rows, kept, codes, weight = self._all_rows(X, y, sample_weight)
+        orders = self._orders(np.arange(len(kept)))
         self._open(len(self.classes_))
-        for places in self._orders(np.arange(len(kept))):
+        for places in orders:
             self._play(rows, codes[places], weight[places], kept[places])
         return self

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.certificate import Certificate
 from noregret.experts import Aggregate
 from noregret.learners import MirrorDescent
+from noregret.links import logistic
 from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
 from noregret.mirrors import Euclidean, Mirror
-from noregret.sklearn.calibration import Platt, logistic
+from noregret.sklearn.calibration import Platt
 from noregret.sklearn.labels import Codes
 
 Vector = npt.NDArray[np.float64]
@@ -37,8 +40,8 @@ class Column(Protocol):
     def certificate(self) -> Any:
         """Return what the rounds so far prove."""
 
-    def may_turn(self) -> bool:
-        """Tell whether the learner of the opposite labels is this one with the sign turned."""
+    def may_turn(self, begun: bool) -> bool:
+        """Tell whether `turned` can be made, after more rows if they have `begun` by then."""
 
     def turned(self) -> Self:
         """Return the learner of the opposite labels that has seen the same rows."""
@@ -65,17 +68,19 @@ class Signed:
         return self.sign * self.learner.weights
 
     def certificate(self) -> Any:
-        """Return what the rounds so far prove."""
-        return self.learner.certificate()
+        """Return what the rounds so far prove about this score."""
+        return facing(self.learner.certificate(), self.sign)
 
-    def may_turn(self) -> bool:
+    def may_turn(self, begun: bool) -> bool:
         """Tell whether loss and map are the same with the sign turned, or nothing was seen."""
         plain = type(self.mirror) is Euclidean and type(self.learner.loss) in EVEN
-        return plain or self.learner.rounds == 0
+        return plain or not (begun or self.learner.rounds)
 
     def turned(self) -> Signed:
         """Return the learner of the opposite labels that has seen the same rows."""
-        return Signed(copy.deepcopy(self.learner), self.mirror, -self.sign)
+        # One that has seen nothing is that of any labels, whatever its map.
+        sign = -self.sign if self.learner.rounds else self.sign
+        return Signed(copy.deepcopy(self.learner), self.mirror, sign)
 
 
 class Columns:
@@ -93,9 +98,14 @@ class Columns:
         """How many classes there is room for."""
         return max(2, len(self.columns))
 
-    def require_room(self, outputs: int) -> None:
-        """Refuse a number of classes that `grow` could not make room for."""
-        if outputs > 2 and len(self.columns) == 1 and not self.columns[0].may_turn():
+    def require_room(self, now: int, outputs: int, begun: bool) -> None:
+        """Refuse classes that `grow` could not make room for.
+
+        There will be `now` of them at once and `outputs` in the end, in between rows if it has
+        `begun` by then.
+        """
+        turning = outputs > 2 and len(self.columns) == 1
+        if turning and not self.columns[0].may_turn(begun and now <= 2):
             raise ValueError(
                 f"y has {outputs} classes, and this learner of 2 cannot go on with more: its map "
                 "or loss is not the same with the sign turned; declare the classes in the first "
@@ -141,6 +151,14 @@ class Columns:
         """Return what the rounds prove: one certificate for two classes, else a tuple."""
         found = tuple(column.certificate() for column in self.columns)
         return found[0] if len(found) == 1 else found
+
+
+def facing(certificate: Certificate, sign: float) -> Certificate:
+    """Return the certificate about scores of a sign, from that of a learner of its labels.
+
+    A predictor u of the opposite labels is -u: what changes is the gradient alone.
+    """
+    return certificate if sign > 0.0 else replace(certificate, gradient=-certificate.gradient)
 
 
 def joined(scores: Sequence[Vector]) -> Vector:

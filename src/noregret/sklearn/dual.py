@@ -10,9 +10,10 @@ a fit says how far from optimal it can be, and warns if that is more than was as
 from __future__ import annotations
 
 import math
+import numbers
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from noregret.batch import Solution, hindsight
 from noregret.examples import Rows
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
-from noregret.sklearn.choices import CLASSIFICATION, REGRESSION, chosen_loss, require_count
+from noregret.sklearn.choices import require_count
 from noregret.sklearn.columns import Columns
 from noregret.sklearn.dual_scorer import Ascent, Optimum
 from noregret.sklearn.estimator import RowEstimator, Vector
@@ -35,8 +36,6 @@ from noregret.sklearn.targets import StreamRegressor
 
 class DualEstimator(RowEstimator):
     """What the two estimators share: parameters, the call of the solver, the linear map."""
-
-    _named: ClassVar[Mapping[str, Loss]]
 
     def __init__(
         self,
@@ -56,14 +55,12 @@ class DualEstimator(RowEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _chosen_loss(self) -> Loss:
-        return chosen_loss(self.loss, self._named)
-
     def _check_parameters(self) -> None:
         """Refuse numbers that mean nothing, by the names they have here."""
         for name, above in (("C", True), ("tol", False)):
             value = getattr(self, name)
-            if not (0.0 < value < math.inf or (value == 0.0 and not above)):
+            known = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if not known or not (0.0 < value < math.inf or (value == 0.0 and not above)):
                 sign = "above" if above else "of at least"
                 raise ValueError(f"{name} must be a finite number {sign} 0, got {value!r}")
         require_count("max_iter", self.max_iter)
@@ -147,9 +144,9 @@ class DualClassifier(StreamClassifier, DualEstimator):
     `random_state` orders the visits of the rows.
     Attributes: `classes_`, `coef_` (1 or a row a class), `intercept_`, `certificate_`: after `fit`
     the solution of each score, with `dual <= minimum <= primal`, after `partial_fit` what the
-    rounds of each score prove. Of the optimum also `n_iter_` (passes, of the slowest class),
-    `objective_` and `dual_gap_`, sums over the classes one against the rest: no other
-    coefficients are better by more.
+    rounds of each score prove, about balls around the optimum of `fit` if they began there. Of
+    the optimum also `n_iter_` (passes, of the slowest class), `objective_` and `dual_gap_`, sums
+    over the classes one against the rest: no other coefficients are better by more.
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithms 1 and 2.
 
     >>> from sklearn.datasets import load_iris
@@ -158,8 +155,6 @@ class DualClassifier(StreamClassifier, DualEstimator):
     >>> model.coef_.shape, bool(model.dual_gap_ <= 3e-4 * model.objective_)
     ((3, 4), True)
     """
-
-    _named = CLASSIFICATION
 
     def __init__(
         self,
@@ -204,9 +199,10 @@ class DualClassifier(StreamClassifier, DualEstimator):
             raise ValueError(
                 f"partial_fit needs multiclass='one_against_rest', got {self.multiclass!r}"
             )
-        if isinstance(getattr(self, "_learner", None), Optimum):
-            self._begin(self._learner.weights())
-        return super().partial_fit(X, y, classes, sample_weight)
+        with self._as_it_was_if_refused():
+            if isinstance(getattr(self, "_learner", None), Optimum):
+                self._begin(self._learner.weights())
+            return super().partial_fit(X, y, classes, sample_weight)
 
     def _open(self, classes: int) -> None:
         self._begin(np.zeros((classes if classes > 2 else 1, self._dimension())))
@@ -247,8 +243,6 @@ class DualRegressor(StreamRegressor, DualEstimator):
     [7.0]
     """
 
-    _named = REGRESSION
-
     def __init__(
         self,
         loss: str | Loss = "squared",
@@ -272,9 +266,10 @@ class DualRegressor(StreamRegressor, DualEstimator):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Raise the dual by an exact step a row, one after the other: Passive-Aggressive."""
         self._require_ascent()
-        if isinstance(getattr(self, "_learner", None), Optimum):
-            self._learner = Ascent(self._chosen_loss(), self.C, self._learner.weights()[0])
-        return super().partial_fit(X, y, sample_weight)
+        with self._as_it_was_if_refused():
+            if isinstance(getattr(self, "_learner", None), Optimum):
+                self._learner = Ascent(self._chosen_loss(), self.C, self._learner.weights()[0])
+            return super().partial_fit(X, y, sample_weight)
 
     def _open(self) -> None:
         self._learner = Ascent(self._chosen_loss(), self.C, np.zeros(self._dimension()))

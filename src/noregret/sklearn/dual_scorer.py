@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import numpy.typing as npt
 from noregret.batch import Solution
 from noregret.examples import as_rows
 from noregret.learners import DualAscent
+from noregret.learners.dual_certificate import DualCertificate
+from noregret.links import logistic, multinomial
 from noregret.losses import Loss
 from noregret.mirrors import Euclidean
 from noregret.passes.checks import sound_rows
 from noregret.passes.sync import predict_rows
-from noregret.sklearn.calibration import logistic, multinomial
-from noregret.sklearn.columns import EVEN, joined
+from noregret.sklearn.columns import EVEN, facing, joined
 
 Vector = npt.NDArray[np.float64]
 
@@ -38,8 +40,8 @@ class Optimum:
         self._weights = np.vstack(rows)
 
     def weights(self) -> Vector:
-        """Return a row of weights a score."""
-        return self._weights
+        """Return a row of weights a score, of the caller's own."""
+        return self._weights.copy()
 
     def predict(self, rows: Any) -> Vector:
         """Return the scores: one a row for one solution, else one a row and solution."""
@@ -52,6 +54,35 @@ class Optimum:
     def certificate(self) -> Any:
         """Return the solution, or a tuple of them: each has `dual <= minimum <= primal`."""
         return self.solutions[0] if len(self.solutions) == 1 else self.solutions
+
+
+@dataclass(frozen=True, eq=False)
+class AnchoredCertificate(DualCertificate):
+    """A statement about the rounds after a `fit`: floors are over balls around its optimum.
+
+    `floor(radius)` is over u with ||u - anchor|| <= radius, `regularized_floor()` and `dual` are
+    about ||u - anchor||^2/2, and `regret(u)` is that against u itself.
+    """
+
+    #: The weights that the rounds began with, the last that of the constant if there is one.
+    anchor: Vector = field(kw_only=True)
+
+    def regret(self, u: Any) -> float:
+        """Return an upper bound on the learner's loss minus the loss of the fixed predictor u."""
+        vector = np.asarray(u, np.float64)
+        if vector.shape != self.anchor.shape:
+            raise ValueError(
+                f"u has shape {vector.shape}, expected {self.anchor.shape}, a weight a feature"
+            )
+        return super().regret(vector - self.anchor)
+
+    def describe(self, radius: float | None = None) -> str:
+        """Return in words the class that `floor(radius)` speaks about."""
+        return f"{super().describe(radius)}, u the distance from the optimum of fit,"
+
+    def text(self, radius: float | None = None) -> str:
+        """Return the certificate for a person, for comparators of that radius."""
+        return f"{super().text(radius)}\n  u is the weights' difference from the optimum of fit"
 
 
 class Ascent:
@@ -84,19 +115,25 @@ class Ascent:
         return self.anchor + self.sign * self.learner.weights
 
     def certificate(self) -> Any:
-        """Return what the rounds so far prove."""
-        return self.learner.certificate()
+        """Return what the rounds so far prove about this score."""
+        found = facing(self.learner.certificate(), self.sign)
+        if not self.anchor.any():
+            return found
+        known = {one.name: getattr(found, one.name) for one in fields(found)}
+        return AnchoredCertificate(**known, anchor=self.anchor.copy())
 
-    def may_turn(self) -> bool:
+    def may_turn(self, begun: bool) -> bool:
         """Tell whether the loss is the same with the sign turned, or nothing was seen."""
-        return type(self.learner.loss) in EVEN or (
-            self.learner.rounds == 0 and not self.anchor.any()
-        )
+        return type(self.learner.loss) in EVEN or not (begun or self._has_begun())
+
+    def _has_begun(self) -> bool:
+        return self.learner.rounds > 0 or bool(self.anchor.any())
 
     def turned(self) -> Ascent:
         """Return the learner of the opposite labels that has seen the same rows."""
         other = copy.deepcopy(self)
-        other.anchor, other.sign = -self.anchor, -self.sign
+        if self._has_begun():
+            other.anchor, other.sign = -self.anchor, -self.sign
         return other
 
 

@@ -4,6 +4,8 @@
 # mypy: disable-error-code="misc, no-any-return, no-untyped-call"
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from noregret.examples import CHUNK, Rows, as_rows
+from noregret.examples import CHUNK, Rows, as_rows, as_weights
 from noregret.passes.checks import sound_rows
 from noregret.sklearn.rows import Feeder
 
@@ -72,13 +74,24 @@ class RowEstimator(BaseEstimator):
     def _checked_weight(self, sample_weight: Any, rows: Rows, **options: Any) -> Vector | None:
         if sample_weight is None:
             return None
-        return _check_sample_weight(
+        checked = _check_sample_weight(
             sample_weight,
             np.empty((len(rows), 0)),
             dtype=np.float64,
             ensure_non_negative=True,
             **options,
         )
+        return as_weights(checked, len(rows))
+
+    @contextmanager
+    def _as_it_was_if_refused(self) -> Iterator[None]:
+        """Take back what is set within if it ends in a refusal, so that nothing has changed."""
+        before = dict(vars(self))
+        try:
+            yield
+        except (TypeError, ValueError):
+            self.__dict__ = before
+            raise
 
     def _scores(self, X: Any) -> Vector:
         """Return the core's predictions for the rows."""
@@ -87,7 +100,7 @@ class RowEstimator(BaseEstimator):
         if rows is None:
             rows = self._checked(X, reset=False)
         # A feeder of its own: several threads may predict at once.
-        feeder = Feeder(bool(self.fit_intercept))
+        feeder = self._feeder.fresh()
         try:
             parts = [self._learner.predict(chunk) for _, chunk in feeder.chunks(rows)]
         except ValueError:
@@ -106,14 +119,10 @@ class RowEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        # Buffers are room, not knowledge.
-        state.pop("_feeder", None)
+        if "_feeder" in state:
+            # Buffers are room, not knowledge.
+            state["_feeder"] = state["_feeder"].fresh()
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "_learner" in state:
-            self._feeder = Feeder(bool(self.fit_intercept))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,7 +13,7 @@ Codes = npt.NDArray[np.intp]
 Vector = npt.NDArray[np.float64]
 
 #: Kinds of labels that may be compared with one another.
-_NUMBERS, _TEXT = "biuf", "UTSO"
+_NUMBERS, _TEXT, _BYTES = "biuf", "UTO", "S"
 
 
 def codes_of(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> tuple[Codes, bool]:
@@ -25,7 +25,7 @@ def codes_of(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> tuple[Codes, boo
     """
     if y.dtype != classes.dtype and len(classes):
         kinds = {y.dtype.kind, classes.dtype.kind}
-        if not any(kinds <= set(group) for group in (_NUMBERS, _TEXT)):
+        if not any(kinds <= set(group) for group in (_NUMBERS, _TEXT, _BYTES)):
             raise ValueError(
                 f"y holds labels of type {y.dtype}, expected what the classes are: {classes.dtype}"
             )
@@ -55,8 +55,29 @@ def new_classes(y: npt.NDArray[Any], codes: Codes) -> npt.NDArray[Any]:
     >>> new_classes(np.array([5, 9, 2, 9]), np.array([0, -1, -1, -1])).tolist()
     [9, 2]
     """
-    labels, first = np.unique(y[codes < 0], return_index=True)
+    try:
+        labels, first = np.unique(y[codes < 0], return_index=True)
+    except TypeError as error:
+        raise ValueError(f"y holds labels of several types, expected one: {error}") from None
     return labels[np.argsort(first)]
+
+
+def with_more(known: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the classes known and more of them, in a type that holds all as they are.
+
+    >>> with_more(np.array(["a"]), np.array(["bc"])).tolist()
+    ['a', 'bc']
+    """
+    if not len(known) or not len(more):
+        return known if len(known) else more
+    both = np.concatenate([known, more])
+    for part, kept in ((known, both[: len(known)]), (more, both[len(known) :])):
+        if part.dtype != both.dtype and not (kept.astype(part.dtype) == part).all():
+            raise ValueError(
+                f"y holds labels of type {more.dtype}, which with classes of type {known.dtype} "
+                "could not be told apart"
+            )
+    return both
 
 
 def require_classes(labels: npt.NDArray[Any]) -> None:

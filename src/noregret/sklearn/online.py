@@ -36,7 +36,7 @@ class OnlineEstimator(RowEstimator):
         self.random_state = random_state
 
     def _orders(self, order: Order) -> Iterator[Order]:
-        """Yield the order of each pass of `fit`."""
+        """Return the order of each pass of `fit`, or refuse their number at once."""
+        passes = require_count("passes", self.passes)
         random = check_random_state(self.random_state) if self.shuffle else None
-        for _ in range(require_count("passes", self.passes)):
-            yield order if random is None else random.permutation(order)
+        return (order if random is None else random.permutation(order) for _ in range(passes))

@@ -11,13 +11,7 @@ import numpy as np
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
-from noregret.sklearn.choices import (
-    REGRESSION,
-    chosen_loss,
-    chosen_mirror,
-    chosen_rate,
-    new_learner,
-)
+from noregret.sklearn.choices import chosen_mirror, chosen_rate, new_learner
 from noregret.sklearn.online import OnlineEstimator
 from noregret.sklearn.rows import Feeder
 from noregret.sklearn.targets import StreamRegressor
@@ -55,7 +49,7 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
 
     def _open(self) -> None:
         self._learner = new_learner(
-            chosen_loss(self.loss, REGRESSION),
+            self._chosen_loss(),
             chosen_mirror(self.mirror),
             chosen_rate(self.rate),
             self._dimension(),
@@ -65,8 +59,9 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and learn the rows, `passes` times."""
         rows, kept, targets, weight = self._all_rows(X, y, sample_weight)
+        orders = self._orders(np.arange(len(kept)))
         self._open()
-        for places in self._orders(np.arange(len(kept))):
+        for places in orders:
             self._play(rows, targets[places], weight[places], kept[places])
         return self
 

@@ -63,6 +63,10 @@ class Feeder:
         self._matrix = np.zeros((0, 0))
         self._arrays = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
 
+    def fresh(self) -> Feeder:
+        """Return one that does the same and has no buffers yet."""
+        return Feeder(self.constant)
+
     def chunks(self, rows: Rows, order: Order | None = None) -> Iterator[tuple[slice, Any]]:
         """Yield (places in the order, rows as `learn` takes them); all rows unless told.
 

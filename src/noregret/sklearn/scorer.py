@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.learners import MatrixDescent, MirrorDescent
+from noregret.links import logistic, multinomial
 from noregret.losses import (
     Hinge,
     Logistic,
@@ -20,7 +21,7 @@ from noregret.losses import (
 )
 from noregret.mirrors import Euclidean, Mirror, SignedEntropy
 from noregret.rates import Constant, Rate, ScaleFree
-from noregret.sklearn.calibration import Platt, logistic, multinomial
+from noregret.sklearn.calibration import Platt
 from noregret.sklearn.choices import new_learner
 from noregret.sklearn.columns import EVEN, Columns, Signed
 from noregret.sklearn.labels import Codes
@@ -78,10 +79,12 @@ class Scorer:
         """How many classes there is room for."""
         return 2 if self.binary else int(self.learner.outputs)
 
-    def require_room(self, outputs: int) -> None:
-        """Refuse a number of classes that `grow` could not make room for."""
+    def require_room(self, now: int, outputs: int, begun: bool) -> None:
+        """Refuse classes that `grow` could not make room for, see `Columns`."""
         mirror = self.learner.mirror
-        if outputs > self.outputs and isinstance(mirror, SignedEntropy):
+        late = outputs > max(now, self.outputs) and (begun or self.learner.rounds)
+        late = late or (now > self.outputs and self.learner.rounds)
+        if late and isinstance(mirror, SignedEntropy):
             raise ValueError(
                 f"y has {outputs} classes, and a learner of {self.outputs} with {mirror} cannot go "
                 "on with more: declare them in the first partial_fit"

@@ -15,8 +15,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from noregret.examples import Rows, as_weights
+from noregret.losses import Loss
+from noregret.sklearn.choices import CLASSIFICATION, chosen_loss
 from noregret.sklearn.estimator import RowEstimator, Vector
-from noregret.sklearn.labels import Balance, Codes, codes_of, new_classes, require_classes
+from noregret.sklearn.labels import (
+    Balance,
+    Codes,
+    codes_of,
+    new_classes,
+    require_classes,
+    with_more,
+)
 from noregret.sklearn.rows import Order
 
 
@@ -26,6 +35,11 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
     class_weight: Any
     classes_: npt.NDArray[Any]
     _balance: Balance
+
+    loss: Any
+
+    def _chosen_loss(self) -> Loss:
+        return chosen_loss(self.loss, CLASSIFICATION)
 
     def _open(self, classes: int) -> None:
         """Make a scorer of so many classes that has seen nothing."""
@@ -64,9 +78,12 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         if rows is not None and len(rows) == len(y):
             codes, known = codes_of(y, self.classes_)
         if rows is None or not known:
-            return self._partial_fit_checked(X, y, classes, sample_weight)
+            with self._as_it_was_if_refused():
+                return self._partial_fit_checked(X, y, classes, sample_weight)
         try:
-            self._count_and_play(rows, codes, None, None)
+            weight, balance = self._weighed(codes, None, self._balance, self.classes_)
+            self._play_all(rows, codes, weight, None)
+            self._balance = balance
         except ValueError:
             self._checked(X, reset=False)
             raise
@@ -82,40 +99,54 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         known = self.classes_ if opened else labels[:0]
         if classes is not None:
             declared = np.unique(column_or_1d(classes))
-            known = _joined(known, new_classes(declared, codes_of(declared, known)[0]))
+            known = with_more(known, new_classes(declared, codes_of(declared, known)[0]))
         fresh = new_classes(labels, codes_of(labels, known)[0])
         require_classes(fresh)
-        everything = _joined(known, fresh)
-        if opened:
-            self._learner.require_room(len(everything))
-            self._learner.grow(len(known))
-        else:
+        everything = with_more(known, fresh)
+        codes = codes_of(labels, everything)[0]
+        weight, balance = self._weighed(
+            codes, weight, self._balance if opened else Balance(), everything
+        )
+        if not opened:
             self._open(len(known))
-            self._balance = Balance()
+        # All that can be refused comes before the learner changes.
+        scorer = self._learner
+        late = np.flatnonzero(codes >= max(scorer.outputs, len(known)))
+        before = slice(0, late[0] if len(late) else 0)
+        begun = len(codes[before]) > 0 if weight is None else bool(weight[before].any())
+        scorer.require_room(len(known), len(everything), begun)
+        scorer.grow(len(known))
         self.classes_ = everything
-        self._count_and_play(rows, codes_of(labels, everything)[0], weight, order)
+        self._play_all(rows, codes, weight, order)
+        self._balance = balance
         return self
 
-    def _count_and_play(
-        self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None
-    ) -> None:
-        """Weigh the rows by their classes and learn them."""
-        balance = self._balance
+    def _weighed(
+        self,
+        codes: Codes,
+        weight: Vector | None,
+        balance: Balance,
+        classes: npt.NDArray[Any],
+    ) -> tuple[Vector | None, Balance]:
+        """Return the weights of the rows with those of their classes, and the rows counted."""
         if self.class_weight == "balanced":
             balance = balance.copy()
             masses = np.ones(len(codes)) if weight is None else weight
-            weight = balance.learn(codes, masses, len(self.classes_))
+            weight = balance.learn(codes, masses, len(classes))
         elif self.class_weight is not None:
-            factors = np.array([self.class_weight.get(one, 1.0) for one in self.classes_.tolist()])
+            factors = np.array([self.class_weight.get(one, 1.0) for one in classes.tolist()])
             weight = factors[codes] if weight is None else weight * factors[codes]
-        if weight is not None:
-            weight = as_weights(weight, len(codes))
+        return None if weight is None else as_weights(weight, len(codes)), balance
+
+    def _play_all(
+        self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None
+    ) -> None:
+        """Learn the rows, after which every class has a score."""
         try:
             self._play(rows, codes, weight, order)
         finally:
             # Also where the learner has diverged, every class has a score.
             self._learner.grow(len(self.classes_))
-        self._balance = balance
 
     def _play(self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None) -> None:
         """Learn the rows of the order; a class gets a score at its first row."""
@@ -157,7 +188,7 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         given = self.class_weight
         if isinstance(given, Mapping):
             as_weights(list(given.values()), len(given))
-        elif not (given is None or given == "balanced"):
+        elif not (given is None or (isinstance(given, str) and given == "balanced")):
             raise ValueError(f"class_weight must be None, a dict or 'balanced', got {given!r}")
 
     def decision_function(self, X: Any) -> Vector:
@@ -195,11 +226,7 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         """The weights of the constant, zeros without it."""
         check_is_fitted(self)
         weights = self._learner.weights()
-        return weights[:, -1] if self.fit_intercept else np.zeros(len(weights))
+        return weights[:, -1] if self._feeder.constant else np.zeros(len(weights))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner") and len(self.classes_) > 0
-
-
-def _joined(known: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.concatenate([known, more]) if len(known) else more

@@ -10,13 +10,20 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from noregret.examples import Rows
+from noregret.examples import Rows, as_labels
+from noregret.losses import Loss
+from noregret.sklearn.choices import REGRESSION, chosen_loss
 from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.rows import Order
 
 
 class StreamRegressor(RegressorMixin, RowEstimator):
     """Plays rows of real targets to a core learner."""
+
+    loss: Any
+
+    def _chosen_loss(self) -> Loss:
+        return chosen_loss(self.loss, REGRESSION)
 
     def _open(self) -> None:
         """Make a learner that has seen nothing."""
@@ -30,27 +37,35 @@ class StreamRegressor(RegressorMixin, RowEstimator):
         weight = self._checked_weight(sample_weight, rows)
         kept = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
         masses = np.ones(len(kept)) if weight is None else weight[kept]
-        return rows, kept, np.asarray(targets, np.float64)[kept], masses
+        return rows, kept, as_labels(targets, len(rows), self._chosen_loss())[kept], masses
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows one after the other; rows of weight 0 change nothing."""
-        rows = self._quick_rows(X)
+        rows = self._quick_rows(X) if sample_weight is None else None
         plain = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1
         if rows is None or not plain or len(y) != len(rows):
-            opened = hasattr(self, "_learner")
-            rows, y = self._checked(X, y, y_numeric=True, reset=not opened)
-            if not opened:
-                self._open()
-        weight = self._checked_weight(sample_weight, rows, allow_all_zero_weights=True)
-        order = None
-        if weight is not None and not weight.all():
-            order = np.flatnonzero(weight)
-            y, weight = y[order], weight[order]
+            with self._as_it_was_if_refused():
+                return self._partial_fit_checked(X, y, sample_weight)
         try:
-            self._play(rows, y, weight, order)
+            self._play(rows, y, None, None)
         except ValueError:
             self._checked(X, y, y_numeric=True, reset=False)
             raise
+        return self
+
+    def _partial_fit_checked(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        opened = hasattr(self, "_learner")
+        rows, targets = self._checked(X, y, y_numeric=True, reset=not opened)
+        # All of them before any chunk is learnt.
+        targets = as_labels(targets, len(rows), self._chosen_loss())
+        weight = self._checked_weight(sample_weight, rows, allow_all_zero_weights=True)
+        if not opened:
+            self._open()
+        order = None
+        if weight is not None and not weight.all():
+            order = np.flatnonzero(weight)
+            targets, weight = targets[order], weight[order]
+        self._play(rows, targets, weight, order)
         return self
 
     def _play(self, rows: Rows, y: Vector, weight: Vector | None, order: Order | None) -> None:
@@ -75,4 +90,4 @@ class StreamRegressor(RegressorMixin, RowEstimator):
     def intercept_(self) -> float:
         """What predictions have beside <coef_, x>."""
         check_is_fitted(self)
-        return float(self._weights()[-1]) if self.fit_intercept else 0.0
+        return float(self._weights()[-1]) if self._feeder.constant else 0.0
