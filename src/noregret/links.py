@@ -1,12 +1,38 @@
-"""Probabilities from the scores of the logistic losses, safe at any score."""
+"""Probabilities from the scores of the logistic losses, safe at any score.
+
+A score of -inf is that of a class nobody knew of yet: it has no share and changes no bit of the
+others', so that probabilities do not depend on how a stream is cut.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, softmax
 
 Vector = npt.NDArray[np.float64]
+
+
+def log_multinomial(scores: Vector) -> Vector:
+    """Return s_k - ln sum_j exp(s_j) for every row, a column a class.
+
+    >>> np.exp(log_multinomial(np.log([[1.0, 3.0]]))).round(12)
+    array([[0.25, 0.75]])
+    """
+    columns = np.ascontiguousarray(scores.T)
+    highest = columns.max(axis=0, initial=-np.inf)
+    unknown = np.isneginf(highest)
+    highest[unknown] = 0.0
+    # Where nothing is known there is nothing to divide by.
+    total = unknown.astype(np.float64)
+    # Class after class: those that are not known yet add zeros.
+    for column in columns:
+        total += np.exp(column - highest)
+    return np.asarray(scores - (highest + np.log(total))[:, None])
+
+
+def log_against_rest(scores: Vector) -> Vector:
+    """Return ln of 1 / (1 + exp(-s_k)), divided by the sum over the classes, for every row."""
+    return log_multinomial(-np.logaddexp(0.0, -scores))
 
 
 def logistic(scores: Vector) -> Vector:
@@ -16,8 +42,8 @@ def logistic(scores: Vector) -> Vector:
     ([[0.25, 0.25, 0.25, 0.25]], [[0.5, 0.5]])
     """
     if scores.ndim == 1:
-        return np.column_stack([expit(-scores), expit(scores)])
-    return np.asarray(softmax(-np.logaddexp(0.0, -scores), axis=1))
+        return np.exp(-np.logaddexp(0.0, np.column_stack([scores, -scores])))
+    return np.asarray(np.exp(log_against_rest(scores)))
 
 
 def multinomial(scores: Vector) -> Vector:
@@ -26,4 +52,4 @@ def multinomial(scores: Vector) -> Vector:
     >>> multinomial(np.zeros(1)).tolist()
     [[0.5, 0.5]]
     """
-    return logistic(scores) if scores.ndim == 1 else np.asarray(softmax(scores, axis=1))
+    return logistic(scores) if scores.ndim == 1 else np.exp(log_multinomial(scores))

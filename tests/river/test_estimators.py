@@ -321,7 +321,7 @@ def test_a_third_label_that_cannot_be_is_refused_before_any_row() -> None:
     model = OnlineClassifier(mirror=mirrors.PNorm(3.0), rate=rates.Constant(0.1))
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
     before = pickle.dumps(model)
-    with pytest.raises(ValueError, match="y has a third label, and .* OneAgainstRest"):
+    with pytest.raises(ValueError, match=r"y has a third label, and .* OneAgainstRest"):
         model.learn_many(X, pd.Series(["u", "v", "w", "u"]))
     with pytest.raises(ValueError, match="expected a label that can be the key"):
         model.learn_many(X, pd.Series(["u", ["v"], "w", "u"]))

@@ -138,6 +138,20 @@ def test_platt_finds_the_slope_that_made_the_labels(outputs) -> None:
         assert platt.probabilities(pairs) == pytest.approx(before, abs=0.03)
 
 
+def test_platt_stays_finite_whatever_a_row_weighs() -> None:
+    platt = Platt(2)
+    # Nearly no curvature and a huge weight: the slope leaps to 1e39, and scores times it overflow.
+    platt.learn(np.array([1e-60]), np.array([1]), np.array([1e100]))
+    assert platt.state[0, 0] > 1e30
+    assert platt.probabilities(np.array([1e300, 0.0, -1e300])).tolist() == [
+        [0.0, 1.0],
+        [0.5, 0.5],
+        [1.0, 0.0],
+    ]
+    platt.learn(np.full(5, 1e-160), np.ones(5, np.intp), np.full(5, 1e200))
+    assert np.isfinite(platt.state).all()
+
+
 def test_probabilities_are_the_links_of_their_losses() -> None:
     X, y = load_wine(return_X_y=True)
     binary = OnlineClassifier(random_state=0).fit(X[y < 2], y[y < 2])

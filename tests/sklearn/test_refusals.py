@@ -86,7 +86,7 @@ def test_a_third_class_is_refused_by_maps_with_a_sign_in_one_call_too(name) -> N
     model = OnlineClassifier(multiclass=multiclass, mirror=mirror, rate=nr.rates.Constant(0.1))
     before = pickle.dumps(model)
     X, y = rows()
-    with pytest.raises(ValueError, match="y has 3 classes, and .* cannot go on with more"):
+    with pytest.raises(ValueError, match=r"y has 3 classes, and .* cannot go on with more"):
         model.partial_fit(X, y)
     assert pickle.dumps(model) == before
     # Before any row there is nothing that would have to be turned round.

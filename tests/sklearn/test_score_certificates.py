@@ -76,7 +76,7 @@ def test_rounds_after_a_fit_certify_balls_around_its_optimum() -> None:
 
 
 def test_regression_after_a_fit_certifies_against_predictors_themselves() -> None:
-    X, y = stream()
+    X, _ = stream()
     target = X @ [5.0, -3.0, 2.0, 1.0]
     model = DualRegressor("absolute", C=50.0, random_state=0).fit(X[:80, :3], target[:80])
     anchor = np.append(model.coef_, model.intercept_)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.links import log_against_rest, log_multinomial
+
 if TYPE_CHECKING:
     from noregret.streams import Block
 
@@ -100,21 +102,7 @@ def link_of(loss: Any) -> Link | None:
     from noregret.losses import Logistic, OneAgainstRest, Softmax
 
     if isinstance(loss, Softmax):
-        return _normalized
+        return log_multinomial
     if isinstance(loss, OneAgainstRest) and isinstance(loss.loss, Logistic):
-        return lambda scores: _normalized(-np.logaddexp(0.0, -scores))
+        return log_against_rest
     return None
-
-
-def _normalized(logs: Vector) -> Vector:
-    """Return logs minus the logarithm of the sum of their exponentials, a row at a time."""
-    columns = np.ascontiguousarray(logs.T)
-    highest = columns.max(axis=0, initial=-np.inf)
-    unknown = np.isneginf(highest)
-    highest[unknown] = 0.0
-    # Where nothing is known there is nothing to divide by.
-    total = unknown.astype(np.float64)
-    # Class after class: those that are not known yet add zeros, and change no bit of the sum.
-    for column in columns:
-        total += np.exp(column - highest)
-    return np.asarray(logs - (highest + np.log(total))[:, None])
