@@ -48,8 +48,8 @@ def multiclass_passive_aggressive(
     >>> learner = multiclass_passive_aggressive(C=0.5)
     >>> _ = learner.learn([[1.0, 0.0], [0.0, 2.0]], [0, 1])
     >>> learner.weights
-    array([[ 0.5  , -0.5  ],
-           [-0.125,  0.125]])
+    array([[ 0.5 , -0.5 ],
+           [-0.25,  0.25]])
     """
     return MatrixDescent(
         losses.MulticlassHinge(margin),

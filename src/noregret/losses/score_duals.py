@@ -138,7 +138,7 @@ def entropy(y: int, slopes: Vector) -> float:
         p = 1.0 + slopes[k] if k == y else slopes[k]
         if 0.0 < p < 1.0:
             total -= p * math.log(p)
-    return total
+    return float(total)
 
 
 def allowed(target: Any, slopes: Vector) -> None:

@@ -38,8 +38,8 @@ class _Plan:
     pack: Callable[..., bytes]
     #: The order of the columns among the values, None where that is the one they come in.
     order: npt.NDArray[np.intp] | None
-    #: The names of keys that are not all text, which may equal others: 1, 1.0 and True do.
-    names: list[str] | None
+    #: The types of keys that are not all text: 1, 1.0 and True are equal and have other names.
+    kinds: list[type] | None
 
 
 class FeatureColumns:
@@ -80,7 +80,7 @@ class FeatureColumns:
         plan = self._plans.get(tuple(x))
         if plan is None:
             plan = self._plan(x, grow)
-        elif plan.names is not None and plan.names != list(map(str, x)):
+        elif plan.kinds is not None and plan.kinds != list(map(type, x)):
             plan = None
         if plan is not None:
             try:
@@ -194,6 +194,10 @@ class FeatureColumns:
         """Return a plan for dictionaries with these keys, None if they may not be numbers."""
         if not all(type(value) in (float, int, bool) for value in x.values()):
             return None
+        kinds = list(map(type, x))
+        if not {*kinds} <= {str, int}:
+            # Keys of other types may be equal and yet differ in name, as 0.0 and -0.0 do.
+            return None
         names = [str(key) for key in x]
         if grow:
             self._add(names)
@@ -208,7 +212,7 @@ class FeatureColumns:
             np.array(columns, np.uint32)[order],
             functools.partial(packed.pack, *before),
             None if (np.diff(order) > 0).all() else order,
-            None if all(type(key) is str for key in x) else names,
+            None if {*kinds} <= {str} else kinds,
         )
         self._planned += len(columns)
         if self._planned > MOST_PLANNED:
