@@ -61,7 +61,8 @@ class AnchoredCertificate(DualCertificate):
     """A statement about the rounds after a `fit`: floors are over balls around its optimum.
 
     `floor(radius)` is over u with ||u - anchor|| <= radius, `regularized_floor()` and `dual` are
-    about ||u - anchor||^2/2, and `regret(u)` is that against u itself.
+    about ||u - anchor||^2/2, and `regret(u)` is that against u itself, whose predictions are taken
+    as those of the optimum, as they were computed, plus <u - anchor, x>.
     """
 
     #: The weights that the rounds began with, the last that of the constant if there is one.
