@@ -127,11 +127,14 @@ def _show(
     # The same loss together, the best of each first.
     going.sort(key=lambda trial: (str(trial.learner.loss), trial.points[-1].loss))
     losses = {str(trial.learner.loss) for trial in going}
+    kinds = [loss.partition("(")[0] for loss in losses]
     before = ""
     for trial in going:
         loss = str(trial.learner.loss)
         if len(losses) > 1 and loss != before:
-            table.add_row(Text(loss, style="dim"))
+            kind_only = loss.partition("(")[0]
+            # In full only where that tells two of them apart: the table is narrow.
+            table.add_row(Text(kind_only if kinds.count(kind_only) == 1 else loss, style="dim"))
         point, metrics = trial.points[-1], trial.metrics.summary()
         style = "bold" if loss != before else ""
         before = loss
