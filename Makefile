@@ -9,8 +9,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help:
 	@echo "make demo   learn a real stream, print its certificate, draw demo.png"
-	@echo "make test   linters, types, import contracts and the test suite"
-	@echo "make lint   the first three of these"
+	@echo "make test   linters, types, import contracts, documentation and the test suite"
+	@echo "make lint   the first three of these alone"
 	@echo "make docs   build the documentation into site/, every example run"
 	@echo "make bench  the benchmarks"
 	@echo "make soak   tests that take minutes"
@@ -36,8 +36,8 @@ docs: $(VENV)/installed-docs
 	@echo "== documentation"
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
-test: lint
-	@echo "== tests and doctests"
+test: $(VENV)/installed-test
+	@echo "== linters, types, import contracts, documentation, tests and doctests"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/installed-test

@@ -167,10 +167,10 @@ def test_labels_can_be_names(write: Write) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"labels": "sign"}, 'expected "real", "binary" or a pair'),
-        ({"labels": (1, 1)}, 'expected "real", "binary" or a pair'),
-        ({"labels": (1, "b")}, 'expected "real", "binary" or a pair'),
-        ({"labels": (1, float("nan"))}, 'expected "real", "binary" or a pair'),
+        ({"labels": "sign"}, 'expected "real", "binary", "classes" or a pair'),
+        ({"labels": (1, 1)}, 'expected "real", "binary", "classes" or a pair'),
+        ({"labels": (1, "b")}, 'expected "real", "binary", "classes" or a pair'),
+        ({"labels": (1, float("nan"))}, 'expected "real", "binary", "classes" or a pair'),
         ({"rows": 0}, "at least one row"),
         ({"first_index": 2}, "expected 0 or 1"),
         ({"on_error": "ignore"}, "expected 'stop', 'skip' or 'count'"),

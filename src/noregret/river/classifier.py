@@ -19,14 +19,14 @@ from noregret.links import logistic, multinomial
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss, Softmax
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
-from noregret.river.features import FeatureColumns, growing
+from noregret.river.features import FeatureColumns, Measured, growing
 
 if TYPE_CHECKING:
     import pandas as pd
 Matrix = npt.NDArray[np.float64]
 
 
-class OnlineClassifier(base.MiniBatchClassifier):
+class OnlineClassifier(Measured, base.MiniBatchClassifier):
     """Linear classification by mirror descent, with a certificate.
 
     By default nothing is to be tuned and no scaler needed: features count in units of their own

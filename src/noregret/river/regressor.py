@@ -15,13 +15,13 @@ from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
-from noregret.river.features import FeatureColumns, growing
+from noregret.river.features import FeatureColumns, Measured, growing
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class OnlineRegressor(base.MiniBatchRegressor):
+class OnlineRegressor(Measured, base.MiniBatchRegressor):
     """Linear regression by mirror descent, with a certificate.
 
     By default nothing is to be tuned and no scaler needed: features count in units of their own
