@@ -151,7 +151,10 @@ def as_weights(weight: Any, count: int) -> npt.NDArray[np.float64]:
     weights = _as_vector("weight", weight, count)
     bad = np.flatnonzero(~((weights >= 0.0) & (weights <= LARGEST_WEIGHT)))
     if bad.size:
-        raise ValueError(f"weight row {bad[0]}: {weights[bad[0]]:g}; expected a finite number >= 0")
+        raise ValueError(
+            f"weight row {bad[0]}: {weights[bad[0]]:g}; expected a number from 0 to "
+            f"{LARGEST_WEIGHT:g}"
+        )
     return weights
 
 

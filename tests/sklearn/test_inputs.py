@@ -156,7 +156,7 @@ def test_what_cannot_be_learnt_leaves_the_model_as_it_was(maker, bad, cancer, mo
         (OnlineClassifier(passes=0), "passes must be a whole number of at least 1, got 0"),
         (OnlineRegressor(passes=1.5), "passes must be a whole number of at least 1, got 1.5"),
         (OnlineClassifier(class_weight="even"), "class_weight must be None, a dict or 'balanced'"),
-        (OnlineClassifier(class_weight={0: -1.0}), "weight row 0: -1; expected a finite number"),
+        (OnlineClassifier(class_weight={0: -1.0}), "weight row 0: -1; expected a number from 0"),
     ],
 )
 def test_wrong_parameters_are_named(model, words) -> None:
