@@ -87,7 +87,7 @@ BAD: dict[str, tuple[Any, Any, Any, str]] = {
     "label text": (X, ["spam", "ham", "ham"], None, r"y must hold numbers"),
     "weight -1": (X, Y, [1.0, -1.0, 1.0], r"weight row 1: -1; expected a number from 0 to 1e\+100"),
     "weight NaN": (X, Y, [1.0, 1.0, math.nan], r"weight row 2: nan; expected a number from 0"),
-    "weight infinite": (X, Y, [math.inf, 1.0, 1.0], r"weight row 0: inf; expected a finite"),
+    "weight infinite": (X, Y, [math.inf, 1.0, 1.0], r"weight row 0: inf; expected a number"),
     "few weights": (X, Y, [1.0], r"weight has shape \(1,\), expected \(3,\)"),
     "narrow": (X[:, :2], Y, None, r"X has 2 columns, the learner knows 3"),
     "wide": (np.hstack([X, X]), Y, None, r"X has 6 columns, the learner knows 3"),
