@@ -18,7 +18,7 @@ release = version = noregret.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
+    "mathml",
     "myst_parser",
     "sphinx_copybutton",
     "docstrings",
@@ -46,6 +46,7 @@ python_maximum_signature_line_length = 80
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "noregret"
 html_static_path = ["_static"]
