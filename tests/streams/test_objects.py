@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,21 @@ def test_formats_and_threads_belong_to_files():
         nr.read(PAIRS, format="csv")
     with pytest.raises(StreamError, match="belongs to text"):
         nr.read(PAIRS, threads=2)
+
+
+def test_what_pandas_calls_missing_is_missing() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    records = [({"a": pandas.NA, "b": 1.0}, 1.0), ({"a": 2.0, "when": pandas.NaT}, 2.0)]
+    with pytest.raises(StreamError, match="'a': found <NA>"):
+        list(nr.read(records))
+    stream = nr.read(records, missing="indicator")
+    blocks = list(stream)
+    names = [stream.names.name(k) for k in range(blocks[-1].width)]
+    assert sorted(names) == ["a", "a=missing", "b", "when=missing"]
+
+
+def test_moments_with_a_zone_are_told_in_utc() -> None:
+    zone = datetime.timezone(datetime.timedelta(hours=6))
+    moments = [datetime.datetime(1970, 1, 2), datetime.datetime(1970, 1, 2, 6, tzinfo=zone)]
+    (block,) = nr.read([({"when": moment}, 0.0) for moment in moments])
+    assert block.values.tolist() == [1.0, 1.0]

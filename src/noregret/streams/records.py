@@ -160,6 +160,9 @@ class FeatureRules:
                 values += [1.0] * len(words)
             elif isinstance(value, datetime.date):
                 self._add_number(name, days(value), names, values)
+            elif type(value).__name__ == "NAType":
+                # What pandas has for missing values of any kind, told without loading it.
+                self._add_missing(name, value, names, values)
             else:
                 raise Unfit(name, value, "a number, text, a date, a dictionary or a list of texts")
 
