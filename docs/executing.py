@@ -70,7 +70,8 @@ def run(page: str, folder: Path, pictures: Path | None = None, name: str = "page
     }
     kept = [str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
+        # Without the folder on the path: a page may have the name of a package.
+        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
          "import executing; sys.path.pop(0); executing.play()"],
         input=json.dumps(task), capture_output=True, text=True, cwd=folder,
         env=os.environ | {
@@ -129,7 +130,7 @@ def _command(folder: Path) -> str:
     place = folder / ".bin"
     place.mkdir(exist_ok=True)
     command = place / "noregret"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m noregret "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m noregret "$@"\n')
     command.chmod(0o755)
     return f"{place}{os.pathsep}"
 

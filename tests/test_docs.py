@@ -98,6 +98,11 @@ def test_a_block_that_fails_is_told_by_its_line(tmp_path: Path) -> None:
         executing.run("```sh\nexit 3\n```\n", tmp_path)
 
 
+def test_a_page_may_have_the_name_of_a_package(tmp_path: Path) -> None:
+    page = "```python\nimport json, numpy\nprint(json.__name__)\n```\n"
+    assert [o.text for o in executing.run(page, tmp_path, name="numpy")] == ["json\n"]
+
+
 def test_blocks_share_names_and_a_folder(tmp_path: Path) -> None:
     page = (
         "```python\nx = 2\nopen('a.txt', 'w').write('seen\\n')\n```\n"
