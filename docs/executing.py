@@ -69,9 +69,10 @@ def run(page: str, folder: Path, pictures: Path | None = None, name: str = "page
         "pictures": None if pictures is None else str(pictures),
     }
     kept = [str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    here = str(Path(__file__).parent)
     process = subprocess.run(
         # Without the folder on the path: a page may have the name of a package.
-        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
+        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {here!r}); "
          "import executing; sys.path.pop(0); executing.play()"],
         input=json.dumps(task), capture_output=True, text=True, cwd=folder,
         env=os.environ | {
