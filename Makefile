@@ -65,7 +65,7 @@ soak: $(VENV)/installed-test
 
 fuzz: $(VENV)/installed-test
 	@echo "== random inputs"
-	@$(BIN)/python -m pytest -m fuzz -n 2
+	@$(BIN)/python -m pytest -m 'fuzz or hypothesis' -n 2 --hypothesis-profile explore
 
 clean:
 	@echo "== removing $(VENV), caches and built files"

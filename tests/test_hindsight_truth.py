@@ -95,7 +95,7 @@ def exact_objective(problem: Problem, w: np.ndarray) -> tuple[Fraction, Fraction
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @given(seeds, powers, powers, powers)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_weak_duality_at_every_epoch(
     loss: nr.losses.Loss, seed: int, feature: int, label: int, strength: int
 ) -> None:
@@ -122,7 +122,7 @@ def test_weak_duality_at_every_epoch(
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @given(seeds, st.integers(-2, 2), st.integers(-2, 2), st.sampled_from([0.01, 1.0, 30.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_weak_duality_in_a_ball(
     loss: nr.losses.Loss, seed: int, feature: int, label: int, radius: float
 ) -> None:
@@ -143,7 +143,7 @@ def test_weak_duality_in_a_ball(
 
 @pytest.mark.parametrize("mirror", MAPS, ids=str)
 @given(seeds, st.sampled_from(LOSSES), st.floats(-3, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_slopes_prove_a_floor_for_every_map(
     mirror: nr.mirrors.Mirror, seed: int, loss: nr.losses.Loss, power: float
 ) -> None:
@@ -167,7 +167,7 @@ def test_any_slopes_prove_a_floor_for_every_map(
 
 
 @given(seeds, st.sampled_from(LOSSES), st.integers(-2, 2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_gap_bounds_the_true_distance(seed: int, loss: nr.losses.Loss, strength: int) -> None:
     problem = draw(seed, loss, 0, 0, strength, None)
     options = {"weight": problem.weight, "offset": problem.offset, "l2": problem.strength}

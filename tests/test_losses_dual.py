@@ -87,7 +87,7 @@ weights = st.builds(lambda power: 10.0**power, st.floats(-12, 12)) | st.sampled_
 
 
 @every_loss
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data(), sizes, weights)
 def test_the_proximal_slope_is_a_slope_where_it_leads(
     loss: Loss, data: st.DataObject, z: float, q: float

@@ -116,7 +116,7 @@ def comparator(rng: Any, proof: Any, d: int) -> tuple[Any, float | None]:
 @pytest.mark.parametrize("rate", RATES, ids=lambda rate: type(rate).__name__)
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.parametrize(("mirror", "domain"), PAIRS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seeds)
 def test_floors_and_bounds_are_true(
     mirror: Any, domain: Any, lazy: bool, rate: Any, seed: int
@@ -153,7 +153,7 @@ def test_floors_and_bounds_are_true(
             assert proof.regularized_floor(eta) <= suffered + penalty + tolerance
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seeds)
 def test_rates_of_ones_own_a_coordinate(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def test_rates_of_ones_own_a_coordinate(seed: int) -> None:
 
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.parametrize("domain", [None, *SETS])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seeds)
 def test_strongly_convex_games(lazy: bool, domain: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -248,7 +248,7 @@ def test_projected_gradient_descent() -> None:  # OGD-7, OGD-8, GC-3, GC-4
 
 @pytest.mark.parametrize("mirror", FREE)
 @given(seeds)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_lazy_is_agile_at_a_constant_rate(mirror: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 6))
@@ -296,7 +296,7 @@ def test_the_game_is_the_stream_learner_on_dense_rows(
 
 @pytest.mark.parametrize("mirror", [*FREE, mirrors.SoftThreshold(0.1)])
 @given(seeds)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_dense_links_are_the_scalar_functions(mirror: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     a = rng.normal(size=int(rng.integers(1, 6))) * 10.0 ** rng.integers(-6, 3)
@@ -314,7 +314,7 @@ def test_dense_links_are_the_scalar_functions(mirror: Any, seed: int) -> None:
     assert exact == pytest.approx(by_difference, rel=1e-6, abs=1e-10 * (1 + size))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seeds)
 def test_floors_are_true_in_exact_arithmetic(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -331,7 +331,7 @@ def test_floors_are_true_in_exact_arithmetic(seed: int) -> None:
         assert float(exact) - proof.floor() <= 1e-9 * np.abs(costs).sum()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seeds)
 def test_rounding_of_values_is_paid_for(seed: int) -> None:
     rng = np.random.default_rng(seed)

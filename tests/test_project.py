@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("src", "tests", "bench", "docs", "examples")
@@ -60,3 +61,11 @@ def test_files_stay_readable(source: Path) -> None:
 
 def test_importing_the_package_does_not_load_numba() -> None:
     python("-c", "import noregret, sys; sys.exit('numba' in sys.modules)")
+
+
+def test_no_property_depends_on_the_clock() -> None:
+    assert settings.default is not None and settings.default.deadline is None
+    own = [
+        str(path) for path in (ROOT / "tests").rglob("test_*.py") if "deadline=" in path.read_text()
+    ]
+    assert [path for path in own if path != __file__] == []

@@ -85,7 +85,10 @@ def small(path: Path) -> Iterator[Path]:
     assert not list(path.parent.glob(".noregret-*"))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(header=headers, arrays=st.dictionaries(st.from_regex(r"[a-z_.]{1,5}", fullmatch=True), bits))
 def test_round_trip(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     store.write(path, header, arrays)
@@ -103,7 +106,10 @@ def test_round_trip(path: Path, header: dict[str, Any], arrays: dict[str, np.nda
 
 
 @given(pattern=hnp.arrays(np.uint64, 20))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 def test_every_bit_pattern_of_a_float_survives(path: Path, pattern: np.ndarray) -> None:
     special = np.array([0x7FF0000000000001, 0xFFF8DEADBEEF0001, 1 << 63, 0x7FF << 52], np.uint64)
     pattern = np.concatenate([special, pattern])
@@ -289,7 +295,10 @@ def test_copies_and_safetensors_readers_agree(small: Path) -> None:
 
 
 @given(st.floats(allow_nan=False), st.integers(), st.none() | st.floats(allow_nan=False))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 def test_components_round_trip(path: Path, radius: float, sides: int, start: float | None) -> None:
     disc = Disc(radius, sides, start)
     store.write(path, store.component_to_header(disc), {})

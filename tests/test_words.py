@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
@@ -62,7 +62,6 @@ def bits(results: Any) -> list[bytes]:
 words = st.integers(0, 2**64 - 1) | st.integers(0, 63).map(lambda k: 1 << k) | st.just(0)
 
 
-@settings(deadline=None)
 @given(words, words)
 def test_words(a: int, b: int) -> None:
     pair = np.uint64(a), np.uint64(b)
@@ -71,7 +70,6 @@ def test_words(a: int, b: int) -> None:
     assert (high << 64) + low == a * b
 
 
-@settings(deadline=None)
 @given(
     st.binary(min_size=SPAN + 20, max_size=SPAN + 20)
     | st.text("0123456789:. ", min_size=SPAN + 20, max_size=SPAN + 20).map(str.encode),

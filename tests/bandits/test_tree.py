@@ -51,7 +51,7 @@ def test_setting_leaves_one_by_one_is_summing_all() -> None:
     st.lists(st.sampled_from([0.0, 1e-300, 1e-20, 0.1, 1 / 3, 1.0, 1e10]), min_size=1, max_size=20),
     st.floats(0.0, 1.0, exclude_max=True),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_draw_leads_to_a_weight_of_zero(weights: list[float], u: float) -> None:
     if not any(weights):
         weights[0] = 1.0

@@ -37,7 +37,7 @@ def _block(rows: int, classes: int, seed: int = 5) -> Block:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(cuts=st.sets(st.integers(1, 59), max_size=8))
 def test_cutting_a_stream_changes_no_bit_of_learner_scores_and_metrics(
     loss: nr.losses.ScoreLoss, cuts: set[int]

@@ -40,7 +40,7 @@ def test_classification_equals_scikit_learn(scale: float) -> None:
     assert found["weight"] == pytest.approx(weight.sum())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(

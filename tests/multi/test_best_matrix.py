@@ -26,7 +26,7 @@ def gain(loss, y, z, q, g):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     scores=st.lists(st.floats(-60.0, 60.0), min_size=1, max_size=9),
     rounded=st.booleans(),

@@ -94,7 +94,7 @@ def test_no_fixed_predictor_is_below_the_floor(loss, scale):
         assert proof.loss - float(total(loss, X, relevance, qid, u)) <= proof.regret(u)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), power=st.integers(-70, 70), logistic=st.booleans())
 def test_floors_hold_on_random_groups(seed, power, logistic):
     loss = PairwiseLogistic() if logistic else PairwiseHinge()

@@ -66,7 +66,7 @@ ROW = st.lists(st.tuples(st.integers(0, 2**32 - 2), VALUE), max_size=6)
     weight=st.none() | st.floats(0, 9),
     small=st.booleans(),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_what_is_written_is_read_back(tmp_path_factory, parts, dtype, weight, small):
     path = tmp_path_factory.mktemp("binary") / "rows.arrow"
     blocks = [block_of(rows, dtype, weight) for rows in parts]

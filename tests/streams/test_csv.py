@@ -42,7 +42,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_si
     end=st.sampled_from(["\n", "\r\n"]),
     separator=st.sampled_from([",", ";", "\t"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_file_reads_as_pythons_csv_module_reads_it(
     tmp_path_factory, rows, quoting, end, separator
 ):

@@ -89,7 +89,7 @@ LINES = st.lists(LINE, max_size=8).map(b"\n".join)
     unlabelled=st.booleans(),
     narrow=st.booleans(),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @example(b'1,a,"x\n",1,2\n', False, False, False, False)
 @example(b',,,,\n"",?,,0,NA\r\n', False, True, True, False)
 def test_the_kernel_reads_what_the_grammar_reads(text, named, indicate, unlabelled, narrow):

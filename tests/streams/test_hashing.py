@@ -79,20 +79,20 @@ def test_murmur_gives_the_published_values(data: bytes, seed: int, expected: int
 @example(b"", 5)
 @example(b"18446744073709551617", 0)
 @example(b"\x00\x01", 9)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_kernels_equal_plain_python(name: bytes, seed: int) -> None:
     for rule in RULES:
         assert kernel_hash(name, seed, rule) == hash_name(name, seed, rule)
 
 
 @given(SEEDS, SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_combinations_equal_plain_python(first: int, second: int) -> None:
     assert _combined(np.uint32(first), np.uint32(second)) == combine(first, second)
 
 
 @given(st.integers(0, 2**70), st.integers(1, 31), SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_number_is_itself_above_its_namespace(number: int, bits: int, seed: int) -> None:
     name = b"%d" % number
     assert hash_name(name, seed) & mask(bits) == (number + seed) % 2**bits

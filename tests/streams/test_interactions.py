@@ -69,7 +69,7 @@ def test_a_namespace_taken_thrice_gives_every_choice_once() -> None:
 
 
 @given(ROWS, TERMS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_kernels_make_the_products(rows: list[list[tuple[int, int]]], wanted: list[str]) -> None:
     flat = [feature for row in rows for feature in row]
     indptr = np.cumsum([0, *map(len, rows)]).astype(np.uint64)

@@ -214,7 +214,7 @@ def reader(missing: bool) -> JsonFormat:
 
 
 @given(values=st.lists(VALUES, max_size=6), missing=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_features_are_those_of_the_rules(values, missing):
     formats = reader(missing)
     text = "".join(json.dumps({"y": k, "a": value}) + "\n" for k, value in enumerate(values))

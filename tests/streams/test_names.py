@@ -19,7 +19,7 @@ def laid_out(names: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(NAMES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_it_numbers_names_as_a_dictionary_does(names: list[bytes]) -> None:
     truth: dict[bytes, int] = {}
     for name in names:
@@ -53,7 +53,7 @@ def test_unknown_names_can_be_left_unknown() -> None:
 
 
 @given(NAMES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_arrays_restore_it_and_it_goes_on(names: list[bytes]) -> None:
     dictionary = FeatureNames(names)
     restored = FeatureNames.from_arrays(dictionary.arrays())

@@ -75,13 +75,12 @@ def test_a_million_numbers_of_every_shape() -> None:
         check([decimal(rng) for _ in range(20_000)])
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_what_python_writes_is_read_back(values: list[float]) -> None:
     check([repr(value) for value in values] + [f"{value:.17e}" for value in values])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text(alphabet="0123456789+-.eE_xnai ", min_size=1, max_size=30))
 def test_where_a_number_ends(text: str) -> None:
     """The longest beginning that is a number is taken, and nothing where there is none."""

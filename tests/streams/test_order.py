@@ -37,7 +37,7 @@ def merged(row):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(rows=st.lists(st.one_of(ROW, ROW.map(lambda row: sorted(row))), max_size=5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_row_is_sorted_and_merged(rows, dtype):
     indptr, indices, values = arrays(rows, dtype)
     order_rows(indptr, indices, values)
@@ -74,7 +74,7 @@ def ascending(row):
     rows=st.lists(st.one_of(ROW, ROW.map(merged), st.just([])), max_size=6),
     before=st.integers(0, 3),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_rows_are_in_order_when_every_row_ascends(rows, before, dtype):
     indptr, indices, values = arrays(rows, dtype)
     # What lies before and behind the rows is nobody's.

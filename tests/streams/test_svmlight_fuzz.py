@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from noregret.streams.errors import Malformed
@@ -111,7 +111,6 @@ def test_many_spoilt_lines(seed: int) -> None:
     mutate(seed, texts=100_000)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="01259+-.:#eqidnaf_ \t\r\n\x00", max_size=60).map(str.encode) | st.binary())
 def test_any_bytes(text: bytes) -> None:
     for text_format in FORMATS:
@@ -121,7 +120,6 @@ def test_any_bytes(text: bytes) -> None:
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(finite, st.dictionaries(st.integers(0, 2**32 - 1), finite, max_size=8)),

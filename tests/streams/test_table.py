@@ -120,7 +120,7 @@ CELLS = st.tuples(
 
 
 @given(rows=st.lists(CELLS, max_size=12), indicate=st.booleans(), cut=st.integers(1, 5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_rows_are_what_plain_python_makes_of_them(rows, indicate, cut):
     types = [pa.float64(), pa.string(), pa.int64(), pa.bool_(), pa.float64()]
     columns = list(zip(*rows, strict=True)) or [()] * 5

@@ -36,7 +36,7 @@ def pair(number: int) -> tuple[VwFormat, VwFormat]:
 
 
 @given(st.integers(0, len(OPTIONS) - 1), st.binary(max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_kernels_agree_with_plain_python_on_any_bytes(number: int, text: bytes) -> None:
     check(*pair(number), text)
 
@@ -45,7 +45,7 @@ def test_kernels_agree_with_plain_python_on_any_bytes(number: int, text: bytes) 
     st.integers(0, len(OPTIONS) - 1),
     st.lists(st.sampled_from([*"1 |:'a.-e\t\r\n", " |a ", "1 |", ":2"]), max_size=30),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_kernels_agree_with_plain_python_on_what_looks_alike(number: int, parts: list[str]) -> None:
     check(*pair(number), "".join(parts).encode())
 

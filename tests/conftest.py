@@ -1,0 +1,18 @@
+"""What every test runs under: properties without a clock, and the same examples each time."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# A busy machine must not turn a true property into a failure: no deadline, and no complaint that
+# making examples takes long. Hypothesis does the same by itself, but only where CI is set.
+settings.register_profile(
+    "fixed",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# `make fuzz` tries new examples in every run.
+settings.register_profile("explore", settings.get_profile("fixed"), derandomize=False)
+settings.load_profile("fixed")
