@@ -21,9 +21,11 @@ MEAN = "in expectation"
 class Statement:
     """One theorem at work: `claim` <= value, in the sense that `holds` says.
 
-    "on this path" is certain; "in expectation" is over the bandit's own draws; "with probability
-    >= ..." likewise. The last two speak about costs that do not depend on the draws to come, and
-    those in expectation about an arm or point that was fixed in advance.
+    "on this path" is certain. "in expectation" is over the bandit's own draws: E[`claim`] <= value,
+    for an arm or point and a number of rounds that were fixed in advance. "with probability >= ..."
+    is over these draws, too. The last two allow costs that depend on earlier draws, not on those to
+    come. The cost of an arm is then the sum of the costs that it had in these rounds, which is not
+    what a player who had always pulled it would have met.
     """
 
     name: str
@@ -61,7 +63,7 @@ def statement(
 
 @dataclass(frozen=True, eq=False)
 class BanditCertificate:
-    """The cost of a run beside estimates of what each arm would have cost, and the theorems.
+    """The cost of a run beside estimates of the costs that each arm had, and the theorems.
 
     Only the costs of pulled arms were seen: whatever is said about other arms is an estimate, or
     holds in expectation or with high probability, and is labelled so.
@@ -70,14 +72,14 @@ class BanditCertificate:
     algorithm: str
     rounds: int
     cost: float
-    #: Estimated cost of each arm, had it been pulled in every round; NaN where an arm had no
-    #: chance in some round, so that nothing can be estimated.
+    #: Estimated sum of the costs that each arm had in these rounds; NaN where an arm had no chance
+    #: in some round, so that nothing can be estimated.
     estimates: Vector
     #: The cost minus the least estimated cost: an estimate, not a bound.
     estimated_regret: float
     statements: list[Statement] = field(default_factory=list)
-    #: With probability at least 1 - delta no arm would have cost less than `floor`; None if
-    #: nothing is said.
+    #: With probability at least 1 - delta the costs that any arm had in the rounds so far sum to
+    #: at least `floor`, in all rounds together; None if nothing is said.
     delta: float | None = None
     floor: float | None = None
     #: Decisions whose cost has not come, which no sum contains.
@@ -129,6 +131,7 @@ class BanditCertificate:
         if self.floor is not None and self.delta is not None:
             lines += [
                 f"  {'floor':<26}{down(self.floor):>14}  {down(self.floor / rounds)} a round",
-                f"    with probability >= 1 - {self.delta!r} no arm would have cost less",
+                f"    with probability >= 1 - {self.delta!r}, in all rounds together,",
+                "    the costs that any arm had in these rounds sum to at least that",
             ]
         return "\n".join([*lines, *(f"  {each}" for each in self.statements)])

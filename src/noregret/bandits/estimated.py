@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +28,24 @@ class EstimatedCertificate:
     cost: float
     estimates: GameCertificate
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        return {
+            "rounds": self.rounds,
+            "cost": self.cost,
+            "on_estimated_losses": self.estimates.as_dict(),
+        }
+
     def __str__(self) -> str:
         inner = [f"  {line}" for line in str(self.estimates).splitlines()]
         return "\n".join(
             [
                 f"Certificate after {self.rounds:,} rounds on estimated gradients",
                 f"  {'cost':<26}{self.cost:>14.6g}  {self.cost / max(self.rounds, 1):.6g} a round",
-                "  in expectation the regret is at most that of each bound on the estimates:",
+                "  this is about the estimated linear losses <z_t, w>, not about the cost:",
                 *inner,
+                "  if every z_t is an unbiased estimate of a subgradient, the expected regret",
+                "  is at most the expectation of each bound above; one run shows one value",
             ]
         )
 

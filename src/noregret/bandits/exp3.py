@@ -98,6 +98,18 @@ def play(tree, estimates, book, implicit, draws, costs, arms):  # type: ignore[n
         arms[row] = arm
 
 
+def stretch(coming: int) -> int:
+    """Return in which stretch of equal rates, counted from 1, a round lies where rates fall.
+
+    >>> [stretch(t) for t in (1, 2, 3, 4, 5, 1_000_000)]
+    [1, 2, 3, 4, 5, 73]
+    """
+    k, end = 1, 2
+    while coming >= end:
+        k, end = k + 1, math.floor(end * HELD) + 1
+    return k
+
+
 class Exp3(ArmBandit):
     """The survey's multi-armed bandit: draw from w, estimate the cost by z = (cost/w_arm) e_arm.
 
@@ -187,7 +199,7 @@ class Exp3(ArmBandit):
         if not self.rounds:
             return []
         found = self._paths()
-        claim = "E[cost] - cost of any arm"
+        claim = "cost - cost of an arm fixed in advance"
         slack, etas = 1.0 + self._slack(), float(self._book[Sum.ETAS])
         # The rate of the coming round is not above the last one's: bounds by it are weaker.
         if self._book[Sum.NEXT] == math.inf:

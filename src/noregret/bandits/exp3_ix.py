@@ -11,19 +11,22 @@ from noregret.bandits import theorems
 from noregret.bandits.book import Sum
 from noregret.bandits.certificate import Statement, statement
 from noregret.bandits.decisions import as_float
-from noregret.bandits.exp3 import Exp3
+from noregret.bandits.exp3 import Exp3, stretch
 
 
 class Exp3IX(Exp3):
     """EXP3 on the estimates z = cost / (w_arm + gamma) with gamma = eta/2, biased downwards.
 
-    With probability at least 1 - delta no estimate exceeds its arm's cost by more than
-    ln(d/delta) / eta, for all arms together and, at a constant rate, for all rounds together: a
-    floor under what every arm would have cost, from the costs of the pulled arms alone. Costs may
-    depend on earlier draws.
+    With probability at least 1 - delta no estimate exceeds the sum of its arm's costs by more than
+    ln(d/delta) / eta, for all arms and all rounds together: a floor under the costs that every arm
+    had in these rounds, from the costs of the pulled arms alone. Costs may depend on earlier draws;
+    then the floor is under the costs as they were set, not as they would have been set for a
+    player of one arm.
+    Where the rate falls, it is held over stretches known in advance, and stretch k may fail with
+    probability delta / (k (k + 1)): these add up to delta.
     Reference: Neu, Explore No More: Improved High-Probability Regret Bounds for Non-Stochastic
     Bandits, 2015; for all rounds together by Ville's inequality for the supermartingale of its
-    Lemma 1.
+    Lemma 1, once for each stretch with the rate of that stretch, which is the least so far.
 
     >>> bandit = Exp3IX(arms=2, horizon=1000, seed=3)
     >>> arms = bandit.play(np.tile([0.9, 0.4], (1000, 1)))
@@ -49,9 +52,15 @@ class Exp3IX(Exp3):
             raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
         super().__init__(arms, eta, horizon, costs, seed)
 
+    def _failure(self) -> float:
+        """Return the probability that the statements of the current stretch may fail with."""
+        if self._book[Sum.NEXT] == math.inf:
+            return self.delta
+        k = stretch(self.rounds + 1)
+        return self.delta / (k * (k + 1.0))
+
     def _excess(self) -> float:
-        # With falling rates this is for one round fixed in advance, by gamma_T <= gamma_t.
-        return theorems.implicit_excess(self.arms, self.eta, self.delta)
+        return theorems.implicit_excess(self.arms, self.eta, self._failure())
 
     def _floor(self, reason: str) -> tuple[float | None, float | None]:
         if reason or not self.rounds:
@@ -62,20 +71,18 @@ class Exp3IX(Exp3):
     def _statements(self, reason: str) -> list[Statement]:
         if not self.rounds:
             return []
-        constant = self._book[Sum.NEXT] == math.inf
-        sure = f"with probability >= 1 - {self.delta!r}"
-        when = f"{sure}, in all rounds together" if constant else sure
+        sure = f"with probability >= 1 - {self.delta!r}, in all rounds together"
         slack, claim = 1.0 + self._slack(), "cost - cost of any arm"
         etas = float(self._book[Sum.ETAS])
         # No arm can have cost less than nothing, whatever the estimates say.
         regret = self._cost - max(float(self._estimates.min()) - self._excess(), 0.0)
-        promised = theorems.implicit_regret(self.arms, self.eta, etas, self.delta)
+        promised = theorems.implicit_regret(self.arms, self.eta, etas, self._failure())
         return [
             *self._paths(),
             statement(
                 "EXP3-IX, after the fact",
                 "Neu 2015, Corollary 1",
-                when,
+                sure,
                 claim,
                 regret + self._slack() * (self._cost + abs(regret)),
                 reason,

@@ -267,7 +267,7 @@ class GradientBandit:
             kinds += [("two-point gradient descent", "Theorem 2.21; Agarwal et al. 2010", value)]
         for name, reference, value in kinds:
             room = value * (1.0 + 64.0 * EPSILON)
-            claim = "E[cost] - cost of any u"
+            claim = "cost - cost of a u fixed in advance"
             found.append(statement(name, f"{survey}, {reference}", MEAN, claim, room))
         return found
 

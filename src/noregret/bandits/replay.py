@@ -23,6 +23,10 @@ class Replay:
     rows: int
     accepted: npt.NDArray[np.int64]
     outcomes: Vector
+    #: The bound on the propensities that rows were accepted by, and whether it was known before
+    #: the log was: a bound read off the log makes the accepted rows depend on one another.
+    least: float
+    promised: bool
 
     @property
     def average(self) -> float:
@@ -30,10 +34,16 @@ class Replay:
         return float(self.outcomes.mean()) if len(self.outcomes) else float("nan")
 
     def __str__(self) -> str:
-        return (
+        text = (
             f"replay of {self.rows:,} rows: {len(self.accepted):,} accepted, "
             f"mean outcome {self.average:.6g}"
         )
+        if not self.promised:
+            text += (
+                f"\nnot exactly a run of the policy: {self.least!r}, the least propensity of this "
+                "log, decided which rows were accepted; give least=, known before the log"
+            )
+        return text
 
 
 def replay(
@@ -46,10 +56,13 @@ def replay(
 ) -> Replay:
     """Let the policy decide on each row, and live through those where it draws the logged arm.
 
-    Such a row is accepted with probability least / propensity, `least` being a lower bound of all
-    propensities (the smallest of the log unless told): of the accepted rows each arm has the share
-    that the policy gives it, so that they are a run of the policy itself, shorter. For logs drawn
-    uniformly all such rows are accepted. With `rewards` outcomes are rewards, else costs.
+    Such a row is accepted with probability least / propensity. If `least`, above 0 and at most
+    every propensity that the logging policy can have, was known before the log was drawn, each arm
+    has the share of the accepted rows that the policy gives it, so that they are a run of the
+    policy itself, shorter. By default `least` is the smallest propensity of the log: where the
+    propensities differ, that depends on the arms drawn, and the run is nearly, not exactly, one of
+    the policy; the result says so. For logs drawn uniformly all such rows are accepted.
+    With `rewards` outcomes are rewards, else costs.
     Reference: Li, Chu, Langford, Wang, Unbiased Offline Evaluation of Contextual-bandit-based News
     Article Recommendation Algorithms, 2011.
 
@@ -72,6 +85,8 @@ def replay(
     if rows is not None and len(rows) != len(log):
         raise ValueError(f"got {len(rows)} contexts for a log of {len(log)} rows")
     smallest = float(log.propensities.min(initial=1.0))
+    # Equal propensities are known before any arm is drawn.
+    promised = least is not None or bool((log.propensities == smallest).all())
     if least is None:
         least = smallest
     if not 0.0 < least <= smallest:
@@ -92,4 +107,4 @@ def replay(
         else:
             policy.forget(decision)
     kept = np.array(accepted, np.int64)
-    return Replay(len(log), kept, log.outcomes[kept])
+    return Replay(len(log), kept, log.outcomes[kept], least, promised)

@@ -174,7 +174,7 @@ class TsallisINF(ArmBandit):
                 "Tsallis-INF",
                 "Zimmert and Seldin 2021, Theorem 1",
                 MEAN,
-                "E[cost] - cost of any arm",
+                "cost - cost of an arm fixed in advance",
                 mean * (1.0 + slack),
                 reason,
             ),
