@@ -16,6 +16,7 @@ from noregret.bandits.book import EPSILON
 from noregret.bandits.certificate import MEAN, PATH, Statement, statement
 from noregret.bandits.decisions import as_rate
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
+from noregret.bandits.shrunken import Shrunken
 from noregret.domains import Domain
 from noregret.oco import maps
 from noregret.oco.losses import number, vector, whole
@@ -72,6 +73,8 @@ class GradientCertificate:
     cost: float
     #: Sum of <w_t - u, z_t> for the best u of the set: an estimate of the regret, not a bound.
     estimated_regret: float
+    #: The set of u: the domain, or what it was shrunk to where plays stay inside.
+    domain: Domain
     statements: list[Statement] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -80,7 +83,7 @@ class GradientCertificate:
             f"Certificate after {self.rounds:,} rounds of bandit gradient descent",
             f"  {'cost':<26}{self.cost:>14.6g}  {self.cost / rounds:.6g} a round",
             f"  {'regret, estimated':<26}{self.estimated_regret:>14.6g}  "
-            f"{self.estimated_regret / rounds:.6g} a round",
+            f"{self.estimated_regret / rounds:.6g} a round, against u in {self.domain}",
         ]
         return "\n".join([*head, *(f"  {each}" for each in self.statements)])
 
@@ -91,9 +94,11 @@ class GradientBandit:
     w_t = projection of eta theta on the domain; v uniform on the sphere. With `points=1`,
     `play()` is w_t + delta v and z = (d/delta) f_t(w_t + delta v) v. With `points=2`, `play()` has
     the rows w_t + delta v and w_t - delta v and the cost is the mean of both. theta <- theta - z.
-    Points may leave the domain by delta. `lipschitz` promises the slopes of all f_t there, `size`
-    (one point only) |f_t| <= size on the domain; with them the theorems can be stated.
-    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 4.3.
+    Points may leave the domain by delta. With `inside=True` none does: w_t is projected on the
+    domain shrunk by delta towards its centre, (1 - delta/r) K for a ball K of radius r, and the
+    bound is `theorems.inside_regret`, with its proof there.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 4.3;
+    inside: Flaxman, Kalai, McMahan, Online Convex Optimization in the Bandit Setting, 2005.
 
     >>> from noregret.domains import Ball
     >>> bandit = GradientBandit(2, Ball(1), eta=0.1, delta=0.5, seed=0)
@@ -102,6 +107,9 @@ class GradientBandit:
     ...     bandit.suffer(float(np.linalg.norm(point - [1.0, 0.0])))
     >>> bandit.rounds
     3
+    >>> careful = GradientBandit(2, Ball(1), eta=0.1, delta=0.5, seed=0, inside=True)
+    >>> Ball(1).contains(careful.play(), tolerance=0.0)
+    True
     """
 
     def __init__(
@@ -114,8 +122,16 @@ class GradientBandit:
         lipschitz: float | None = None,
         size: float | None = None,
         seed: int | np.random.Generator | None = None,
+        inside: bool = False,
     ) -> None:
-        """Make a bandit."""
+        """Make a bandit.
+
+        `eta`: the learning rate, above 0. `delta`: how far from w_t it plays, above 0 (and below
+        the radius of the domain if `inside`). `points`: 1 or 2 values a round [default: 1].
+        `lipschitz` promises the slopes of all f_t where points may be played, `size` (one point
+        only) |f_t| <= size on the domain; with them the theorems can be stated. `inside`: play in
+        the domain only, which must be a `Ball` or a finite `Box` [default: False].
+        """
         self.eta, self.delta = as_rate("eta", eta), as_rate("delta", delta)
         if points not in (1, 2):
             raise ValueError(f"points must be 1 or 2, got {points!r}")
@@ -123,10 +139,12 @@ class GradientBandit:
         self.size = None if size is None else as_rate("size", size)
         if size is not None and (points == 2 or lipschitz is None):
             raise ValueError("size is for points=1, and needs lipschitz beside it")
-        rate = rates.Constant(self.eta)
-        self._setting = settle(
-            whole("dimension", dimension), mirrors.Euclidean(), rate, domain, True
-        )
+        rate, dimension = rates.Constant(self.eta), whole("dimension", dimension)
+        self.inside = bool(inside)
+        self._shrunken = Shrunken.of(domain, self.delta, dimension) if inside else None
+        self._domain = domain
+        target = self._shrunken.domain if self._shrunken else domain
+        self._setting = settle(dimension, mirrors.Euclidean(), rate, target, True)
         if not self._setting.bounded:
             raise ValueError(
                 f"{domain} has no known corners: use a ball, a finite box or a simplex"
@@ -145,7 +163,12 @@ class GradientBandit:
 
     @property
     def domain(self) -> Domain:
-        """The set that is descended on."""
+        """The set of the problem, in which every play lies if `inside`."""
+        return self._domain
+
+    @property
+    def target(self) -> Domain:
+        """The set that is descended on: the domain, shrunk by delta if `inside`."""
         assert self._setting.domain is not None
         return self._setting.domain
 
@@ -192,7 +215,7 @@ class GradientBandit:
         scaled = self.eta * theta
         if not np.isfinite(scaled).all():
             raise too_large
-        w = maps.constrained_link(self._setting.mirror, self.domain, scaled)
+        w = maps.constrained_link(self._setting.mirror, self.target, scaled)
         inner, size = float(self._w @ z), float(np.abs(z) @ np.abs(self._w))
         gain = self._potential(w, scaled) - self._potential(self._w, self.eta * self._theta)
         entries = {
@@ -218,10 +241,11 @@ class GradientBandit:
                 f"the costs differ by {abs(values[0] - values[1]):g} over a distance of "
                 f"{2.0 * self.delta:g}, lipschitz promises slopes of at most {self.lipschitz:g}"
             )
-        if self.size is not None and abs(values[0]) > self.size * (1.0 + 1e-9) + reach:
+        beyond, where = (0.0, "size") if self.inside else (reach, "size + lipschitz * delta")
+        if self.size is not None and abs(values[0]) > self.size * (1.0 + 1e-9) + beyond:
             raise ValueError(
-                f"the cost must be within the promised +-{self.size + reach:g} "
-                f"(size + lipschitz * delta), got {values[0]}"
+                f"the cost must be within the promised +-{self.size + beyond:g} "
+                f"({where}), got {values[0]}"
             )
 
     def _potential(self, w: Vector, a: Vector) -> float:
@@ -230,17 +254,16 @@ class GradientBandit:
     def certificate(self) -> GradientCertificate:
         """Return what is known about the run so far, as a value that later rounds do not change."""
         sums = self._sums
-        regret = sums["played"] + self.domain.support(self._theta)
-        return GradientCertificate(
-            self.rounds, sums["cost"], regret, self._statements(regret) if self.rounds else []
-        )
+        regret = sums["played"] + self.target.support(self._theta)
+        statements = self._statements(regret) if self.rounds else []
+        return GradientCertificate(self.rounds, sums["cost"], regret, self.target, statements)
 
     def _statements(self, regret: float) -> list[Statement]:
         sums, survey = self._sums, "Shalev-Shwartz 2012"
         lowest = 0.5 * float(self._setting.first @ self._setting.first)
         complexity = self._setting.complexity(None, self.eta)
         slack = 16.0 * (self.rounds + self.dimension) * EPSILON * (sums["magnitude"] + complexity)
-        claim = "sum <w_t - u, z_t>"
+        claim = f"sum <w_t - u, z_t>, u in {self.target}," if self.inside else "sum <w_t - u, z_t>"
         found = [
             statement(
                 "regret on the estimates", f"{survey}, Lemma 2.20", PATH, claim,
@@ -254,6 +277,10 @@ class GradientBandit:
         steep, size, T = self.lipschitz, self.size, self.rounds
         if steep is None or (self.points == 1 and size is None):
             return found
+        if self._shrunken is not None:
+            # The complexity is a difference of two squares, which may cancel.
+            rounding = 16.0 * self.dimension * EPSILON * (complexity + lowest / self.eta)
+            return [*found, self._inside(self._shrunken, steep, complexity + rounding)]
         radius = math.sqrt(2.0 * (complexity * self.eta + lowest)) * (1.0 + 8.0 * EPSILON)
         shared = self.delta, self.eta, T
         kinds: list[tuple[str, str, float]] = []
@@ -270,6 +297,21 @@ class GradientBandit:
             claim = "cost - cost of a u fixed in advance"
             found.append(statement(name, f"{survey}, {reference}", MEAN, claim, room))
         return found
+
+    def _inside(self, shrunken: Shrunken, lipschitz: float, complexity: float) -> Statement:
+        """Return the theorem for plays in the domain; `shrunken.margin` is delta, rounded up."""
+        d, delta = self.dimension, shrunken.margin
+        if self.size is None:
+            name, steep = "two-point gradient descent, inside", d * lipschitz
+        else:
+            name, steep = "bandit gradient descent, inside", d * self.size / self.delta
+        excess = shrunken.excess(lipschitz, math.inf if self.size is None else self.size)
+        value = theorems.inside_regret(
+            complexity, steep, lipschitz, delta, excess, self.eta, self.rounds
+        )
+        claim = f"E[cost] - cost of any u in {self.domain}"
+        reference = "Flaxman, Kalai, McMahan 2005, section 3; Shalev-Shwartz 2012, Theorem 2.21"
+        return statement(name, reference, MEAN, claim, value * (1.0 + 64.0 * EPSILON))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bandit, random generator included; `nr.load` resumes it to the bit."""
@@ -297,4 +339,4 @@ class GradientBandit:
         return bandit
 
 
-_SETTINGS = ("eta", "delta", "points", "lipschitz", "size")
+_SETTINGS = ("eta", "delta", "points", "lipschitz", "size", "inside")

@@ -111,6 +111,31 @@ def two_point_regret(
     return bias + radius * radius / (2.0 * eta) + 0.5 * eta * rounds * steep * steep
 
 
+def inside_regret(
+    complexity: float, steep: float, lipschitz: float, delta: float, excess: float, eta: float,
+    rounds: int,
+) -> float:  # fmt: skip
+    """Return (2 L delta + e) T + complexity + (eta/2) T s^2 for plays that stay inside the set K.
+
+    It bounds E[cost] - sum_t f_t(u) for u in K fixed in advance, f_t convex with slopes <= L on K.
+    complexity >= (||u||^2 - ||w_1||^2)/(2 eta) on the shrunken set, steep = s >= ||z_t||, and
+    excess = e bounds f_t(u') - f_t(u), u' the point of the shrunken set that belongs to u.
+    With one point s = d F/delta, |f_t| <= F on K, as every play is in K; with two s = d L.
+
+    Proof. f^(w) = E f_t(w + delta b), b uniform in the unit ball, is convex on the shrunken set,
+    and E z_t is its gradient at w_t (SS12, Lemma 4.4). By Jensen f_t <= f^ <= f_t + L delta. A play
+    costs at most f_t(w_t) + L delta <= f^(w_t) + L delta, and f_t(u) >= f_t(u') - e >=
+    f^(u') - L delta - e. The sum of f^(w_t) - f^(u') is in expectation at most that of
+    <w_t - u', z_t>, and so at most complexity + (eta/2) T s^2 (SS12, Theorems 4.1 and 2.21).
+    Reference: Flaxman, Kalai, McMahan, Online Convex Optimization in the Bandit Setting, 2005,
+    section 3, for the shrunken set.
+
+    >>> inside_regret(2.0, 1.0, 0.5, 0.25, 0.25, 0.5, 4)
+    5.0
+    """
+    return (2.0 * lipschitz * delta + excess) * rounds + complexity + 0.5 * eta * rounds * steep**2
+
+
 class Tuned(NamedTuple):
     """The rate and the width of the perturbation for a known horizon, and the bound they give."""
 
@@ -142,4 +167,26 @@ def two_point_tuned(radius: float, dimension: int, lipschitz: float, rounds: int
     eta = radius / (dimension * lipschitz * math.sqrt(rounds))
     delta = radius * dimension / math.sqrt(rounds)
     bound = two_point_regret(radius, dimension, lipschitz, delta, eta, rounds)
+    return Tuned(eta, delta, bound)
+
+
+def inside_one_point_tuned(
+    radius: float, dimension: int, size: float, lipschitz: float, rounds: int, ratio: float = 1.0
+) -> Tuned:
+    """Return the best constants of `inside_regret` with one point: a bound of the order T^(3/4).
+
+    ratio: the largest distance from the centre of K by the radius of its inner ball, 1 for a ball
+    and sqrt(d) for a box. delta = sqrt(B d F / (L (2 + ratio))) T^(-1/4) and eta = B delta /
+    (d F sqrt(T)) give 2 sqrt((2 + ratio) B d F L) T^(3/4); valid if delta is below that radius.
+
+    >>> round(inside_one_point_tuned(1.0, 3, 2.0, 1.0, 10_000).bound, 6)
+    8485.281374
+    """
+    slope = lipschitz * (2.0 + ratio)
+    delta = math.sqrt(radius * dimension * size / slope) * rounds**-0.25
+    eta = radius * delta / (dimension * size * math.sqrt(rounds))
+    steep = dimension * size / delta
+    bound = inside_regret(
+        radius**2 / (2.0 * eta), steep, lipschitz, delta, ratio * lipschitz * delta, eta, rounds
+    )
     return Tuned(eta, delta, bound)
