@@ -55,8 +55,9 @@ def warmup(
     ]
     jobs += [(f"learner {text}", _learning(spec)) for text, spec in specs.items()]
     from rich.console import Console
+    from rich.markup import escape
 
-    from noregret.jit import cache_directory
+    from noregret.jit import usable_directory
 
     console = Console()
     begin = time.monotonic()
@@ -65,9 +66,10 @@ def warmup(
         with console.status(f"{place} of {len(jobs)}: {name}"):
             work()
         console.print(f"{name:<34}[dim]{time.monotonic() - start:6.1f} s[/dim]", highlight=False)
+    directory = usable_directory()
+    kept = f"compiled code is in {directory}" if directory else "nothing was kept: see the warning"
     console.print(
-        f"[green]ready[/green] after {time.monotonic() - begin:.1f} s; compiled code is in "
-        f"{cache_directory()}",
+        f"[green]ready[/green] after {time.monotonic() - begin:.1f} s; {escape(kept)}",
         highlight=False,
         soft_wrap=True,
     )

@@ -7,7 +7,7 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 
 from noregret.jit import elementary as _elementary  # noqa: F401 - compiled forms are told
 from noregret.jit.adaptive import step, weigh
-from noregret.jit.directory import cache_directory, cache_events
+from noregret.jit.directory import cache_directory, cache_events, usable_directory
 from noregret.jit.kernels import Call, Kernel, entry, kernel
 from noregret.jit.records import collect, write_step
 from noregret.jit.vectors import axpy1, axpy2, dot, dot_ahead, fetch, mapped_dot
@@ -51,6 +51,7 @@ __all__ = [
     "strangers",
     "text_of",
     "trailing_zeros",
+    "usable_directory",
     "weigh",
     "write_step",
 ]

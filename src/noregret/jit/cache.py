@@ -43,7 +43,12 @@ def _surroundings() -> str:
     parts += map(repr, cpu_target.target_context.codegen().magic_tuple())
     parts += [f"{name}={getattr(config, name, None)}" for name in _SETTINGS]
     package = importlib.resources.files("noregret.jit")
-    sources = [file for file in package.iterdir() if file.name.endswith(".py")]
+    # All sources of this package but that of the directory, which makes no machine code.
+    sources = [
+        file
+        for file in package.iterdir()
+        if file.name.endswith(".py") and file.name != "directory.py"
+    ]
     parts += [file.read_text("utf-8") for file in sorted(sources, key=lambda file: file.name)]
     return combine(*parts)
 

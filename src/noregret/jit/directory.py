@@ -1,10 +1,17 @@
-"""The directory where compiled kernels rest: one checked file a kernel, oldest use goes first."""
+"""The directory where compiled kernels rest: one checked file a kernel, oldest use goes first.
+
+To load a kernel is to run what lies in its file. So a file counts only if nobody but this user
+(and root) can have put it there: it belongs to this user, as does its directory, neither may be
+written to by group or others, and no directory above lets somebody else put another in its
+place. Where that does not hold, kernels are compiled without the cache, and a warning says so.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import time
 import warnings
@@ -16,6 +23,10 @@ LARGEST_DIRECTORY = 256 * 2**20
 
 _SUFFIX = ".kernel"
 _MAGIC = b"noregret kernel 1\n"
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_READ = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+)
 
 
 @dataclass
@@ -33,7 +44,7 @@ cache_events = CacheEvents()
 def cache_directory() -> Path:
     """Return where compiled kernels are kept: NOREGRET_CACHE_DIR, else the user's cache.
 
-    What lies there is machine code that will be run: let nobody else write to it.
+    What lies there is run: it is used only if nobody else can write to it.
     """
     chosen = os.environ.get("NOREGRET_CACHE_DIR")
     if chosen:
@@ -43,28 +54,89 @@ def cache_directory() -> Path:
     return Path(os.devnull if base.startswith("~") else base) / "noregret"
 
 
+def unsafe_reason(directory: Path) -> str:
+    """Return why somebody else could put a kernel into the directory, '' if nobody can.
+
+    `directory` is absolute and without links. What does not exist yet is judged by the
+    directories above it. Windows has neither owners nor modes of this kind: no reason there.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""
+    user = os.geteuid()
+    for place in (directory, *directory.parents):
+        try:
+            found = os.lstat(place)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            return f"cannot look at {place} ({error.strerror})"
+        owners = (user,) if place == directory else (user, 0)
+        if found.st_uid not in owners:
+            return f"{place} belongs to user {found.st_uid}, this is user {user}"
+        # In a sticky directory, such as /tmp, others cannot rename what is ours or root's; that
+        # the entry on our way is one of these, if there is one, was checked in the round before.
+        sticky = found.st_mode & stat.S_ISVTX and place != directory
+        if found.st_mode & _OTHERS_WRITE and not sticky:
+            mode = stat.S_IMODE(found.st_mode)
+            return f"others may write to {place} (its mode is {mode:o})"
+    return ""
+
+
+def usable_directory() -> Path | None:
+    """Return `cache_directory()` without links if only this user writes to it, else None.
+
+    The first time that it is None a warning gives the reason.
+    """
+    # Only what nobody else can change is left in the path: no link can be turned later.
+    directory = Path(os.path.realpath(cache_directory()))
+    reason = unsafe_reason(directory)
+    if reason:
+        _warn_unused(str(directory), f"the cache {directory} is not safe to use, {reason}")
+        return None
+    return directory
+
+
 def load(key: str) -> bytes | None:
-    """Return what was saved under a key, None if nothing or if the file is damaged."""
-    path = cache_directory() / (key + _SUFFIX)
+    """Return what was saved under a key, None if nothing or if the file cannot be trusted."""
+    directory = usable_directory()
+    content = None if directory is None else _content(directory / (key + _SUFFIX))
+    start = len(_MAGIC) + 32
+    if content is None or content[:start] != _MAGIC + hashlib.sha256(content[start:]).digest():
+        return None
+    return content[start:]
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the bytes of a regular file that only this user can have written, else None."""
     try:
-        content = path.read_bytes()
+        # A link is not followed, and a FIFO without a writer is opened without waiting for one.
+        with open(os.open(path, _READ), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                return None
+            if hasattr(os, "geteuid") and (
+                found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE
+            ):
+                return None
+            content = file.read()
+            # A cache that may only be read still serves; it just cannot note the use.
+            with contextlib.suppress(OSError):
+                os.utime(file.fileno() if os.utime in os.supports_fd else path)
+            return content
     except OSError:
         return None
-    start = len(_MAGIC) + 32
-    payload = content[start:]
-    if content[:start] != _MAGIC + hashlib.sha256(payload).digest():
-        return None
-    # A cache that may only be read still serves; it just cannot note the use.
-    with contextlib.suppress(OSError):
-        os.utime(path)
-    return payload
 
 
 def save(key: str, payload: bytes) -> None:
     """Keep a payload under a key, all of it or nothing; warn once if it cannot be written."""
-    directory = cache_directory()
+    directory = usable_directory()
+    if directory is None:
+        return
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(directory)
+        # In /tmp somebody else could have made it in the meantime.
+        if usable_directory() != directory:
+            return
         handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=directory)
         try:
             with open(handle, "wb") as file:
@@ -75,18 +147,25 @@ def save(key: str, payload: bytes) -> None:
             raise
         prune(directory, LARGEST_DIRECTORY)
     except OSError as error:
-        _warn_unwritable(str(directory), str(error))
+        _warn_unused(str(directory), f"cannot write to {directory} ({error})")
+
+
+def _make_private(directory: Path) -> None:
+    """Make a directory and those above it that are missing, for this user only."""
+    if not directory.parent.exists():
+        _make_private(directory.parent)
+    directory.mkdir(mode=0o700, exist_ok=True)
 
 
 _warned: set[str] = set()
 
 
-def _warn_unwritable(directory: str, reason: str) -> None:
+def _warn_unused(directory: str, reason: str) -> None:
     if directory not in _warned:
         _warned.add(directory)
         warnings.warn(
-            f"kernels are compiled anew in every process: cannot write to {directory} "
-            f"({reason}); set NOREGRET_CACHE_DIR to a directory that can be written",
+            f"kernels are compiled anew in every process: {reason}; set NOREGRET_CACHE_DIR to a "
+            "directory of your own that only you can write to",
             stacklevel=2,
         )
 
@@ -98,7 +177,7 @@ def prune(directory: Path, limit: int) -> None:
         for entry in entries:
             # Another process may delete a file between listing and looking.
             with contextlib.suppress(FileNotFoundError):
-                found = entry.stat()
+                found = entry.stat(follow_symlinks=False)
                 if entry.name.endswith(_SUFFIX):
                     kept.append((found.st_mtime, found.st_size, entry.path))
                 elif entry.name.endswith(".tmp") and found.st_mtime < time.time() - 3600.0:
