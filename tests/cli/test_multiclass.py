@@ -135,13 +135,14 @@ def test_resuming_equals_the_unbroken_run_to_the_bit(
 def test_saving_on_the_way_keeps_only_the_classes_met(stream: Path, tmp_path: Path) -> None:
     """What the reader has seen ahead is no part of the model."""
     from noregret.cli.choices import Spec
+    from noregret.cli.history import Input
     from noregret.cli.interrupt import Interruption
     from noregret.cli.record import Record
     from noregret.cli.session import Session
 
     path = tmp_path / "early.nr"
     spec = Spec(loss="softmax")
-    record = Record(spec, {"constant": 1.0}, label_rule="classes")
+    record = Record(spec, [Input(["-"], {"constant": 1.0}, "classes")])
     opened = read(stream, labels="classes", constant=1.0)
     session = Session(spec.make(), opened, record, save=path, save_every=2)
     with Interruption() as interruption:
@@ -329,7 +330,6 @@ def test_other_commands_say_that_they_take_two_classes(
     made.write_text("1\n" * 150)
     only = "several classes are for `learn` and `compare` only"
     for arguments, complaint in (
-        (("audit", model, stream), "has several classes, expected a model of two or of numbers"),
         (("certify", made, stream, "--loss", "softmax"), only),
         (("hindsight", stream, "--loss", "softmax", "--l2", "1"), only),
         (("drift", stream, "--loss", "softmax", "--radius", "1"), only),
@@ -364,7 +364,7 @@ def test_a_record_whose_classes_do_not_fit_is_refused(
     assert call("learn", path, "--multiclass", "--save", model, "--quiet").returncode == 0
     header, arrays = store.read(model)
     plain, own, extra = store.detached(header, arrays)
-    extra.header["stream"]["labels"] = labels
+    extra.header["stream"]["inputs"][-1]["labels"] = labels
     store.write(model, *store.attached(plain, own, extra))
     result = call("inspect", model)
-    assert result.returncode == 2 and "labels cannot be as it is stored" in result.stderr
+    assert result.returncode == 2 and "field 'labels' in the model file is invalid" in result.stderr

@@ -68,8 +68,14 @@ def test_resuming_with_new_data_goes_on(tmp_path: Path, call: Call) -> None:
     together = json.loads(call("learn", both, "--json").stdout)
     assert json.loads(run.stdout)["certificate"] == together["certificate"]
     assert json.loads(run.stdout)["metrics"] == together["metrics"]
+    for files in ((), (first, second), (second, first)):
+        audited = call("audit", model, *files)
+        assert audited.returncode == 0, audited.stdout + audited.stderr
+        assert "FAIL" not in audited.stdout and "statements that could be checked hold" in (
+            audited.stdout
+        )
     audited = call("audit", model, both)
-    assert audited.returncode == 1 and "other input before" in audited.stdout
+    assert audited.returncode == 2 and f"was learnt from {first}, {second}" in audited.stderr
 
 
 def test_another_input_is_not_taken_for_the_same(tmp_path: Path, call: Call) -> None:

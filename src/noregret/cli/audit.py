@@ -1,9 +1,9 @@
-"""`noregret audit`: every statement of a saved certificate, checked against its stream."""
+"""`noregret audit`: every statement of a saved certificate, checked against its examples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,15 +13,25 @@ from noregret.cli.options import Given, reads_examples
 from noregret.cli.writing import to_json
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from noregret.cli.choices import Learner
     from noregret.cli.record import Record
     from noregret.cli.verdicts import Verdict
-    from noregret.streams import Block, Stream
+
+#: Exit codes beside 0, all statements hold; 2 is for what the user can mend.
+FALSE, NOT_CHECKED = 1, 3
+
+_FILES = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FILE...]",
+        help="Where the files that were learnt are now, in that order. [default: the names that "
+        "the model remembers, there or in its own directory]",
+        show_default=False,
+    ),
+]
 
 
-@reads_examples
+@partial(reads_examples, files=_FILES)
 def audit(
     model: Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")],
     given: Given,
@@ -31,130 +41,76 @@ def audit(
     max_passes: Annotated[int, typer.Option(min=1, help="Passes after which it stops.")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Replay a stream, solve for the best in hindsight, and check what a model states.
+    """Replay all that a model has learnt, and check every statement of its certificate.
 
-    Every statement of the certificate is put against the examples: PASS, FAIL, or not checked
-    with the reason. The exit code is 1 if any fails. The file is held in memory.
+    All inputs are learnt once more in their order (`learn`, then each `learn --resume`), the best
+    in hindsight is solved for, and every statement is put against the examples: PASS, FAIL, or
+    not checked with the reason. The examples are held in memory.
+
+    Exit codes: 0 all statements hold; 1 one is false; 3 none is false, but something could not be
+    checked: standard input, a file that is gone or has changed; 2 the command cannot be run.
     """
     from noregret.cli import record as records
-    from noregret.cli.naming import require_same_columns
-    from noregret.cli.verdicts import Statements
+    from noregret.cli.replay import NotChecked
+    from noregret.cli.verdicts import Verdict
 
     learner, record = records.load(model)
-    if learner.loss.labels == "class":
-        raise ValueError(f"{model}: has several classes, expected a model of two or of numbers")
     if learner.rounds == 0:
         raise ValueError(f"{model}: has learnt nothing that could be audited")
-    width = learner.dimension if record.spec.needs_width else 0
-    stream = given.open(record.rule(), record.reading, width, **record.known())
-    require_same_columns(learner, record, stream)
-    replayed = _Replay(stream, record)
-    again = replayed.run()
-    rows, predictions, multiplicity = replayed.outcome()
-    statements = Statements(
-        learner, record, again, rows, predictions, multiplicity, tol=tol, max_passes=max_passes
-    )
-    verdicts = list(statements.check())
+    try:
+        verdicts = _judged(learner, record, model, given, tol, max_passes)
+    except NotChecked as reason:
+        verdicts = [Verdict(f"all that {model} states", None, f"not checked: {reason}")]
     if as_json:
         typer.echo(to_json({"model": str(model), "statements": [asdict(v) for v in verdicts]}))
     else:
-        _show(model, stream, len(rows), verdicts)
+        _show(model, record, learner.rounds, verdicts)
     if any(verdict.holds is False for verdict in verdicts):
-        raise typer.Exit(1)
+        raise typer.Exit(FALSE)
+    if any(verdict.unchecked for verdict in verdicts):
+        raise typer.Exit(NOT_CHECKED)
 
 
-class _Replay:
-    """The stream once more, as far as the model had come, through a fresh learner."""
+def _judged(
+    learner: Learner, record: Record, model: Path, given: Given, tol: float, max_passes: int
+) -> list[Verdict]:
+    from noregret.cli.naming import require_same_columns
+    from noregret.cli.replay import Replay, places
+    from noregret.cli.verdicts import LinearStatements
+    from noregret.cli.verdicts_matrix import MatrixStatements
 
-    def __init__(self, stream: Stream, record: Record) -> None:
-        self._stream = stream
-        self._record = record
-        self._blocks: list[Block] = []
-        self._made: list[npt.NDArray[np.float64]] = []
-        self._pass = 0
+    where = places(record, given.found() if given.files else [], model)
+    width = learner.dimension if record.spec.needs_width else 0
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def __iter__(self) -> Iterator[Block]:
-        position = self._record.position
-        self._pass += 1
-        left = position.examples if self._pass == position.passes else None
-        for block in self._stream:
-            if left is not None:
-                block = block.rows(0, min(left, len(block)))
-                left -= len(block)
-            if self._pass == 1:
-                self._blocks.append(block)
-            yield block
-            if left == 0:
-                return
-        if left:
-            raise ValueError(
-                f"{self._stream.name}: holds {position.examples - left:,} examples, and the model "
-                f"has seen {position.examples:,}: not the same input"
-            )
-
-    def numbers(self, values: npt.NDArray[np.float64]) -> None:
-        """Take the predictions that the session would write."""
-        self._made.append(values)
-
-    def run(self) -> Any:
-        from noregret.cli.interrupt import Interruption
-        from noregret.cli.record import Record
-        from noregret.cli.screen import Clock
-        from noregret.cli.session import Session
-
-        record = self._record
-        fresh = Record(
-            record.spec,
-            record.reading,
-            holdout=record.holdout,
-            floor_radius=record.floor_radius,
+    def opened(one: Any) -> Any:
+        told = replace(
+            given,
+            files=[where[name] for name in one.files],
+            on_error=given.on_error or one.on_error,
         )
-        session = Session(
-            record.spec.make(),
-            self,  # type: ignore[arg-type]
-            fresh,
-            predictions=self,  # type: ignore[arg-type]
-        )
-        clock = Clock(self._stream, record.position.passes)
-        session.on_part = lambda: clock.tell(fresh.position.total, self._pass - 1)
-        for _ in session.run(Interruption(), record.position.passes):
-            pass
-        clock.clear()
-        if not session.learner.rounds:
-            raise ValueError(f"{self._stream.name}: the file has no examples")
-        session.finish()
-        return session
+        stream = told.open(one.rule(record.classes), one.reading, width, **record.known())
+        require_same_columns(learner, record, stream)
+        return stream
 
-    def outcome(self) -> tuple[Block, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the rows learnt, the first predictions for them, and how often each was learnt."""
-        import numpy as np
-
-        from noregret.cli.whole import joined
-        from noregret.evaluate import Holdout
-        from noregret.evaluate.holdout import select
-
-        block = joined(self._blocks)
-        position = self._record.position
-        often = np.full(len(block), float(position.passes))
-        often[position.examples :] -= 1.0
-        learnt = ~Holdout(**self._record.holdout).held(0, len(block))
-        made = np.concatenate(self._made)
-        return select(block, learnt), made[learnt], often[learnt]
+    several = learner.loss.labels == "class"
+    statements = (MatrixStatements if several else LinearStatements)(
+        learner, record, tol=tol, max_passes=max_passes
+    )
+    replayed = Replay(record, opened, statements.add)
+    replayed.run()
+    return list(statements.check(replayed))
 
 
-def _show(model: Path, stream: Stream, count: int, verdicts: list[Verdict]) -> None:
+def _show(model: Path, record: Record, rounds: int, verdicts: list[Verdict]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
-    console.print(
-        f"[bold]noregret audit[/bold] {model} on {stream.name}, {count:,} examples\n",
-        highlight=False,
-    )
+    inputs = ", then ".join(" ".join(one.files) for one in record.inputs)
+    heading = Text("noregret audit", style="bold")
+    heading.append(f" {model} on {inputs}, {rounds:,} rounds\n", style="not bold")
+    console.print(heading, highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -167,8 +123,12 @@ def _show(model: Path, stream: Stream, count: int, verdicts: list[Verdict]) -> N
     console.print(table)
     failed = sum(verdict.holds is False for verdict in verdicts)
     passed = sum(verdict.holds is True for verdict in verdicts)
+    unchecked = sum(verdict.unchecked for verdict in verdicts)
     console.print()
     if failed:
         console.print(f"[bold red]{failed} of {failed + passed} statements are false[/bold red]")
+    elif not passed:
+        console.print("[bold]nothing could be checked[/bold]")
     else:
-        console.print(f"[green]all {passed} statements that could be checked hold[/green]")
+        rest = f", {unchecked} could not be checked" if unchecked else ""
+        console.print(f"[green]all {passed} statements that could be checked hold[/green]{rest}")

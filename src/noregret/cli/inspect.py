@@ -63,7 +63,7 @@ def inspect(
         "weights other than 0": int((weights != 0.0).sum()),
         **_labels(record),
         "examples seen": record.position.total,
-        "passes": record.position.passes,
+        "passes": record.passes,
         **reading_facts(record),
     }
     metrics, held = (metrics_for(learner.loss) for _ in range(2))

@@ -189,12 +189,12 @@ def learn(
     if resume is None:
         learner, record, stream = _fresh(said, given)
     else:
-        learner, record, stream = _resumed(resume, given)
+        learner, record, stream = _resumed(resume, given, same_input)
     if floor_radius is not None:
-        record.floor_radius = floor_radius
+        record.floor_radii.append([record.position.total, floor_radius])
     if kept_out or resume is None:
-        record.holdout = kept_out
-    skip = _place(record, resume, same_input, given)
+        record.current.holdout = kept_out
+    skip = record.position.examples
 
     from noregret.cli.interrupt import Interrupted, Interruption
     from noregret.cli.screen import Clock, Table
@@ -282,6 +282,7 @@ def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any
 def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]:
     """Return a learner that has seen nothing, its record and its stream."""
     from noregret.cli import record as records
+    from noregret.cli.history import Input
 
     spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
@@ -294,37 +295,31 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]
         # Before the input is looked at: what was said wrongly is told first.
         learner = spec.make()
         stream = given.open(rule)
-    return learner, records.Record(spec, reading, label_rule=rule), stream
+    first = Input(given.found(), reading, rule, on_error=given.errors())
+    return learner, records.Record(spec, [first]), stream
 
 
-def _resumed(resume: Path, given: Given) -> tuple[Learner, Record, Stream]:
+def _resumed(resume: Path, given: Given, same_input: bool) -> tuple[Learner, Record, Stream]:
     """Return a learner that goes on, its record, and a stream with the same columns."""
     from noregret.cli import record as records
     from noregret.cli.naming import require_same_columns
 
     learner, record = records.load(resume)
-    if given.labels is not None:
-        rule = given.label_rule(learner.loss.labels)
-    else:
-        rule = record.rule()
+    if same_input and given.on_error is None:
+        given = replace(given, on_error=record.current.on_error)
+    rule = record.rule() if given.labels is None else given.label_rule(learner.loss.labels)
     width = learner.dimension if record.spec.needs_width else 0
     stream = given.open(rule, record.reading, width, **record.known())
     require_same_columns(learner, record, stream)
-    record.reading |= given.reading()
-    return learner, record, stream
-
-
-def _place(record: Record, resume: Path | None, same_input: bool, given: Given) -> int:
-    """Return how many examples to skip, and put the record at the beginning of new data."""
+    told = {"files": given.found(), "on_error": given.errors()}
+    if given.labels is not None:
+        told["label_rule"] = list(rule)
     if same_input:
-        return record.position.examples
-    position = record.position
-    if resume is not None and position.total:
-        # What came before is not part of this input: nobody can replay the whole from it.
-        record.replayable = False
-    position.passes, position.examples, position.check = 1, 0, 0
-    record.sources += [name for name in given.files if name not in record.sources]
-    return 0
+        vars(record.current).update(told)
+    else:
+        record.begin(**told)
+    record.current.reading |= given.reading()
+    return learner, record, stream
 
 
 def _follow(

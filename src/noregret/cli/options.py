@@ -236,6 +236,16 @@ class Given:
             stream._given_width = max(stream._given_width, width)
         return stream
 
+    def found(self) -> list[str]:
+        """Return the names of the files, patterns expanded; "-" for standard input."""
+        from noregret.streams.inputs import STANDARD_INPUT, find
+
+        return [STANDARD_INPUT if one.path is None else one.name for one in find(self.files)]
+
+    def errors(self) -> str:
+        """Return what a bad line does to the examples: "stop" or "skip"."""
+        return "stop" if self.on_error in (None, "stop") else "skip"
+
     def columns(self) -> int:
         """Return how many columns there will be, the intercept's among them; 0 if not told."""
         if self.features is None:
@@ -291,23 +301,29 @@ def _hints() -> dict[str, Any]:
     return typing.get_type_hints(Given, include_extras=True)
 
 
-def reads_examples(function: F) -> F:
-    """Give a command, in place of its parameter `given`, the options of `Given`."""
+def reads_examples(function: F, files: Any = None) -> F:
+    """Give a command, in place of its parameter `given`, the options of `Given`.
+
+    `files` declares its files where they are optional.
+    """
     hints = typing.get_type_hints(function, include_extras=True)
     own = inspect.signature(function).parameters
-    shared = _hints()
+    shared = _hints() if files is None else _hints() | {"files": files}
     parameters: list[inspect.Parameter] = []
     for name, parameter in own.items():
         if name != "given":
             parameters.append(_keyword(name, hints[name], parameter.default))
             continue
         for entry in fields(Given):
-            default = inspect.Parameter.empty if entry.name == "files" else entry.default
+            default = entry.default
+            if entry.name == "files":
+                default = inspect.Parameter.empty if files is None else None
             parameters.append(_keyword(entry.name, shared[entry.name], default))
 
     @wraps(function)
     def command(**arguments: Any) -> Any:
         said = {entry.name: arguments.pop(entry.name) for entry in fields(Given)}
+        said["files"] = said["files"] or []
         return function(given=Given(**said), **arguments)
 
     # The panel of reading options comes last in the help, the files first.

@@ -1,4 +1,4 @@
-"""What a model file remembers beside the learner: its stream, its options, its course."""
+"""What a model file remembers beside the learner: its inputs, its options, its course."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from noregret.cli.choices import Spec
+from noregret.cli.history import CLASSES, Input, Position, require, restored_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,41 +20,16 @@ if TYPE_CHECKING:
     from noregret.streams import Stream
 
 #: Raised when an older program could not make sense of what is kept.
-VERSION = 1
-#: The rule for labels that are classes.
-CLASSES = "classes"
+VERSION = 2
 
 #: What a header keeps as it is, and what it may be.
-_PLAIN: dict[str, Any] = {
-    "reading": dict,
-    "labels": list,
-    "label_rule": str | list,
-    "holdout": dict,
-    "floor_radius": float | int | None,
-    "sources": list,
-    "ended": bool,
-    "replayable": bool,
-}
+_PLAIN: dict[str, Any] = {"floor_radii": list, "ended": bool}
 #: Nothing, a dictionary, or what is remembered of hashed names.
 _NAMED: tuple[set[str], ...] = (
     set(),
     {"name_text", "name_offsets"},
     {"name_text", "name_offsets", "name_slots"},
 )
-
-
-@dataclass
-class Position:
-    """How far a run has come in its input."""
-
-    passes: int = 1
-    examples: int = 0
-    #: Examples over all inputs and passes, held-out ones included.
-    total: int = 0
-    #: CRC-32 of the labels of the examples seen in this pass: another input shows in it.
-    check: int = 0
-    #: How many classes were met, where labels are classes.
-    classes: int = 0
 
 
 def class_names(label_map: Mapping[Any, float]) -> list[str]:
@@ -66,31 +42,86 @@ class Record:
     """The part of a model file that belongs to the command line."""
 
     spec: Spec
-    #: Options that make the same columns of the same bytes.
-    reading: dict[str, Any]
-    #: Pairs of a label as written and as learnt.
-    labels: list[list[Any]] = field(default_factory=list)
-    label_rule: Any = "real"
-    holdout: dict[str, Any] = field(default_factory=dict)
-    floor_radius: float | None = None
-    sources: list[str] = field(default_factory=list)
-    position: Position = field(default_factory=Position)
+    #: Everything that was learnt, in order; the last one is being learnt, or was.
+    inputs: list[Input]
+    #: Pairs of a number of examples and the `--floor-radius` that holds from there on.
+    floor_radii: list[list[Any]] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     #: Whether the last point is only where a run ended, and no mark.
     ended: bool = False
     names: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     metrics: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     held_metrics: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    #: Whether all that was learnt came from the stream as it is described here.
-    replayable: bool = True
+
+    @property
+    def current(self) -> Input:
+        """The input that is being learnt, or was learnt last."""
+        return self.inputs[-1]
+
+    @property
+    def position(self) -> Position:
+        """How far the run has come in its current input."""
+        return self.current.position
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Options that make the same columns of the same bytes, of the current input."""
+        return self.current.reading
+
+    @property
+    def holdout(self) -> dict[str, Any]:
+        """What is held out of the current input, as arguments of `Holdout`."""
+        return self.current.holdout
+
+    @property
+    def labels(self) -> list[list[Any]]:
+        """Pairs of a label as written and as learnt, of the current input."""
+        return self.current.labels
+
+    @property
+    def label_rule(self) -> Any:
+        """The rule for labels of the current input, as `read` takes it."""
+        return self.current.label_rule
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of all files that were learnt, each once, in the order of their first use."""
+        return list(dict.fromkeys(name for one in self.inputs for name in one.files))
+
+    @property
+    def passes(self) -> int:
+        """The largest number of passes over an input."""
+        return max(one.position.passes for one in self.inputs)
+
+    @property
+    def floor_radius(self) -> float | None:
+        """The size of the predictors that floors speak of from now on, None for the learner's."""
+        return self.floor_radii[-1][1] if self.floor_radii else None
+
+    def radius_at(self, total: int, is_mark: bool) -> float | None:
+        """Return the floor's radius in force for a look after `total` examples.
+
+        A mark is looked at before the run ends there, any other end only if nothing follows.
+        """
+        known = [radius for begun, radius in self.floor_radii if begun < total + (not is_mark)]
+        return known[-1] if known else None
+
+    def begin(self, **changes: Any) -> None:
+        """Go on with a new input, read as the current one except for the changes."""
+        following = self.current.following(**changes)
+        if self.position.begun:
+            self.inputs.append(following)
+        else:
+            self.inputs[-1] = following
 
     def note(self, stream: Stream) -> None:
         """Take over what the stream has found out by now."""
-        self.labels = [[written, y] for written, y in sorted(stream.label_map.items(), key=str)]
+        current = self.current
+        current.labels = [[written, y] for written, y in sorted(stream.label_map.items(), key=str)]
         if self.label_rule == CLASSES:
             # A stream knows more classes than were met, by what it has read ahead.
             names = class_names(stream.label_map)[: self.position.classes]
-            self.labels = [[name, float(k)] for k, name in enumerate(names)]
+            current.labels = [[name, float(k)] for k, name in enumerate(names)]
         arrays = getattr(stream.names, "arrays", None)
         if arrays is not None:
             self.names = arrays()
@@ -112,14 +143,7 @@ class Record:
 
     def rule(self) -> Any:
         """Return the rule for labels: those that were met, of two kinds once both were."""
-        if self.label_rule == CLASSES:
-            from noregret.streams.labels import Classes
-
-            return Classes(tuple(self.classes))
-        by_value = {y: written for written, y in self.labels}
-        if set(by_value) == {-1.0, 1.0}:
-            return by_value[-1.0], by_value[1.0]
-        return tuple(self.label_rule) if isinstance(self.label_rule, list) else self.label_rule
+        return self.current.rule(self.classes)
 
     @property
     def classes(self) -> list[str]:
@@ -133,7 +157,7 @@ class Record:
         header = {
             "version": VERSION,
             "spec": asdict(self.spec),
-            "position": asdict(self.position),
+            "inputs": [asdict(one) for one in self.inputs],
             "points": [list(asdict(point).values()) for point in self.points],
         }
         header |= {name: getattr(self, name) for name in _PLAIN}
@@ -180,7 +204,7 @@ def _restored(
 
     record = Record(
         spec=Spec(**header["spec"]),
-        position=Position(**header["position"]),
+        inputs=restored_inputs(header["inputs"]),
         points=[Point(*values) for values in header["points"]],
         names=arrays("names"),
         metrics=arrays("metrics"),
@@ -188,33 +212,21 @@ def _restored(
         **{name: header[name] for name in _PLAIN},
     )
     for name, kinds in _PLAIN.items():
-        _require(isinstance(header[name], kinds), name)
-    _require(
-        all(type(number) is int and number >= 0 for number in vars(record.position).values())
-        and record.position.passes > 0,
-        "position",
-    )
-    _require(all(_is_point(point) for point in record.points), "points")
-    _require(bool(record.points) or not record.ended, "ended")
-    _require(all(isinstance(source, str) for source in record.sources), "sources")
-    _require(
-        all(
-            isinstance(y, float) and math.isfinite(y) and isinstance(written, str | int | float)
-            for written, y in record.labels
-        ),
-        "labels",
-    )
+        require(isinstance(header[name], kinds), name)
+    require(all(_is_point(point) for point in record.points), "points")
+    require(bool(record.points) or not record.ended, "ended")
+    require(all(_is_radius(entry) for entry in record.floor_radii), "floor_radii")
     outputs = getattr(learner, "outputs", None)
-    _require((outputs is not None) == (record.label_rule == CLASSES), "label_rule")
+    require((outputs is not None) == (record.label_rule == CLASSES), "label_rule")
     if outputs is not None:
         numbers = [y for _, y in record.labels]
         texts = {name for name in record.classes if isinstance(name, str)}
         sound = numbers == [*range(record.position.classes)] and len(texts) == len(numbers)
-        _require(sound and outputs <= max(len(numbers), record.spec.classes), "labels")
-    _require(not isinstance(record.label_rule, list) or len(record.label_rule) == 2, "label_rule")
-    _require(set(record.names) in _NAMED, "names")
+        require(sound and outputs <= max(len(numbers), record.spec.classes), "labels")
+    require(set(record.names) in _NAMED, "names")
     # What does not fit is refused here, and not after hours.
-    Holdout(**record.holdout)
+    for one in record.inputs:
+        Holdout(**one.holdout)
     for group in (record.metrics, record.held_metrics):
         if group:
             metrics_for(learner.loss).restore(group)
@@ -232,6 +244,7 @@ def _is_point(point: Point) -> bool:
     )
 
 
-def _require(sound: bool, name: str) -> None:
-    if not sound:
-        raise ValueError(f"{name} cannot be as it is stored")
+def _is_radius(entry: Any) -> bool:
+    begun, radius = entry
+    known = radius is None or (type(radius) in (int, float) and 0.0 <= radius < math.inf)
+    return type(begun) is int and begun >= 0 and known

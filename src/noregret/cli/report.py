@@ -77,7 +77,7 @@ def write_report(
         ("features", f"{learner.dimension:,}"),
         *((("classes", ", ".join(record.classes)),) if record.classes else ()),
         ("examples seen", f"{record.position.total:,}"),
-        ("passes", str(record.position.passes)),
+        ("passes", str(record.passes)),
         *reading_facts(record).items(),
     ]
     text = page(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import zlib
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -16,6 +15,7 @@ from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
 from noregret.evaluate.classes import learn_block, predicted
 from noregret.evaluate.holdout import in_turn
 from noregret.evaluate.trial import parts
+from noregret.streams.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,19 @@ class Session:
         save: Path | None = None,
         save_every: int = 0,
         predictions: Output | None = None,
+        on_made: Callable[[Block, npt.NDArray[np.float64]], None] | None = None,
     ) -> None:
+        """Take up a run where its record stands.
+
+        Args:
+            learner: what learns.
+            stream: the current input of the record.
+            record: the run so far.
+            save: where to write the model, None for nowhere.
+            save_every: write it after so many examples on the way, 0 for never.
+            predictions: takes the predictions of the first pass.
+            on_made: called with the examples and predictions of every pass, held-out ones too.
+        """
         if save is not None:
             require_file("--save", save)
         self.learner = learner
@@ -54,17 +66,13 @@ class Session:
         self._save_to = save
         self._save_every = save_every
         self._predictions = predictions
+        self._on_made = on_made
         if record.ended:
             # Where an earlier run ended is no mark: an unbroken one would not have looked there.
             record.points.pop()
             record.ended = False
         self._holdout = Holdout(**record.holdout)
-        fixed = record.floor_radius
-        self.trial = Trial(
-            learner,
-            None if fixed is None else lambda: fixed,
-            metrics_for(learner.loss),
-        )
+        self.trial = Trial(learner, metrics=metrics_for(learner.loss))
         self.trial.points = record.points
         self.held: Metrics = metrics_for(learner.loss)
         self._several = learner.loss.labels == "class"
@@ -88,7 +96,7 @@ class Session:
                 self.on_part()
                 continue
             if self._is_mark(part) and self._moved():
-                yield self.trial.look()
+                yield self._look()
             if self._save_every and part % self._save_every == 0:
                 with interruption.busy():
                     self.save()
@@ -103,6 +111,12 @@ class Session:
         power = total & (total - 1) == 0
         return power and (dimension <= _LARGE or dimension <= _WORTH * total)
 
+    def _look(self) -> Point:
+        total = self.record.position.total
+        fixed = self.record.radius_at(total, self._is_mark(total))
+        self.trial.radius = None if fixed is None else lambda: fixed
+        return self.trial.look()
+
     def _moved(self) -> bool:
         points = self.trial.points
         return self.learner.rounds > (points[-1].rounds if points else 0)
@@ -113,8 +127,9 @@ class Session:
         while True:
             for block in self.stream:
                 start = min(skip - seen, len(block)) if seen < skip else 0
+                if start:
+                    check = fingerprint(block.rows(0, start), seen, check)
                 seen += start
-                check = zlib.crc32(block.y[:start].tobytes(), check)
                 if start < len(block):
                     self._require_same(skip, check)
                     check = skip = 0
@@ -128,14 +143,13 @@ class Session:
             skip = 0
             if position.passes >= passes:
                 return
-            # In one stroke: an interrupt comes before or after it.
-            vars(position).update(passes=position.passes + 1, examples=0, check=0)
+            position.turn()
 
     def _require_same(self, skip: int, check: int) -> None:
         if skip and check != self.record.position.check:
             raise ValueError(
-                f"{self.stream.name}: its first {skip:,} labels are not those that the model has "
-                "seen: not the same input"
+                f"{self.stream.name}: its first {skip:,} examples are not those that the model "
+                "has seen: not the same input"
             )
 
     def _learn(self, block: Block) -> None:
@@ -149,9 +163,13 @@ class Session:
         made = in_turn(block, held, learn, self._measure) if held.any() else learn(block)
         if self._predictions is not None and first_pass:
             self._write(self._predictions, made)
+        if self._on_made is not None:
+            self._on_made(block, made)
+        if self._save_to is not None or self._on_made is not None:
+            # Only a model file has a use for it.
+            position.check = fingerprint(block, position.examples, position.check)
         position.examples += len(block)
         position.total += len(block)
-        position.check = zlib.crc32(block.y.tobytes(), position.check)
         if self._several:
             position.classes = max(position.classes, int(block.y.max()) + 1)
 
@@ -175,7 +193,7 @@ class Session:
             # Said first: an interrupt between the two must not make a mark of this point. One
             # that came at a mark, before the look there, must not take it away either.
             self.record.ended = not self._is_mark(self.record.position.total)
-            self.trial.look()
+            self._look()
         return self.trial.points[-1]
 
     def save(self) -> None:

@@ -126,7 +126,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
         )
     first = metrics_line(session.summary())
     if first:
-        name = "progressive" if record.position.passes == 1 else "progressive, first pass"
+        name = "progressive" if record.passes == 1 else "progressive, first pass"
         lines.append(f"  {name}: {first}")
     if held.get("examples"):
         lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
@@ -150,7 +150,7 @@ def _by_weight(session: Session) -> dict[str, float] | None:
     """
     summary = session.summary()
     weight = summary.get("weight", 0.0)
-    if session.record.position.passes > 1 or weight in (0.0, summary["examples"]):
+    if session.record.passes > 1 or weight in (0.0, summary["examples"]):
         return None
     point = session.record.points[-1]
     return {"weight": weight, "loss": point.loss / weight, "floor": point.floor / weight}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import noregret as nr
 from noregret import geometry
 from noregret.cli.screen import Solver, metrics_line
-from noregret.cli.whole import margins
+from noregret.cli.whole import joined, margins
 from noregret.evaluate import metrics_for
 from noregret.foreign import Certifier
 from noregret.ledger import Entry
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from noregret.batch import Solution
     from noregret.cli.choices import Learner
     from noregret.cli.record import Record
+    from noregret.cli.replay import Replay
     from noregret.cli.session import Session
     from noregret.losses import Loss
     from noregret.streams import Block
@@ -32,47 +33,47 @@ Vector = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A statement in words, whether it holds (None: not checked), and the numbers."""
+    """A statement in words, whether it holds (None: it was not checked), and the numbers."""
 
     statement: str
     holds: bool | None
     detail: str
+    #: False for a theorem whose preconditions do not hold: the certificate does not state it.
+    applies: bool = True
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether something is stated that could not be checked."""
+        return self.applies and self.holds is None
 
 
 class Statements:
-    """All that a model states, beside the examples it was learnt from."""
+    """All that a model states, beside the examples it was learnt from.
 
-    def __init__(
-        self,
-        learner: Learner,
-        record: Record,
-        again: Session,
-        rows: Block,
-        predictions: Vector,
-        multiplicity: Vector,
-        *,
-        tol: float,
-        max_passes: int,
-    ) -> None:
-        self.learner, self.record, self.again = learner, record, again
-        # Learners of several classes are not audited.
-        self.loss = cast("Loss", learner.loss)
-        self.rows, self.predictions = rows, predictions
-        own = np.ones(len(rows)) if rows.weight is None else rows.weight
-        #: Every example as often as it was learnt.
-        self.weight = own * multiplicity
+    `add` takes what the replay learns, `check` judges when it is over.
+    """
+
+    def __init__(self, learner: Learner, record: Record, *, tol: float, max_passes: int) -> None:
+        self.learner, self.record = learner, record
         self.certificate = learner.certificate()
         known = record.points[-1].radius if record.points else self.certificate.radius
         self.radius = float(known or 0.0)
         self.tol, self.max_passes = tol, max_passes
-        self.width = max(rows.width, len(self.certificate.gradient))
-        #: The unit of each feature in the class; None where all have the same.
-        self.sizes = self._sizes()
         #: Comparators of the class with their losses, rounding taken off.
         self.comparators: list[tuple[str, Vector, float]] = []
+        self.again: Session
+        self.rows: Block
+        self.weight: Vector
+        #: The unit of each weight in the class; None where all have the same.
+        self.sizes: Vector | None = None
 
-    def check(self) -> Iterator[Verdict]:
+    def add(self, rows: Block, predictions: Vector) -> None:
+        """Take rows as they are learnt again, with the predictions made before."""
+        raise NotImplementedError
+
+    def check(self, replayed: Replay) -> Iterator[Verdict]:
         """Yield a verdict on every statement, the replay first."""
+        self._take(replayed)
         yield from self._replay()
         yield from self._metrics()
         yield self._loss()
@@ -82,12 +83,27 @@ class Statements:
         yield from self._regularized()
         yield from self._theorems()
 
-    def _sizes(self) -> Vector | None:
-        sizes = getattr(self.learner, "sizes", None)
-        if sizes is None:
-            return None
-        sizes = np.pad(sizes, (0, self.width - len(sizes)))
-        return np.where(sizes > 0.0, sizes, 1.0)
+    def _take(self, replayed: Replay) -> None:
+        """Take over what was learnt: every row once, with its weight as often as it was learnt."""
+        self.again = replayed.session
+        self.rows = rows = joined(part.rows for part in replayed.parts)
+        own = np.ones(len(rows)) if rows.weight is None else rows.weight
+        self.weight = own * np.concatenate([part.multiplicity for part in replayed.parts])
+
+    def _loss(self) -> Verdict:
+        raise NotImplementedError
+
+    def loss_of(self, u: Vector) -> float:
+        """Return the loss of a fixed predictor on all rounds, not below the true one."""
+        raise NotImplementedError
+
+    def _solve(self) -> Solution | str:
+        """Return the best in hindsight over the class, or with the map's own regulariser."""
+        raise NotImplementedError
+
+    def _tried(self, solution: Solution | str) -> dict[str, Vector]:
+        """Return comparators in the units of the class, to be fitted into it."""
+        raise NotImplementedError
 
     def _replay(self) -> Iterator[Verdict]:
         other = self.again.learner.certificate()
@@ -99,15 +115,14 @@ class Statements:
             "the same examples give the same model, to the last bit",
             bool(same and weights),
             f"{other.rounds:,} rounds and a loss of {other.loss:.10g} replayed, "
-            f"{self.certificate.rounds:,} and {self.certificate.loss:.10g} in the model"
-            + ("" if self.record.replayable else "; it was also learnt from other input before"),
+            f"{self.certificate.rounds:,} and {self.certificate.loss:.10g} in the model",
         )
         found = {point.rounds: point for point in self.again.record.points}
         shared = [point for point in self.record.points if point.rounds in found]
         wrong = [point.rounds for point in shared if found[point.rounds] != point]
         yield Verdict(
             "every line of its table is what the replay gives",
-            None if not shared else not wrong,
+            not wrong if shared or not self.record.points else None,
             f"{len(shared)} of {len(self.record.points)} lines compared"
             + (f", the first that differs is that of round {wrong[0]:,}" if wrong else ""),
         )
@@ -128,14 +143,118 @@ class Statements:
                     f"found {metrics_line(again.summary())}",
                 )
 
+    def _gather(self, solution: Solution | str) -> None:
+        for name, u in self._tried(solution).items():
+            fitted = _fitted(self.certificate.mirror, u, self.radius)
+            if fitted is not None:
+                fitted = fitted if self.sizes is None else fitted / self.sizes
+                self.comparators.append((name, fitted, self.loss_of(fitted)))
+
+    def _is_exact(self) -> bool:
+        """Whether the solution is the minimum over the very class of the floor."""
+        return False
+
+    def _floor(self, solution: Solution | str) -> Iterator[Verdict]:
+        floor = self.certificate.floor(self.radius)
+        text = f"{self.certificate.describe(self.radius)} lost at least {down(floor)}"
+        if not self.comparators:
+            yield Verdict(text, None, "no predictor of the class to try")
+            return
+        name, _, least = min(self.comparators, key=lambda entry: entry[2])
+        detail = f"the least found is {least:.10g} ({name})"
+        if self._is_exact() and not isinstance(solution, str):
+            detail = (
+                f"the minimum lies between {down(solution.dual, 10)} and {up(solution.primal, 10)}"
+            )
+            least = min(least, solution.primal)
+        if isinstance(solution, str):
+            detail += f"; not solved: {solution}"
+        elif not solution.converged:
+            detail += f"; the solver stopped after {solution.passes:,} passes"
+        yield Verdict(text, floor <= least, detail)
+        bound = self.certificate.regret_bound(self.radius)
+        regret = self.certificate.loss - least
+        yield Verdict(
+            f"the regret against this class is at most {up(bound)}",
+            regret <= bound,
+            f"measured against the best found: {regret:.10g}",
+        )
+
+    def _regularized(self) -> Iterator[Verdict]:
+        certificate = self.certificate
+        try:
+            floor = certificate.regularized_floor()
+        except ValueError as error:
+            yield Verdict("the regularised floor", None, f"not stated: {error}", applies=False)
+            return
+        eta = float(certificate.ledger[Entry.LAST_ETA])
+        best = math.inf
+        for _, u, loss in self.comparators:
+            best = min(best, loss + self._penalty(u, eta))
+        yield Verdict(
+            f"every u has loss + R(u)/eta of at least {down(floor)}",
+            floor <= best,
+            f"the least found is {best:.10g}",
+        )
+
+    def _penalty(self, u: Vector, eta: float) -> float:
+        certificate = self.certificate
+        if certificate.curvature > 0.0:
+            return 0.0
+        if certificate.factors is None:
+            value = geometry.regularizer(certificate.mirror, u, eta, certificate.rounds)
+            return value * (1.0 + 1e-12)
+        factors = np.pad(certificate.factors, (0, len(u) - len(certificate.factors)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(u == 0.0, 0.0, u * u / (2.0 * factors))
+        lasso = certificate.mirror.threshold(certificate.rounds) * float(np.abs(u).sum())
+        return float(terms.sum()) * (1.0 + 1e-12) + lasso
+
+    def _theorems(self) -> Iterator[Verdict]:
+        certificate = self.certificate
+        measures = {
+            "loss": certificate.loss,
+            "mistakes": float(certificate.mistakes),
+            "loss on mistakes": certificate.sum_of(Entry.COUNTED_LOSS),
+        }
+        for bound in certificate.bounds_for(self.radius):
+            text = " ".join(str(bound).split())
+            if not bound.applies:
+                yield Verdict(text, None, bound.reference, applies=False)
+                continue
+            tightest, by = math.inf, ""
+            for name, _, loss in self.comparators:
+                room = bound.factor * loss + bound.value - measures[bound.measure]
+                if room < tightest:
+                    tightest, by = room, name
+            detail = f"{bound.reference}; {tightest:.6g} to spare against {by}"
+            yield Verdict(text, tightest >= 0.0 if by else None, detail)
+
+
+class LinearStatements(Statements):
+    """The statements of a model with one vector of weights."""
+
+    def __init__(self, learner: Learner, record: Record, **options: Any) -> None:
+        super().__init__(learner, record, **options)
+        self.loss = cast("Loss", learner.loss)
+        self._played = Certifier(self.loss)
+
+    def add(self, rows: Block, predictions: Vector) -> None:
+        """Take rows as they are learnt again, with the predictions made before."""
+        self._played.add(rows, rows.y, predictions, rows.weight)
+
+    def _take(self, replayed: Replay) -> None:
+        super()._take(replayed)
+        self.width = max(self.rows.width, len(self.certificate.gradient))
+        sizes = getattr(self.learner, "sizes", None)
+        if sizes is not None:
+            sizes = np.pad(sizes, (0, self.width - len(sizes)))
+            self.sizes = np.where(sizes > 0.0, sizes, 1.0)
+
     def _loss(self) -> Verdict:
         stated = self.certificate.sum_of(Entry.LOSS)
         text = "its loss is what its predictions lost"
-        if self.record.position.passes > 1:
-            return Verdict(text, None, "predictions of later passes are not kept")
-        certifier = Certifier(self.loss)
-        certifier.add(self.rows, self.rows.y, self.predictions, self.weight)
-        found = certifier.certificate()
+        found = self._played.certificate()
         room = found.slack + self.certificate.slack + 1e-12 * abs(stated)
         holds = abs(found.loss - stated) <= room and found.mistakes == self.certificate.mistakes
         return Verdict(
@@ -185,96 +304,18 @@ class Statements:
         except (ValueError, ZeroDivisionError) as error:
             return str(error)
 
-    def _gather(self, solution: Solution | str) -> None:
+    def _tried(self, solution: Solution | str) -> dict[str, Vector]:
         units = np.ones(self.width) if self.sizes is None else self.sizes
         last = np.pad(self.learner.weights, (0, self.width - len(self.learner.weights)))
         tried = {"zero": np.zeros(self.width), "the learner's last weights": last * units}
         if not isinstance(solution, str):
-            tried["the best in hindsight"] = solution.weights
-        for name, u in tried.items():
-            padded = np.pad(u, (0, self.width - len(u)))
-            fitted = _fitted(self.certificate.mirror, padded, self.radius)
-            if fitted is not None:
-                fitted = fitted / units
-                self.comparators.append((name, fitted, self.loss_of(fitted)))
+            u = solution.weights
+            tried["the best in hindsight"] = np.pad(u, (0, self.width - len(u)))
+        return tried
 
-    def _floor(self, solution: Solution | str) -> Iterator[Verdict]:
-        floor = self.certificate.floor(self.radius)
-        text = f"{self.certificate.describe(self.radius)} lost at least {down(floor)}"
-        if not self.comparators:
-            yield Verdict(text, None, "no predictor of the class to try")
-            return
-        name, _, least = min(self.comparators, key=lambda entry: entry[2])
-        detail = f"the least found is {least:.10g} ({name})"
+    def _is_exact(self) -> bool:
         # Features divided by their sizes are rounded: the optimum is then another problem's.
-        exact = self.sizes is None and self.certificate.mirror.geometry == "2"
-        if exact and not isinstance(solution, str):
-            detail = (
-                f"the minimum lies between {down(solution.dual, 10)} and {up(solution.primal, 10)}"
-            )
-            least = min(least, solution.primal)
-        if isinstance(solution, str):
-            detail += f"; not solved: {solution}"
-        elif not solution.converged:
-            detail += f"; the solver stopped after {solution.passes:,} passes"
-        yield Verdict(text, floor <= least, detail)
-        bound = self.certificate.regret_bound(self.radius)
-        regret = self.certificate.loss - least
-        yield Verdict(
-            f"the regret against this class is at most {up(bound)}",
-            regret <= bound,
-            f"measured against the best found: {regret:.10g}",
-        )
-
-    def _regularized(self) -> Iterator[Verdict]:
-        certificate = self.certificate
-        try:
-            floor = certificate.regularized_floor()
-        except ValueError as error:
-            yield Verdict("the regularised floor", None, str(error))
-            return
-        eta = float(certificate.ledger[Entry.LAST_ETA])
-        best = math.inf
-        for _, u, loss in self.comparators:
-            best = min(best, loss + self._penalty(u, eta))
-        yield Verdict(
-            f"every u has loss + R(u)/eta of at least {down(floor)}",
-            floor <= best,
-            f"the least found is {best:.10g}",
-        )
-
-    def _penalty(self, u: Vector, eta: float) -> float:
-        certificate = self.certificate
-        if certificate.curvature > 0.0:
-            return 0.0
-        if certificate.factors is None:
-            value = geometry.regularizer(certificate.mirror, u, eta, certificate.rounds)
-            return value * (1.0 + 1e-12)
-        factors = np.pad(certificate.factors, (0, len(u) - len(certificate.factors)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(u == 0.0, 0.0, u * u / (2.0 * factors))
-        lasso = certificate.mirror.threshold(certificate.rounds) * float(np.abs(u).sum())
-        return float(terms.sum()) * (1.0 + 1e-12) + lasso
-
-    def _theorems(self) -> Iterator[Verdict]:
-        certificate = self.certificate
-        measures = {
-            "loss": certificate.loss,
-            "mistakes": float(certificate.mistakes),
-            "loss on mistakes": certificate.sum_of(Entry.COUNTED_LOSS),
-        }
-        for bound in certificate.bounds_for(self.radius):
-            text = " ".join(str(bound).split())
-            if not bound.applies:
-                yield Verdict(text, None, bound.reference)
-                continue
-            tightest, by = math.inf, ""
-            for name, _, loss in self.comparators:
-                room = bound.factor * loss + bound.value - measures[bound.measure]
-                if room < tightest:
-                    tightest, by = room, name
-            detail = f"{bound.reference}; {tightest:.6g} to spare against {by}"
-            yield Verdict(text, tightest >= 0.0 if by else None, detail)
+        return self.sizes is None and self.certificate.mirror.geometry == "2"
 
 
 def _fitted(mirror: Any, u: Vector, radius: float) -> Vector | None:

@@ -250,3 +250,19 @@ def score_rows(weights, indptr, indices, values, scores):  # type: ignore[no-unt
                     x = np.float64(values[place])
                     for k in range(outputs):
                         scores[t, k] += weights[i, k] * x
+
+
+@kernel
+def score_losses(loss, y, weight, scores, counts):  # type: ignore[no-untyped-def]
+    """Return sum_t weight_t f(y_t, s_t) over the first counts_t scores of each row, compensated."""
+    total = 0.0
+    low = 0.0
+    slopes = np.empty(scores.shape[1])
+    for t in range(np.uint64(y.shape[0])):
+        played = counts[t]
+        term = weight[t] * loss.value_and_slopes(y[t], scores[t, :played], slopes[:played])
+        new = total + term
+        shadow = new - total
+        low += (total - (new - shadow)) + (term - shadow)
+        total = new
+    return total + low

@@ -1,0 +1,134 @@
+"""The statements of a model of several classes, each judged against the examples themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+import noregret as nr
+from noregret.cli.screen import Solver
+from noregret.cli.verdicts import Statements, Verdict
+from noregret.geometry import EPSILON
+from noregret.ledger import Entry
+from noregret.passes.matrix import score_losses, score_rows
+
+if TYPE_CHECKING:
+    from noregret.batch import Solution
+    from noregret.cli.choices import Learner
+    from noregret.cli.record import Record
+    from noregret.cli.replay import Replay
+    from noregret.learners import MatrixDescent
+    from noregret.streams import Block
+
+Vector = npt.NDArray[np.float64]
+
+
+class MatrixStatements(Statements):
+    """The statements of a model with a column of weights for each class.
+
+    A class that appears later belongs to the losses of later rounds only, as the certificate has
+    it. Comparators are the columns of a matrix one after the other.
+    """
+
+    def __init__(self, learner: Learner, record: Record, **options: Any) -> None:
+        super().__init__(learner, record, **options)
+        self.matrix = cast("MatrixDescent", learner)
+        self._known = record.spec.classes
+        self._played = 0.0
+        self._mistakes = 0
+
+    def add(self, rows: Block, predictions: Vector) -> None:
+        """Take rows as they are learnt again, with the predictions made before."""
+        counts = self._counts(rows.y)
+        self._known = int(counts[-1])
+        # The score of a class at the round where it appears is 0, which nobody predicted.
+        scores = np.zeros((len(rows), self._known))
+        scores[:, : predictions.shape[1]] = np.where(np.isfinite(predictions), predictions, 0.0)
+        self._played += self._sum(rows, scores, counts, np.ones(len(rows)))
+        loss = self.matrix.loss
+        self._mistakes += sum(
+            bool(loss.mistake(y, row[:count]))
+            for y, row, count in zip(rows.y, scores, counts, strict=True)
+        )
+
+    def _counts(self, y: Vector) -> npt.NDArray[np.int64]:
+        """Return how many classes were known at each of the next rounds."""
+        return np.maximum(np.maximum.accumulate(y) + 1.0, self._known).astype(np.int64)
+
+    def _sum(
+        self, rows: Block, scores: Vector, counts: npt.NDArray[np.int64], often: Vector
+    ) -> float:
+        weight = often if rows.weight is None else often * rows.weight
+        return float(score_losses(self.matrix.loss, rows.y, weight, scores, counts))
+
+    def _take(self, replayed: Replay) -> None:
+        super()._take(replayed)
+        self.parts = replayed.parts
+        sizes = self.matrix.sizes
+        if sizes is not None:
+            self.sizes = np.where(sizes > 0.0, sizes, 1.0).T.ravel()
+
+    def _loss(self) -> Verdict:
+        stated = self.certificate.sum_of(Entry.LOSS)
+        room = self.certificate.slack + 1e-12 * abs(stated)
+        holds = abs(self._played - stated) <= room
+        return Verdict(
+            "its loss is what its predictions lost",
+            holds and self._mistakes == self.certificate.mistakes,
+            f"stated {stated:.10g}, found {self._played:.10g}; "
+            f"mistakes {self.certificate.mistakes:,} and {self._mistakes:,}",
+        )
+
+    def loss_of(self, u: Vector) -> float:
+        """Return the loss of a fixed matrix on all rounds, not below the true one."""
+        # Scores are rounded; no loss here changes by more than that times its steepest slope.
+        steepest = self.matrix.loss.slope_norm(self.matrix.outputs)
+        matrix = np.ascontiguousarray(u.reshape(self.matrix.outputs, -1).T)
+        self._known = self.record.spec.classes
+        total = error = 0.0
+        for part in self.parts:
+            for length in part.lengths:
+                rows = part.rows.rows(0, length)
+                if not length:
+                    continue
+                counts = self._counts(rows.y)
+                self._known = int(counts[-1])
+                often = np.ones(length)
+                total += self._sum(rows, self._scores(matrix, rows), counts, often)
+                sizes = self._scores(np.abs(matrix), rows, np.abs(rows.values)).sum(axis=1)
+                weight = often if rows.weight is None else rows.weight
+                error += steepest * float(weight @ sizes)
+        terms = 64.0 + 4.0 * (self.rows.width + self.matrix.outputs)
+        return total + (terms * EPSILON) * (total + error)
+
+    def _scores(self, matrix: Vector, rows: Block, values: Any = None) -> Vector:
+        scores = np.zeros((len(rows), matrix.shape[1]))
+        score_rows(
+            matrix, rows.indptr, rows.indices, rows.values if values is None else values, scores
+        )
+        return scores
+
+    def _solve(self) -> Solution | str:
+        eta = float(self.certificate.ledger[Entry.LAST_ETA])
+        strength = 1.0 / eta if self.sizes is None and 0.0 < eta < np.inf else 1.0
+        try:
+            with Solver(self.tol) as solver:
+                return nr.hindsight(
+                    self.rows, self.rows.y, self.matrix.loss, l2=strength, weight=self.weight,
+                    tol=self.tol, max_passes=self.max_passes, progress=solver,
+                )  # fmt: skip
+        except ValueError as error:
+            return str(error)
+
+    def _tried(self, solution: Solution | str) -> dict[str, Vector]:
+        shape = self.matrix.dimension, self.matrix.outputs
+        tried = {"zero": np.zeros(shape), "the learner's last weights": self.matrix.weights}
+        if not isinstance(solution, str):
+            best = np.zeros(shape)
+            found = solution.weights[: shape[0], : shape[1]]
+            best[: found.shape[0], : found.shape[1]] = found
+            tried["the best in hindsight"] = best
+        units = 1.0 if self.sizes is None else self.sizes
+        return {name: u.T.ravel() * units for name, u in tried.items()}
