@@ -49,6 +49,10 @@ class Rows:
             return replace(self, values=self.values[start:stop], trusted=trusted)
         return replace(self, indptr=self.indptr[start : stop + 1], trusted=trusted)
 
+    def plain(self) -> Any:
+        """Return the rows in a form that every learner takes: a matrix, or themselves."""
+        return self.values if self.dense else self
+
     def chunks(self) -> Iterator[tuple[int, int]]:
         """Yield (start, stop) of consecutive parts with about CHUNK features each."""
         if self.dense:

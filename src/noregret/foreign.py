@@ -66,11 +66,10 @@ class Certifier:
         labels = as_labels(y, len(rows), self._loss)
         weights = as_weights(weight, len(rows))
         given = as_predictions(predictions, len(rows))
-        if rows.width > len(self._gradient):
-            self._gradient = np.pad(self._gradient, (0, rows.width - len(self._gradient)))
-        # Left as it was where rows are refused.
-        ledger, gradient = self._ledger.copy(), self._gradient.copy()
-        mirror = self._resolved()
+        # What is known stays as it was where rows are refused.
+        more = max(rows.width - len(self._gradient), 0)
+        ledger, gradient = self._ledger.copy(), np.pad(self._gradient, (0, more))
+        mirror = self._resolved(len(gradient))
         for start, stop in rows.chunks():
             part = sound_rows(rows.part(start, stop), start)
             entered = certify_pass(
@@ -82,15 +81,16 @@ class Certifier:
                 raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
         self._ledger, self._gradient = ledger, gradient
 
-    def _resolved(self) -> Mirror:
+    def _resolved(self, dimension: int) -> Mirror:
         mirror = self._mirror
         if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
-            return mirror.replace(start=1.0 / max(len(self._gradient), 1))
+            return mirror.replace(start=1.0 / max(dimension, 1))
         return mirror
 
     def certificate(self) -> Certificate:
         """Return what the predictions so far prove."""
+        mirror = self._resolved(len(self._gradient))
         return Certificate(
-            self._loss, self._resolved(), rates.Constant(1.0), self._ledger.copy(),
-            self._gradient.copy(), played=False,
+            self._loss, mirror, rates.Constant(1.0), self._ledger.copy(), self._gradient.copy(),
+            played=False,
         )  # fmt: skip

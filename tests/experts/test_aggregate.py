@@ -273,13 +273,45 @@ def test_a_learner_that_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None
     assert not (tmp_path / "a.nr").exists()
 
 
-def test_a_learner_that_diverges_ends_the_aggregate() -> None:
+def test_a_learner_that_diverges_leaves_the_rounds_before(tmp_path: Path) -> None:
     X = np.full((400, 1), 10.0)
     learner = Aggregate([descent(0.001), descent(1.0)])
-    with pytest.raises(OverflowError, match="learner 1 cannot go on: the loss or gradient"):
+    with pytest.raises(OverflowError, match="overflow"):
         learner.learn(X, np.ones(400))
-    with pytest.raises(OverflowError, match="learner 1 cannot go on"):
+    played = learner.rounds
+    assert 0 < played < 400
+    assert [one.rounds for one in learner.learners] == [played, played]
+    with pytest.raises(OverflowError, match="overflow"):
         learner.learn(X[:1], [1.0])
+    assert learner.certificate().rounds == played
+    learner.save(tmp_path / "a.nr")
+    assert nr.load(tmp_path / "a.nr").rounds == played
+
+
+class Stranger:
+    """A learner that cannot be taken back."""
+
+    loss = SQUARED
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def learn(self, X: Any, y: Any, weight: Any = None) -> np.ndarray:
+        self.rows += len(X)
+        return np.zeros(len(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.zeros(len(X))
+
+    def save(self, path: Any) -> None: ...
+
+
+def test_a_stranger_that_was_ahead_ends_the_aggregate() -> None:
+    X = np.full((400, 1), 10.0)
+    learner = Aggregate([Stranger(), descent(1.0)])
+    for _ in range(2):
+        with pytest.raises(OverflowError, match="learner 1 cannot go on"):
+            learner.learn(X, np.ones(400))
     with pytest.raises(OverflowError, match="learner 1 cannot go on"):
         learner.save("nowhere.nr")
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.learners import MirrorDescent
+from noregret.rates import ScaleFree
 
 
 def online_to_batch(
@@ -17,7 +18,8 @@ def online_to_batch(
 
     "average": the mean of the weights played, w_1 to w_T. "random": one of them, drawn
     uniformly. Either has an expected loss within regret/T of the best (for the average the
-    loss must be convex). Reference: Shalev-Shwartz 2012, Theorem 5.1.
+    loss must be convex). Both return weights, and refuse a learner that predicts by more than
+    them. Reference: Shalev-Shwartz 2012, Theorem 5.1.
 
     >>> from noregret import catalogue, losses
     >>> learner = catalogue.ogd(losses.Absolute(), 0.3, dimension=1)
@@ -27,6 +29,7 @@ def online_to_batch(
     labels = np.atleast_1d(np.asarray(y, np.float64))
     if learner.rounds:
         raise ValueError(f"online_to_batch needs a fresh learner, this one has {learner.rounds}")
+    _require_linear(learner)
     if method == "average":
         # Asked once before: a learner that keeps no average says so before it learns.
         _ = learner.average
@@ -43,3 +46,17 @@ def online_to_batch(
     chosen = learner.weights
     learner.learn(rows[draw:], labels[draw:])
     return chosen
+
+
+def _require_linear(learner: MirrorDescent) -> None:
+    """Refuse a learner whose predictions are not <w, x>: its weights alone are no predictor."""
+    if learner._parts.clip is not None:
+        raise ValueError(
+            f"online_to_batch returns weights, and this learner lowers predictions above "
+            f"{learner._parts.clip:g}: make it with clip=None"
+        )
+    if isinstance(learner.rate, ScaleFree) and learner.loss.labels == "real":
+        raise ValueError(
+            "online_to_batch returns weights, and ScaleFree predicts real targets around their "
+            "mean: use another rate, or the learner itself"
+        )

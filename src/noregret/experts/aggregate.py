@@ -20,6 +20,7 @@ from noregret.experts.certificate import ExpertCertificate, up_each
 from noregret.experts.forecaster import Forecaster
 from noregret.foreign import Certifier
 from noregret.learners.files import KINDS, learner_of
+from noregret.learners.together import learn_together
 from noregret.ledger import SIZE
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -151,9 +152,10 @@ class Aggregate:
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the predictions made before each.
 
-        Input that cannot be learnt raises ValueError and leaves all learners as they were. If a
-        learner diverges, or refuses what others have learnt already, OverflowError: the aggregate
-        cannot go on, and its certificate is that of the rounds before.
+        Input that cannot be learnt raises ValueError and leaves all learners as they were. If one
+        diverges, OverflowError: the rounds before are kept, by all learners. A learner that is not
+        of this package cannot be taken back: once another one has refused what it has learnt, the
+        aggregate cannot go on, and its certificate is that of the rounds before.
         """
         if self._broken:
             raise OverflowError(self._broken)
@@ -166,9 +168,10 @@ class Aggregate:
         # nobody has learnt.
         order = sorted(range(len(self.learners)), key=lambda k: _can_be_asked(self.learners[k]))
         predictions = np.empty(len(rows))
-        for start, stop in rows.chunks():
+
+        def play(start: int, stop: int) -> None:
             part = slice(start, stop)
-            given = _plain(rows.part(start, stop))
+            given = rows.part(start, stop).plain()
             made = np.empty((stop - start, len(self.learners)))
             for k in order:
                 own = () if weight is None else (weights[part],)
@@ -177,13 +180,26 @@ class Aggregate:
                 except (OverflowError, ValueError) as error:
                     if isinstance(error, ValueError) and start == 0 and k == order[0]:
                         raise
-                    self._break(f"learner {k} cannot go on: {error}", error)
+                    self._refuse(f"learner {k} cannot go on: {error}", error)
                 try:
                     made[:, k] = as_predictions(learnt, stop - start)
                 except ValueError as error:
-                    self._break(f"learner {k} cannot go on: {error}", error)
+                    self._refuse(f"learner {k} cannot go on: {error}", error)
             predictions[part] = self._mix(given, labels[part], weights[part], made)
+
+        for start, stop in rows.chunks():
+            if self._undoable():
+                learn_together(self.learners, start, stop, play)
+            else:
+                play(start, stop)
         return predictions
+
+    def _undoable(self) -> bool:
+        """Tell whether all learners can be copied, so that what they have learnt is taken back."""
+        return all(
+            type(one).__name__ in KINDS and (not isinstance(one, Aggregate) or one._undoable())
+            for one in self.learners
+        )
 
     def _mix(self, given: Any, labels: Vector, weights: Vector, made: Vector) -> Vector:
         """Mix what the learners predicted, and enter it in both books or in neither."""
@@ -192,7 +208,7 @@ class Aggregate:
             mixed = mixer.learn(made, labels, weights)
             self._book.add(given, labels, mixed, weights)
         except ValueError as error:
-            self._break(f"the losses of the learners overflow: {error}", error)
+            self._refuse(f"the losses of the learners overflow: {error}", error)
         self._mixer = mixer
         return mixed
 
@@ -211,14 +227,15 @@ class Aggregate:
             if hasattr(learner, "_check_width"):
                 learner._check_width(rows)
 
-    def _break(self, reason: str, error: Exception) -> NoReturn:
-        self._broken = reason
+    def _refuse(self, reason: str, error: Exception) -> NoReturn:
+        if not self._undoable():
+            self._broken = reason
         raise OverflowError(reason) from error
 
     def predict(self, X: Any) -> Vector:
         """Return the mixed prediction for each row, with the shares of the coming round."""
         rows = sound_rows(as_rows(X), 0)
-        made = [learner.predict(_plain(rows)) for learner in self.learners]
+        made = [learner.predict(rows.plain()) for learner in self.learners]
         return self._mixer.forecast(np.column_stack(made))
 
     def certificate(self) -> AggregateCertificate:
@@ -290,8 +307,3 @@ def _can_be_asked(learner: Any) -> bool:
     if isinstance(learner, Aggregate):
         return all(map(_can_be_asked, learner.learners))
     return hasattr(learner, "_check_width")
-
-
-def _plain(rows: Rows) -> Any:
-    """Return rows in a form that every learner takes."""
-    return rows.values if rows.dense else rows

@@ -166,10 +166,21 @@ class DualAscent(LinearLearner):
         offsets = as_offsets(offset, len(rows))
         self._check_width(rows)
         rows = sound_rows(rows, 0)
-        self._open(max(rows.width, self.dimension))
+        opened, known, rounds = self._is_open(), self.dimension, self.rounds
+        self._open(max(rows.width, known))
         predictions = np.empty(len(rows))
-        for part, chunk in sparse_parts(rows):
-            self._play(chunk, labels[part], weights[part], offsets[part], predictions[part])
+        try:
+            for part, chunk in sparse_parts(rows):
+                self._play(chunk, labels[part], weights[part], offsets[part], predictions[part])
+        except OverflowError:
+            if self.rounds == rounds:
+                # Take back the room for features of rows of which none was learnt.
+                self._weights = None
+                if self._store is not None and opened:
+                    self._store.narrow(known)
+                else:
+                    self._store = None
+            raise
         return predictions
 
     def _play(
@@ -179,8 +190,6 @@ class DualAscent(LinearLearner):
         assert kept is not None
         self._weights = None
         kept.make_slots(len(y))
-        if offset.any():
-            kept.ledger[Entry.OFFSETS] = 1.0
         row = 0
         while row < len(y):
             row, stop = dual_online.dual_pass(
@@ -189,6 +198,8 @@ class DualAscent(LinearLearner):
                 self.sweeps, rows.indptr, rows.indices, rows.values, y, weight, offset, row,
                 kept.state, kept.sums(), kept.kept(), kept.ring, kept.links, predictions,
             )  # fmt: skip
+            if offset[:row].any():
+                kept.ledger[Entry.OFFSETS] = 1.0
             if stop == dual_online.ROOM:
                 kept.make_room(int(np.diff(rows.indptr).max()))
             elif stop == dual_online.OVERFLOW:

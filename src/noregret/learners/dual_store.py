@@ -73,6 +73,10 @@ class DualStore:
         state[: len(self.state)] = self.state
         self.state = state
 
+    def narrow(self, dimension: int) -> None:
+        """Take back room for features that no row kept has."""
+        self.state = self.state[:dimension].copy()
+
     @property
     def theta(self) -> Vector:
         """The sum -C sum c s x, which the link makes weights of."""

@@ -1,4 +1,4 @@
-"""The four ways a mirror-descent learner keeps and moves its state.
+"""The lazy ways in which a mirror-descent learner keeps and moves its state.
 
 An engine owns the arrays of one pass: `state`, a record of float64 columns a feature, and
 `slots`, the pass's scalars. It runs the pass over rows, does what the pass asks for between
@@ -9,24 +9,24 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.domains import Domain
 from noregret.examples import Rows
 from noregret.geometry import EPSILON
 from noregret.jit import Call
 from noregret.ledger import Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes import agile, coordinate, lazy, sync
+from noregret.passes import coordinate, lazy, sync
 from noregret.passes.averages import Averages, Dropped, Kept
 from noregret.passes.distance import distance
-from noregret.passes.implicit import SEARCH
 from noregret.passes.slots import Slot, Stop, new_slots
-from noregret.rates import UNBOUNDED, PerCoordinate, Rate
+from noregret.rates import UNBOUNDED, Rate
 
 Vector = npt.NDArray[np.float64]
 
@@ -92,11 +92,21 @@ class Engine:
         while row < len(y):
             kernel, arguments = self.call(rows, y, weight, row, ledger, predictions)
             row, stop = kernel(*arguments)
+            while stop == Stop.RATE:
+                kernel, arguments = self.call(rows, y, weight, row, ledger, predictions)
+                row, stop = self.play_at_lower_rate(row, partial(kernel, *arguments))
             if stop in (Stop.OVERFLOW, Stop.UNSOUND):
                 return row, Stop(stop)
             if stop != Stop.DONE:
                 self.answer(Stop(stop))
         return row, Stop.DONE
+
+    def play_at_lower_rate(self, row: int, play: Callable[[], Any]) -> tuple[int, Stop]:
+        """Lower the rate inside phi for the coming row and play on; undo it if that is refused.
+
+        The new rate is a function of a row that has not been played: a refused one has none.
+        """
+        raise AssertionError(f"{type(self).__name__} has no rate inside phi")
 
     def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
@@ -219,21 +229,28 @@ class MappedEngine(Engine):
             predictions, self.conservative,
         )  # fmt: skip
 
-    def answer(self, stop: Stop) -> None:
-        """Lower the rate inside phi on a grid, or do what every engine does."""
-        if stop == Stop.RATE:
-            wanted = float(self.slots[Slot.WANTED])
-            if not wanted > 0.0:
-                raise OverflowError(
-                    "the squared gradients overflow: scale the features or the example weights"
-                )
-            octaves = math.floor(STEPS_PER_OCTAVE * math.log2(wanted))
-            self.settle()
-            # The logarithm may have been rounded up to the next step of the grid.
-            self.slots[Slot.INNER] = min(2.0 ** (octaves / STEPS_PER_OCTAVE), wanted)
-            self.resum()
-        else:
-            super().answer(stop)
+    def play_at_lower_rate(self, row: int, play: Callable[[], Any]) -> tuple[int, Stop]:
+        """Lower the rate inside phi for the coming row and play on; undo it if that is refused."""
+        wanted = float(self.slots[Slot.WANTED])
+        self.slots[Slot.WANTED] = 0.0
+        if not wanted > 0.0:
+            # The squared gradients overflow.
+            return row, Stop.OVERFLOW
+        # A copy costs no more than the sum over all records that a lower rate asks for.
+        state, slots = self.state.copy(), self.slots.copy()
+        self.lower_rate(wanted)
+        reached, stop = play()
+        if reached == row and stop in (Stop.OVERFLOW, Stop.UNSOUND):
+            self.state[...], self.slots[...] = state, slots
+        return reached, Stop(stop)
+
+    def lower_rate(self, wanted: float) -> None:
+        """Lower the rate inside phi, on a grid, to at most that."""
+        octaves = math.floor(STEPS_PER_OCTAVE * math.log2(wanted))
+        self.settle()
+        # The logarithm may have been rounded up to the next step of the grid.
+        self.slots[Slot.INNER] = min(2.0 ** (octaves / STEPS_PER_OCTAVE), wanted)
+        self.resum()
 
     def resum(self) -> None:
         """Choose the reference afresh and recompute v and S."""
@@ -250,8 +267,7 @@ class MappedEngine(Engine):
             return super().weights(ledger)
         ahead = copy.copy(self)
         ahead.state, ahead.slots = self.state.copy(), self.slots.copy()
-        ahead.slots[Slot.WANTED] = wanted
-        ahead.answer(Stop.RATE)
+        ahead.lower_rate(wanted)
         return Engine.weights(ahead, ledger)
 
     def kappa(self, ledger: Vector) -> float:
@@ -303,98 +319,3 @@ class CoordinateEngine(Engine):
     def squares(self) -> Vector:
         """Return the sum of z_i^2 a feature."""
         return self.state[:, 1].copy()
-
-
-class AgileEngine(Engine):
-    """Descent that projects on a domain after every step, with Z kept beside theta.
-
-    Records are as wide without an average as with one, and the pass keeps it in any case.
-    """
-
-    widths = (agile.COLUMNS, agile.COLUMNS)
-    value_column = 1
-    accumulator_column = 2
-
-    def __init__(
-        self,
-        loss: Loss,
-        mirror: Mirror,
-        rate: Rate,
-        conservative: bool,
-        domain: Domain,
-        clip: float,
-        implicit: bool,
-    ) -> None:
-        super().__init__(loss, mirror, rate, True, conservative)
-        self.domain, self.clip = domain, clip
-        self.search = np.empty(SEARCH) if implicit else None
-
-    def begin(self, dimension: int) -> None:
-        """Start at the projection of link(0)."""
-        super().begin(dimension)
-        reference = self.mirror.reference(0.0, 0.0)
-        start = np.full(dimension, self.mirror.phi_prime(0.0, reference))
-        if self.domain.is_simplex():
-            self.state[:, 0] = self.domain.project(start) if dimension else start
-        elif self.domain.separable():
-            clamped = [self.domain.clamp(float(v)) for v in start[:1]]
-            if clamped and clamped[0] != start[0]:
-                self.state[:, 0] = self.mirror.inverse(clamped[0])
-        self.resum()
-
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the agile pass and what it is called with."""
-        return agile.agile_pass, (
-            self.loss, self.mirror, self.rate, self.domain, rows.indptr, rows.indices, rows.values,
-            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
-            predictions, self.conservative, self.clip, self.search,
-        )  # fmt: skip
-
-    def resum(self) -> None:
-        """Fold the global factor into theta, recompute v and S, and stay within a ball."""
-        self.settle()
-        self.state[:, 0] *= self.slots[Slot.FACTOR]
-        self.slots[Slot.FACTOR] = 1.0
-        reference = self.mirror.reference(*map(float, sync.extremes(self.state, 1.0)))
-        self.slots[Slot.REFERENCE] = reference
-        total = float(sync.rebuild(self.mirror, self.state, 1.0, reference))
-        self._keep(total)
-        if self.domain.is_ball():
-            length = math.sqrt(2.0 * self.mirror.psi(max(total, 0.0), reference))
-            if length > self.domain.extent():
-                self.slots[Slot.FACTOR] = self.domain.extent() / length
-
-    def kappa(self, ledger: Vector) -> float:
-        """Return the global factor times the map's own."""
-        s, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
-        return float(self.slots[Slot.FACTOR]) * self.mirror.kappa(s, reference, 1.0)
-
-    def gradient(self) -> Vector:
-        """Return the Z that the pass kept."""
-        return self.state[:, 3].copy()
-
-
-def choose_engine(
-    loss: Loss,
-    mirror: Mirror,
-    rate: Rate,
-    domain: Domain,
-    is_lazy: bool,
-    averaging: bool,
-    conservative: bool,
-    clip: float | None,
-    implicit: bool,
-) -> Engine:
-    """Return the engine of a combination that was checked."""
-    if not is_lazy:
-        limit = math.inf if clip is None else clip
-        return AgileEngine(loss, mirror, rate, conservative, domain, limit, implicit)
-    kind: Any = MappedEngine
-    if isinstance(rate, PerCoordinate):
-        kind = CoordinateEngine
-    elif mirror.linear():
-        kind = LinearEngine
-    engine: Engine = kind(loss, mirror, rate, averaging, conservative)
-    return engine

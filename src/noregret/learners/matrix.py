@@ -155,6 +155,9 @@ class MatrixDescent(SingleScoresLearner):
         rows = sound_rows(rows, 0)
         if self._outputs is None and len(rows) == 0:
             return np.empty((0, 0))
+        outputs, opened, known, rounds = (
+            self._outputs, self._engine is not None, self.dimension, self.rounds
+        )  # fmt: skip
         if self._outputs is None:
             self._outputs = count_of(targets)
         engine = self._open(rows.width)
@@ -166,6 +169,10 @@ class MatrixDescent(SingleScoresLearner):
                 rows.part(start, stop), targets[part], weights[part], self._ledger, scores[part]
             )
             if reason == Stop.OVERFLOW:
+                if self.rounds == rounds:
+                    # Take back the room for features and scores of rows of which none was learnt.
+                    self._outputs, self._engine = outputs, engine if opened else None
+                    engine.dimension = known
                 raise OverflowError(
                     f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; "
                     "use a smaller rate, a map with a radius, or scale the features"

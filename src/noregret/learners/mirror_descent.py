@@ -13,9 +13,10 @@ from noregret.certificate import Certificate
 from noregret.component import Component
 from noregret.domains import ClippedSimplex, Domain, Everywhere
 from noregret.examples import Rows, as_labels, as_rows, as_weights
+from noregret.learners.agile_engine import choose_engine
 from noregret.learners.coin_betting import CoinBettingEngine
 from noregret.learners.combination import Combination
-from noregret.learners.engines import CoordinateEngine, Engine, choose_engine
+from noregret.learners.engines import CoordinateEngine, Engine
 from noregret.learners.floored import FlooredEngine
 from noregret.learners.one_row import OneRow
 from noregret.learners.scale_free import ScaleFreeEngine
@@ -127,6 +128,7 @@ class MirrorDescent(SingleRowLearner):
         checked = rows.trusted == len(rows)
         copied = not checked and (engine is None or engine.state.size <= rows.values.size)
         backup = self._arrays() if copied else None
+        opened, known, rounds = engine is not None, self.dimension, self.rounds
         if not copied and not checked:
             rows = sound_rows(rows, 0)
         try:
@@ -139,7 +141,19 @@ class MirrorDescent(SingleRowLearner):
             if backup is not None:
                 self._restore(backup)
             raise
+        except OverflowError:
+            if self.rounds == rounds:
+                self._narrow(opened, known)
+            raise
         return predictions
+
+    def _narrow(self, opened: bool, dimension: int) -> None:
+        """Take back the room for features of rows of which none was learnt."""
+        self._weights = None
+        if not opened:
+            self._engine = None
+        elif self._engine is not None and dimension < self.dimension:
+            self._engine.grow(dimension)
 
     def _play(
         self, rows: Rows, offset: int, y: Vector, weight: Vector, predictions: Vector

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ Columns = npt.NDArray[np.uint32]
 Vector = npt.NDArray[np.float64]
 
 _COLUMN, _FLOAT = np.dtype(np.uint32), np.dtype(np.float64)
-_DONE, _OVERFLOW, _UNSOUND = int(Stop.DONE), int(Stop.OVERFLOW), int(Stop.UNSOUND)
+_DONE, _RATE = int(Stop.DONE), int(Stop.RATE)
 
 
 class BoundPass:
@@ -56,13 +57,15 @@ class BoundPass:
         self._y[0] = y
         self._weight[0] = weight
         row, stop = self._play(*self._before, columns, values, *self._after)
-        while stop != _DONE:
-            if stop == _OVERFLOW or stop == _UNSOUND:
-                return False
+        if stop == _DONE:
+            return True
+        if stop == _RATE:
+            again = partial(self._play, *self._before, columns, values, *self._after)
+            row, stop = self.engine.play_at_lower_rate(row, again)
+        if row == 0:
+            return False
+        if stop != _DONE:
             self.engine.answer(Stop(stop))
-            if row:
-                break
-            row, stop = self._play(*self._before, columns, values, *self._after)
         return True
 
 

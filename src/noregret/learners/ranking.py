@@ -135,14 +135,20 @@ class Ranker:
         self._steps._check_width(rows)
         rows = sound_rows(rows, 0)
         scores = np.empty(count)
-        self._steps._open(max(rows.width, self.dimension))
+        opened, known, rounds = self._steps._is_open(), self.dimension, self.rounds
+        self._steps._open(max(rows.width, known))
         if rows.width > len(self._sums):
             self._sums = np.zeros((rows.width, 2))
-        for start, stop in itertools.pairwise(starts):
-            self._play(
-                rows.part(start, stop), relevances[start:stop], float(weights[start]),
-                scores[start:stop],
-            )  # fmt: skip
+        try:
+            for start, stop in itertools.pairwise(starts):
+                self._play(
+                    rows.part(start, stop), relevances[start:stop], float(weights[start]),
+                    scores[start:stop],
+                )  # fmt: skip
+        except OverflowError:
+            if self.rounds == rounds:
+                self._steps._narrow(opened, known)
+            raise
         return scores
 
     def _play(self, rows: Rows, relevance: Vector, mass: float, scores: Vector) -> None:

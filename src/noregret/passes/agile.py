@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.ledger import Entry
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.implicit import implicit_slope
 from noregret.passes.lazy import extend_prefix, keep_sum, leap_limit, next_rate
@@ -38,6 +39,8 @@ _SUM = int(Slot.SUM)
 _REFERENCE = int(Slot.REFERENCE)
 _PREFIX = int(Slot.PREFIX)
 _FACTOR = int(Slot.FACTOR)
+
+_LARGEST_REACH = int(Entry.LARGEST_REACH)
 
 _DONE = int(Stop.DONE)
 _RESUM = int(Stop.RESUM)
@@ -171,7 +174,7 @@ def agile_pass(  # type: ignore[no-untyped-def]
         norm = row_norm(mirror, total, reach)
         if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = next_rate(loss, rate, ledger, norm, mass)
+        eta, farthest = next_rate(loss, rate, ledger, norm, mass)
         if not eta < UNBOUNDED:
             # Nothing was seen and this row is zero, or too small to be squared.
             eta = 0.0
@@ -182,6 +185,7 @@ def agile_pass(  # type: ignore[no-untyped-def]
         # A clip must not hide weights that have left the range of numbers.
         if not product < LARGEST_PREDICTION or not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
+        ledger[_LARGEST_REACH] = farthest
         predictions[t] = p
         slope = step_slope(loss, label, mass, p, steepness, conservative)
         value = loss.value(label, p)

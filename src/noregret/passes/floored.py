@@ -17,6 +17,7 @@ import numpy as np
 from noregret.domains.medians import floored_multiplier, left_mass
 from noregret.elementary import exp
 from noregret.jit import kernel
+from noregret.ledger import Entry
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.groups import (
     COLUMNS,
@@ -54,6 +55,8 @@ _PREFIX = int(Mark.PREFIX)
 _SINGLES = int(Mark.SINGLES)
 _NODES = int(Mark.NODES)
 _TOP = int(Mark.TOP)
+
+_LARGEST_REACH = int(Entry.LARGEST_REACH)
 
 _DONE = int(Stop.DONE)
 _OVERFLOW = int(Stop.OVERFLOW)
@@ -288,7 +291,7 @@ def floored_pass(  # type: ignore[no-untyped-def]
         norm = row_norm(mirror, total, reach)
         if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = next_rate(loss, rate, ledger, norm, mass)
+        eta, farthest = next_rate(loss, rate, ledger, norm, mass)
         if not eta < UNBOUNDED:
             eta = 0.0
         kappa = mirror.scale * slots[_FACTOR]
@@ -296,6 +299,7 @@ def floored_pass(  # type: ignore[no-untyped-def]
         steepness = loss.slope(label, p)
         if not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
+        ledger[_LARGEST_REACH] = farthest
         predictions[t] = p
         slope = step_slope(loss, label, mass, p, steepness, conservative)
         value = loss.value(label, p)

@@ -63,19 +63,21 @@ MAPPED_COLUMNS, MAPPED_AVERAGED = 2, 4
 
 @kernel(inline=True)
 def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
-    """Return eta for a row of that dual norm, before its label is known."""
+    """Return eta for a row of that dual norm, before its label is known, and its LARGEST_REACH."""
     return rate_within(loss.lipschitz(), rate, ledger, norm, weight)
 
 
 @kernel(inline=True)
 def rate_within(steepest, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
-    """Return eta for a row of that dual norm and slopes that are at most so steep."""
+    """Return eta for a row of that dual norm and slopes that are at most so steep.
+
+    Also returns what LARGEST_REACH becomes if the row is played: a refused row must not enter it.
+    """
     # A loss without a steepest slope gets 1: no theorem then, but a sensible first step.
     reach = (steepest if steepest < np.inf else 1.0) * weight * norm
     reach = max(ledger[_LARGEST_REACH], reach)
-    ledger[_LARGEST_REACH] = reach
     largest = max(ledger[_LARGEST_SQUARE], reach * reach)
-    return rate.at(ledger[_ROUNDS], ledger[_SQUARES], largest)
+    return rate.at(ledger[_ROUNDS], ledger[_SQUARES], largest), reach
 
 
 @kernel(inline=True)
@@ -165,13 +167,14 @@ def linear_pass(  # type: ignore[no-untyped-def]
         norm = row_norm(mirror, total, reach)
         if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = next_rate(loss, rate, ledger, norm, mass)
+        eta, farthest = next_rate(loss, rate, ledger, norm, mass)
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = mirror.kappa(slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
         p = kappa * raw
         steepness = loss.slope(label, p)
         if not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
+        ledger[_LARGEST_REACH] = farthest
         predictions[t] = p
         slope = step_slope(loss, label, mass, p, steepness, conservative)
         settle = averages.kept() and extend_prefix(slots, kappa)
@@ -238,7 +241,7 @@ def mapped_pass(  # type: ignore[no-untyped-def]
         norm = row_norm(mirror, total, reach)
         if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = next_rate(loss, rate, ledger, norm, mass)
+        eta, farthest = next_rate(loss, rate, ledger, norm, mass)
         if not homogeneous:
             if eta < slots[_INNER]:
                 slots[_WANTED] = eta
@@ -250,6 +253,7 @@ def mapped_pass(  # type: ignore[no-untyped-def]
         steepness = loss.slope(label, p)
         if not playable(loss, label, mass, p, steepness, norm):
             return np.int64(t), _OVERFLOW
+        ledger[_LARGEST_REACH] = farthest
         predictions[t] = p
         slope = step_slope(loss, label, mass, p, steepness, conservative)
         value = loss.value(label, p)

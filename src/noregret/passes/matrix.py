@@ -34,6 +34,7 @@ _SQUARES = int(Entry.SQUARES)
 _RATED_SQUARES = int(Entry.RATED_SQUARES)
 _LARGEST_SQUARE = int(Entry.LARGEST_SQUARE)
 _LARGEST_COUNTED_ROW = int(Entry.LARGEST_COUNTED_ROW)
+_LARGEST_REACH = int(Entry.LARGEST_REACH)
 _LIGHTEST = int(Entry.LIGHTEST)
 _HEAVIEST = int(Entry.HEAVIEST)
 
@@ -134,7 +135,7 @@ def matrix_linear_pass(  # type: ignore[no-untyped-def]
         norm = row_norm(mirror, total, reach)
         if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = rate_within(steepest, rate, ledger, norm, mass)
+        eta, farthest = rate_within(steepest, rate, ledger, norm, mass)
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = mirror.kappa(slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
         for k in range(outputs):
@@ -142,6 +143,7 @@ def matrix_linear_pass(  # type: ignore[no-untyped-def]
         value = loss.value_and_slopes(target, s, slopes)
         if not playable_scores(mass, value, s, slopes, norm):
             return np.int64(t), _OVERFLOW
+        ledger[_LARGEST_REACH] = farthest
         if not enter_scores(
             loss, mirror, ledger, target, mass, s, slopes, value, reach, norm, eta, conservative
         ):
@@ -192,7 +194,7 @@ def matrix_mapped_pass(  # type: ignore[no-untyped-def]
         norm = row_norm(mirror, total, reach)
         if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
-        eta = rate_within(steepest, rate, ledger, norm, mass)
+        eta, farthest = rate_within(steepest, rate, ledger, norm, mass)
         if not homogeneous:
             if eta < slots[_INNER]:
                 slots[_WANTED] = eta
@@ -205,6 +207,7 @@ def matrix_mapped_pass(  # type: ignore[no-untyped-def]
         value = loss.value_and_slopes(target, s, slopes)
         if not playable_scores(mass, value, s, slopes, norm):
             return np.int64(t), _OVERFLOW
+        ledger[_LARGEST_REACH] = farthest
         if not enter_scores(
             loss, mirror, ledger, target, mass, s, slopes, value, reach, norm, eta, conservative
         ):

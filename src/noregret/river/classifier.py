@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +84,11 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         return list(self._targets)
 
     @property
+    def rounds(self) -> int:
+        """How many examples were learnt."""
+        return self._learner.rounds
+
+    @property
     def certificate(self) -> Any:
         """What the examples so far prove, see `nr.Certificate`."""
         return self._learner.certificate()
@@ -101,7 +108,9 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
             # What would be refused must not bring a label.
             self._features.by_rules(x, grow=False)
             as_weights(w, 1)
-            target = self._admit(y)
+            with self._admitted(y):
+                self._features.teach(self._learner, x, self._targets[y], w)
+            return
         self._features.teach(self._learner, x, target, w)
 
     def predict_one(self, x: Mapping[Any, Any], **options: Any) -> Any:
@@ -135,12 +144,13 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         weight = as_weights(w if np.ndim(w) else [w] * len(X), len(X))
         parts = list(self._parts(labels))
         self._require_room({*self._targets, *labels})
-        rows = self._features.rows(X, grow=True)
-        for start, stop in parts:
-            if labels[start] not in self._targets:
-                self._admit(labels[start])
-            targets = [self._targets[label] for label in labels[start:stop]]
-            self._learner.learn(rows.part(start, stop), targets, weight[start:stop])
+        with self._features.forgotten_if_refused(self):
+            rows = self._features.rows(X, grow=True)
+            for start, stop in parts:
+                new = labels[start] not in self._targets
+                with self._admitted(labels[start]) if new else nullcontext():
+                    targets = [self._targets[label] for label in labels[start:stop]]
+                    self._learner.learn(rows.part(start, stop), targets, weight[start:stop])
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Return the labels of the rows of a data frame, None before there is any."""
@@ -174,7 +184,20 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
                 starts += [place] if place else []
         yield from zip(starts, [*starts[1:], len(labels)], strict=True)
 
-    def _admit(self, label: Any) -> float:
+    @contextmanager
+    def _admitted(self, label: Any) -> Iterator[None]:
+        """Give a new label its target, and take it back if no row of it is learnt."""
+        # Copied for new labels only: a third one makes another learner, and all have a score each.
+        targets, learner = self._targets, copy.deepcopy(self._learner)
+        self._admit(label)
+        try:
+            yield
+        except (OverflowError, ValueError):
+            if self._learner.rounds == learner.rounds:
+                self._targets, self._learner = targets, learner
+            raise
+
+    def _admit(self, label: Any) -> None:
         """Give a new label its target; a third one turns the vector of weights into scores."""
         _require_label(label)
         # Of truth values both are known as soon as one is.
@@ -188,7 +211,6 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
                 self._learner = MatrixDescent.from_binary(self._learner)
             self._learner.grow(len(known))
             self._targets = {one: float(place) for place, one in enumerate(known)}
-        return self._targets[label]
 
     def _require_probabilities(self) -> None:
         loss = self.loss.loss if isinstance(self.loss, OneAgainstRest) else self.loss

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import pickle
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -115,12 +116,15 @@ class FeatureColumns:
         count = len(self.names)
         try:
             learner.learn_one(*self.row(x, grow=True), y, weight)
+        except OverflowError:
+            self.forget(count)
+            raise
         except ValueError:
             self.forget(count)
             try:
                 # Names what is missing or out of range, unless it stands in for it.
                 learner.learn_one(*self.by_rules(x, grow=True), y, weight)
-            except ValueError:
+            except (OverflowError, ValueError):
                 self.forget(count)
                 raise
 
@@ -144,6 +148,17 @@ class FeatureColumns:
                 self.names.popitem()
             self._plans.clear()
             self._planned = 0
+
+    @contextmanager
+    def forgotten_if_refused(self, learner: Any) -> Iterator[None]:
+        """Let go of names that are new if the learner refuses all rows that they came with."""
+        count, rounds = len(self.names), learner.rounds
+        try:
+            yield
+        except (OverflowError, ValueError):
+            if learner.rounds == rounds:
+                self.forget(count)
+            raise
 
     def rows(self, frame: Any, grow: bool) -> Rows:
         """Return the rows of a data frame of pandas, equal to those of its dictionaries."""

@@ -84,7 +84,8 @@ class OnlineRegressor(Measured, base.MiniBatchRegressor):
         """Learn the rows of a data frame one after the other; w is a number or one a row."""
         targets = as_labels(y, len(X), self.loss)
         weight = as_weights(w if np.ndim(w) else [w] * len(X), len(X))
-        self._learner.learn(self._features.rows(X, grow=True), targets, weight)
+        with self._features.forgotten_if_refused(self._learner):
+            self._learner.learn(self._features.rows(X, grow=True), targets, weight)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Return the predictions for the rows of a data frame."""

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.certificate import Certificate
+from noregret.examples import as_rows
 from noregret.experts import Aggregate
 from noregret.learners import MirrorDescent
+from noregret.learners.together import learn_together
 from noregret.links import logistic
 from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
 from noregret.mirrors import Euclidean, Mirror
@@ -127,13 +129,28 @@ class Columns:
     def learn(self, rows: Any, codes: Codes, weight: Vector | None) -> None:
         """Learn the classes of the rows, one after the other."""
         first = 1 if len(self.columns) == 1 else 0
-        scores = [
-            column.learn(rows, np.where(codes == k, 1.0, -1.0), weight)
-            for k, column in enumerate(self.columns, first)
-        ]
-        if self.platt is not None:
-            masses = np.ones(len(codes)) if weight is None else weight
-            self.platt.learn(joined(scores), codes, masses)
+        given = as_rows(rows)
+
+        def play(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            some = rows if stop - start == len(given) else given.part(start, stop).plain()
+            scores = [
+                column.learn(
+                    some,
+                    np.where(codes[part] == k, 1.0, -1.0),
+                    None if weight is None else weight[part],
+                )
+                for k, column in enumerate(self.columns, first)
+            ]
+            if self.platt is not None:
+                masses = np.ones(stop - start) if weight is None else weight[part]
+                self.platt.learn(joined(scores), codes[part], masses)
+
+        if len(self.columns) == 1 and self.platt is None:
+            # One learner alone keeps the rounds before a row that it refuses.
+            play(0, len(given))
+        else:
+            learn_together(self.columns, 0, len(given), play)
 
     def predict(self, rows: Any) -> Vector:
         """Return the scores: one a row for two classes, else one a row and class."""

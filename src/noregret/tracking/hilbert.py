@@ -158,6 +158,9 @@ class KernelDescent:
                 self._points = np.concatenate([self._points, np.zeros_like(self._points)])
                 self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)])
             elif stop == OVERFLOW:
+                if self.rounds == 0:
+                    # The width is that of the first row that is learnt.
+                    self._points = np.zeros((len(self._points), 0))
                 raise OverflowError(f"the loss or gradient of round {self.rounds + 1} overflows")
         return predictions
 

@@ -157,7 +157,6 @@ def hilbert_pass(  # type: ignore[no-untyped-def]
         square = _store(points, count, indptr, indices, values, t)
         own = kernel.value(total_of(kernel, points, count, square, indptr, indices, values, t))
         norm = np.sqrt(max(own, 0.0))
-        slots[_LARGEST] = max(slots[_LARGEST], square)
         p = 0.0
         z = 0.0
         for i in range(count):
@@ -170,6 +169,7 @@ def hilbert_pass(  # type: ignore[no-untyped-def]
         step = eta * g
         if not playable(loss, y[t], 1.0, p, g, norm) or not abs(step) * norm < LARGEST_GRADIENT:
             return np.int64(t), OVERFLOW
+        slots[_LARGEST] = max(slots[_LARGEST], square)
         predictions[t] = p
         value = loss.value(y[t], p)
         enter_round(loss, ledger, y[t], 1.0, p, value, g, norm, norm, eta, False)

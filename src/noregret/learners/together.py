@@ -1,0 +1,39 @@
+"""Several learners that learn the same rows: all of them learn a row, or none."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def learn_together(
+    learners: Sequence[Any], start: int, stop: int, play: Callable[[int, int], None]
+) -> None:
+    """Call play(start, stop), which has all learners learn these rows, and undo what is refused.
+
+    If it raises OverflowError or ValueError, the learners are as they were before the first row
+    that one of them refuses, the rows before it are kept, and the error of that row is raised.
+    The learners are copied beforehand: time and memory are those of their own sizes.
+
+    >>> import noregret as nr
+    >>> one = nr.MirrorDescent(nr.losses.Squared(), nr.mirrors.Euclidean(), nr.rates.Constant(1))
+    >>> rows = [[1.0], [2.0], [1e99]]
+    >>> try:
+    ...     learn_together([one], 0, 3, lambda a, b: one.learn(rows[a:b], [0.0, 1.0, 1e99][a:b]))
+    ... except OverflowError:
+    ...     one.rounds
+    2
+    """
+    before = [copy.deepcopy(vars(learner)) for learner in learners]
+    try:
+        play(start, stop)
+    except (OverflowError, ValueError):
+        for learner, kept in zip(learners, before, strict=True):
+            vars(learner).clear()
+            vars(learner).update(kept)
+        if stop - start <= 1:
+            raise
+        middle = (start + stop) // 2
+        learn_together(learners, start, middle, play)
+        learn_together(learners, middle, stop, play)

@@ -1,0 +1,66 @@
+"""All that an object knows, as a value that can be compared bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from noregret.component import Component
+from noregret.learners.dual_store import DualStore
+from noregret.learners.matrix_engines import MatrixEngine
+from noregret.tracking import KernelDescent
+
+#: What is no knowledge: caches, what is bound to them, spare room and work space.
+ROOM = {"_weights", "_one", "_storage", "search", "work", "links", "_feeder", "_plans", "_planned"}
+ROOM |= {"_sums", "_reader"}
+
+
+def difference(one: Any, other: Any, path: str = "") -> str:
+    """Return where two frozen values differ first, '' if nowhere."""
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        for k, (a, b) in enumerate(zip(one, other, strict=True)):
+            found = difference(a, b, f"{path}/{one[0] if k and isinstance(one[0], str) else k}")
+            if found:
+                return found
+        return ""
+    return "" if one == other else f"{path}: {one!r} != {other!r}"
+
+
+def frozen(thing: Any) -> Any:
+    """Return all arrays and scalars that an object holds, arrays as their bytes."""
+    if isinstance(thing, np.ndarray):
+        if thing.dtype == object:
+            return (thing.shape, tuple(map(frozen, thing.ravel().tolist())))
+        return (str(thing.dtype), thing.shape, thing.tobytes())
+    if isinstance(thing, float):
+        return thing.hex()
+    if isinstance(thing, Component) or isinstance(thing, type):
+        return repr(thing)
+    if isinstance(thing, DualStore):
+        # The rows kept, wherever they lie in the ring.
+        spans = thing.spans.reshape(-1, 2)[thing.oldest_first()].tolist()
+        rows = [(thing.indices[a:b], thing.values[a:b]) for a, b in spans]
+        names = ("state", "slots", "ledger", "accounts")
+        parts = [getattr(thing, name) for name in names] + [int(thing.ring[2])]
+        return frozen([*parts, rows, thing.book[thing.oldest_first()]])
+    if isinstance(thing, MatrixEngine):
+        # Records of features that are not known are room.
+        own = dict(vars(thing)) | thing.arrays() | {"capacity": None}
+        return frozen(own)
+    if isinstance(thing, KernelDescent):
+        own = dict(vars(thing))
+        count = len(thing)
+        own |= {"_points": thing.points, "_columns": thing._columns[:count]}
+        own["_grams"] = thing._grams[:count, :count]
+        own["width"] = thing._points.shape[1]
+        return frozen(own)
+    if isinstance(thing, dict):
+        return tuple((str(key), frozen(value)) for key, value in thing.items() if key not in ROOM)
+    if isinstance(thing, list | tuple):
+        return tuple(map(frozen, thing))
+    if isinstance(thing, np.random.Generator):
+        return frozen(thing.bit_generator.state)
+    if hasattr(thing, "__dict__") and not callable(thing):
+        return (type(thing).__name__, frozen(vars(thing)))
+    return repr(thing)
