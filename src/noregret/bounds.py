@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noregret import domains, geometry, mirrors, rates, theorems
+from noregret.competitors import Competitors
 from noregret.ledger import Entry
 from noregret.losses import Hinge, MulticlassHinge, WinnowHinge
 from noregret.rounding import up
@@ -51,14 +52,18 @@ class Bound:
         return f"{self.name:<41}{excess} <= {up(self.value)}"
 
 
-def theorem_bounds(certificate: Certificate, radius: float) -> list[Bound]:
-    """Return the bounds that speak about this kind of learner, for comparators of that radius."""
+def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Bound]:
+    """Return the bounds that speak about this kind of learner, for comparators of that radius.
+
+    Without a radius the class is the learner's own domain.
+    """
     if certificate.rounds == 0 or not certificate.played or certificate.scaled_length is not None:
         return []
     facts = _Facts(certificate, radius)
     bounds: list[Bound] = []
     if certificate.rate.strong_convexity() > 0.0:
-        bounds += _strongly_convex(facts)
+        # The theorem is about the loss with its penalty.
+        bounds += _strongly_convex(facts) if certificate.penalised else ()
     elif certificate.factors is not None:
         bounds += _per_coordinate(facts)
     elif certificate.lazy:
@@ -74,13 +79,14 @@ def theorem_bounds(certificate: Certificate, radius: float) -> list[Bound]:
 class _Facts:
     """The numbers that the theorems are made of."""
 
-    def __init__(self, certificate: Certificate, radius: float) -> None:
+    def __init__(self, certificate: Certificate, radius: float | None) -> None:
         ledger = certificate.ledger
         self.certificate = certificate
         self.mirror = certificate.mirror
         self.rate = certificate.rate
-        self.radius = radius
         self.dimension = len(certificate.gradient)
+        self.competitors = Competitors(certificate, radius)
+        self.radius = self.competitors.radius
         self.rounds = certificate.rounds
         self.count = float(ledger[Entry.COUNTED])
         self.first_eta = float(ledger[Entry.FIRST_ETA])
@@ -90,16 +96,14 @@ class _Facts:
         self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
         self.limit = float(ledger[Entry.ROW_LIMIT])
         self.broken = int(ledger[Entry.LIMIT_BROKEN])
-        self.complexity = geometry.largest_regularizer(
-            certificate.mirror, radius, self.eta, self.dimension
-        )
+        self.complexity = self.competitors.largest_regularizer(self.eta)
         counted = Entry.COUNTED_LOSS if certificate.conservative else Entry.LOSS
         #: Sum of <w_t, z_t> over the counted rounds.
         self.played = certificate.sum_of(counted) - certificate.intercept
 
     def proved(self) -> float:
         """Return what the ledger proves about the linear regret over the class."""
-        return self.played + self.support() + 2.0 * self.certificate.slack
+        return self.played + self.competitors.support() + 2.0 * self.certificate.slack
 
     def regret(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
         """Return a bound with factor 1, not below what is proved anyway."""
@@ -116,13 +120,6 @@ class _Facts:
             return Bound(name, reference, math.inf, 1.0, "mistakes", False, reason)
         value = max(value * (1.0 + 1e-12) + UNDERFLOW, floor)
         return Bound(name, reference, value, factor, "mistakes")
-
-    def support(self) -> float:
-        """Return the largest <u, -Z> over the class, rounded up."""
-        certificate = self.certificate
-        return geometry.support_upper(
-            self.mirror, certificate.gradient, self.radius, certificate.delta
-        )
 
     def weighted(self) -> str:
         """Say why mistakes cannot be counted one by one, if they cannot."""
@@ -142,24 +139,16 @@ class _Facts:
             return "agile steps follow the link only at a constant rate, without a domain"
         return ""
 
-    def outside(self) -> str:
-        """Say why the class is not the theorem's, if it is not."""
-        if math.isinf(self.complexity):
-            return f"radius {self.radius:g} is not that of the map"
-        return ""
-
 
 def _lazy(facts: _Facts) -> Iterator[Bound]:
     if not facts.smoothness > 0.0 or facts.mirror.threshold(1.0) > 0.0:
         return
-    outside = facts.outside()
+    outside = facts.competitors.outside(facts.eta)
     stability = 0.5 * facts.smoothness * facts.rated_squares
     if facts.rate.restarts():
         epochs = range(facts.rounds.bit_length())
         complexity = sum(
-            geometry.largest_regularizer(
-                facts.mirror, facts.radius, facts.rate.at(2.0**m - 1.0, 0.0, 0.0), facts.dimension
-            )
+            facts.competitors.largest_regularizer(facts.rate.at(2.0**m - 1.0, 0.0, 0.0))
             for m in epochs
         )
         if not facts.mirror.homogeneous():
@@ -217,7 +206,7 @@ def _local_norms(facts: _Facts) -> Iterator[Bound]:
     if not isinstance(facts.mirror, entropies) or not facts.rate.constant():
         return
     ledger = facts.certificate.ledger
-    reason = facts.outside()
+    reason = facts.competitors.outside(facts.eta)
     if ledger[Entry.STEP_BROKEN] > 0.0:
         reason = f"eta z >= -1 does not hold since round {int(ledger[Entry.STEP_BROKEN])}"
     theorem = "2.22" if isinstance(facts.mirror, mirrors.Entropy) else "2.23"
@@ -248,7 +237,7 @@ def _strongly_convex(facts: _Facts) -> Iterator[Bound]:
             theorems.strongly_convex_regret(math.sqrt(largest), sigma, facts.rounds),
         ),
     ):
-        yield Bound(name, reference, max(value, proved))
+        yield Bound(name, reference, max(value, proved), measure="penalised loss")
 
 
 def _per_coordinate(facts: _Facts) -> Iterator[Bound]:
@@ -320,7 +309,7 @@ def _perceptron(facts: _Facts) -> Iterator[Bound]:
     # Rounded up, unless the division is exact.
     scale = 1.0 / loss.margin
     scale = scale if math.frexp(scale)[0] == 0.5 else math.nextafter(scale, math.inf)
-    proved = scale * facts.support()
+    proved = scale * facts.competitors.support()
     weighted = facts.weighted()
     yield facts.mistakes(
         "Perceptron, after the fact",
@@ -354,7 +343,7 @@ def _simplex_winnow(facts: _Facts) -> Iterator[Bound]:
         return
     square = facts.smoothness * facts.largest_counted_row**2
     progress = theorems.progress(loss.margin, facts.eta, square)
-    reason = facts.outside() or facts.weighted() or facts.crooked()
+    reason = facts.competitors.outside(facts.eta) or facts.weighted() or facts.crooked()
     if progress <= 0.0:
         reason = "eta is too large for the rows seen: the theorem is empty"
     yield facts.mistakes(
@@ -362,7 +351,7 @@ def _simplex_winnow(facts: _Facts) -> Iterator[Bound]:
         "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
         facts.eta * facts.complexity / progress if not reason else math.inf,
         facts.eta / progress * (1.0 + 1e-12) if not reason else 1.0,
-        facts.support() / loss.margin * (1.0 + 1e-12),
+        facts.competitors.support() / loss.margin * (1.0 + 1e-12),
         reason,
     )
 
@@ -378,10 +367,11 @@ def _winnow(facts: _Facts) -> Iterator[Bound]:
         reason = "the weights must start at 1/d"
     shrink = 1.0 - 2.0 * facts.eta
     name, value = "Winnow", facts.complexity / shrink
-    if 1.0 <= facts.radius <= facts.dimension and facts.radius == int(facts.radius):
-        name = f"Winnow, u of {int(facts.radius)} ones"
+    domain, radius = facts.competitors.domain, facts.radius
+    if domain is None and 1.0 <= radius <= facts.dimension and radius == int(radius):
+        name = f"Winnow, u of {int(radius)} ones"
         value = theorems.winnow_mistakes_sharp(
-            0.0, facts.radius, facts.dimension, min(facts.eta, 0.25) if reason else facts.eta
+            0.0, radius, facts.dimension, min(facts.eta, 0.25) if reason else facts.eta
         )
     yield facts.mistakes(
         name,

@@ -10,9 +10,9 @@ added to every bound, so that the statements hold for the data as they are store
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,8 @@ from noregret.ledger import SMALLEST_SIZE, Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import UNBOUNDED, Rate
-from noregret.rounding import down, up
+from noregret.rounding import down
+from noregret.wording import Objective, certificate_dict, certificate_text, named
 
 Vector = npt.NDArray[np.float64]
 
@@ -75,6 +76,13 @@ class Certificate:
     smallest_size: float = 1.0
     #: What the theorem of `CoinBetting` is made of.
     coins: Coins | None = None
+    #: Whether the penalty (sigma/2)||u||^2 of strongly convex rounds is part of the objective.
+    penalised: bool = True
+    #: How often the examples were learnt: all rounds of all passes are summed.
+    passes: int = 1
+
+    #: The letter of a comparator.
+    predictor: ClassVar[str] = "u"
 
     def sum_of(self, place: Entry) -> float:
         """Return a compensated sum of the ledger."""
@@ -91,13 +99,32 @@ class Certificate:
         return int(self.ledger[Entry.MISTAKES])
 
     @property
+    def objective(self) -> str:
+        """What a round adds to `loss`, `floor`, `regret` and `bounds`, in words."""
+        sigma = self.rate.strong_convexity() if self.penalised else 0.0
+        return str(Objective(named(self.loss_function), sigma, self.predictor, self.passes))
+
+    @property
     def loss(self) -> float:
-        """The learner's own loss, summed over the rounds."""
-        return self.sum_of(Entry.LOSS) + float(self.ledger[Entry.REGULARIZER])
+        """The learner's own objective, summed over the rounds."""
+        penalty = float(self.ledger[Entry.REGULARIZER]) if self.penalised else 0.0
+        return self.plain_loss + penalty
+
+    @property
+    def plain_loss(self) -> float:
+        """The learner's own loss without a penalty, summed over the rounds."""
+        return self.sum_of(Entry.LOSS)
+
+    def plain(self) -> Self:
+        """Return the certificate about the loss without a penalty.
+
+        The lines of the ledger are those of the loss alone, so that they prove floors for it.
+        """
+        return self if self.curvature == 0.0 else replace(self, penalised=False)
 
     @property
     def average_loss(self) -> float:
-        """The learner's own loss a round."""
+        """The learner's own objective a round."""
         return self.loss / self.rounds if self.rounds else 0.0
 
     @property
@@ -108,7 +135,7 @@ class Certificate:
     @property
     def curvature(self) -> float:
         """The sum of the sigmas that strongly convex rounds carry."""
-        return self.rate.strong_convexity() * self.rounds
+        return self.rate.strong_convexity() * self.rounds if self.penalised else 0.0
 
     @property
     def round_errors(self) -> float:
@@ -156,6 +183,11 @@ class Certificate:
         own = geometry.own_radius(self.mirror)
         return self.reach if own is None else own
 
+    @property
+    def class_radius(self) -> float | None:
+        """The radius of the class of `floor()`, None where that is no ball of the map's norm."""
+        return None if self._own_set() else self.radius
+
     def floor(self, radius: float | None = None, norm: float | None = None) -> float:
         """Return a number that no fixed predictor of the class can have beaten on these rounds.
 
@@ -168,7 +200,7 @@ class Certificate:
         if self.rounds == 0:
             return 0.0
         if radius is None and norm is None and self.domain is not None and self._own_set():
-            return self._lowered(self._domain_support(self.domain))
+            return self._lowered(self.domain_support(self.domain))
         radius = self._radius(radius)
         if self.scaled_length is not None and norm is None:
             length = self.scaled_length + self._scaled_delta
@@ -181,7 +213,7 @@ class Certificate:
             length = best * (reach - 0.5 * self.curvature * best) * (1.0 + 16.0 * EPSILON)
         return self._lowered(length)
 
-    def _domain_support(self, domain: Domain) -> float:
+    def domain_support(self, domain: Domain) -> float:
         """Return the maximum of <u, -z> over the domain, rounded up."""
         corners = np.eye(len(self.gradient), 1).ravel()
         reach = max(domain.support(corners), domain.support(-corners))
@@ -196,7 +228,7 @@ class Certificate:
         domain = self.domain
         if domain is None or domain.is_ball() or self.rounds == 0:
             return False
-        return math.isfinite(self._domain_support(domain))
+        return math.isfinite(self.domain_support(domain))
 
     def regularized_floor(self, eta: float | None = None) -> float:
         """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
@@ -273,11 +305,18 @@ class Certificate:
 
     @property
     def bounds(self) -> list[Bound]:
-        """The theorems that speak about this run, for the learner's own radius."""
-        return self.bounds_for(self.radius if self.radius is not None else 1.0)
+        """The theorems that speak about this run, for the learner's own class, or radius 1."""
+        return self.bounds_for()
 
-    def bounds_for(self, radius: float) -> list[Bound]:
-        """Return each theorem's bound for comparators of that radius beside what is proved."""
+    def bounds_for(self, radius: float | None = None) -> list[Bound]:
+        """Return each theorem's bound for the class of `floor(radius)` beside what is proved.
+
+        Without a radius it is the class of `floor()`, or radius 1 where there is no learner.
+        """
+        if radius is None and self._own_set():
+            return theorem_bounds(self, None)
+        if radius is None and self.radius is None:
+            radius = 1.0
         radius = self._radius(radius)
         if self.coins is not None:
             return [coin_betting_bound(self, self.coins, radius)] if self.rounds else []
@@ -293,23 +332,13 @@ class Certificate:
             return f"every u with ||m u||_2 <= {limit}, m_i the largest |x_i| seen{least},"
         return geometry.describe(self.mirror, self._radius(radius))
 
+    def statement(self, radius: float | None = None) -> str:
+        """Return in words what `floor(radius)` says, but for the number."""
+        return f"{self.describe(radius)} lost at least that much by {self.objective}"
+
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
         """Return the certificate as plain numbers, ready for JSON."""
-        result: dict[str, Any] = {
-            "rounds": self.rounds,
-            "mistakes": self.mistakes,
-            "loss": self.loss,
-            "average_loss": self.average_loss,
-            "radius": radius if radius is not None else self.radius,
-            "rounding_slack": self.slack,
-            "assumption": self.assumption,
-        }
-        if result["radius"] is not None:
-            result["class"] = self.describe(radius)
-            result["floor"] = self.floor(radius)
-            result["regret_bound"] = self.regret_bound(radius)
-            result["bounds"] = [bound.as_dict() for bound in self.bounds_for(result["radius"])]
-        return result
+        return certificate_dict(self, radius)
 
     @property
     def assumption(self) -> str | None:
@@ -323,22 +352,4 @@ class Certificate:
 
     def text(self, radius: float | None = None) -> str:
         """Return the certificate for a person, for comparators of that radius."""
-        chosen = radius if radius is not None else self.radius
-        per_round = max(self.rounds, 1)
-        lines = [f"Certificate after {self.rounds:,} rounds, {type(self.loss_function).__name__}"]
-
-        def line(name: str, value: str, note: str = "") -> None:
-            lines.append(f"  {name:<26}{value:>14}  {note}".rstrip())
-
-        line("learner's loss", f"{self.loss:.6g}", f"{self.average_loss:.6g} a round")
-        if self.loss_function.labels != "real":
-            line("mistakes", f"{self.mistakes:,}", f"{self.mistakes / per_round:.2%}")
-        if chosen is not None:
-            floor, regret = self.floor(radius), self.regret_bound(radius)
-            line("certified floor", down(floor), f"{down(floor / per_round)} a round")
-            lines.append(f"    {self.describe(radius)} lost at least that much")
-            line("proved regret", up(regret), f"{up(regret / per_round)} a round, at most")
-            lines.extend(f"  {bound}" for bound in self.bounds_for(chosen))
-        if self.assumption:
-            lines.append(f"  assumption: {self.assumption}")
-        return "\n".join(lines)
+        return certificate_text(self, radius)

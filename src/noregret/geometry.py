@@ -12,7 +12,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from noregret import mirrors
+from noregret import domains, mirrors
+from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.rounding import down
 
@@ -251,6 +252,27 @@ def largest_regularizer(mirror: Mirror, radius: float, eta: float, dimension: in
     if isinstance(mirror, mirrors.Box) and radius > min(-mirror.low, mirror.high):
         return math.inf
     return radius * radius / (2.0 * eta)
+
+
+def corners(domain: Domain | None, dimension: int) -> list[Vector]:
+    """Return points of the domain among which R and every norm are largest, [] if not known.
+
+    They are convex and the same for all coordinates: on a box they are largest where every
+    coordinate is at the same end, on balls and simplices at a corner.
+
+    >>> corners(domains.Box(-1.0, 2.0), 2)
+    [array([-1., -1.]), array([2., 2.])]
+    """
+    unit = np.eye(1, dimension).ravel()
+    if isinstance(domain, domains.Ball):
+        return [domain.radius * unit]
+    if isinstance(domain, domains.Box) and math.isfinite(domain.low + domain.high):
+        return [np.full(dimension, domain.low), np.full(dimension, domain.high)]
+    if isinstance(domain, domains.Simplex):
+        return [domain.scale * unit]
+    if isinstance(domain, domains.ClippedSimplex):
+        return [domain.floor(dimension) + domain.scale * (1.0 - domain.alpha) * unit]
+    return []
 
 
 def conjugate_upper(

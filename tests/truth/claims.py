@@ -166,10 +166,22 @@ class Case:
         self._theorems(tally, ball, predictors)
 
     def _theorems(self, tally: Tally, ball: Class, predictors: list[Vector]) -> None:
+        self._theorems_of(tally, self.certificate.bounds_for(ball.radius), predictors, ball.radius)
+        if self.sizes is None:
+            self.bare(tally, ball)
+
+    def _theorems_of(
+        self,
+        tally: Tally,
+        printed: list[bounds.Bound],
+        predictors: list[Vector],
+        ones: float = math.nan,
+    ) -> None:
+        """The theorems printed for a class hold for members of it."""
         certificate, referee = self.certificate, self.referee
-        printed = certificate.bounds_for(ball.radius)
         measures: dict[str, Any] = {
             "loss": self.own_loss(),
+            "penalised loss": self.own_loss(),
             "mistakes": Fraction(int(self.mistaken.sum())),
             "loss on mistakes": self._loss_on_mistakes() if certificate.conservative else None,
         }
@@ -178,14 +190,12 @@ class Case:
                 continue
             tried = predictors
             if bound.name.startswith("Winnow, u of"):
-                tried = self._zero_one(ball.radius)
+                tried = self._zero_one(ones)
             for u in tried:
                 true, distance = referee.exceeds(
                     u, [measures[bound.measure], -bound.value], factor=bound.factor
                 )
                 tally.enter("theorem", true, distance, f"{bound!r}", u)
-        if self.sizes is None:
-            self.bare(tally, ball)
 
     def bare(self, tally: Tally, ball: Class) -> None:
         """A theorem must hold by itself, without being lifted to what is proved."""
@@ -201,7 +211,7 @@ class Case:
         with bare_theorems():
             raw = [b for b in certificate.bounds_for(ball.radius) if b.applies]
         for bound in raw:
-            if bound.factor == 1.0 and bound.measure.startswith("loss"):
+            if bound.factor == 1.0 and bound.measure != "mistakes":
                 margin = 1e-9 * (size + abs(bound.value)) + 1e-150 * (1.0 + ball.radius)
                 true = bound.value >= proved - margin and not math.isnan(bound.value)
                 distance = (bound.value - proved) / max(size, 1e-300)
@@ -254,6 +264,7 @@ class Case:
         for u in tried:
             true, distance = self.referee.exceeds(u, [floor])
             tally.enter("floor, domain", true, distance, f"{floor!r}", u)
+        self._theorems_of(tally, certificate.bounds, tried)
 
     def _floored(self, domain: domains.ClippedSimplex, tried: list[Vector]) -> list[Vector]:
         """Return members of a simplex with a floor, its best corner first, that add up exactly."""

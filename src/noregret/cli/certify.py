@@ -79,8 +79,10 @@ def certify(
         raise ValueError(f"{predictions}: holds more predictions than the {count:,} examples")
     certificate = certifier.certificate()
     if as_json:
+        from noregret.wording import exact
+
         result = certificate.as_dict(radii[0]) | {"metrics": metrics.summary()}
-        result["floors"] = {f"{radius:g}": certificate.floor(radius) for radius in radii}
+        result["floors"] = {exact(radius): certificate.floor(radius) for radius in radii}
         typer.echo(to_json(result))
         return
     from noregret.rounding import down

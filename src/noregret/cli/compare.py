@@ -71,8 +71,9 @@ def compare(
     from noregret.evaluate import Trial, metrics_for, watch
 
     fixed = floor_radius
+    radius = None if fixed is None else lambda: fixed
     trials = [
-        Trial(one, None if fixed is None else lambda: fixed, metrics_for(one.loss), name=text)
+        Trial(one, radius, metrics_for(one.loss), text, plain=True)
         for one, text in zip(made, texts, strict=True)
     ]
     clock = Clock(stream, silent=as_json)
@@ -102,6 +103,7 @@ def _facts(trial: Any) -> dict[str, Any]:
     return {
         "learner": trial.name,
         "loss": str(trial.learner.loss),
+        "objective": trial.learner.certificate().plain().objective,
         "progress": [point.as_dict() for point in trial.points],
         "metrics": trial.metrics.summary(),
     }
@@ -157,6 +159,11 @@ def _show(
         f"of {size}[/dim]",
         highlight=False,
     )
+    if any(trial.learner.certificate().curvature > 0.0 for trial in trials):
+        console.print(
+            "[dim]losses, floors and regrets are without the penalty of strongly-convex[/dim]",
+            highlight=False,
+        )
     console.print()
     console.print(table)
     for trial in trials:

@@ -84,8 +84,9 @@ def write_report(
         f"noregret: {source}",
         describe_learner(learner),
         list(_cards(learner, record)),
-        f"{certificate.describe(point.radius).capitalize()} lost at least "
-        f"{short(point.average_floor, ROUND_FLOOR)} a round on these {point.rounds:,} examples; "
+        f"E{certificate.describe(point.radius).removeprefix('e')} lost at least "
+        f"{short(point.average_floor, ROUND_FLOOR)} a round by {certificate.objective} on these "
+        f"{point.rounds:,} rounds; "
         f"the learner lost {short(point.average_loss)}.",
         drawn,
         certificate.text(point.radius),
@@ -108,8 +109,12 @@ def _cards(learner: Learner, record: Record) -> Iterator[Card]:
     from noregret.report import Card
 
     point = record.points[-1]
-    yield Card(f"{point.rounds:,}", "examples learnt")
-    yield Card(short(point.average_loss), "average loss")
+    certificate = learner.certificate()
+    yield Card(f"{point.rounds:,}", "rounds learnt")
+    penalised = certificate.curvature > 0.0
+    yield Card(short(point.average_loss), "average penalised loss" if penalised else "average loss")
+    if penalised:
+        yield Card(short(certificate.plain_loss / certificate.rounds), "average plain loss")
     yield Card(short(point.average_floor, ROUND_FLOOR), "certified floor a round")
     yield Card(short(point.average_regret, ROUND_CEILING), "proved regret a round, at most")
     metrics = metrics_for(learner.loss)
@@ -143,8 +148,8 @@ def _pictures(learner: Learner, record: Record, source: str, names: Names) -> It
                 source,
                 "no predictor of the class lost less than "
                 f"{short(points[-1].average_floor, ROUND_FLOOR)} "
-                f"a round on these {rounds[-1]:,} examples",
-                f"{type(learner.loss).__name__} loss a round",
+                f"a round on these {rounds[-1]:,} rounds",
+                f"{learner.certificate().objective}, average",
             ),
         )
         yield Picture(

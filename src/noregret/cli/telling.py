@@ -43,7 +43,10 @@ def heading(session: Session) -> Iterator[str]:
         yield f"a random {record.holdout['share']:.4g} of the examples is held out"
     if record.holdout.get("after"):
         yield f"examples after the first {record.holdout['after']:,} are held out"
-    mirror = learner.certificate().mirror
+    certificate = learner.certificate()
+    mirror = certificate.mirror
+    if certificate.penalised and certificate.rate.strong_convexity() > 0.0:
+        yield f"loss, floor and regret are those of {certificate.objective}"
     fixed = record.floor_radius if record.floor_radius is not None else own_radius(mirror)
     scaled = getattr(learner, "sizes", None) is not None
     if fixed is None:
@@ -53,7 +56,7 @@ def heading(session: Session) -> Iterator[str]:
     else:
         own = "" if record.floor_radius is not None else ", the map's own set"
         own_words = scaled or several
-        words = learner.certificate().describe(fixed) if own_words else describe(mirror, fixed)
+        words = certificate.describe(fixed) if own_words else describe(mirror, fixed)
         yield f"floor over {words.rstrip(',')}{own}"
 
 

@@ -18,6 +18,7 @@ from noregret.evaluate import metrics_for
 from noregret.foreign import Certifier
 from noregret.ledger import Entry
 from noregret.rounding import down, up
+from noregret.wording import exact
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
@@ -156,7 +157,8 @@ class Statements:
 
     def _floor(self, solution: Solution | str) -> Iterator[Verdict]:
         floor = self.certificate.floor(self.radius)
-        text = f"{self.certificate.describe(self.radius)} lost at least {down(floor)}"
+        text = f"{self.certificate.describe(self.radius)} lost at least {down(floor)} "
+        text += f"by {self.certificate.objective}"
         if not self.comparators:
             yield Verdict(text, None, "no predictor of the class to try")
             return
@@ -192,10 +194,19 @@ class Statements:
         for _, u, loss in self.comparators:
             best = min(best, loss + self._penalty(u, eta))
         yield Verdict(
-            f"every u has loss + R(u)/eta of at least {down(floor)}",
+            f"every {certificate.predictor} has {self._regularised(eta)} of at least {down(floor)}",
             floor <= best,
             f"the least found is {best:.10g}",
         )
+
+    def _regularised(self, eta: float) -> str:
+        """Return in words what the regularised floor is about."""
+        certificate = self.certificate
+        if certificate.curvature > 0.0:
+            return f"a sum of {certificate.objective}"
+        if certificate.factors is not None:
+            return f"a sum of {certificate.objective}, plus R({certificate.predictor}) at the rate of each feature,"
+        return f"a sum of {certificate.objective}, plus R({certificate.predictor})/{exact(eta)},"
 
     def _penalty(self, u: Vector, eta: float) -> float:
         certificate = self.certificate
@@ -214,6 +225,7 @@ class Statements:
         certificate = self.certificate
         measures = {
             "loss": certificate.loss,
+            "penalised loss": certificate.loss,
             "mistakes": float(certificate.mistakes),
             "loss on mistakes": certificate.sum_of(Entry.COUNTED_LOSS),
         }
@@ -252,7 +264,7 @@ class LinearStatements(Statements):
             self.sizes = np.where(sizes > 0.0, sizes, 1.0)
 
     def _loss(self) -> Verdict:
-        stated = self.certificate.sum_of(Entry.LOSS)
+        stated = self.certificate.plain_loss
         text = "its loss is what its predictions lost"
         found = self._played.certificate()
         room = found.slack + self.certificate.slack + 1e-12 * abs(stated)

@@ -71,7 +71,7 @@ class MatrixStatements(Statements):
             self.sizes = np.where(sizes > 0.0, sizes, 1.0).T.ravel()
 
     def _loss(self) -> Verdict:
-        stated = self.certificate.sum_of(Entry.LOSS)
+        stated = self.certificate.plain_loss
         room = self.certificate.slack + 1e-12 * abs(stated)
         holds = abs(self._played - stated) <= room
         return Verdict(

@@ -37,6 +37,10 @@ class Certified(Protocol):
         """How many were predicted with the wrong sign."""
         ...
 
+    def plain(self) -> Certified:
+        """Return the certificate about the loss without a penalty."""
+        ...
+
     @property
     def radius(self) -> float | None:
         """The size of the learner's own set, or of its weights."""
@@ -118,12 +122,18 @@ class Trial:
         radius: Callable[[], float] | None = None,
         metrics: Metrics | None = None,
         name: str = "",
+        plain: bool = False,
     ) -> None:
-        """Make a trial; without a radius, floors are over the learner's own set or size."""
+        """Make a trial; without a radius, floors are over the learner's own set or size.
+
+        With `plain`, points are about the loss without the penalty that strongly convex rounds
+        carry, so that learners with and without one can be compared [default: False].
+        """
         self.learner = learner
         self.radius = radius
         self.metrics = metrics
         self.name = name
+        self.plain = plain
         self.points: list[Point] = []
         #: Why the learner had to stop, if it had to.
         self.failure = ""
@@ -138,6 +148,8 @@ class Trial:
     def look(self) -> Point:
         """Note where the learner stands."""
         certificate = self.learner.certificate()
+        if self.plain:
+            certificate = certificate.plain()
         radius = (certificate.radius or 0.0) if self.radius is None else self.radius()
         point = Point(
             rounds=int(certificate.rounds),

@@ -20,6 +20,7 @@ from noregret.ledger import Entry
 from noregret.losses import Hinge
 from noregret.passes.dual_steps import ERROR, FELL, PROGRESS, PROGRESS_LOW, TRAVELLED, VISITS
 from noregret.rounding import down
+from noregret.wording import exact
 
 Vector = npt.NDArray[np.float64]
 
@@ -107,7 +108,7 @@ class DualCertificate(Certificate):
         """The first round that lowered D, 0 if none did: only steps too long for the rows can."""
         return int(self.accounts[FELL])
 
-    def bounds_for(self, radius: float) -> list[Bound]:
+    def bounds_for(self, radius: float | None = None) -> list[Bound]:
         """Return each theorem's bound for comparators of that radius beside what is proved."""
         radius = self._radius(radius)
         return list(_bounds(self, radius)) if self.rounds else []
@@ -129,9 +130,7 @@ class DualCertificate(Certificate):
         """Return the certificate for a person, for comparators of that radius."""
         lines = [super().text(radius)]
         dual, floor = down(self.dual), down(self.regularized_floor())
-        # All digits of C: with another one the two statements would be about other sums.
-        C = f"{self.C!r}".removesuffix(".0")
-        lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {C}")
+        lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {exact(self.C)}")
         lines.append(f"    every u: loss + F(u)/C is at least {floor}")
         if self.offsets:
             lines.append("    every u predicts <u, x> + the offset that came with the example")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,8 @@ class MatrixCertificate(ScoresCertificate):
     >>> certificate.floor(1) <= certificate.floor(1, norm="trace") <= certificate.loss
     True
     """
+
+    predictor: ClassVar[str] = "U"
 
     def floor(self, radius: float | None = None, norm: float | str | None = None) -> float:
         """Return a number that no fixed matrix of the class can have beaten on these rounds.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from noregret.oco.book import Monitors
 from noregret.oco.losses import vector
 from noregret.oco.setting import Setting
 from noregret.rounding import down, up
+from noregret.wording import bound_lines
 
 Vector = npt.NDArray[np.float64]
 
@@ -62,6 +63,15 @@ class GameCertificate(Certificate):
     #: Sum of the sigma_t, and of sigma_t w_t; the gradient is the sum of z_t - sigma_t w_t.
     bend: float = field(kw_only=True, default=0.0)
     pull: Vector = field(kw_only=True, default_factory=lambda: np.zeros(0))
+
+    @property
+    def objective(self) -> str:
+        """What a round adds to `loss`, `floor`, `regret` and `bounds`, in words."""
+        return "the game's losses"
+
+    def plain(self) -> Self:
+        """Return the certificate itself: the curvature is that of the losses, not a penalty."""
+        return self
 
     @property
     def curvature(self) -> float:
@@ -112,11 +122,11 @@ class GameCertificate(Certificate):
         if self.bend > 0.0:
             # Any point may carry the tangent; the parabola's minimum over the domain is best.
             part = self._flattened(domain.project(-self.gradient / self.bend))
-        return part._lowered(part._domain_support(domain))
+        return part._lowered(part.domain_support(domain))
 
     def _own_domain_floor(self, domain: domains.Domain) -> float:
         value = domain.support(-self.gradient)
-        if not math.isfinite(value) or not math.isfinite(self._domain_support(domain)):
+        if not math.isfinite(value) or not math.isfinite(self.domain_support(domain)):
             raise ValueError(f"{domain} has no bound: say floor(radius)")
         return self._domain_floor(domain)
 
@@ -192,6 +202,7 @@ class GameCertificate(Certificate):
         chosen = radius if radius is not None else self._usual_radius()
         return {
             "rounds": self.rounds,
+            "objective": self.objective,
             "loss": self.loss,
             "average_loss": self.average_loss,
             "radius": chosen,
@@ -203,8 +214,9 @@ class GameCertificate(Certificate):
             "bounds": [bound.as_dict() for bound in self.bounds_for(chosen)],
         }
 
-    def __str__(self) -> str:
-        chosen = self._usual_radius()
+    def text(self, radius: float | None = None) -> str:
+        """Return the certificate for a person, against the class of that radius or the domain."""
+        chosen = radius if radius is not None else self._usual_radius()
         floor, regret, rounds = self.floor(chosen), self.regret_bound(chosen), max(self.rounds, 1)
         lines = [
             f"Certificate after {self.rounds:,} rounds of a convex game",
@@ -213,7 +225,7 @@ class GameCertificate(Certificate):
             f"    {self.describe(chosen)} lost at least that much",
             f"  {'proved regret':<26}{up(regret):>14}  {up(regret / rounds)} a round, at most",
         ]
-        lines += [f"  {bound}" for bound in self.bounds_for(chosen)]
+        lines += bound_lines(self, chosen)
         return "\n".join([*lines, f"  assumption: {self.assumption}"])
 
 

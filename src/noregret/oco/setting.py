@@ -49,29 +49,12 @@ class Setting:
     @property
     def bounded(self) -> bool:
         """Whether the domain is one whose corners are known."""
-        return bool(self._corners())
+        return bool(geometry.corners(self.domain, self.dimension))
 
     @property
     def smoothness(self) -> float:
         """The c for which a round costs at most (eta/2) c ||z||_*^2; NaN if none is known."""
         return self.mirror.smoothness()
-
-    def _corners(self) -> list[Vector]:
-        """Return points of the domain among which every convex symmetric function is largest."""
-        domain, d = self.domain, self.dimension
-        unit = np.eye(1, d).ravel()
-        if isinstance(domain, domains.Ball):
-            return [domain.radius * unit]
-        if (
-            isinstance(domain, domains.Box)
-            and math.isfinite(domain.low) + math.isfinite(domain.high) == 2
-        ):
-            return [np.full(d, domain.low), np.full(d, domain.high)]
-        if isinstance(domain, domains.Simplex):
-            return [domain.scale * unit]
-        if isinstance(domain, domains.ClippedSimplex):
-            return [domain.floor(d) + domain.scale * (1.0 - domain.alpha) * unit]
-        return []
 
     def complexity(self, radius: float | None, eta: float) -> float:
         """Return the maximum of (R(u) - R(w_1)) / eta over a class inside the set, else infinity.
@@ -80,8 +63,9 @@ class Setting:
         """
         if radius is None:
             lowest = geometry.regularizer(self.mirror, self.first, eta)
-            corners = (geometry.regularizer(self.mirror, u, eta) for u in self._corners())
-            return max(corners, default=math.inf) - lowest
+            corners = geometry.corners(self.domain, self.dimension)
+            found = (geometry.regularizer(self.mirror, u, eta) for u in corners)
+            return max(found, default=math.inf) - lowest
         if self.domain is None:
             return geometry.largest_regularizer(self.mirror, radius, eta, self.dimension)
         if not isinstance(self.mirror, mirrors.Euclidean) or radius > self._inner_radius():
