@@ -202,11 +202,13 @@ class Statements:
     def _regularised(self, eta: float) -> str:
         """Return in words what the regularised floor is about."""
         certificate = self.certificate
+        words = f"a sum of {certificate.objective}"
         if certificate.curvature > 0.0:
-            return f"a sum of {certificate.objective}"
+            return words
+        words += f", plus R({certificate.predictor})"
         if certificate.factors is not None:
-            return f"a sum of {certificate.objective}, plus R({certificate.predictor}) at the rate of each feature,"
-        return f"a sum of {certificate.objective}, plus R({certificate.predictor})/{exact(eta)},"
+            return f"{words} at the rate of each feature,"
+        return f"{words}/{exact(eta)},"
 
     def _penalty(self, u: Vector, eta: float) -> float:
         certificate = self.certificate
