@@ -38,6 +38,8 @@ class Bound:
     measure: str = "loss"
     applies: bool = True
     reason: str = ""
+    #: Whose loss it is compared with.
+    against: str = "L(u)"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as plain values, None for a value that is not finite."""
@@ -46,9 +48,9 @@ class Bound:
     def __str__(self) -> str:
         if not self.applies:
             return f"{self.name:<41}not applicable: {self.reason}"
-        excess = f"{self.measure} - L(u)"
+        excess = f"{self.measure} - {self.against}"
         if self.factor != 1.0:
-            excess = f"{self.measure} - {up(self.factor)} L(u)"
+            excess = f"{self.measure} - {up(self.factor)} {self.against}"
         return f"{self.name:<41}{excess} <= {up(self.value)}"
 
 

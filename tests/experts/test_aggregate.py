@@ -76,7 +76,7 @@ def test_its_floor_is_true_and_that_of_its_own_predictions() -> None:
     assert 0.2 * best.primal < proof.floor(2.0) <= best.primal
     assert proof.floor() == proof.floor(proof.radius)
     text = str(proof)
-    for words in ("certified floor", "best of its learners", "AdaHedge, second order"):
+    for words in ("certified floor", "best of its members", "AdaHedge, second order"):
         assert words in text
     assert text.count("AdaHedge, second order") == 1
     assert proof.as_dict()["members"]["best_expert"] == proof.members.best_expert
@@ -141,7 +141,7 @@ def test_members_that_predict_by_more_than_weights(tmp_path: Path) -> None:
         _ = learner.weights
     proof = learner.certificate()
     assert proof.radius is None and proof.members.regret() <= min(b.value for b in proof.bounds)
-    assert "best of its learners" in str(proof)
+    assert "best of its members" in str(proof)
     learner.save(tmp_path / "a.nr")
     loaded: Any = nr.load(tmp_path / "a.nr")
     assert np.array_equal(loaded.learn(X, y), learner.learn(X, y))

@@ -245,7 +245,7 @@ def test_the_certificate_in_words() -> None:
     text = str(learner.certificate())
     assert "Certificate after 4 rounds of Hedge, eta 0.5, 3 experts" in text
     assert "0.375 a round, expert 2" in text
-    assert "Weighted Majority, (1)                   loss - L(u) <= 4.19723" in text
+    assert "Weighted Majority, (1)                   loss - loss of any expert <= 4.19723" in text
 
 
 @pytest.mark.parametrize("rate", RATES)

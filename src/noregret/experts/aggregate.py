@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, NoReturn, Self
 
@@ -36,7 +36,8 @@ class AggregateCertificate(Certificate):
     """The certificate of an aggregate's own predictions, and its regret against its members.
 
     The floors are those of `nr.certify`: supporting lines at the mixed predictions. `members`
-    compares the loss with that of every learner, the theorem of AdaHedge beside it.
+    compares the loss with that of every learner, the theorem of AdaHedge beside it; members are
+    counted from 1 in print, in the order in which they were given.
     """
 
     members: ExpertCertificate = field(kw_only=True)
@@ -48,7 +49,8 @@ class AggregateCertificate(Certificate):
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
         """Return the certificate as plain numbers, ready for JSON."""
-        return super().as_dict(radius) | {"members": self.members.as_dict()}
+        members = self.members.as_dict() | {"best_member": self.members.best_expert + 1}
+        return super().as_dict(radius) | {"members": members}
 
     def text(self, radius: float | None = None) -> str:
         """Return the certificate for a person, for comparators of that radius."""
@@ -56,8 +58,8 @@ class AggregateCertificate(Certificate):
         best, regret = members.best_loss, members.regret()
         return "\n".join([
             super().text(radius),
-            f"  {'best of its learners':<26}{down(best):>14}  {down(best / rounds)} a round, "
-            f"learner {members.best_expert} of {len(members.totals)}",
+            f"  {'best of its members':<26}{down(best):>14}  {down(best / rounds)} a round, "
+            f"member {members.best_expert + 1} of {len(members.totals)}",
             f"  {'regret against it':<26}{up(regret):>14}  {up_each(regret, rounds)} a round, "
             "measured",
             *(f"  {bound}" for bound in members.bounds),
@@ -243,7 +245,8 @@ class Aggregate:
         proof = self._book.certificate()
         reach = geometry.predictor_norm(proof.mirror, self.weights) if self._linear() else None
         own = vars(proof) | {"reach": reach}
-        return AggregateCertificate(**own, members=self._mixer.certificate())
+        members = replace(self._mixer.certificate(), competitor="member", first=1)
+        return AggregateCertificate(**own, members=members)
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
         """Write the aggregate and its learners to one file; `nr.load` resumes it to the bit.

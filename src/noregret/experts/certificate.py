@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,6 +46,16 @@ class ExpertCertificate:
     combination_regret: float | None = None
     #: Sum of -(1/eta) ln sum_i w_i e^(-eta z_i), what the learner lost beyond it being the gaps.
     mix_loss: float | None = None
+    #: What those are called whom the learner is compared with, and the number of the first.
+    competitor: str = "expert"
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        """Say in every bound whose loss it is about."""
+        known = self.combination_regret is not None
+        against = f"loss of any {'combination' if known else self.competitor}"
+        bounds = [replace(bound, against=against) for bound in self.bounds]
+        object.__setattr__(self, "bounds", bounds)
 
     @property
     def average_loss(self) -> float:
@@ -90,10 +100,10 @@ class ExpertCertificate:
         rounds, best, regret = max(self.rounds, 1), self.best_loss, self.regret()
         lines = [
             f"Certificate after {self.rounds:,} rounds of {self.algorithm}, "
-            f"{len(self.totals):,} experts",
+            f"{len(self.totals):,} {self.competitor}s",
             f"  {'loss':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
-            f"  {'best expert':<26}{down(best):>14}  {down(best / rounds)} a round, "
-            f"expert {self.best_expert}",
+            f"  {f'best {self.competitor}':<26}{down(best):>14}  {down(best / rounds)} a round, "
+            f"{self.competitor} {self.first + self.best_expert}",
             f"  {'regret':<26}{up(regret):>14}  {up_each(regret, rounds)} a round, measured",
         ]
         if self.mix_loss is not None:

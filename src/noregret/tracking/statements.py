@@ -51,7 +51,7 @@ class ShiftingBounds:
         ]
         for name, value, note in (
             ("learner's loss", self.loss, ""),
-            ("loss of the schedule", self.schedule_loss, ""),
+            ("loss of the schedule, L(u)", self.schedule_loss, ""),
             ("measured regret", self.regret, "at most"),
         ):
             lines.append(f"  {name:<26}{up(value):>14}  {note}".rstrip())
