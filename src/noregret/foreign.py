@@ -10,11 +10,12 @@ from noregret import mirrors, rates
 from noregret.certificate import Certificate
 from noregret.convexity import require_convex
 from noregret.examples import as_labels, as_predictions, as_rows, as_weights
-from noregret.ledger import new_ledger
+from noregret.ledger import Entry, new_ledger, require_room
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import certify_pass
 from noregret.passes.checks import sound_rows
+from noregret.turns import one_at_a_time
 
 
 def certify(
@@ -60,12 +61,14 @@ class Certifier:
         self._ledger = new_ledger()
         self._gradient = np.zeros(0)
 
+    @one_at_a_time
     def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
         """Enter rows with their labels and what was predicted for them."""
         rows = as_rows(X)
         labels = as_labels(y, len(rows), self._loss)
         weights = as_weights(weight, len(rows))
         given = as_predictions(predictions, len(rows))
+        require_room(int(self._ledger[Entry.ROUNDS]), len(rows))
         # What is known stays as it was where rows are refused.
         more = max(rows.width - len(self._gradient), 0)
         ledger, gradient = self._ledger.copy(), np.pad(self._gradient, (0, more))

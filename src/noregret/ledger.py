@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 #: Features that stay below this size are measured by it: squares of their sizes stay above 0.
 SMALLEST_SIZE = 1e-140
+#: Counts are float64: up to this many rounds each is counted, and 1 more would be lost.
+MOST_ROUNDS = 2**53
 
 
 class Entry(IntEnum):
@@ -81,6 +83,21 @@ class Entry(IntEnum):
 
 
 SIZE = len(Entry)
+
+
+def require_room(rounds: int, more: int) -> None:
+    """Refuse more rounds than can be counted, before anything is learnt.
+
+    >>> require_room(2**53 - 2, 2)
+    >>> require_room(2**53 - 2, 3)
+    Traceback (most recent call last):
+    OverflowError: 9007199254740990 rounds were played and 3 more cannot be counted ...
+    """
+    if rounds + more > MOST_ROUNDS:
+        raise OverflowError(
+            f"{rounds} rounds were played and {more} more cannot be counted (2^53 is the limit); "
+            "go on with a new learner"
+        )
 
 
 def new_ledger() -> npt.NDArray[np.float64]:

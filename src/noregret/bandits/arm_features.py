@@ -16,6 +16,7 @@ from noregret.bandits.policy import Kept, Policy
 from noregret.certificate import Certificate
 from noregret.examples import Rows
 from noregret.learners import MirrorDescent
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -108,6 +109,7 @@ class ArmFeatureBandit(Policy):
         predicted, every = self._predicted(rows, np.zeros((len(rows), 1), np.int64))
         return predicted.reshape(1, -1), every
 
+    @one_at_a_time
     def decide(self, X: Any) -> Decision:
         """Draw one of the arms, a row of X each; tell its cost by `learn(decision.id, cost)`."""
         rows = self._contexts(X)

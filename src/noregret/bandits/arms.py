@@ -21,6 +21,8 @@ from noregret.bandits.decisions import (
     cost_of_reward,
 )
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
+from noregret.ledger import require_room
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -77,6 +79,7 @@ class ArmBandit:
         """Return the theorems, in units of the range; `reason` says why only paths count."""
         raise NotImplementedError
 
+    @one_at_a_time
     def decide(self) -> Decision:
         """Draw an arm; tell its cost later by `learn(decision.id, cost)`."""
         arm, probability = self._draw(self._rng.random())
@@ -85,6 +88,7 @@ class ArmBandit:
             self._book[Sum.LATE] = waiting.made + 1
         return Decision(waiting.add((arm, probability)), arm, probability)
 
+    @one_at_a_time
     def learn(self, decision: Decision | int, cost: float) -> None:
         """Tell the cost of a decision, by itself or by its id: in any order, once.
 
@@ -93,6 +97,7 @@ class ArmBandit:
         number, (arm, probability) = self._waiting.find(decision)
         low, high = self.costs
         unit = (as_cost(cost, low, high) - low) / (high - low)
+        require_room(self.rounds, 1)
         self._waiting.settle(number)
         self._suffer(arm, probability, unit)
 
@@ -100,6 +105,7 @@ class ArmBandit:
         """Tell a reward within the promised range: the cost is low + high - reward."""
         self.learn(decision, cost_of_reward(reward, *self.costs))
 
+    @one_at_a_time
     def forget(self, decision: Decision | int) -> None:
         """Give up waiting for the cost of a decision; no theorem in expectation holds after it."""
         number, _ = self._waiting.find(decision)
@@ -107,6 +113,7 @@ class ArmBandit:
         if not self._book[Sum.FORGOTTEN]:
             self._book[Sum.FORGOTTEN] = number + 1
 
+    @one_at_a_time
     def play(self, costs: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Play a round a row against costs that are known for every arm, and return the arms drawn.
 
@@ -126,6 +133,7 @@ class ArmBandit:
                 f"costs must be within the promised [{low:g}, {high:g}], got {matrix[t, i]} "
                 f"in row {t} at arm {i}"
             )
+        require_room(self.rounds, len(matrix))
         if (low, high) != (0.0, 1.0):
             matrix = (matrix - low) / (high - low)
         arms = np.empty(len(matrix), np.int64)

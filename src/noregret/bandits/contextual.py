@@ -16,6 +16,7 @@ from noregret.bandits.policy import Decisions, Kept, Policy
 from noregret.certificate import Certificate
 from noregret.examples import Rows
 from noregret.learners import MirrorDescent
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -114,6 +115,7 @@ class ContextualBandit(Policy):
         """Draw an arm for each context, all with the regressors as they are."""
         return self._decide(self._contexts(X))
 
+    @one_at_a_time
     def _decide(self, rows: Rows) -> Decisions:
         predicted, every = self._of_all_arms(rows)
         chances = self._explored(predicted, np.arange(len(rows), dtype=np.float64))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from noregret.oco import Game, GameCertificate
 from noregret.oco.losses import number, vector
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -77,6 +78,7 @@ class EstimatedGame:
         """Return the point of the coming round."""
         return self._game.play()
 
+    @one_at_a_time
     def suffer(self, cost: float, estimate: npt.ArrayLike) -> None:
         """End the round: the cost that was paid, and an unbiased estimate of a subgradient."""
         paid = number("cost", cost)

@@ -18,9 +18,11 @@ from noregret.bandits.decisions import as_rate
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 from noregret.bandits.shrunken import Shrunken
 from noregret.domains import Domain
+from noregret.ledger import require_room
 from noregret.oco import maps
 from noregret.oco.losses import number, vector, whole
 from noregret.oco.setting import settle
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -182,6 +184,7 @@ class GradientBandit:
         """The point w_t around which the coming round plays."""
         return self._w.copy()
 
+    @one_at_a_time
     def play(self) -> Vector:
         """Return the point of the coming round, or the two points as rows; the same until paid."""
         if self._v is None:
@@ -189,6 +192,7 @@ class GradientBandit:
         step = self.delta * self._v
         return self._w + step if self.points == 1 else np.array([self._w + step, self._w - step])
 
+    @one_at_a_time
     def suffer(self, cost: Any) -> None:
         """End the round: the value of f_t at the point played, or the two values.
 
@@ -201,6 +205,7 @@ class GradientBandit:
         else:
             values = vector("costs", cost, 2).tolist()
         self._check(values)
+        require_room(self.rounds, 1)
         with np.errstate(over="ignore", invalid="ignore"):
             if self.points == 1:
                 z = one_point(values[0], self._v, self.delta)

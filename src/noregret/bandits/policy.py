@@ -17,11 +17,13 @@ from noregret.bandits.logs import Log
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 from noregret.examples import Rows, as_rows
 from noregret.learners import MirrorDescent
+from noregret.ledger import require_room
 from noregret.losses import Squared
 from noregret.mirrors import Euclidean
 from noregret.oco.losses import number
 from noregret.passes.checks import sound_rows
 from noregret.rates import ScaleFree
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -147,6 +149,7 @@ class Policy:
         """Tell a reward within the promised range: the cost is low + high - reward."""
         self.learn(decision, cost_of_reward(reward, *self.costs))
 
+    @one_at_a_time
     def learn_many(self, decisions: Any, costs: Any) -> None:
         """Tell the costs of many decisions, learnt in this order; all of them or none."""
         low, high = self.costs
@@ -159,6 +162,7 @@ class Policy:
         for one, other in itertools.pairwise(ids):
             if one == other:
                 raise ValueError(f"decision {one} is named twice")
+        require_room(self.rounds, len(values))
         units = np.array([(value - low) / (high - low) for value in values])
         chances = np.array([kept.probability for _, kept in found])
         rows = joined([(kept.columns, kept.values) for _, kept in found], self._columns)
@@ -169,11 +173,13 @@ class Policy:
             self._counts["cost"] += unit
             self._counts["rounds"] += 1.0
 
+    @one_at_a_time
     def _learn_rows(self, X: Any, log: Log, arms: Indices) -> None:
         """Learn from a log, for which each row is crossed with its arm."""
         rows = self._contexts(X)
         if len(log) != len(rows):
             raise ValueError(f"got {len(rows)} contexts and {len(log)} arms")
+        require_room(int(self._counts["logged"]), len(rows))
         low, high = log.range
         units = (log.outcomes - low) / (high - low)
         weights = 1.0 / log.propensities if self.importance else None
@@ -181,6 +187,7 @@ class Policy:
         self._width = max(self._width, rows.width)
         self._counts["logged"] += len(rows)
 
+    @one_at_a_time
     def forget(self, decision: Decision | int) -> None:
         """Give up waiting for the cost of a decision."""
         self._waiting.settle(self._waiting.find(decision)[0])

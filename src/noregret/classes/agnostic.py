@@ -34,6 +34,7 @@ from noregret.classes.tables import (
     pairs,
     whole,
 )
+from noregret.turns import one_at_a_time
 
 #: Weights below exp of minus that much beside the largest do not move a float64.
 _VISIBLE = 50.0
@@ -137,6 +138,7 @@ class Agnostic:
         self._require_rounds(1)
         return self._probability(self._branches(point))
 
+    @one_at_a_time
     def learn(self, x: Any, y: Any) -> npt.NDArray[np.float64]:
         """Return the probabilities of label 1 given to a point, or several, before each label.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from noregret import store
 from noregret.classes.certificates import Proved, mistake_bound
 from noregret.classes.tables import whole
+from noregret.turns import one_at_a_time
 
 Flags = npt.NDArray[np.bool_]
 
@@ -84,6 +85,7 @@ class Elimination:
             raise ValueError(f"x must be one point, got {len(points)}")
         return int(np.any(self._candidates & points[0]))
 
+    @one_at_a_time
     def learn(self, x: Any, y: Any) -> npt.NDArray[np.int64]:
         """Return the predictions made for a point, or rows of them, before each label."""
         points, labels = self._points(x), np.atleast_1d(np.asarray(y))

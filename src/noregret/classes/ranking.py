@@ -23,6 +23,7 @@ from noregret.bounds import Bound
 from noregret.classes.certificates import SURVEY, RegretCertificate
 from noregret.classes.tables import MOST_RATE, between, whole
 from noregret.store import shown
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -132,6 +133,7 @@ class Ranking:
             placed |= 1 << chosen
         return tuple(result)
 
+    @one_at_a_time
     def learn(self, clicks: Any) -> Vector:
         """Return the expected position of each item clicked, in turn, before the click."""
         given = np.atleast_1d(np.asarray(clicks))

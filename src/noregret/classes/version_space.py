@@ -15,6 +15,7 @@ import numpy.typing as npt
 from noregret import store
 from noregret.classes.certificates import Proved, mistake_bound
 from noregret.classes.tables import FiniteClass, as_class, bits_of, flags_of, pairs, whole
+from noregret.turns import one_at_a_time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +79,7 @@ class VersionSpaceLearner:
         self._require_hypotheses()
         return self._label(self._space, self.hypotheses.point(x))
 
+    @one_at_a_time
     def learn(self, x: Any, y: Any) -> npt.NDArray[np.int64]:
         """Return the predictions made for a point, or several in turn, before each label.
 

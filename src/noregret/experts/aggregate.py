@@ -27,6 +27,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.rates import ScaleFree
 from noregret.rounding import down, up
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -151,6 +152,7 @@ class Aggregate:
         """Return what a file must hold finite numbers for: weights, or shares without any."""
         return self.weights if self._linear() else self.shares
 
+    @one_at_a_time
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the predictions made before each.
 

@@ -13,6 +13,7 @@ from noregret.bounds import Bound
 from noregret.experts import theorems
 from noregret.experts.book import gap_of
 from noregret.experts.checks import STEEPEST, as_count, as_positive, as_table
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -72,6 +73,7 @@ class SurrogateClassifier:
         """Return <w, v>."""
         return float(self.weights @ self._values(values))
 
+    @one_at_a_time
     def learn(self, values: Any, y: int) -> int:
         """Predict a label from the hypotheses' values, learn the true one, return the first."""
         v = self._values(values)

@@ -21,7 +21,9 @@ from noregret.experts.concavity import cost_range, exp_concavity
 from noregret.experts.game import Game, Weighing
 from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
 from noregret.geometry import EPSILON
+from noregret.ledger import require_room
 from noregret.losses import Loss, NegativeLog
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -84,6 +86,7 @@ class Forecaster(Game):
         lows, highs = require_within("predictions", table, self.low, self.high)
         return np.clip(table @ self.weights, lows, highs)
 
+    @one_at_a_time
     def learn(self, predictions: Any, outcomes: Any, weight: Any = None) -> Vector:
         """Play a round for every row of predictions; return the forecasts made.
 
@@ -100,6 +103,7 @@ class Forecaster(Game):
             raise ValueError(f"weight must be {len(y)} finite numbers >= 0")
         if self._state.kind != ADAPTIVE and np.any(weights > 1.0):
             raise ValueError("weight above 1 needs eta='adaptive', which promises no range")
+        require_room(self.rounds, len(table))
         state, forecasts = self._state, np.empty(len(table))
         backup, suffered = state.copied(), self._suffered.copy()
         played = forecast_rounds(

@@ -13,6 +13,8 @@ from noregret.experts.book import Sum
 from noregret.experts.certificate import Facts, rounding_slack
 from noregret.experts.checks import as_count, as_positive, as_table, require_within
 from noregret.experts.rounds import ADAPTIVE, FIXED
+from noregret.ledger import require_room
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -143,6 +145,7 @@ class CostGame(Game):
             raise ValueError(f"costs has shape {vector.shape}, expected ({self.experts},)")
         return float(self.learn(vector)[0])
 
+    @one_at_a_time
     def learn(self, costs: Any) -> Vector:
         """Play a round for every row of costs; return what was paid in each.
 
@@ -150,6 +153,7 @@ class CostGame(Game):
         """
         table = as_table("costs", costs, self.experts)
         lows, highs = require_within("costs", table, self.low, self.high)
+        require_room(self.rounds, len(table))
         paid = np.empty(len(table))
         self._play(table, lows, highs, paid)
         return paid

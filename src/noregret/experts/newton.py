@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from noregret.turns import one_at_a_time
+
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
@@ -81,6 +83,7 @@ class NewtonStep:
         """The portfolio of the coming round."""
         return (1.0 - self.mixing) * self._point + self.mixing / len(self._point)
 
+    @one_at_a_time
     def learn(self, relatives: Vector) -> None:
         """Learn the price relatives of one round."""
         slope = relatives / float(self.weights @ relatives)

@@ -23,7 +23,9 @@ from noregret.experts.checks import (
     require_within,
 )
 from noregret.jit import kernel
+from noregret.ledger import require_room
 from noregret.rounding import up
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -150,6 +152,7 @@ class Specialists:
             raise ValueError(f"costs has shape {vector.shape}, expected ({self.experts},)")
         return float(self.learn(vector, awake)[0])
 
+    @one_at_a_time
     def learn(self, costs: Any, awake: Any) -> Vector:
         """Play a round for every row of costs; return what was paid in each.
 
@@ -160,6 +163,7 @@ class Specialists:
         mask = self._awake(awake, len(table))
         table = np.where(mask, table, self.low)
         require_within("costs", table, self.low, self.high)
+        require_room(self.rounds, len(table))
         paid = np.empty(len(table))
         sleeping_rounds(table, mask, self.eta, self._state, self._totals, paid)
         return paid

@@ -15,13 +15,14 @@ from noregret.learners.combination import Combination
 from noregret.learners.dual_certificate import DualCertificate
 from noregret.learners.dual_store import DualStore, sparse_parts
 from noregret.learners.linear import LinearLearner
-from noregret.ledger import Entry
+from noregret.ledger import Entry, require_room
 from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.passes import dual_online
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual_steps import VALUE, VALUE_LOW
 from noregret.rates import Constant
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -153,6 +154,7 @@ class DualAscent(LinearLearner):
         alpha = -self.C * self._store.column("WEIGHT") * self._store.column("SLOPE")
         return alpha * self._store.column("LABEL") if self.loss.labels == "sign" else alpha
 
+    @one_at_a_time
     def learn(self, X: Any, y: Any, weight: Any = None, offset: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the predictions made before each.
 
@@ -165,6 +167,7 @@ class DualAscent(LinearLearner):
         weights = as_weights(weight, len(rows))
         offsets = as_offsets(offset, len(rows))
         self._check_width(rows)
+        require_room(self.rounds, len(rows))
         rows = sound_rows(rows, 0)
         opened, known, rounds = self._is_open(), self.dimension, self.rounds
         self._open(max(rows.width, known))

@@ -18,13 +18,14 @@ from noregret.learners.matrix_engines import MatrixEngine, MatrixScaleFree, choo
 from noregret.learners.matrix_targets import as_targets, count_of
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.one_scores import OneScores, SingleScoresLearner
-from noregret.ledger import SIZE, Entry, new_ledger
+from noregret.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.losses import OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.matrix import score_rows
 from noregret.passes.slots import Stop
 from noregret.rates import Rate
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -141,6 +142,7 @@ class MatrixDescent(SingleScoresLearner):
         """Whether every step is the exact one of its round."""
         return self._implicit
 
+    @one_at_a_time
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the n x K scores made before each.
 
@@ -152,6 +154,7 @@ class MatrixDescent(SingleScoresLearner):
         targets = as_targets(y, len(rows), self.loss, self._outputs)
         weights = as_weights(weight, len(rows))
         self._check_width(rows)
+        require_room(self.rounds, len(rows))
         rows = sound_rows(rows, 0)
         if self._outputs is None and len(rows) == 0:
             return np.empty((0, 0))
@@ -189,6 +192,7 @@ class MatrixDescent(SingleScoresLearner):
         score_rows(weights, rows.indptr, rows.indices, rows.values, scores)
         return scores
 
+    @one_at_a_time
     def grow(self, outputs: int) -> None:
         """Add scores, with weights of 0, up to so many; the rounds before were played without.
 

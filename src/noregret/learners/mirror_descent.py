@@ -22,12 +22,13 @@ from noregret.learners.one_row import OneRow
 from noregret.learners.scale_free import ScaleFreeEngine
 from noregret.learners.singly import SingleRowLearner
 from noregret.learners.sized import SizedEngine
-from noregret.ledger import SIZE, Entry, new_ledger
+from noregret.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
 from noregret.rates import CoinBetting, Rate, ScaleFree
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -110,6 +111,7 @@ class MirrorDescent(SingleRowLearner):
         """How many features are known."""
         return 0 if self._engine is None else len(self._engine.state)
 
+    @one_at_a_time
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the predictions made before each.
 
@@ -121,6 +123,7 @@ class MirrorDescent(SingleRowLearner):
         labels = as_labels(y, len(rows), self.loss)
         weights = as_weights(weight, len(rows))
         self._check_width(rows)
+        require_room(self.rounds, len(rows))
         predictions = np.empty(len(rows))
         # To leave the learner as it was, either keep a copy of it and check rows as they are
         # learnt, or check all rows before anything moves: whichever is less to read.

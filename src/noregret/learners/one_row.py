@@ -16,6 +16,7 @@ from noregret.jit import Call, entry
 from noregret.learners.engines import Engine, MappedEngine
 from noregret.learners.floored import FlooredEngine
 from noregret.learners.scale_free import ScaleFreeEngine
+from noregret.ledger import MOST_ROUNDS, Entry
 from noregret.passes.scale_free import predict_row
 from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows, take_records
@@ -25,6 +26,7 @@ Vector = npt.NDArray[np.float64]
 
 _COLUMN, _FLOAT = np.dtype(np.uint32), np.dtype(np.float64)
 _DONE, _RATE = int(Stop.DONE), int(Stop.RATE)
+_ROUNDS = int(Entry.ROUNDS)
 
 
 class BoundPass:
@@ -37,6 +39,7 @@ class BoundPass:
     def __init__(self, engine: Engine, ledger: Vector, prediction: Vector) -> None:
         self.engine, self._ledger, self._prediction = engine, ledger, prediction
         self._indptr = np.zeros(2, np.uint64)
+        self._entry = ledger.item
         self._y, self._weight = np.empty(1), np.empty(1)
         self._play = entry(self.bind())
 
@@ -53,6 +56,8 @@ class BoundPass:
 
     def played(self, columns: Columns, values: Vector, y: float, weight: float) -> bool:
         """Play a row; tell whether that was done, or else nothing was changed."""
+        if self._entry(_ROUNDS) >= MOST_ROUNDS:
+            return False
         self._indptr[1] = len(columns)
         self._y[0] = y
         self._weight[0] = weight
@@ -78,6 +83,8 @@ class OneRow(BoundPass):
         super().__init__(engine, ledger, np.empty(1))
         self._signs = engine.loss.labels == "sign"
         self._lock = threading.Lock()
+        # Of readers only: another thread may learn while they read.
+        self._span, self._read = np.zeros(2, np.uint64), np.empty(1)
         self._order = np.zeros(0, _COLUMN)
         self._records = np.zeros((0, engine.columns))
         self._take = entry((take_records, (self.state, self._order, self._y, self._records)))
@@ -127,10 +134,10 @@ class OneRow(BoundPass):
             reader.state = self._records[:count]
             if not self._take(self.state, columns, values, reader.state):
                 return None
-            self._indptr[1] = count
+            self._span[1] = count
             weights = reader.weights(self._ledger)
-            self._multiply(weights, self._indptr, self._order, values, self._prediction)
-            return self._prediction.item()
+            self._multiply(weights, self._span, self._order, values, self._read)
+            return self._read.item()
 
 
 def _by_record(engine: Engine) -> bool:

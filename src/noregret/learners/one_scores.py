@@ -15,6 +15,7 @@ from noregret.losses import ScoreLoss
 from noregret.passes.checks import SOUND, check_rows
 from noregret.passes.matrix import score_rows
 from noregret.passes.matrix_scale_free import score_row
+from noregret.turns import taken, turn_of
 
 Vector = npt.NDArray[np.float64]
 
@@ -98,12 +99,22 @@ class SingleScoresLearner:
         (array([0., 0.]), array([-2.,  2.]))
         """
         columns, features = as_row(indices, values)
-        one = self._bound()
-        if one is not None and self.loss.labels == "class" and np.ndim(y) == 0:
-            scores = one.learn(columns, features, y, weight)
-            if scores is not None:
-                self._weights = None
-                return scores
+        turn, mine = turn_of(self), True
+        try:
+            try:
+                turn.pop()
+            except IndexError:
+                mine = False
+                raise taken(self) from None
+            one = self._bound()
+            if one is not None and self.loss.labels == "class" and np.ndim(y) == 0:
+                scores = one.learn(columns, features, y, weight)
+                if scores is not None:
+                    self._weights = None
+                    return scores
+        finally:
+            if mine:
+                turn.append(None)
         found: Vector = self.learn(self._as_rows(columns, features), [y], weight)[0]
         return found
 

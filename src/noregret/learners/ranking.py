@@ -16,12 +16,13 @@ from noregret.examples import LARGEST_LABEL, Rows, as_rows, as_weights
 from noregret.learners.files import learner_of
 from noregret.learners.matrix_certificate import ScoresCertificate
 from noregret.learners.mirror_descent import MirrorDescent
-from noregret.ledger import SIZE, Entry, new_ledger
+from noregret.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.losses import Loss, PairwiseHinge, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import LARGEST_FEATURE, sound_rows
 from noregret.passes.ranking import rank_pass
 from noregret.rates import Rate
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -120,6 +121,7 @@ class Ranker:
         """Return the score of each row: the higher, the further in front."""
         return self._steps.predict(X)
 
+    @one_at_a_time
     def learn(self, X: Any, relevance: Any, qid: Any, weight: Any = None) -> Vector:
         """Learn the groups of X one after the other; return the scores made before each.
 
@@ -132,6 +134,7 @@ class Ranker:
         relevances = _relevances(relevance, count)
         weights = as_weights(weight, count)
         starts = _groups(qid, count, weights)
+        require_room(self.rounds, len(starts) - 1)
         self._steps._check_width(rows)
         rows = sound_rows(rows, 0)
         scores = np.empty(count)

@@ -11,6 +11,7 @@ from noregret.examples import Rows
 from noregret.learners.engines import Engine
 from noregret.learners.linear import LinearLearner
 from noregret.learners.one_row import Columns, OneRow, as_row
+from noregret.turns import one_at_a_time, taken, turn_of
 
 Vector = npt.NDArray[np.float64]
 
@@ -47,14 +48,25 @@ class SingleRowLearner(LinearLearner):
         (0.0, 1.0)
         """
         columns, features = as_row(indices, values)
-        one = self._bound()
-        if one is not None and not one.engine.rate.restarts():
-            prediction = one.learn(columns, features, y, weight)
-            if prediction is None and self.growable:
-                prediction = self._learn_wider(one, columns, features, y, weight)
-            if prediction is not None:
-                self._weights = None
-                return prediction
+        # The turn of `one_at_a_time`, written out: passing arguments on would cost as much again.
+        turn, mine = turn_of(self), True
+        try:
+            try:
+                turn.pop()
+            except IndexError:
+                mine = False
+                raise taken(self) from None
+            one = self._bound()
+            if one is not None and not one.engine.rate.restarts():
+                prediction = one.learn(columns, features, y, weight)
+                if prediction is None and self.growable:
+                    prediction = self._learn_wider(one, columns, features, y, weight)
+                if prediction is not None:
+                    self._weights = None
+                    return prediction
+        finally:
+            if mine:
+                turn.append(None)
         return float(self.learn(self._as_rows(columns, features), y, weight)[0])
 
     def _learn_wider(
@@ -74,7 +86,9 @@ class SingleRowLearner(LinearLearner):
     def predict_one(self, indices: Any, values: Any) -> float:
         """Return the prediction for one row, given by its columns and their values."""
         columns, features = as_row(indices, values)
-        one = self._bound()
+        one = self._one
+        if one is None or one.engine is not self._engine or one.state is not one.engine.state:
+            one = self._bound_to_read()
         if one is not None:
             prediction = one.predict(columns, features)
             if prediction is not None:
@@ -95,6 +109,13 @@ class SingleRowLearner(LinearLearner):
             one.bind()
         return one
 
+    def _bound_to_read(self) -> OneRow | None:
+        """Bind the pass for a reader, but not while another thread learns: that one may."""
+        try:
+            return _bind(self)
+        except RuntimeError:
+            return None
+
     def _as_rows(self, columns: Columns, values: Vector) -> Rows:
         """Return one row that is as wide as the learner, or wider where it has to be."""
         width = max(self.dimension, int(columns.max()) + 1 if len(columns) else 0)
@@ -103,3 +124,9 @@ class SingleRowLearner(LinearLearner):
                 "this map must know its features in advance: make the learner with dimension="
             )
         return Rows(np.array([0, len(columns)], np.uint64), columns, values, width)
+
+
+@one_at_a_time
+def _bind(learner: Any) -> OneRow | None:
+    bound: OneRow | None = learner._bound()
+    return bound

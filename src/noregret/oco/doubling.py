@@ -16,6 +16,7 @@ from noregret.bounds import Bound
 from noregret.oco.book import merged
 from noregret.oco.bounds import SURVEY
 from noregret.oco.certificate import Comparators, GameCertificate
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -72,6 +73,7 @@ class DoublingTrick:
         """Return the point of the coming round."""
         return self._epoch.play()
 
+    @one_at_a_time
     def suffer(self, value: float, subgradient: npt.ArrayLike, curvature: float = 0.0) -> None:
         """End the round, where the players made are games; see `Game.suffer`."""
         if not hasattr(self._epoch, "suffer"):
@@ -79,6 +81,7 @@ class DoublingTrick:
         self._epoch.suffer(value, subgradient, curvature)
         self._turn()
 
+    @one_at_a_time
     def face(self, loss: Any) -> float:
         """Play a round against a loss; return the loss suffered."""
         value = self._epoch.face(loss)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from noregret import geometry, rates
 from noregret.domains import Domain
-from noregret.ledger import Entry
+from noregret.ledger import Entry, require_room
 from noregret.mirrors import Mirror
 from noregret.oco import maps
 from noregret.oco.book import Book, Monitors, check_sizes
@@ -20,6 +20,7 @@ from noregret.oco.certificate import ConvexLoss, GameCertificate, NonnegativeLos
 from noregret.oco.losses import ConvexFunction, as_loss, number, vector, whole
 from noregret.oco.setting import settle
 from noregret.rates import UNBOUNDED, Rate
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -120,6 +121,7 @@ class Game:
         """Return the point of the coming round."""
         return self._w.copy()
 
+    @one_at_a_time
     def face(self, loss: Any) -> float:
         """Play a round against a loss: an object with value and subgradient, or a pair of them.
 
@@ -134,15 +136,20 @@ class Game:
                 f"the loss has curvature {curvature:g}, but StronglyConvex(sigma={sigma:g}) relies "
                 "on at least sigma"
             )
-        self.suffer(value, function.subgradient(self.play()), curvature or 0.0)
+        self._end(value, function.subgradient(self.play()), curvature or 0.0)
         return value
 
+    @one_at_a_time
     def suffer(self, value: float, subgradient: npt.ArrayLike, curvature: float = 0.0) -> None:
         """End the round: value = f_t(w_t), subgradient in the subdifferential of f_t at w_t.
 
         `curvature` is a sigma for which f_t - (sigma/2)||w||^2 is convex as well: floors are
         then higher. Input that cannot be used raises ValueError and leaves the game as it was.
         """
+        self._end(value, subgradient, curvature)
+
+    def _end(self, value: float, subgradient: npt.ArrayLike, curvature: float) -> None:
+        require_room(self.rounds, 1)
         value = number("value", value)
         if self.nonnegative and value < 0.0:
             raise ValueError(f"value must be >= 0 in a game with nonnegative=True, got {value}")

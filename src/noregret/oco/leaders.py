@@ -14,7 +14,7 @@ import numpy.typing as npt
 from noregret import geometry, mirrors, rates
 from noregret.bounds import Bound
 from noregret.domains import Domain
-from noregret.ledger import Entry
+from noregret.ledger import Entry, require_room
 from noregret.mirrors import Mirror
 from noregret.oco import maps, solvers
 from noregret.oco.book import Book, check_sizes
@@ -23,6 +23,7 @@ from noregret.oco.certificate import Comparators, ConvexLoss, GameCertificate, N
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
 from noregret.oco.setting import Setting, settle
 from noregret.rates import UNBOUNDED
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 Minimizer = Callable[[ConvexFunction, Vector], npt.ArrayLike]
@@ -158,12 +159,14 @@ class Leader:
         """Return the point of the coming round."""
         return self._w.copy()
 
+    @one_at_a_time
     def face(self, loss: Any) -> float:
         """Play a round against a loss, which joins the past; return the loss suffered.
 
         `Linear` and `Quadratic` losses need no solver. Anything that cannot be used raises
         ValueError and leaves the player as it was.
         """
+        require_room(self.rounds, 1)
         function, w, t = as_loss(loss), self.play(), self.rounds + 1
         if isinstance(function, (Linear, Quadratic)):
             form = function.z if isinstance(function, Linear) else function.center

@@ -22,6 +22,7 @@ from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss, Softmax
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
 from noregret.river.features import FeatureColumns, Measured, growing
+from noregret.turns import one_at_a_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,6 +102,7 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         """
         return self._features.named(self._learner.weights)
 
+    @one_at_a_time
     def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one example of weight w."""
         target = self._targets.get(y)
@@ -134,6 +136,7 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         chances = self._chances(score[np.newaxis])[0]
         return dict(zip(labels, chances.tolist(), strict=True))
 
+    @one_at_a_time
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
         """Learn the rows of a data frame one after the other; w is a number or one a row."""
         labels = list(y)

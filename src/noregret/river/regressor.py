@@ -16,6 +16,7 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
 from noregret.river.features import FeatureColumns, Measured, growing
+from noregret.turns import one_at_a_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +68,7 @@ class OnlineRegressor(Measured, base.MiniBatchRegressor):
         """The weights by the names of the features."""
         return self._features.named(self._learner.weights)
 
+    @one_at_a_time
     def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one example of weight w."""
         try:
@@ -80,6 +82,7 @@ class OnlineRegressor(Measured, base.MiniBatchRegressor):
         prediction: float = self._features.ask(self._learner, x)
         return prediction
 
+    @one_at_a_time
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
         """Learn the rows of a data frame one after the other; w is a number or one a row."""
         targets = as_labels(y, len(X), self.loss)

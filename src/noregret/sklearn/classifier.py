@@ -16,6 +16,7 @@ from noregret.sklearn.online import OnlineEstimator
 from noregret.sklearn.rows import Feeder
 from noregret.sklearn.scorer import open_scorer
 from noregret.sklearn.stream import StreamClassifier
+from noregret.turns import one_at_a_time
 
 
 class OnlineClassifier(StreamClassifier, OnlineEstimator):
@@ -70,6 +71,7 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
         )
         self._feeder = Feeder(bool(self.fit_intercept))
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and learn the rows, `passes` times."""
         rows, kept, codes, weight = self._all_rows(X, y, sample_weight)

@@ -32,6 +32,7 @@ from noregret.sklearn.rows import Feeder, Order
 from noregret.sklearn.scorer import score_loss
 from noregret.sklearn.stream import StreamClassifier
 from noregret.sklearn.targets import StreamRegressor
+from noregret.turns import one_at_a_time
 
 
 class DualEstimator(RowEstimator):
@@ -173,6 +174,7 @@ class DualClassifier(StreamClassifier, DualEstimator):
         self.multiclass = multiclass
         self.class_weight = class_weight
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best predictor of the rows."""
         self._check_parameters()
@@ -189,6 +191,7 @@ class DualClassifier(StreamClassifier, DualEstimator):
         self._solve(rows, kept, joint.loss, targets, weight)
         return self
 
+    @one_at_a_time
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Raise the dual by an exact step a row, one after the other: Passive-Aggressive.
 
@@ -202,7 +205,7 @@ class DualClassifier(StreamClassifier, DualEstimator):
         with self._as_it_was_if_refused():
             if isinstance(getattr(self, "_learner", None), Optimum):
                 self._begin(self._learner.weights())
-            return super().partial_fit(X, y, classes, sample_weight)
+            return self._learn(X, y, classes, sample_weight)
 
     def _open(self, classes: int) -> None:
         self._begin(np.zeros((classes if classes > 2 else 1, self._dimension())))
@@ -256,6 +259,7 @@ class DualRegressor(StreamRegressor, DualEstimator):
     ) -> None:
         super().__init__(loss, C, fit_intercept, penalize_intercept, tol, max_iter, random_state)
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the best predictor of the rows."""
         self._check_parameters()
@@ -263,13 +267,14 @@ class DualRegressor(StreamRegressor, DualEstimator):
         self._solve(rows, kept, self._chosen_loss(), [targets], weight)
         return self
 
+    @one_at_a_time
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Raise the dual by an exact step a row, one after the other: Passive-Aggressive."""
         self._require_ascent()
         with self._as_it_was_if_refused():
             if isinstance(getattr(self, "_learner", None), Optimum):
                 self._learner = Ascent(self._chosen_loss(), self.C, self._learner.weights()[0])
-            return super().partial_fit(X, y, sample_weight)
+            return self._learn(X, y, sample_weight)
 
     def _open(self) -> None:
         self._learner = Ascent(self._chosen_loss(), self.C, np.zeros(self._dimension()))

@@ -15,6 +15,7 @@ from noregret.sklearn.choices import chosen_mirror, chosen_rate, new_learner
 from noregret.sklearn.online import OnlineEstimator
 from noregret.sklearn.rows import Feeder
 from noregret.sklearn.targets import StreamRegressor
+from noregret.turns import one_at_a_time
 
 
 class OnlineRegressor(StreamRegressor, OnlineEstimator):
@@ -56,6 +57,7 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
         )
         self._feeder = Feeder(bool(self.fit_intercept))
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and learn the rows, `passes` times."""
         rows, kept, targets, weight = self._all_rows(X, y, sample_weight)

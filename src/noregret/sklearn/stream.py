@@ -27,6 +27,7 @@ from noregret.sklearn.labels import (
     with_more,
 )
 from noregret.sklearn.rows import Order
+from noregret.turns import one_at_a_time
 
 
 class StreamClassifier(ClassifierMixin, RowEstimator):
@@ -66,11 +67,15 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         self._balance.learn(codes, masses, len(self.classes_))
         return rows, kept, codes, as_weights(masses * factors[codes], len(kept))
 
+    @one_at_a_time
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows one after the other; rows of weight 0 change nothing.
 
         `classes` may declare classes before any row of theirs; without it the rows do.
         """
+        return self._learn(X, y, classes, sample_weight)
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         self._require_class_weight()
         rows, known = None, False
         if classes is None and sample_weight is None and type(y) is np.ndarray and y.ndim == 1:

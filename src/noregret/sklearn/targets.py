@@ -15,6 +15,7 @@ from noregret.losses import Loss
 from noregret.sklearn.choices import REGRESSION, chosen_loss
 from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.rows import Order
+from noregret.turns import one_at_a_time
 
 
 class StreamRegressor(RegressorMixin, RowEstimator):
@@ -39,8 +40,12 @@ class StreamRegressor(RegressorMixin, RowEstimator):
         masses = np.ones(len(kept)) if weight is None else weight[kept]
         return rows, kept, as_labels(targets, len(rows), self._chosen_loss())[kept], masses
 
+    @one_at_a_time
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows one after the other; rows of weight 0 change nothing."""
+        return self._learn(X, y, sample_weight)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
         rows = self._quick_rows(X) if sample_weight is None else None
         plain = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1
         if rows is None or not plain or len(y) != len(rows):

@@ -29,7 +29,7 @@ from noregret.convexity import require_convex
 from noregret.domains import Ball
 from noregret.examples import as_labels, as_rows
 from noregret.geometry import EPSILON
-from noregret.ledger import Entry, new_ledger
+from noregret.ledger import Entry, new_ledger, require_room
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.rounding import down, up
@@ -47,6 +47,7 @@ from noregret.tracking.lemmas import Lemma, judged
 from noregret.tracking.replay import check_same
 from noregret.tracking.schedules import Vector
 from noregret.tracking.statements import ShiftingBounds, stated
+from noregret.turns import one_at_a_time
 
 
 class KernelDescent:
@@ -141,10 +142,12 @@ class KernelDescent:
         error += (self.drops + 16.0) * EPSILON * size
         return float((radius * dropped + recoil + error) / self.eta)
 
+    @one_at_a_time
     def learn(self, X: Any, y: Any) -> Vector:
         """Learn the rows one after the other; return the predictions made before each."""
         rows = sound_rows(as_rows(X), 0)
         labels = as_labels(y, len(rows), self.loss)
+        require_room(self.rounds, len(rows))
         self._open(rows.width)
         predictions = np.empty(len(rows))
         row = 0

@@ -34,10 +34,12 @@ from noregret.examples import as_labels, as_rows, as_weights
 from noregret.experts.mixing import mix_rounds
 from noregret.geometry import EPSILON
 from noregret.learners import MirrorDescent
+from noregret.ledger import require_room
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.tracking.scaled import ScaledDescent
 from noregret.tracking.static import plain, products, row_norms
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -113,11 +115,13 @@ class Tracker:
         played += [member.weights for member in self.scaled]
         return np.asarray(sum(s * w for s, w in zip(self._shares, played, strict=True)))
 
+    @one_at_a_time
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the predictions made before each."""
         rows = sound_rows(as_rows(X), 0)
         labels = as_labels(y, len(rows), self.loss)
         weights = as_weights(weight, len(rows))
+        require_room(self.rounds, len(rows))
         given = plain(rows)
         predictions = np.empty(len(rows))
         made = [member.learn(given, labels, weights) for member in self.members]

@@ -41,6 +41,7 @@ from noregret.geometry import EPSILON, norm_upper
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.passes.rounds import LARGEST_GRADIENT, LARGEST_LOSS, LARGEST_PREDICTION
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -80,6 +81,7 @@ class Moments:
         """The second moments of (x, y): A bordered by b, with s in the last corner."""
         return self._moments.copy()
 
+    @one_at_a_time
     def add(self, X: Any, y: Any, weight: Any = None) -> None:
         """Add rows, their targets and their weights."""
         rows = sound_rows(as_rows(X), self.rounds)

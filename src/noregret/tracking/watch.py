@@ -18,6 +18,7 @@ from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.static import Moments, plain, row_norms, static_floor
+from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
@@ -111,6 +112,7 @@ class Watch:
         self._given = self._learnt = self._dropped = 0
         self._windows: list[Span] = []
 
+    @one_at_a_time
     def add(self, rows: Rows, y: Any, weight: Any) -> None:
         """Take rows in; learn them if they are enough for a portion."""
         labels = as_labels(y, len(rows), self._loss)
