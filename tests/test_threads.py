@@ -84,7 +84,10 @@ LEARNERS = {
         lambda: nr.MatrixDescent(losses.Softmax(), outputs=3),
         lambda it, x: it.learn(x, [0, 1, 2]),
     ),
-    "DualAscent": (lambda: nr.DualAscent(losses.Hinge(), mirrors.Euclidean()), lambda it, x: it.learn(x, SIGNS)),
+    "DualAscent": (
+        lambda: nr.DualAscent(losses.Hinge(), mirrors.Euclidean()),
+        lambda it, x: it.learn(x, SIGNS),
+    ),
     "Ranker": (lambda: nr.Ranker(rate=rates.Constant(0.1)), ranked),
     "Certifier": (
         lambda: Certifier(losses.Hinge()),
@@ -136,9 +139,7 @@ LEARNERS = {
         lambda it, x: it.suffer(1.0, _as(x, X[0])),
     ),
     "doubling": (
-        lambda: oco.doubling(
-            lambda horizon: oco.Game(2, mirrors.Euclidean(), rates.Constant(0.1))
-        ),
+        lambda: oco.doubling(lambda horizon: oco.Game(2, mirrors.Euclidean(), rates.Constant(0.1))),
         lambda it, x: it.face(quadratic(getattr(x, "during", lambda: None))),
     ),
     "FollowTheLeader": (

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.losses import Loss
+from noregret.sealed import sealed_rows
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -75,6 +76,10 @@ def as_rows(X: Any) -> Rows:
     >>> as_rows([[1, 0], [0, 2]]).values.dtype
     dtype('float64')
     """
+    sealed = sealed_rows(X)
+    if sealed is not None:
+        count = len(sealed.indptr) - 1
+        return Rows(sealed.indptr, sealed.indices, sealed.values, sealed.width, count)
     if hasattr(X, "tocsr"):
         X = X.tocsr()
     if all(hasattr(X, name) for name in ("indptr", "indices")):
@@ -94,8 +99,7 @@ def as_rows(X: Any) -> Rows:
             raise ValueError("X is not a CSR matrix: indptr, indices and values do not fit")
         if int(indptr[-1]) > len(values) or np.any(indptr[1:] < indptr[:-1]):
             raise ValueError("X is not a CSR matrix: indptr falls or ends beyond the values")
-        trusted = len(indptr) - 1 if getattr(X, "ordered", False) is True else 0
-        return Rows(indptr, indices, values, int(width), trusted)
+        return Rows(indptr, indices, values, int(width))
     values = _as_floats(X)
     if values.ndim == 1:
         values = values.reshape(1, -1)

@@ -133,17 +133,22 @@ def test_numbers_as_labels_are_mapped_on_reading(tmp_path):
     assert stream.label_map == {0.0: -1.0, 1.0: 1.0}
 
 
-def test_nothing_is_copied_and_nothing_can_be_harmed(tmp_path):
+def test_arrays_lie_in_memory_of_their_own_and_nothing_can_be_harmed(tmp_path):
     path = tmp_path / "a.arrow"
     write_binary([block_of([[(k, 1.0)] for k in range(1000)])], path)
     before = path.read_bytes()
     stream = open_binary(path, rows=100)
     blocks = list(stream)
-    mapped = stream.files[0]._bytes
+    kept = content(blocks)
     for block in blocks:
+        # Kernels are compiled for arrays that can be written to.
         for array in (block.indices, block.values, block.y):
-            assert np.shares_memory(array, mapped) and array.flags.aligned
-    # Kernels are compiled for arrays that can be written to; what is written is private.
+            assert array.flags.aligned and array.flags.writeable
+        assert np.shares_memory(block.indices, blocks[0].indices)
+    # What others do to the file does not reach the blocks, nor the other way round.
+    path.write_bytes(b"\xff" * len(before))
+    assert content(blocks) == kept
+    path.write_bytes(before)
     blocks[0].values[:] = 7.0
     assert path.read_bytes() == before
 
@@ -182,7 +187,7 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600 and content(open_binary(path))[0][3] == [2.0]
 
 
-def test_a_mapped_file_that_is_replaced_stays_as_it_was(tmp_path):
+def test_an_open_file_that_is_replaced_stays_as_it_was(tmp_path):
     path = tmp_path / "a.arrow"
     write_binary([block_of([[(0, 1.0)]])], path)
     stream = open_binary(path)
@@ -191,7 +196,7 @@ def test_a_mapped_file_that_is_replaced_stays_as_it_was(tmp_path):
     assert [row[3] for row in content(open_binary(path))] == [[2.0]] * 3
 
 
-def test_a_mapped_file_that_is_cut_short_is_an_error_and_no_crash(tmp_path):
+def test_an_open_file_that_is_cut_short_is_an_error_and_no_crash(tmp_path):
     path = tmp_path / "a.arrow"
     sound_file(path)
     blocks = BinaryFile(path).blocks()
@@ -253,7 +258,7 @@ def test_damaged_files_are_read_safely_or_refused_in_one_line(tmp_path, seed):
             stream = open_binary(path)
             for block in stream:
                 # The checks of the constructor, which the reader leaves out.
-                Block(**vars(block))
+                Block(block.indptr, block.indices, block.values, block.y, block.width, block.weight)
                 assert np.isfinite(block.y).all()
         except StreamError as error:
             refused += 1

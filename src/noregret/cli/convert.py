@@ -27,7 +27,7 @@ def convert(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> None:
-    """Write the examples as an Arrow file that is mapped into memory when read.
+    """Write the examples as an Arrow file that is read without parsing.
 
     Hashing, interactions, the intercept and labels are applied now and kept in the file.
     """

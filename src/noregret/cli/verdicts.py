@@ -312,7 +312,7 @@ class LinearStatements(Statements):
             rows = self.rows
             if self.sizes is not None:
                 values = rows.values / self.sizes[rows.indices]
-                rows = replace(rows, values=values, ordered=False)
+                rows = replace(rows, values=values)
             with Solver(self.tol) as solver:
                 return nr.hindsight(rows, rows.y, self.loss, progress=solver, **options)
         except (ValueError, ZeroDivisionError) as error:

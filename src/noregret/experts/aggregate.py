@@ -27,6 +27,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.rates import ScaleFree
 from noregret.rounding import down, up
+from noregret.sealed import opened
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -163,7 +164,7 @@ class Aggregate:
         """
         if self._broken:
             raise OverflowError(self._broken)
-        rows = sound_rows(as_rows(X), 0)
+        rows = sound_rows(as_rows(opened(X)), 0)
         labels = as_labels(y, len(rows), self._loss)
         weights = as_weights(weight, len(rows))
         self._check_labels(labels, weight is not None)
@@ -238,7 +239,7 @@ class Aggregate:
 
     def predict(self, X: Any) -> Vector:
         """Return the mixed prediction for each row, with the shares of the coming round."""
-        rows = sound_rows(as_rows(X), 0)
+        rows = sound_rows(as_rows(opened(X)), 0)
         made = [learner.predict(rows.plain()) for learner in self.learners]
         return self._mixer.forecast(np.column_stack(made))
 

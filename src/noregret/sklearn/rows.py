@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from noregret.examples import CHUNK, Rows
 from noregret.jit import kernel
+from noregret.sealed import Seal, Sealed
 from noregret.soundness import LARGEST_FEATURE, descents
 from noregret.streams import Block
 
@@ -148,4 +149,6 @@ def _cuts(rows: Rows, order: Order | None, count: int) -> Iterator[tuple[int, in
 def _block(indptr: Any, indices: Any, values: Any, width: int, sound: bool) -> Block:
     # The core takes the labels apart from the rows.
     labels = np.broadcast_to(np.zeros(1), (len(indptr) - 1,))
-    return Block.sound(indptr, indices, values, labels, width, ordered=sound)
+    if sound:
+        return Block._of_sealed(Sealed(indptr, indices, values, width, Seal()), labels)
+    return Block.sound(indptr, indices, values, labels, width)

@@ -127,12 +127,12 @@ def open_binary(
 ) -> BinaryStream:
     """Open files of the compact form, as `write_binary` makes them, as a stream of blocks.
 
-    The files are mapped into memory, nothing is copied. Labels that were mapped when the file
-    was written stay mapped.
+    Batches are read into memory that only this process has, then checked: what others do to the
+    file meanwhile does no harm. Labels that were mapped when the file was written stay mapped.
     """
     files = []
     for one in find(inputs):
         if one.path is None:
-            raise StreamError("the compact form is mapped into memory, expected a file, found '-'")
+            raise StreamError("the compact form needs a file that can be searched, found '-'")
         files.append(BinaryFile(one.path))
     return BinaryStream(files, labels, rows=rows, on_error=on_error)

@@ -1,10 +1,10 @@
-"""A file of the compact form, mapped into memory and checked before it is used."""
+"""A file of the compact form, read batch by batch and checked before it is used."""
 
 from __future__ import annotations
 
 import json
 import math
-import mmap
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.labels import LabelMap
 from noregret.streams.names import FeatureNames, HashedNames, Names
+from noregret.streams.private_file import PrivateFile
 
 MARK = b"noregret"
 VERSION = 1
@@ -97,20 +98,20 @@ class Facts:
 
 @dataclass(eq=False)
 class BinaryFile:
-    """A file of the compact form, mapped into memory."""
+    """A file of the compact form, which is read batch by batch."""
 
     path: Path
     facts: Facts = field(init=False)
     _names: Names | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Map the file and read what it says about itself."""
+        """Open the file and read what it says about itself."""
         where = str(self.path)
-        self._mapping = _mapped(self.path)
-        self._bytes = np.frombuffer(self._mapping, np.uint8)
+        self._file = PrivateFile(self.path)
+        self._guard = threading.Lock()
         arrow = import_arrow(where)
         with arrow_errors(where):
-            self._reader = arrow.ipc.open_file(arrow.py_buffer(self._bytes))
+            self._reader = arrow.ipc.open_file(arrow.PythonFile(self._file, mode="r"))
             schema = self._reader.schema
             self.batches: int = self._reader.num_record_batches - 1
             _check_schema(arrow, schema, where)
@@ -121,13 +122,13 @@ class BinaryFile:
         if last.num_rows or MARK not in self._told:
             raise StreamError(f"{where}: damaged, its last batch is not a description")
         self.facts = Facts.from_json(self._told[MARK], where)
-        self._base = int(self._bytes.__array_interface__["data"][0])
+        self._file.forget()
         self._weighted = self.facts.weighted and "weight" in schema.names
 
     @property
     def size(self) -> int:
         """How many bytes the file has."""
-        return len(self._bytes)
+        return self._file.size
 
     @property
     def names(self) -> Names | None:
@@ -168,9 +169,17 @@ class BinaryFile:
             )
 
     def _block(self, number: int, where: str) -> tuple[Block, int]:
-        # To touch what is no longer there would end the program.
-        if self._mapping.size() < len(self._bytes):
-            raise StreamError(f"{where}: the file was cut short while it was read")
+        """Return a batch, the arrays of which lie in memory that nobody else has."""
+        with self._guard:
+            file = self._file
+            file.where = where
+            file.require_whole()
+            try:
+                return self._checked(number, where)
+            finally:
+                file.forget()
+
+    def _checked(self, number: int, where: str) -> tuple[Block, int]:
         with arrow_errors(where):
             batch = self._reader.get_batch(number)
             # Also what is not looked at here must lie within the file.
@@ -207,11 +216,7 @@ class BinaryFile:
         if fault:
             raise StreamError(f"{where}: damaged, {_FAULTS[fault]}")
         block = Block.sound(indptr, indices, values, y, self.facts.width, weight)
-        return block, self._end_of(values)
-
-    def _end_of(self, array: NDArray[Any]) -> int:
-        start = int(array.__array_interface__["data"][0]) - self._base
-        return start + array.nbytes if len(array) else 0
+        return block, self._file.end_of(values)
 
     def _offsets(self, column: Any, where: str) -> NDArray[Any]:
         kind = np.int64 if str(column.type).startswith("large") else np.int32
@@ -222,14 +227,13 @@ class BinaryFile:
         return self._array(column.buffers()[_CONTENT], kind, count, where)
 
     def _array(self, buffer: Any, kind: Any, count: int, where: str) -> NDArray[Any]:
-        """Return what lies in a buffer, as a part of the mapped file."""
+        """Return what lies in a buffer, as a part of what was read."""
         if count == 0:
             return np.empty(0, kind)
-        size = count * np.dtype(kind).itemsize
-        begin = buffer.address - self._base
-        if not 0 <= begin <= len(self._bytes) - size or begin % 8:
+        array = self._file.array(buffer, kind, count)
+        if array is None:
             raise StreamError(f"{where}: compressed or damaged, expected arrays as they are used")
-        return self._bytes[begin : begin + size].view(kind)
+        return array
 
 
 def is_binary(schema: Any) -> bool:
@@ -259,29 +263,3 @@ def _check_schema(arrow: Any, schema: Any, where: str) -> None:
             raise StreamError(
                 f"{where}: column {name} is {schema.field(name).type}, expected {kinds[name][0]}"
             )
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    """Map a file into memory.
-
-    The mapping is private and may be written to, though nobody does: kernels are compiled
-    anew for arrays that cannot be.
-    """
-    try:
-        with path.open("rb") as file:
-            descriptor = file.fileno()
-            # Room is not reserved for copies of pages that nobody makes.
-            flags = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_NORESERVE", 0)
-            try:
-                if flags:
-                    protection = mmap.PROT_READ | mmap.PROT_WRITE
-                    return mmap.mmap(descriptor, 0, flags=flags, prot=protection)
-                return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
-            except OSError:
-                # A file larger than what may be reserved; as it cannot be written to, kernels
-                # are compiled once more.
-                return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise StreamError(f"{path}: {error.strerror or error}") from error
-    except ValueError:
-        raise StreamError(f"{path}: the file is empty") from None

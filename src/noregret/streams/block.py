@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from noregret.sealed import Sealed, sealed_rows
+
+_ARRAYS = ("indptr", "indices", "values")
 
 Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
@@ -18,8 +22,7 @@ class Block:
     Row i has the features `indices[indptr[i]:indptr[i + 1]]`, with the `values` at the same
     places. `indptr` need not begin at 0: a slice of rows shares the arrays of its parent.
     `width` is the number of columns known so far; a later block of the same stream may know
-    of more. `ordered` says that somebody has looked: columns ascend within every row and
-    values are finite, so that a learner need not look again.
+    of more.
 
     >>> import numpy as np
     >>> block = Block(
@@ -39,7 +42,6 @@ class Block:
     y: NDArray[np.float64]
     width: int
     weight: NDArray[np.float64] | None = None
-    ordered: bool = False
 
     def __post_init__(self) -> None:
         """Refuse arrays that a compiled pass could not read safely."""
@@ -87,25 +89,59 @@ class Block:
         y: NDArray[np.float64],
         width: int,
         weight: NDArray[np.float64] | None = None,
-        ordered: bool = False,
     ) -> Block:
         """Return a block that its maker vouches for: checking costs a pass over its nonzeros.
 
         What a parser has written is sound by construction, and so is a part of a sound block.
+        Learners check its rows nevertheless.
         """
+        block = cls._bare(y, width, weight)
+        block._show(indptr, indices, values)
+        return block
+
+    @classmethod
+    def _of_sealed(
+        cls, rows: Sealed, y: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+    ) -> Block:
+        """Return a block of rows that learners need not check; for arrays nobody else has."""
+        block = cls._bare(y, rows.width, weight)
+        object.__setattr__(block, "_sealed", rows)
+        return block
+
+    @classmethod
+    def _bare(cls, y: NDArray[np.float64], width: int, weight: NDArray[np.float64] | None) -> Block:
         block = object.__new__(cls)
-        fields = {
-            "indptr": indptr,
-            "indices": indices,
-            "values": values,
-            "y": y,
-            "width": width,
-            "weight": weight,
-            "ordered": ordered,
-        }
-        for name, value in fields.items():
+        for name, value in (("y", y), ("width", width), ("weight", weight)):
             object.__setattr__(block, name, value)
         return block
+
+    def _show(self, *arrays: Any) -> None:
+        for name, array in zip(_ARRAYS, arrays, strict=True):
+            object.__setattr__(self, name, array)
+
+    def __getattr__(self, name: str) -> Any:
+        """Hand out an array of sealed rows, which are sealed no longer."""
+        rows: Sealed | None = self.__dict__.get("_sealed")
+        if name not in _ARRAYS or rows is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        rows.seal.whole = False
+        self._show(rows.indptr, rows.indices, rows.values)
+        return self.__dict__[name]
+
+    def __reduce__(self) -> tuple[type[Block], tuple[Any, ...]]:
+        """Return what copies are made from, by the constructor that checks."""
+        arrays = self.indptr, self.indices, self.values
+        return type(self), (*arrays, self.y, self.width, self.weight)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a parser has checked the rows and nobody can have changed them since.
+
+        Columns ascend within every row and values are finite, so that a learner need not look
+        again. To ask for `indptr`, `indices` or `values` ends it: whoever holds an array can
+        write to it.
+        """
+        return sealed_rows(self) is not None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -118,29 +154,36 @@ class Block:
     @property
     def nonzeros(self) -> int:
         """The number of values stored for these rows."""
-        return int(self.indptr[-1]) - int(self.indptr[0])
+        indptr = self._arrays()[0]
+        return int(indptr[-1]) - int(indptr[0])
+
+    def _arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32], Floats]:
+        """Return the arrays to look at only: a seal stays whole."""
+        rows = sealed_rows(self)
+        if rows is None:
+            return self.indptr, self.indices, self.values
+        return rows.indptr, rows.indices, rows.values
 
     def rows(self, start: int, stop: int) -> Block:
         """Return rows start to stop (not included) as a block that shares the arrays."""
         if not 0 <= start <= stop <= len(self):
             raise IndexError(f"rows({start}, {stop}) of a block of {len(self)} rows")
-        return Block.sound(
-            self.indptr[start : stop + 1],
-            self.indices,
-            self.values,
-            self.y[start:stop],
-            self.width,
-            None if self.weight is None else self.weight[start:stop],
-            self.ordered,
-        )
+        y = self.y[start:stop]
+        weight = None if self.weight is None else self.weight[start:stop]
+        rows = sealed_rows(self)
+        if rows is not None:
+            return Block._of_sealed(rows.part(start, stop), y, weight)
+        indptr = self.indptr[start : stop + 1]
+        return Block.sound(indptr, self.indices, self.values, y, self.width, weight)
 
     def dense(self) -> NDArray[np.float64]:
         """Return the rows as an ordinary matrix; meant for small blocks and for tests."""
         matrix = np.zeros(self.shape)
-        first, last = int(self.indptr[0]), int(self.indptr[-1])
-        of_row = np.repeat(np.arange(len(self)), np.diff(self.indptr).astype(np.intp))
+        indptr, indices, values = self._arrays()
+        first, last = int(indptr[0]), int(indptr[-1])
+        of_row = np.repeat(np.arange(len(self)), np.diff(indptr).astype(np.intp))
         # add, because a column may occur twice in a row of data that no reader has checked
-        np.add.at(matrix, (of_row, self.indices[first:last]), self.values[first:last])
+        np.add.at(matrix, (of_row, indices[first:last]), values[first:last])
         return matrix
 
 

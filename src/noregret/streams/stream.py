@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from noregret.sealed import Seal, Sealed
 from noregret.streams.ahead import parts_ahead
 from noregret.streams.block import Block
 from noregret.streams.errors import Malformed, StreamError
@@ -121,15 +122,11 @@ class Stream(ABC):
         parsed = piece.parsed
         y, strange = reader.read(parsed.y, parsed.classes)
         self.width = max(self.width, parsed.width)
-        block = Block.sound(
-            parsed.indptr,
-            parsed.indices,
-            parsed.values,
-            y,
-            self.width,
-            parsed.weight,
-            piece.ordered,
-        )
+        arrays = parsed.indptr, parsed.indices, parsed.values
+        if piece.ordered:
+            block = Block._of_sealed(Sealed(*arrays, self.width, Seal()), y, parsed.weight)
+        else:
+            block = Block.sound(*arrays, y, self.width, parsed.weight)
         if not len(parsed.faults) and not len(strange):
             yield from self._parts(block, 0, len(block))
             return

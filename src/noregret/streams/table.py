@@ -279,7 +279,7 @@ def open_table(
     else:
         for one in find(inputs):
             if one.path is None:
-                raise StreamError("tables are mapped into memory, expected a file, found '-'")
+                raise StreamError("a table must be a file that can be searched, found '-'")
             tables.append(TableFile(one.path))
     return ArrowStream(
         tables,

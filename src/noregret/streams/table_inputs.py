@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from noregret.streams.labels import LOOK
 
 #: Rows that are made into a block at once.
 BATCH = 1 << 14
+#: Columns of Parquet are read in pieces of so many bytes.
+_PIECE = 1 << 20
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
 
 
@@ -71,8 +74,8 @@ class TableFile:
             raise StreamError(f"{self.name}: the file is empty")
         if self.path.suffix in COMPRESSIONS and not self.magic.startswith((_PARQUET, _ARROW)):
             raise StreamError(
-                f"{self.name}: tables are mapped into memory, expected one that is not compressed "
-                "as a whole (Parquet and Arrow compress what is in them)"
+                f"{self.name}: a table must be a file that can be searched, expected one "
+                "that is not compressed as a whole (Parquet and Arrow compress what is in them)"
             )
 
     @property
@@ -83,7 +86,7 @@ class TableFile:
     @property
     def schema(self) -> Any:
         """The names and types of its columns."""
-        with arrow_errors(self.name), self._mapped() as file:
+        with arrow_errors(self.name), self._opened() as file:
             if self.magic.startswith(_PARQUET):
                 import pyarrow.parquet
 
@@ -104,7 +107,7 @@ class TableFile:
         """Yield batches with these columns."""
         size = self.size or 0
         with arrow_errors(self.name):
-            with self._mapped() as file:
+            with self._opened() as file:
                 if self.magic.startswith(_PARQUET):
                     whole = self._parquet(file, columns)
                 else:
@@ -115,8 +118,9 @@ class TableFile:
                     for start in range(0, batch.num_rows, BATCH):
                         yield batch.slice(start, BATCH), int(share * size)
 
-    def _mapped(self) -> Any:
-        return import_arrow(self.name).memory_map(self.name)
+    def _opened(self) -> Any:
+        # Not mapped: a file that is cut short or overwritten meanwhile must not end the program.
+        return import_arrow(self.name).OSFile(os.fsencode(self.path))
 
     def _reader(self, file: Any) -> Any:
         ipc = import_arrow(self.name).ipc
@@ -125,7 +129,7 @@ class TableFile:
     def _parquet(self, file: Any, columns: list[str]) -> Iterator[tuple[Any, float]]:
         import pyarrow.parquet
 
-        held = pyarrow.parquet.ParquetFile(file)
+        held = pyarrow.parquet.ParquetFile(file, buffer_size=_PIECE)
         done, rows = 0, max(held.metadata.num_rows, 1)
         for batch in held.iter_batches(batch_size=BATCH, columns=columns):
             done += batch.num_rows
