@@ -280,14 +280,15 @@ class Aggregate:
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        def under(prefix: str) -> dict[str, Vector]:
-            named = ((name.removeprefix(prefix), name) for name in arrays)
-            return {short: arrays[name] for short, name in named if short != name}
-
+        under: dict[str, dict[str, Vector]] = {}
+        for name, array in arrays.items():
+            owner, _, short = name.partition("/")
+            under.setdefault(owner, {})[short] = array
         learners = [
-            learner_of(each, under(f"learner{k}/")) for k, each in enumerate(header["learners"])
+            learner_of(each, under.get(f"learner{k}", {}))
+            for k, each in enumerate(header["learners"])
         ]
-        mixer = Forecaster._from_file(header["mixer"], under("mixer/"))
+        mixer = Forecaster._from_file(header["mixer"], under.get("mixer", {}))
         mirror = store.component_from_header(header["mirror"], Mirror)
         aggregate = cls(learners, mixer.loss, mirror)
         if mixer.experts != len(learners):

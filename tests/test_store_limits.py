@@ -1,0 +1,130 @@
+"""Forged model files: refused in one line before they take memory or time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import noregret as nr
+from noregret import store
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.Constant(0.1))
+    learner.learn([[1.0, 2.0]], [1.0])
+    learner.save(tmp_path / "model.nr")
+    return tmp_path / "model.nr"
+
+
+def head_of(path: Path) -> dict[str, Any]:
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    head: dict[str, Any] = json.loads(data[8 : 8 + length])
+    return head
+
+
+def forge(path: Path, head: dict[str, Any], size: int) -> None:
+    """Write a head and so many zeros, which take no room on the disk."""
+    text = json.dumps(head).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.truncate(8 + len(text) + size)
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where the arrays of a file are taken apart."""
+
+    def load(data: bytes) -> None:
+        raise AssertionError("the arrays were read")
+
+    monkeypatch.setattr(safetensors.numpy, "load", load)
+
+
+def refused(path: Path, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as caught:
+        nr.load(path)
+    assert "\n" not in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_a_valid_head_before_200_gigabytes_is_refused(model: Path, unread: None) -> None:
+    try:
+        os.truncate(model, 200_000_000_000)
+    except OSError:
+        pytest.skip("no sparse files of this size here")
+    refused(model, "is damaged, its size is not the one")
+
+
+def test_an_array_of_200_gigabytes_is_refused(model: Path, unread: None) -> None:
+    head = head_of(model)
+    head["state"] = {"dtype": "F64", "shape": [25 * 10**9], "data_offsets": [0, 200 * 10**9]}
+    head = {name: head[name] for name in ("__metadata__", "state")}
+    try:
+        forge(model, head, 200 * 10**9)
+    except OSError:
+        pytest.skip("no sparse files of this size here")
+    refused(model, "holds 200 GB, which this machine has no memory for")
+
+
+def test_a_file_that_memory_runs_out_for_is_one_line(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(data: bytes) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(safetensors.numpy, "load", load)
+    refused(model, "no memory for")
+
+
+def test_a_million_arrays_are_refused_unread(model: Path, unread: None) -> None:
+    head = head_of(model)
+    told = {"dtype": "F64", "shape": [0], "data_offsets": [0, 0]}
+    head |= {f"k{k}": told for k in range(1_000_000)}
+    forge(model, head, 0)
+    refused(model, r"holds 10000\d\d arrays, expected .* up to 10000")
+
+
+def test_more_arrays_than_can_be_read_are_not_written(tmp_path: Path) -> None:
+    arrays = {f"k{k}": np.zeros(1) for k in range(10_001)}
+    with pytest.raises(ValueError, match="10001 arrays, at most 10000 fit"):
+        store.write(tmp_path / "a", {}, arrays)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"data_offsets": []}, {"data_offsets": [0, 0.5]}, {"data_offsets": "ab"}, 7, None]
+)
+def test_arrays_without_a_place_are_refused(model: Path, unread: None, told: Any) -> None:
+    forge(model, head_of(model) | {"more": told}, 64)
+    refused(model, "is damaged, its size is not the one")
+
+
+def test_an_aggregate_with_many_learners_is_walked_through_once(tmp_path: Path) -> None:
+    makers = [
+        nr.MirrorDescent(nr.losses.Hinge(), nr.mirrors.Euclidean(), nr.rates.Constant(eta))
+        for eta in np.linspace(0.1, 1.0, 12)
+    ]
+    learner = nr.experts.Aggregate(makers)
+    learner.learn([[1.0, 2.0]], [1.0])
+    learner.save(tmp_path / "a")
+    again = nr.load(tmp_path / "a")
+    np.testing.assert_array_equal(again.weights, learner.weights)
+
+
+def test_the_least_version_of_safetensors_reads_what_it_writes() -> None:
+    # 0.4.3 writes a file without arrays that it cannot read.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (wanted,) = (one for one in project["dependencies"] if one.startswith("safetensors"))
+    least = re.fullmatch(r"safetensors>=(\d+)\.(\d+)\.(\d+)", wanted)
+    assert least is not None and tuple(map(int, least.groups())) >= (0, 4, 4)
