@@ -133,6 +133,6 @@ def open_binary(
     files = []
     for one in find(inputs):
         if one.path is None:
-            raise StreamError("the compact form needs a file that can be searched, found '-'")
+            raise StreamError("the compact form is not read in one go, expected a file, found '-'")
         files.append(BinaryFile(one.path))
     return BinaryStream(files, labels, rows=rows, on_error=on_error)

@@ -279,7 +279,7 @@ def open_table(
     else:
         for one in find(inputs):
             if one.path is None:
-                raise StreamError("a table must be a file that can be searched, found '-'")
+                raise StreamError("tables are not read in one go, expected a file, found '-'")
             tables.append(TableFile(one.path))
     return ArrowStream(
         tables,
