@@ -80,6 +80,9 @@ class Entry(IntEnum):
     SCALED_TRAVEL = 34
     #: 1 once a round came with an offset: predictions are <u, x> + offset, the comparators' too.
     OFFSETS = 35
+    #: Smallest and largest example weight of all rounds.
+    LEAST_WEIGHT = 36
+    MOST_WEIGHT = 37
 
 
 SIZE = len(Entry)
@@ -107,7 +110,13 @@ def new_ledger() -> npt.NDArray[np.float64]:
     0.0
     """
     ledger = np.zeros(SIZE)
-    for place in (Entry.ROW_LIMIT, Entry.LOWEST_FEATURE, Entry.LOWEST_STEP, Entry.LIGHTEST):
+    for place in (
+        Entry.ROW_LIMIT,
+        Entry.LOWEST_FEATURE,
+        Entry.LOWEST_STEP,
+        Entry.LIGHTEST,
+        Entry.LEAST_WEIGHT,
+    ):
         ledger[place] = np.inf
     ledger[Entry.HIGHEST_FEATURE] = -np.inf
     return ledger

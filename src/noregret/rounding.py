@@ -1,8 +1,10 @@
-"""Numbers for print that stay true: floors are rounded down, bounds up."""
+"""Numbers for print that stay true: floors are rounded down, bounds up, parameters kept exact."""
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 
 
 def down(value: float, digits: int = 6) -> str:
@@ -21,6 +23,36 @@ def up(value: float, digits: int = 6) -> str:
     '12.3457'
     """
     return _rounded(value, digits, ROUND_CEILING)
+
+
+def exact(number: float) -> str:
+    """Return all digits of a number: with fewer the statement would be about another one.
+
+    >>> exact(2.0), exact(0.1)
+    ('2', '0.1')
+    """
+    return f"{float(number)!r}".removesuffix(".0")
+
+
+def down_each(total: float, count: int) -> float:
+    """Return total / count, not above it: the division must not round up either.
+
+    >>> Fraction(down_each(0.1, 3)) * 3 <= Fraction(0.1)
+    True
+    """
+    each = total / count
+    if math.isfinite(total) and Fraction(each) * count > Fraction(total):
+        each = math.nextafter(each, -math.inf)
+    return each
+
+
+def up_each(total: float, count: int) -> float:
+    """Return total / count, not below it: the division must not round down either.
+
+    >>> up(up_each(1.125, 3)), up(up_each(math.nextafter(1.125, 2.0), 3))
+    ('0.375', '0.375001')
+    """
+    return -down_each(-total, count)
 
 
 def _rounded(value: float, digits: int, rounding: str) -> str:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from noregret.rounding import exact
+
 
 def perceptron_mistakes(loss: float, reach: float) -> float:
     """Return L + b^2/2 + (b/2) sqrt(b^2 + 4 L), the root of M = L + b sqrt(M), b = reach.
@@ -228,7 +230,7 @@ def amortised_gd(row_limit: float) -> Amortised:
     0.25
     """
     eta = 1.0 / (4.0 * row_limit * row_limit)
-    return Amortised(eta, eta, 2.0 * eta, f"||x||_2 <= {row_limit:g} in every row")
+    return Amortised(eta, eta, 2.0 * eta, f"||x||_2 <= {exact(row_limit)} in every row")
 
 
 def amortised_egu(feature_limit: float, label_limit: float) -> Amortised:
@@ -241,8 +243,8 @@ def amortised_egu(feature_limit: float, label_limit: float) -> Amortised:
     """
     eta = 1.0 / (3.0 * feature_limit * label_limit)
     needs = (
-        f"features in [0, {feature_limit:g}], labels in [0, {label_limit:g}], "
-        f"predictions clipped at {label_limit:g}"
+        f"features in [0, {exact(feature_limit)}], labels in [0, {exact(label_limit)}], "
+        f"predictions clipped at {exact(label_limit)}"
     )
     return Amortised(eta, eta, 3.0 * eta, needs)
 
@@ -256,4 +258,4 @@ def amortised_eg(width: float) -> Amortised:
     1.5
     """
     eta = 2.0 / (3.0 * width * width)
-    return Amortised(eta, eta, 1.5 * eta, f"max x - min x <= {width:g} in every row")
+    return Amortised(eta, eta, 1.5 * eta, f"max x - min x <= {exact(width)} in every row")

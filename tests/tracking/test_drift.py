@@ -52,10 +52,11 @@ def test_the_statement_word_for_word() -> None:
     assert proof.proved and proof.rounds == 600 and proof.margin > 0.0
     first, *lines = str(proof).splitlines()
     assert first == "Proved: no fixed predictor will do."
-    b, a = lines[0].split()[-1].rstrip(","), lines[1].split()[-3]
+    b, a = lines[0].split()[-3], lines[1].split()[-3]
     each_b, each_a = lines[1].split()[0], lines[2].split()[0]
     assert lines == [
-        f"  On these 600 rounds every fixed predictor with norm <= 3 loses at least {b},",
+        "  On these 600 rounds every fixed predictor with norm <= 3 loses at least "
+        f"{b} by Squared,",
         f"  {each_b} a round; the tracker, inside the same ball, lost at most {a} < {b},",
         f"  {each_a} a round.",
     ]
@@ -75,7 +76,7 @@ def test_nothing_is_claimed_where_nothing_is_proved() -> None:
 def test_digits_are_added_until_the_order_shows() -> None:
     close = DriftProof(1, 2, 1.0, math.nextafter(1.0, 2.0), 1.0, SQUARED)
     assert close.proved
-    assert "loses at least 1.0000000000000002," in str(close)
+    assert "loses at least 1.0000000000000002 by Squared," in str(close)
     assert "lost at most 1 < 1.0000000000000002," in str(close)
 
 

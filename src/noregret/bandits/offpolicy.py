@@ -23,7 +23,7 @@ from noregret.bandits.betting import mean_floor
 from noregret.bandits.decisions import as_rate
 from noregret.bandits.exploration import as_probabilities
 from noregret.bandits.logs import Log
-from noregret.rounding import down, up
+from noregret.rounding import down, exact, up
 
 Vector = npt.NDArray[np.float64]
 
@@ -62,7 +62,8 @@ class Estimate:
     def __str__(self) -> str:
         return (
             f"{self.method:<14}{self.value:>12.6g}  [{down(self.low)}, {up(self.high)}] "
-            f"{self.level:.3g} {self.interval}, {self.rows:,} rows, worth {self.effective_rows:.4g}"
+            f"{exact(self.level)} {self.interval}, {self.rows:,} rows, "
+            f"worth {self.effective_rows:.4g}"
         )
 
 

@@ -29,6 +29,7 @@ from noregret.mirrors import Mirror
 from noregret.passes import gap, sync
 from noregret.passes.checks import sound_rows
 from noregret.rounding import down, up
+from noregret.weighing import weighted
 
 Vector = npt.NDArray[np.float64]
 
@@ -119,6 +120,9 @@ class Problem:
         """Return what is minimised, in words."""
         # All digits: what is said of this problem need not hold for a neighbouring one.
         loss, mirror = (repr(part).removesuffix("()") for part in (self.loss, self.mirror))
+        loss = weighted(loss, float(self.weight.min()), float(self.weight.max()))
+        if self.offset.any():
+            loss += " at <w, x> + offset"
         if self.radius is not None:
             return f"sum of {loss} over ||w||_2 <= {self.radius!r}".removesuffix(".0")
         return f"sum of {loss} + {f'{self.strength!r}'.removesuffix('.0')} x {mirror}"

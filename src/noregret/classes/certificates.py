@@ -50,7 +50,7 @@ class RegretCertificate(Proved):
         return [
             f"  {loss:<41}{self.loss:.6g}",
             f"  {best:<41}{self.best:,}",
-            f"  {'regret':<41}{self.regret:.6g}",
+            f"  {'regret':<41}{up(self.regret)}",
             *self._bound_lines(),
         ]
 

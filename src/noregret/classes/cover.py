@@ -105,7 +105,7 @@ class Demonstration:
             f"Cover's adversary, {self.rounds:,} rounds",
             f"  {what:<41}{self.loss:.6g}",
             f"  {'mistakes of the better constant':<41}{self.best:,}",
-            f"  {'regret':<41}{self.regret:.6g}",
+            f"  {'regret':<41}{up(self.regret)}",
         ]
         if self.deterministic:
             lines.append(f"  {'forced on every deterministic learner':<41}{-(-self.rounds // 2):,}")

@@ -11,6 +11,7 @@ import typer
 from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples, require_outputs
 from noregret.cli.writing import Output, to_json
+from noregret.rounding import up, up_each
 
 if TYPE_CHECKING:
     from noregret.cli.naming import Names
@@ -113,7 +114,8 @@ def hindsight(
         soft_wrap=True,
     )
     console.print(str(solution), highlight=False, markup=False, soft_wrap=True)
-    console.print(f"  {'a round':<28}{solution.primal / len(rows):>18.6g}", highlight=False)
+    each = up(up_each(solution.primal, len(rows)))
+    console.print(f"  {'a round':<28}{each:>18}", highlight=False)
     if heaviest:
         console.print()
         console.print(weights_table(heaviest))

@@ -112,6 +112,8 @@ def metrics_line(summary: Mapping[str, float]) -> str:
 
     >>> metrics_line({"accuracy": 0.9, "auc": 0.95, "auc_error": 0.0002, "f1": 0.8})
     'accuracy 90.00%   AUC 0.9500 ± 0.0003   F1 0.8000'
+    >>> metrics_line({"accuracy": 0.9, "weighted": True})
+    'accuracy 90.00%   (examples by weight)'
     """
     words = []
     for name, title in METRICS.items():
@@ -122,6 +124,8 @@ def metrics_line(summary: Mapping[str, float]) -> str:
             # The half unit of the last digit shown belongs to what is not known.
             text += f" ± {math.ceil(summary['auc_error'] * 1e4 + 0.5) / 1e4:.4f}"
         words.append(f"{title} {text}")
+    if words and summary.get("weighted"):
+        words.append("(examples by weight)")
     return "   ".join(words)
 
 

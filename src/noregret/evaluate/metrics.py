@@ -27,7 +27,10 @@ class Metrics(Protocol):
         ...
 
     def summary(self) -> dict[str, float]:
-        """Return the metrics by name; those that are not defined yet are left out."""
+        """Return the metrics by name; those that are not defined yet are left out.
+
+        `examples` counts them; all else is by weight, and `weighted` says so if any is not 1.
+        """
         ...
 
     def arrays(self) -> Arrays:
@@ -65,7 +68,27 @@ def score_bins(scores: Vector) -> npt.NDArray[np.int64]:
     return (ordered >> (32 - _BITS)).astype(np.int64) + (1 << (_BITS - 1))
 
 
-class Classification:
+class _Weighed:
+    """Whether any example had a weight other than 1: measures are then sums over weights."""
+
+    _is_weighted = False
+
+    def _weigh(self, weight: Vector | None) -> None:
+        if weight is not None and not self._is_weighted:
+            self._is_weighted = bool((weight != 1.0).any())
+
+    def _named(self, summary: dict[str, float]) -> dict[str, float]:
+        """Return the measures, and beside them `weighted` where they are."""
+        return summary | {"weighted": True} if self._is_weighted else summary
+
+    def _flag(self) -> Arrays:
+        return {"weighted": np.array([self._is_weighted], np.uint8)}
+
+    def _restore_flag(self, arrays: Arrays) -> None:
+        self._is_weighted = bool(arrays["weighted"][0])
+
+
+class Classification(_Weighed):
     """Accuracy, F1 and the area under the ROC curve of margins for labels -1 and +1.
 
     A margin of zero is wrong whatever the label, as in the mistakes of a certificate. The area
@@ -87,6 +110,7 @@ class Classification:
 
     def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
         """Count examples, each as often as its weight says."""
+        self._weigh(weight)
         positive = (y > 0.0).astype(np.int64)
         right = (y * predictions > 0.0).astype(np.int64)
         ones = np.ones(len(y)) if weight is None else weight
@@ -111,7 +135,7 @@ class Classification:
             pairs = float(self._scores[0].sum()) * float(self._scores[1].sum())
             result["auc"] = (won + 0.5 * tied) / pairs
             result["auc_error"] = 0.5 * tied / pairs
-        return result
+        return self._named(result)
 
     def arrays(self) -> Arrays:
         """Return all that is needed to go on later."""
@@ -121,17 +145,19 @@ class Classification:
             "counts": self._counts.copy(),
             "bins": used.astype(np.uint32),
             "scores": self._scores[:, used].copy(),
+            **self._flag(),
         }
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what `arrays` returned."""
+        self._restore_flag(arrays)
         self._examples = int(arrays["examples"][0])
         self._counts = arrays["counts"].reshape(2, 2).copy()
         self._scores = np.zeros((2, 1 << _BITS))
         self._scores[:, arrays["bins"].astype(np.int64)] = arrays["scores"]
 
 
-class Multiclass:
+class Multiclass(_Weighed):
     """Accuracy, macro F1 and log loss of scores, a column a class.
 
     A class is right where its score is above all others: a tie is wrong, as in the mistakes of a
@@ -162,6 +188,7 @@ class Multiclass:
         """Count examples, each as often as its weight says."""
         if not len(y):
             return
+        self._weigh(weight)
         rows, classes = np.arange(len(y)), y.astype(np.intp)
         ones = np.ones(len(y)) if weight is None else weight
         width = max(predictions.shape[1], int(classes.max()) + 1)
@@ -210,7 +237,7 @@ class Multiclass:
             result["macro_f1"] = float(scores.mean())
         if self._log[1] > 0.0:
             result["log_loss"] = float(self._log[0] / self._log[1])
-        return result
+        return self._named(result)
 
     def arrays(self) -> Arrays:
         """Return all that is needed to go on later."""
@@ -218,11 +245,13 @@ class Multiclass:
             "examples": np.array([self._examples], np.int64),
             "counts": self._counts.copy(),
             "log": self._log.copy(),
+            **self._flag(),
         }
         return arrays if self.confusion is None else arrays | {"confusion": self.confusion.copy()}
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what `arrays` returned."""
+        self._restore_flag(arrays)
         confusion = arrays.get("confusion")
         classes = arrays["counts"].shape[1]
         for array, shape in ((arrays["counts"], (3, classes)), (confusion, (classes, classes))):
@@ -234,7 +263,7 @@ class Multiclass:
         self.confusion = None if confusion is None else confusion.copy()
 
 
-class Regression:
+class Regression(_Weighed):
     """Root mean squared and mean absolute error, and the share of the variance explained.
 
     >>> metrics = Regression()
@@ -249,6 +278,7 @@ class Regression:
 
     def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
         """Count examples, each as often as its weight says."""
+        self._weigh(weight)
         ones = np.ones(len(y)) if weight is None else weight
         heavy = float(ones.sum())
         self._sums[0] += len(y)
@@ -275,12 +305,13 @@ class Regression:
             result["mae"] = absolute / weight
         if spread > 0.0:
             result["r2"] = 1.0 - square / spread
-        return result
+        return self._named(result)
 
     def arrays(self) -> Arrays:
         """Return all that is needed to go on later."""
-        return {"sums": self._sums.copy()}
+        return {"sums": self._sums.copy(), **self._flag()}
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what `arrays` returned."""
+        self._restore_flag(arrays)
         self._sums = arrays["sums"].copy()

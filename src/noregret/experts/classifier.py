@@ -13,6 +13,7 @@ from noregret.bounds import Bound
 from noregret.experts import theorems
 from noregret.experts.book import gap_of
 from noregret.experts.checks import STEEPEST, as_count, as_positive, as_table
+from noregret.rounding import up
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -32,7 +33,7 @@ class SurrogateCertificate:
         lines = [
             f"Certificate after {self.rounds:,} rounds of the surrogate classifier",
             f"  {'mistakes':<26}{self.mistakes:>14,}",
-            f"  {'best surrogate loss L(u)':<26}{self.surrogate:>14g}",
+            f"  {'best surrogate loss L(u)':<26}{up(self.surrogate):>14}",
         ]
         return "\n".join([*lines, *(f"  {bound}" for bound in self.bounds)])
 

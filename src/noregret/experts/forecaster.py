@@ -23,6 +23,7 @@ from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
 from noregret.geometry import EPSILON
 from noregret.ledger import require_room
 from noregret.losses import Loss, NegativeLog
+from noregret.rounding import exact
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -166,7 +167,7 @@ class Forecaster(Game):
             return []
         reason = ""
         if self.eta > self.concavity:
-            reason = f"eta = {self.eta:g}, needed <= {self.concavity:g}"
+            reason = f"eta = {exact(self.eta)}, needed <= {exact(self.concavity)}"
         value = math.log(self.experts) / self.eta
         return [
             Bound(

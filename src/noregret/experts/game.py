@@ -14,13 +14,14 @@ from noregret.experts.certificate import Facts, rounding_slack
 from noregret.experts.checks import as_count, as_positive, as_table, require_within
 from noregret.experts.rounds import ADAPTIVE, FIXED
 from noregret.ledger import require_room
+from noregret.rounding import exact
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
 #: Rates by name, in the order of the kinds that the kernels know.
 RATES = ("fixed", "anytime", "doubling", "adaptive")
-_TITLES = ("Hedge, eta {:g}", "Hedge, anytime rate", "Hedge, doubling rate", "AdaHedge")
+_TITLES = ("Hedge, eta {}", "Hedge, anytime rate", "Hedge, doubling rate", "AdaHedge")
 
 
 class Weighing:
@@ -57,7 +58,7 @@ class Weighing:
     @property
     def title(self) -> str:
         """The algorithm in words."""
-        return _TITLES[self.kind].format(float(self.book[Sum.ETA]))
+        return _TITLES[self.kind].format(exact(float(self.book[Sum.ETA])))
 
     @property
     def weights(self) -> Vector:

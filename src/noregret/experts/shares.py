@@ -19,6 +19,7 @@ from noregret.experts.checks import as_count, as_interval, as_positive
 from noregret.experts.game import CostGame, Weighing
 from noregret.experts.mixing import share_rounds
 from noregret.geometry import EPSILON
+from noregret.rounding import exact
 
 Vector = npt.NDArray[np.float64]
 
@@ -110,7 +111,7 @@ class Shares(CostGame):
         facts = self._state.facts()
         book = facts.book
         return ShareCertificate(
-            f"{self.update} share, eta {self.eta:g}, alpha {self.alpha:g}",
+            f"{self.update} share, eta {exact(self.eta)}, alpha {exact(self.alpha)}",
             self.rounds,
             self._state.loss,
             self._state.costs,

@@ -160,7 +160,7 @@ class _Facts:
         self.row = float(ledger[Entry.LARGEST_ROW])
         self.counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
         self.weighted = ""
-        if not ledger[Entry.LIGHTEST] == 1.0 == ledger[Entry.HEAVIEST]:
+        if not ledger[Entry.LEAST_WEIGHT] == 1.0 == ledger[Entry.MOST_WEIGHT]:
             self.weighted = "the examples do not all weigh 1"
 
     def square(self, row: float) -> float:

@@ -48,8 +48,8 @@ _LOSS = int(Entry.LOSS)
 _MAGNITUDE = int(Entry.MAGNITUDE)
 _LARGEST_ROW = int(Entry.LARGEST_ROW)
 _LARGEST_COUNTED_ROW = int(Entry.LARGEST_COUNTED_ROW)
-_LIGHTEST = int(Entry.LIGHTEST)
-_HEAVIEST = int(Entry.HEAVIEST)
+_LEAST_WEIGHT = int(Entry.LEAST_WEIGHT)
+_MOST_WEIGHT = int(Entry.MOST_WEIGHT)
 
 #: The kinds of update; a leader is a window over everything.
 CONSERVATIVE, AGGRESSIVE, EXACT, PAIR, WINDOW, MINI = range(6)
@@ -186,8 +186,8 @@ def _enter_round(loss, ledger, y, weight, p, norm):  # type: ignore[no-untyped-d
     add_compensated(ledger, _LOSS, suffered)
     ledger[_MAGNITUDE] += abs(suffered) + weight * abs(loss.slope(y, p)) * (abs(y) + abs(p))
     ledger[_LARGEST_ROW] = max(ledger[_LARGEST_ROW], norm)
-    ledger[_LIGHTEST] = min(ledger[_LIGHTEST], weight)
-    ledger[_HEAVIEST] = max(ledger[_HEAVIEST], weight)
+    ledger[_LEAST_WEIGHT] = min(ledger[_LEAST_WEIGHT], weight)
+    ledger[_MOST_WEIGHT] = max(ledger[_MOST_WEIGHT], weight)
     if mistake:
         ledger[_MISTAKES] += 1.0
         ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], norm)

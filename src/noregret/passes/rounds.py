@@ -31,6 +31,8 @@ _ROW_LIMIT = int(Entry.ROW_LIMIT)
 _LIMIT_BROKEN = int(Entry.LIMIT_BROKEN)
 _LIGHTEST = int(Entry.LIGHTEST)
 _HEAVIEST = int(Entry.HEAVIEST)
+_LEAST_WEIGHT = int(Entry.LEAST_WEIGHT)
+_MOST_WEIGHT = int(Entry.MOST_WEIGHT)
 
 #: Predictions and losses beyond this mean that the learner has diverged; sums must stay finite.
 LARGEST_PREDICTION = 1e150
@@ -116,6 +118,8 @@ def enter_loss(loss, ledger, y, weight, p, value, norm, eta):  # type: ignore[no
     add_compensated(ledger, _LOSS, suffered)
     ledger[_MAGNITUDE] += abs(suffered)
     ledger[_LARGEST_ROW] = max(ledger[_LARGEST_ROW], norm)
+    ledger[_LEAST_WEIGHT] = min(ledger[_LEAST_WEIGHT], weight)
+    ledger[_MOST_WEIGHT] = max(ledger[_MOST_WEIGHT], weight)
     if norm > ledger[_ROW_LIMIT] * LIMIT_TOLERANCE and ledger[_LIMIT_BROKEN] == 0.0:
         ledger[_LIMIT_BROKEN] = rounds
     if ledger[_FIRST_ETA] == 0.0:

@@ -24,6 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from noregret.batch import Solution, hindsight
 from noregret.examples import Rows
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
+from noregret.rounding import up
 from noregret.sklearn.choices import require_count
 from noregret.sklearn.columns import Columns
 from noregret.sklearn.dual_scorer import Ascent, Optimum
@@ -96,7 +97,7 @@ class DualEstimator(RowEstimator):
         self._feeder = Feeder(bool(self.fit_intercept))
         if not all(solution.converged for solution in found):
             warnings.warn(
-                f"the duality gap is {self.dual_gap_:.3g} of an objective of "
+                f"the duality gap is {up(self.dual_gap_, 3)} of an objective of "
                 f"{self.objective_:.6g} after {self.n_iter_} passes: raise max_iter or tol, or "
                 "scale the features",
                 ConvergenceWarning,

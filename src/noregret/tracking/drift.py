@@ -12,7 +12,7 @@ probability 0.95, and the only feature is constant:
 >>> y = np.cumprod(np.where(random.random(1000) < 0.95, 1.0, -1.0))
 >>> print(drift_proof(np.ones((1000, 1)), y, radius=1.0))
 Proved: no fixed predictor will do.
-  On these 1,000 rounds every fixed predictor with norm <= 1 loses at least 940.463,
+  On these 1,000 rounds every fixed predictor with norm <= 1 loses at least 940.463 by Squared,
   0.9404 a round; the tracker, inside the same ball, lost at most 208.093 < 940.463,
   0.2081 a round.
 
@@ -35,8 +35,9 @@ from noregret.batch.problem import Problem
 from noregret.examples import as_rows
 from noregret.foreign import certify
 from noregret.losses import Loss, Squared
-from noregret.rounding import down, up
+from noregret.rounding import down, exact, up
 from noregret.tracking.watch import Span, Watch
+from noregret.weighing import weighted
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class DriftProof(Span):
     >>> y = np.repeat([1.0, -1.0, 1.0], 100)
     >>> print(drift_proof(np.ones((300, 1)), y, losses.Squared(), radius=1.0))
     Proved: no fixed predictor will do.
-      On these 300 rounds every fixed predictor with norm <= 1 loses at least 266.666,
+      On these 300 rounds every fixed predictor with norm <= 1 loses at least 266.666 by Squared,
       0.8888 a round; the tracker, inside the same ball, lost at most 13.3806 < 266.666,
       0.04461 a round.
     """
@@ -56,14 +57,21 @@ class DriftProof(Span):
     radius: float
     loss: Loss
     windows: tuple[Span, ...] = ()
+    #: The smallest and the largest example weight.
+    weights: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def objective(self) -> str:
+        """What a round adds to both numbers, in words."""
+        return weighted(repr(self.loss).removesuffix("()"), *self.weights)
 
     def __str__(self) -> str:
         a, b = _apart(self.tracker_loss, self.static_bound)
-        ball = f"{self.radius!r}".removesuffix(".0")
+        ball = exact(self.radius)
         lines = [
             "Proved: no fixed predictor will do." if self.proved else "Nothing is proved.",
             f"  On these {self.rounds:,} rounds every fixed predictor with norm <= {ball} loses "
-            f"at least {b},",
+            f"at least {b} by {self.objective},",
             f"  {down(self.average_bound, 4)} a round; the tracker, inside the same ball, lost at "
             f"most {a}" + (f" < {b}," if self.proved else ","),
             f"  {up(self.average_loss, 4)} a round.",
@@ -88,6 +96,7 @@ class DriftProof(Span):
             "rounds": self.rounds,
             "radius": self.radius,
             "loss": str(self.loss),
+            "objective": self.objective,
             "tracker_loss": self.tracker_loss,
             "static_bound": self.static_bound,
             "margin": self.margin,
@@ -184,6 +193,7 @@ def drift_proof(
         float(radius),
         loss,
         windows,
+        watch.weights,
     )
 
 

@@ -32,7 +32,7 @@ from noregret.geometry import EPSILON
 from noregret.ledger import Entry, new_ledger, require_room
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
-from noregret.rounding import down, up
+from noregret.rounding import down, exact, up
 from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert_pass import (
     FULL,
@@ -240,7 +240,7 @@ class KernelDescent:
             found = judged(self.eta * largest_row**2, 2.0, what, self._roundings())
         reason = ""
         if largest > self.radius * (1.0 + 1e-9):
-            reason = f"a comparator may have norm {up(largest)}, the ball has {self.radius:g}"
+            reason = f"a comparator may have norm {up(largest)}, the ball has {exact(self.radius)}"
         value = (0.5 * last * last + self.radius * size) / self.eta + self.budget_cost(largest)
         excess = found.excess * abs(high)
         stability = 0.5 * float(self._ledger[Entry.RATED_SQUARES])
@@ -300,7 +300,7 @@ class KernelDescent:
         lines = [
             f"KernelDescent after {self.rounds:,} rounds, {len(self):,} points stored",
             f"  learner's loss            {self.total_loss:>14.6g}",
-            f"  certified floor           {down(floor):>14}  for ||u|| <= {self.radius:g}",
+            f"  certified floor           {down(floor):>14}  for ||u|| <= {exact(self.radius)}",
         ]
         if self.budget is not None:
             lines.append(

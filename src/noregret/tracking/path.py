@@ -35,7 +35,7 @@ from noregret.examples import Rows, as_labels, as_rows
 from noregret.geometry import EPSILON, norm_upper
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
-from noregret.rounding import down, up
+from noregret.rounding import down, exact, up
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.segments import LONGEST, fewest, priced, segment_costs
 from noregret.tracking.static import Moments, plain
@@ -88,7 +88,7 @@ class HindsightPath:
 
     def __str__(self) -> str:
         kind = (
-            f"{self.penalty:g} for each shift" if self.shifts is None
+            f"{exact(self.penalty)} for each shift" if self.shifts is None
             else f"at most {self.shifts:,} shifts"
         )  # fmt: skip
         where = "any round" if self.exact else f"the edges of {self.cells:,} cells"

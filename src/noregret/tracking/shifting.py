@@ -25,6 +25,7 @@ from noregret.bounds import Bound
 from noregret.domains import Ball, Box, ClippedSimplex, PNormBall, Simplex
 from noregret.geometry import EPSILON, dual_exponent
 from noregret.learners import MirrorDescent
+from noregret.rounding import exact
 from noregret.tracking.lemmas import Lemma, lemma
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic, Square
 from noregret.tracking.replay import Replay, replay
@@ -227,7 +228,7 @@ def _sparse_box(
     reason = ""
     for k, u in enumerate(facts.run.schedule.comparators):
         if np.any(u < 0.0) or np.any(u > domain.high * (1.0 + INSIDE)):
-            reason = f"comparator {k} is not in [0, {domain.high:g}]^d"
+            reason = f"comparator {k} is not in [0, {exact(domain.high)}]^d"
     yield facts.bound(
         "C-EGU, sparse comparators",
         "Theorem 18, signs corrected",
@@ -239,7 +240,7 @@ def _sparse_box(
     rounds, size = guess
     tuned = tuned_alpha(rounds, size)
     if abs(alpha - tuned) > TUNED * tuned or abs(domain.low * domain.high - 1.0) > TUNED:
-        reason = f"the box is not [alpha/d, d/alpha] for alpha = {tuned:g}"
+        reason = f"the box is not [alpha/d, d/alpha] for alpha = {exact(tuned)}"
     elif facts.rounds > rounds:
         reason = f"there were more rounds than the {rounds} that were guessed"
     cost = size if tuned < 1.0 else facts.rounds - 1.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from noregret.bounds import Bound
 from noregret.geometry import EPSILON
-from noregret.rounding import up
+from noregret.rounding import exact, up
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ShiftingBounds:
         noun = "shift" if self.shifts == 1 else "shifts"
         lines = [
             f"Shifting bounds after {self.rounds:,} rounds, {self.shifts:,} {noun} of total size "
-            f"{up(self.size)} in the {self.norm:g}-norm"
+            f"{up(self.size)} in the {exact(self.norm)}-norm"
         ]
         for name, value, note in (
             ("learner's loss", self.loss, ""),
@@ -59,7 +59,7 @@ class ShiftingBounds:
             total = f", in all {up(self.total(bound))}" if bound.applies else ""
             lines.append(f"  {bound}{total}")
         if self.best_alpha is not None:
-            lines.append(f"  for this schedule the best alpha is {self.best_alpha:.6g}")
+            lines.append(f"  for this schedule the best alpha is {exact(self.best_alpha)}")
         return "\n".join(lines)
 
 

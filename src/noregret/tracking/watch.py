@@ -111,6 +111,8 @@ class Watch:
         self._kept: list[Part] = []
         self._given = self._learnt = self._dropped = 0
         self._windows: list[Span] = []
+        #: The smallest and the largest example weight so far.
+        self.weights = (math.inf, 0.0)
 
     @one_at_a_time
     def add(self, rows: Rows, y: Any, weight: Any) -> None:
@@ -120,6 +122,8 @@ class Watch:
         rows = sound_rows(rows, self._given)
         if not len(rows):
             return
+        least, most = self.weights
+        self.weights = min(least, float(weights.min())), max(most, float(weights.max()))
         self._waiting.append(Part(rows, labels, weights, np.empty(len(rows))))
         self._given += len(rows)
         if self._moments is not None and self._given - self._learnt >= PORTION:
