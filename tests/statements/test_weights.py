@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 
 import noregret as nr
 from noregret.weighing import weighted
-from tests.cli.program import Call
 
 X = np.array([[1.0, 0.5], [-0.5, 1.0], [0.2, -1.0], [-1.0, -0.3], [0.4, 0.1], [0.6, -0.2]])
 Y = np.array([1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
