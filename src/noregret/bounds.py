@@ -17,7 +17,7 @@ from noregret import domains, geometry, mirrors, rates, theorems
 from noregret.competitors import Competitors
 from noregret.ledger import Entry
 from noregret.losses import Hinge, MulticlassHinge, WinnowHinge
-from noregret.rounding import up
+from noregret.rounding import exact, up
 
 if TYPE_CHECKING:
     from noregret.certificate import Certificate
@@ -190,7 +190,7 @@ def _lazy(facts: _Facts) -> Iterator[Bound]:
             worst = 0.5 * facts.smoothness * facts.eta * facts.rounds * steepest**2
             reason = outside
             if facts.broken:
-                reason = f"||x|| <= {facts.limit:g} does not hold since round {facts.broken}"
+                reason = f"||x|| <= {exact(facts.limit)} does not hold since round {facts.broken}"
             elif not math.isfinite(steepest):
                 reason = "the loss has no Lipschitz constant"
             elif facts.certificate.ledger[Entry.LARGEST_REACH] > steepest * (1.0 + 1e-12):

@@ -102,7 +102,15 @@ class Certificate:
     def objective(self) -> str:
         """What a round adds to `loss`, `floor`, `regret` and `bounds`, in words."""
         sigma = self.rate.strong_convexity() if self.penalised else 0.0
-        return str(Objective(named(self.loss_function), sigma, self.predictor, self.passes))
+        loss = named(self.loss_function)
+        return str(Objective(loss, sigma, self.predictor, self.passes, self.example_weights))
+
+    @property
+    def example_weights(self) -> tuple[float, float]:
+        """The smallest and the largest example weight of the rounds, 1 and 1 before the first."""
+        if self.rounds == 0:
+            return 1.0, 1.0
+        return float(self.ledger[Entry.LEAST_WEIGHT]), float(self.ledger[Entry.MOST_WEIGHT])
 
     @property
     def loss(self) -> float:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from noregret import geometry
+from noregret.rounding import exact
 
 if TYPE_CHECKING:
     from noregret.certificate import Certificate
@@ -62,4 +63,4 @@ class Competitors:
             return ""
         if self.domain is not None:
             return f"the regulariser has no known maximum over {self.domain}"
-        return f"radius {self.radius:g} is not that of the map"
+        return f"radius {exact(self.radius)} is not that of the map"

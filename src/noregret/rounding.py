@@ -34,19 +34,19 @@ def exact(number: float) -> str:
     return f"{float(number)!r}".removesuffix(".0")
 
 
-def down_each(total: float, count: int) -> float:
+def down_each(total: float, count: float) -> float:
     """Return total / count, not above it: the division must not round up either.
 
     >>> Fraction(down_each(0.1, 3)) * 3 <= Fraction(0.1)
     True
     """
     each = total / count
-    if math.isfinite(total) and Fraction(each) * count > Fraction(total):
+    if math.isfinite(total) and Fraction(each) * Fraction(count) > Fraction(total):
         each = math.nextafter(each, -math.inf)
     return each
 
 
-def up_each(total: float, count: int) -> float:
+def up_each(total: float, count: float) -> float:
     """Return total / count, not below it: the division must not round down either.
 
     >>> up(up_each(1.125, 3)), up(up_each(math.nextafter(1.125, 2.0), 3))

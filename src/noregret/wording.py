@@ -11,19 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noregret.component import Component
-from noregret.rounding import down, up
+from noregret.rounding import down, down_each, exact, up, up_each
+from noregret.weighing import weighted
 
 if TYPE_CHECKING:
     from noregret.certificate import Certificate
-
-
-def exact(number: float) -> str:
-    """Return all digits of a number: with fewer the statement would be about another one.
-
-    >>> exact(2.0), exact(0.1)
-    ('2', '0.1')
-    """
-    return f"{float(number)!r}".removesuffix(".0")
 
 
 def named(component: Component) -> str:
@@ -52,19 +44,22 @@ class Objective:
 
     `loss` is the loss of an example, `sigma` the factor of the penalty (sigma/2)||u||_2^2 that
     every round carries (0: none), `predictor` the letter of a comparator, `passes` how often the
-    examples were learnt.
+    examples were learnt, `weights` the smallest and the largest example weight.
 
     >>> str(Objective("Hinge")), str(Objective("Hinge", 0.5, passes=3))
     ('Hinge', 'Hinge + (0.5/2)||u||_2^2 a round, over 3 passes')
+    >>> str(Objective("Hinge", weights=(2.0, 2.0))), str(Objective("Hinge", weights=(0.5, 2.0)))
+    ('2 x Hinge', 'weight x Hinge (weights 0.5 to 2)')
     """
 
     loss: str
     sigma: float = 0.0
     predictor: str = "u"
     passes: int = 1
+    weights: tuple[float, float] = (1.0, 1.0)
 
     def __str__(self) -> str:
-        words = self.loss
+        words = weighted(self.loss, *self.weights)
         if self.sigma > 0.0:
             words += f" + ({exact(self.sigma)}/2)||{self.predictor}||_2^2 a round"
         if self.passes > 1:
@@ -90,12 +85,15 @@ def certificate_text(certificate: Certificate, radius: float | None) -> str:
         line("learner's loss", f"{loss:.6g}", f"{certificate.average_loss:.6g} a round")
     if certificate.loss_function.labels != "real":
         mistakes = certificate.mistakes
-        line("mistakes", f"{mistakes:,}", f"{mistakes / rounds:.2%}")
+        plainly = (
+            "" if certificate.example_weights == (1.0, 1.0) else " of the rounds, not weighted"
+        )
+        line("mistakes", f"{mistakes:,}", f"{mistakes / rounds:.2%}{plainly}")
     if radius is not None or certificate.radius is not None:
         floor, regret = certificate.floor(radius), certificate.regret_bound(radius)
-        line("certified floor", down(floor), f"{down(floor / rounds)} a round")
+        line("certified floor", down(floor), f"{down(down_each(floor, rounds))} a round")
         lines.append(f"    {certificate.statement(radius)}")
-        line("proved regret", up(regret), f"{up(regret / rounds)} a round, at most")
+        line("proved regret", up(regret), f"{up(up_each(regret, rounds))} a round, at most")
         lines.extend(bound_lines(certificate, radius))
     if certificate.assumption:
         lines.append(f"  assumption: {certificate.assumption}")
@@ -121,6 +119,7 @@ def certificate_dict(certificate: Certificate, radius: float | None) -> dict[str
     result: dict[str, Any] = {
         "rounds": certificate.rounds,
         "objective": certificate.objective,
+        "example_weights": list(certificate.example_weights),
         "mistakes": certificate.mistakes,
         "loss": certificate.loss,
         "average_loss": certificate.average_loss,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.rounding import down, up
+from noregret.rounding import down, down_each, up
 
 Vector = npt.NDArray[np.float64]
 
@@ -129,8 +129,9 @@ class BanditCertificate:
                 f"{self.estimated_regret / rounds:.6g} a round",
             ]
         if self.floor is not None and self.delta is not None:
+            each = down(down_each(self.floor, rounds))
             lines += [
-                f"  {'floor':<26}{down(self.floor):>14}  {down(self.floor / rounds)} a round",
+                f"  {'floor':<26}{down(self.floor):>14}  {each} a round",
                 f"    with probability >= 1 - {self.delta!r}, in all rounds together,",
                 "    the costs that any arm had in these rounds sum to at least that",
             ]

@@ -78,26 +78,25 @@ def certify(
     if next(numbers, None) is not None:
         raise ValueError(f"{predictions}: holds more predictions than the {count:,} examples")
     certificate = certifier.certificate()
-    if as_json:
-        from noregret.wording import exact
+    from noregret.rounding import down, down_each, exact
 
+    if as_json:
         result = certificate.as_dict(radii[0]) | {"metrics": metrics.summary()}
         result["floors"] = {exact(radius): certificate.floor(radius) for radius in radii}
         typer.echo(to_json(result))
         return
-    from noregret.rounding import down
-
     lines = [
-        f"{predictions} on {stream.name}: {count:,} predictions, {chosen}",
+        f"{predictions} on {stream.name}: {count:,} predictions, {certificate.objective}",
         f"  {'their own loss':<26}{certificate.loss:>14.6g}  "
         f"{certificate.average_loss:.6g} a round",
         f"  {metrics_line(metrics.summary())}",
-        "  no fixed linear predictor lost less than",
+        f"  no fixed linear predictor lost less than this by {certificate.objective}",
     ]
     for radius in radii:
         floor = certificate.floor(radius)
         lines.append(
-            f"    {down(floor):>14}  {down(floor / count)} a round  {certificate.describe(radius)}"
+            f"    {down(floor):>14}  {down(down_each(floor, count))} a round  "
+            f"{certificate.describe(radius)}"
         )
     typer.echo("\n".join(lines))
 

@@ -159,6 +159,11 @@ def _show(
         f"of {size}[/dim]",
         highlight=False,
     )
+    if any(trial.metrics.summary().get("weighted") for trial in going):
+        console.print(
+            "[dim]losses, floors, regrets and metrics count each example by its weight[/dim]",
+            highlight=False,
+        )
     if any(trial.learner.certificate().curvature > 0.0 for trial in trials):
         console.print(
             "[dim]losses, floors and regrets are without the penalty of strongly-convex[/dim]",

@@ -12,7 +12,7 @@ import typer
 from noregret.cli.record import class_names
 from noregret.cli.screen import metrics_line
 from noregret.cli.writing import to_json
-from noregret.rounding import down
+from noregret.rounding import down, down_each, exact
 
 if TYPE_CHECKING:
     from noregret.cli.choices import Learner
@@ -40,7 +40,7 @@ def heading(session: Session) -> Iterator[str]:
     if record.holdout.get("every"):
         yield f"every {record.holdout['every']}-th example is held out"
     if record.holdout.get("share"):
-        yield f"a random {record.holdout['share']:.4g} of the examples is held out"
+        yield f"a random {exact(record.holdout['share'])} of the examples is held out"
     if record.holdout.get("after"):
         yield f"examples after the first {record.holdout['after']:,} are held out"
     certificate = learner.certificate()
@@ -68,7 +68,7 @@ def describe_learner(learner: Learner) -> str:
         return f"{learner.loss}, {learner.mirror}, {learner.rate}"
     if isinstance(learner, DualAscent):
         parts = f"{learner.loss}, {learner.mirror}"
-        return f"{parts}, update {learner.update}, C = {learner.C:g}"
+        return f"{parts}, update {learner.update}, C = {exact(learner.C)}"
     first, last = (learner.learners[k].rate for k in (0, -1))
     mirror = learner.certificate().mirror
     return f"{learner.loss}, {mirror}, {len(learner.learners)} rates mixed, {first} to {last}"
@@ -156,7 +156,7 @@ def _by_weight(session: Session) -> dict[str, float] | None:
     if session.record.passes > 1 or weight in (0.0, summary["examples"]):
         return None
     point = session.record.points[-1]
-    return {"weight": weight, "loss": point.loss / weight, "floor": point.floor / weight}
+    return {"weight": weight, "loss": point.loss / weight, "floor": down_each(point.floor, weight)}
 
 
 def mention(stream: Stream, save: Path | None, code: int, report: Path | None) -> None:

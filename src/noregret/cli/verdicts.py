@@ -17,8 +17,7 @@ from noregret.cli.whole import joined, margins
 from noregret.evaluate import metrics_for
 from noregret.foreign import Certifier
 from noregret.ledger import Entry
-from noregret.rounding import down, up
-from noregret.wording import exact
+from noregret.rounding import down, exact, up
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
@@ -163,7 +162,7 @@ class Statements:
             yield Verdict(text, None, "no predictor of the class to try")
             return
         name, _, least = min(self.comparators, key=lambda entry: entry[2])
-        detail = f"the least found is {least:.10g} ({name})"
+        detail = f"the least found is {up(least, 10)} ({name})"
         if self._is_exact() and not isinstance(solution, str):
             detail = (
                 f"the minimum lies between {down(solution.dual, 10)} and {up(solution.primal, 10)}"
@@ -179,7 +178,7 @@ class Statements:
         yield Verdict(
             f"the regret against this class is at most {up(bound)}",
             regret <= bound,
-            f"measured against the best found: {regret:.10g}",
+            f"measured against the best found: {up(regret, 10)}",
         )
 
     def _regularized(self) -> Iterator[Verdict]:
@@ -196,7 +195,7 @@ class Statements:
         yield Verdict(
             f"every {certificate.predictor} has {self._regularised(eta)} of at least {down(floor)}",
             floor <= best,
-            f"the least found is {best:.10g}",
+            f"the least found is {up(best, 10)}",
         )
 
     def _regularised(self, eta: float) -> str:
@@ -241,7 +240,7 @@ class Statements:
                 room = bound.factor * loss + bound.value - measures[bound.measure]
                 if room < tightest:
                     tightest, by = room, name
-            detail = f"{bound.reference}; {tightest:.6g} to spare against {by}"
+            detail = f"{bound.reference}; {down(tightest)} to spare against {by}"
             yield Verdict(text, tightest >= 0.0 if by else None, detail)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from noregret.evaluate.classes import learn_block
 from noregret.ledger import Entry
+from noregret.rounding import down_each, up_each
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,13 +88,13 @@ class Point:
 
     @property
     def average_floor(self) -> float:
-        """The certified floor a round."""
-        return self.floor / self.rounds
+        """The certified floor a round, rounded down."""
+        return down_each(self.floor, self.rounds)
 
     @property
     def average_regret(self) -> float:
         """The proved regret a round: no predictor of the class did better by more."""
-        return self.regret / self.rounds
+        return up_each(self.regret, self.rounds)
 
     def as_dict(self) -> dict[str, float | None]:
         """Return the numbers, averages included; None for what is not finite."""

@@ -19,8 +19,8 @@ from noregret.geometry import EPSILON
 from noregret.ledger import Entry
 from noregret.losses import Hinge
 from noregret.passes.dual_steps import ERROR, FELL, PROGRESS, PROGRESS_LOW, TRAVELLED, VISITS
-from noregret.rounding import down
-from noregret.wording import exact
+from noregret.rounding import down, exact
+from noregret.wording import named
 
 Vector = npt.NDArray[np.float64]
 
@@ -131,7 +131,8 @@ class DualCertificate(Certificate):
         lines = [super().text(radius)]
         dual, floor = down(self.dual), down(self.regularized_floor())
         lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {exact(self.C)}")
-        lines.append(f"    every u: loss + F(u)/C is at least {floor}")
+        lines.append(f"    every u: sum of {self.objective} + F(u)/C is at least {floor},")
+        lines.append(f"    F the regulariser of {named(self.mirror)}")
         if self.offsets:
             lines.append("    every u predicts <u, x> + the offset that came with the example")
         if self.fell:
@@ -152,7 +153,7 @@ class _Facts:
         )
         self.outside = ""
         if math.isinf(self.complexity):
-            self.outside = f"radius {radius:g} is not that of the map"
+            self.outside = f"radius {exact(radius)} is not that of the map"
         loss = certificate.loss_function
         # A subclass may mean something else by its margin.
         self.margin = loss.margin if type(loss) is Hinge else math.nan
@@ -176,7 +177,7 @@ class _Facts:
             return "the map has no bound on its Hessian"
         if certificate.update == "aggressive":
             if self.square(self.row) > certificate.square * ROUNDED_UP:
-                return f"<x, H x> <= {certificate.square:g} does not hold for the rows seen"
+                return f"<x, H x> <= {exact(certificate.square)} does not hold for the rows seen"
         return self.outside or self.weighted
 
     def step_square(self) -> float:
@@ -249,7 +250,9 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
         reason,
     )
     best = math.sqrt(2.0 * facts.complexity / (rounds * square)) if square > 0.0 else math.inf
-    untuned = "" if abs(C - best) <= 1e-9 * best else f"C is not sqrt(2 F / (m R^2)) = {best:.6g}"
+    untuned = (
+        "" if abs(C - best) <= 1e-9 * best else f"C is not sqrt(2 F / (m R^2)) = {exact(best)}"
+    )
     yield facts.regret(
         "dual ascent, the best C",
         f"{_SOURCE}, Corollary 2",

@@ -16,6 +16,7 @@ from noregret.bounds import Bound
 from noregret.ledger import Entry
 from noregret.oco import maps
 from noregret.oco.certificate import Comparators
+from noregret.rounding import exact
 
 SURVEY = "Shalev-Shwartz 2012"
 
@@ -104,7 +105,7 @@ def _in_advance(
             value = reach * (comparators.complexity(1.0) / scale + smoothness * scale)
     broken = int(certificate.ledger[Entry.LIMIT_BROKEN])
     if broken and not reason:
-        reason = f"||z||_* <= {limit:g} does not hold since round {broken}"
+        reason = f"||z||_* <= {exact(limit)} does not hold since round {broken}"
     yield comparators.bound(f"{title}, in advance", f"{theorem}, promised limit", value, reason)
 
 
@@ -167,7 +168,7 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Bound]:
     limit, broken = float(ledger[Entry.ROW_LIMIT]), int(ledger[Entry.LIMIT_BROKEN])
     if math.isfinite(limit):
         if broken and not reason:
-            reason = f"||z||_2 <= {limit:g} does not hold since round {broken}"
+            reason = f"||z||_2 <= {exact(limit)} does not hold since round {broken}"
         value = theorems.strongly_convex_regret(limit, sigma, rounds)
         yield comparators.bound(
             "strongly convex OGD, in advance",

@@ -23,7 +23,7 @@ from noregret.losses import Regression
 from noregret.oco.book import Monitors
 from noregret.oco.losses import vector
 from noregret.oco.setting import Setting
-from noregret.rounding import down, up
+from noregret.rounding import down, down_each, exact, up, up_each
 from noregret.wording import bound_lines
 
 Vector = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ class GameCertificate(Certificate):
         """What is taken on trust."""
         sigma = self.rate.strong_convexity()
         if sigma > 0.0:
-            return f"the losses are taken at their word to be {sigma:g}-strongly convex"
+            return f"the losses are taken at their word to be {exact(sigma)}-strongly convex"
         return "the losses are taken at their word to be convex"
 
     def floor(self, radius: float | None = None, norm: float | None = None) -> float:
@@ -218,12 +218,13 @@ class GameCertificate(Certificate):
         """Return the certificate for a person, against the class of that radius or the domain."""
         chosen = radius if radius is not None else self._usual_radius()
         floor, regret, rounds = self.floor(chosen), self.regret_bound(chosen), max(self.rounds, 1)
+        each_floor, each_regret = down(down_each(floor, rounds)), up(up_each(regret, rounds))
         lines = [
             f"Certificate after {self.rounds:,} rounds of a convex game",
             f"  {'loss of the game':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
-            f"  {'certified floor':<26}{down(floor):>14}  {down(floor / rounds)} a round",
+            f"  {'certified floor':<26}{down(floor):>14}  {each_floor} a round",
             f"    {self.describe(chosen)} lost at least that much",
-            f"  {'proved regret':<26}{up(regret):>14}  {up(regret / rounds)} a round, at most",
+            f"  {'proved regret':<26}{up(regret):>14}  {each_regret} a round, at most",
         ]
         lines += bound_lines(self, chosen)
         return "\n".join([*lines, f"  assumption: {self.assumption}"])
@@ -269,7 +270,7 @@ class Comparators:
             return "u lies outside the set of the game"
         if self.radius is None:
             return "the domain is not one whose corners are known"
-        return f"radius {self.radius:g} is not within the set of the game"
+        return f"radius {exact(self.radius)} is not within the set of the game"
 
     def bound(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
         """Return a bound, not below what is proved anyway so that rounding cannot make it lie."""

@@ -235,7 +235,7 @@ def regret_figure(rounds: Sequence[int], regrets: Sequence[float]) -> Figure:
 
 def mistakes_figure(rounds: Sequence[int], shares: Sequence[float]) -> Figure:
     """Return the share of mistakes up to each round."""
-    with new_figure("Mistakes", "share of the examples predicted with the wrong sign", 3.2) as (
+    with new_figure("Mistakes", "share of the rounds predicted wrongly, not weighted", 3.2) as (
         figure,
         axes,
     ):
