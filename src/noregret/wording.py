@@ -23,7 +23,7 @@ def named(component: Component) -> str:
 
     >>> from noregret import losses
     >>> named(losses.Hinge()), named(losses.Hinge(0.5)), named(losses.OneAgainstRest())
-    ('Hinge', 'Hinge(margin=0.5)', 'OneAgainstRest(Hinge)')
+    ('Hinge', 'Hinge(margin=0.5)', 'OneAgainstRest(Logistic)')
     """
     defaults: dict[str, Any] = {}
     if dataclasses.is_dataclass(component):
