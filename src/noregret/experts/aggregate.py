@@ -16,7 +16,7 @@ from noregret import geometry, store
 from noregret.bounds import Bound
 from noregret.certificate import Certificate
 from noregret.examples import Rows, as_labels, as_predictions, as_rows, as_weights
-from noregret.experts.certificate import ExpertCertificate, up_each
+from noregret.experts.certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster
 from noregret.foreign import Certifier
 from noregret.learners.files import KINDS, learner_of
@@ -26,7 +26,7 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.rates import ScaleFree
-from noregret.rounding import down, up
+from noregret.rounding import down, down_each, up, up_each
 from noregret.sealed import opened
 from noregret.turns import one_at_a_time
 
@@ -58,11 +58,12 @@ class AggregateCertificate(Certificate):
         """Return the certificate for a person, for comparators of that radius."""
         members, rounds = self.members, max(self.rounds, 1)
         best, regret = members.best_loss, members.regret()
+        each_best, each_regret = down(down_each(best, rounds)), up(up_each(regret, rounds))
         return "\n".join([
             super().text(radius),
-            f"  {'best of its members':<26}{down(best):>14}  {down(best / rounds)} a round, "
+            f"  {'best of its members':<26}{down(best):>14}  {each_best} a round, "
             f"member {members.best_expert + 1} of {len(members.totals)}",
-            f"  {'regret against it':<26}{up(regret):>14}  {up_each(regret, rounds)} a round, "
+            f"  {'regret against it':<26}{up(regret):>14}  {each_regret} a round, "
             "measured",
             *(f"  {bound}" for bound in members.bounds),
         ])  # fmt: skip

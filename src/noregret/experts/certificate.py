@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from noregret.experts.book import Sum
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
 from noregret.geometry import EPSILON
-from noregret.rounding import down, up
+from noregret.rounding import down, down_each, up, up_each
 
 Vector = npt.NDArray[np.float64]
 
@@ -98,13 +97,14 @@ class ExpertCertificate:
 
     def __str__(self) -> str:
         rounds, best, regret = max(self.rounds, 1), self.best_loss, self.regret()
+        each_best, each_regret = down(down_each(best, rounds)), up(up_each(regret, rounds))
         lines = [
             f"Certificate after {self.rounds:,} rounds of {self.algorithm}, "
             f"{len(self.totals):,} {self.competitor}s",
             f"  {'loss':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
-            f"  {f'best {self.competitor}':<26}{down(best):>14}  {down(best / rounds)} a round, "
+            f"  {f'best {self.competitor}':<26}{down(best):>14}  {each_best} a round, "
             f"{self.competitor} {self.first + self.best_expert}",
-            f"  {'regret':<26}{up(regret):>14}  {up_each(regret, rounds)} a round, measured",
+            f"  {'regret':<26}{up(regret):>14}  {each_regret} a round, measured",
         ]
         if self.mix_loss is not None:
             lines.append(f"  {'mix loss':<26}{self.mix_loss:>14.6g}  loss minus the gaps")
@@ -112,18 +112,6 @@ class ExpertCertificate:
             proved = self.combination_regret
             lines.append(f"  {'against combinations':<26}{up(proved):>14}  at most, proved")
         return "\n".join([*lines, *(f"  {bound}" for bound in self.bounds)])
-
-
-def up_each(total: float, rounds: int) -> str:
-    """Return total / rounds for print, not below it: the division must not round down either.
-
-    >>> up_each(1.125, 3), up_each(math.nextafter(1.125, 2.0), 3)
-    ('0.375', '0.375001')
-    """
-    each = total / rounds
-    if math.isfinite(total) and Fraction(each) * rounds < Fraction(total):
-        each = math.nextafter(each, math.inf)
-    return up(each)
 
 
 def rounding_slack(experts: int, book: Vector) -> float:
