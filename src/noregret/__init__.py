@@ -18,7 +18,8 @@ if TYPE_CHECKING:
         rates,
         tracking,
     )
-    from noregret.batch import Solution
+    from noregret.batch import ConstrainedSolution, Solution
+    from noregret.batch.constrained import hindsight_constrained
     from noregret.batch.hindsight import hindsight, regularization_path
     from noregret.certificate import Certificate
     from noregret.experts import Aggregate
@@ -36,6 +37,7 @@ __version__ = "0.1.0.dev0"
 _LAZY = {
     "Aggregate": "noregret.experts",
     "Certificate": "noregret.certificate",
+    "ConstrainedSolution": "noregret.batch",
     "DriftProof": "noregret.tracking.drift",
     "DualAscent": "noregret.learners",
     "MatrixDescent": "noregret.learners.matrix",
@@ -50,6 +52,7 @@ _LAZY = {
     "drift_proof": "noregret.tracking.drift",
     "experts": "noregret.experts",
     "hindsight": "noregret.batch",
+    "hindsight_constrained": "noregret.batch",
     "hindsight_path": "noregret.tracking.path",
     "load": "noregret.learners",
     "losses": "noregret.losses",
@@ -64,6 +67,7 @@ _LAZY = {
 __all__ = [
     "Aggregate",
     "Certificate",
+    "ConstrainedSolution",
     "DriftProof",
     "DualAscent",
     "MatrixDescent",
@@ -78,6 +82,7 @@ __all__ = [
     "drift_proof",
     "experts",
     "hindsight",
+    "hindsight_constrained",
     "hindsight_path",
     "load",
     "losses",

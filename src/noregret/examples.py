@@ -187,15 +187,15 @@ def _as_vector(name: str, values: Any, count: int) -> npt.NDArray[np.float64]:
     return vector
 
 
-def as_offsets(offset: Any, count: int) -> npt.NDArray[np.float64]:
-    """Return the fixed parts of the predictions, zeros if there are none."""
+def as_offsets(offset: Any, count: int, name: str = "offset") -> npt.NDArray[np.float64]:
+    """Return the fixed parts of the predictions, or margins, zeros if there are none."""
     if offset is None:
         return np.zeros(count)
-    offsets = _as_vector("offset", offset, count)
+    offsets = _as_vector(name, offset, count)
     bad = np.flatnonzero(~(np.abs(offsets) <= 1e100))
     if bad.size:
         raise ValueError(
-            f"offset row {bad[0]}: {offsets[bad[0]]:g}; expected a finite number of size "
+            f"{name} row {bad[0]}: {offsets[bad[0]]:g}; expected a finite number of size "
             "at most 1e100"
         )
     return offsets

@@ -1,7 +1,16 @@
 """Batch problems: the best fixed predictor in hindsight, with a certified duality gap."""
 
+from noregret.batch.constrained import ConstrainedSolution, hindsight_constrained
 from noregret.batch.hindsight import hindsight, regularization_path
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.progress import Progress
 
-__all__ = ["Problem", "Progress", "Solution", "hindsight", "regularization_path"]
+__all__ = [
+    "ConstrainedSolution",
+    "Problem",
+    "Progress",
+    "Solution",
+    "hindsight",
+    "hindsight_constrained",
+    "regularization_path",
+]

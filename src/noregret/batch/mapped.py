@@ -48,6 +48,8 @@ class Ascent:
     work: Vector
     passes: int = 0
     evaluations: int = 0
+    #: The part of its best step that a row takes.
+    fraction: float = 1.0
 
     @classmethod
     def start(cls, problem: Problem, slopes: Vector) -> Ascent:
@@ -88,6 +90,7 @@ class Ascent:
             problem.offset,
             np.ascontiguousarray(order, np.uint32),
             accuracy,
+            self.fraction,
             self.slopes,
             self.curvatures,
             self.state,
@@ -153,8 +156,12 @@ def solve_mapped(
     warm_start: Any = None,
     seed: int = 0,
     progress: bool | Callable[[Progress], None] = False,
+    fraction: float = 1.0,
 ) -> Solution:
     """Return a solution with gap <= tol max(1, |primal|), or what `max_passes` came to.
+
+    With a fraction below 1 every row takes that part of its best step, and no Newton steps are
+    taken between.
 
     An interrupted run (KeyboardInterrupt) returns what it has; its `alpha`, the slopes, given as
     `warm_start`, takes the run up again.
@@ -168,6 +175,7 @@ def solve_mapped(
     """
     problem = standing(problem)
     ascent = Ascent.start(problem, first_slopes(problem, warm_start))
+    ascent.fraction = fraction
     rounds = Rounds(problem)
     random = np.random.default_rng(seed)
     rows = np.flatnonzero(problem.weight)
@@ -185,7 +193,7 @@ def solve_mapped(
                     return best
                 since, before, gap = ascent.passes - looked, gap, best.gap
                 goal = tol * max(1.0, abs(best.primal))
-                if rounds.wanted(ascent.passes, since, before, gap, goal):
+                if fraction == 1.0 and rounds.wanted(ascent.passes, since, before, gap, goal):
                     best = ascent.hurry(rounds, best, max_passes, tol)
                     reporter.epoch(ascent.passes, best.gap, best.primal, moved)
                     if best.converged:

@@ -1,14 +1,19 @@
 """The named algorithms of the papers: compositions of loss, map, rate and pass.
 
 Each returns a fresh `MirrorDescent`, `MatrixDescent` or `DualAscent`; its theorems are printed
-by its certificate. The Passive-Aggressive algorithms have, with the same C, without an intercept
-and fed in the same order, the weights of scikit-learn's classes of that name.
+by its certificate. `bregman_step` is one step, `online_to_batch` makes one predictor of a run. The
+Passive-Aggressive algorithms have, with the same C, without an intercept and fed in the same
+order, the weights of scikit-learn's classes of that name.
 """
 
 from __future__ import annotations
 
 from noregret.catalogue.batch import (
     online_to_batch,
+)
+from noregret.catalogue.bregman import (
+    BregmanStep,
+    bregman_step,
 )
 from noregret.catalogue.descent import (
     balanced_winnow,
@@ -38,6 +43,11 @@ from noregret.catalogue.passive_aggressive import (
     passive_aggressive_regression,
     passive_aggressive_regression_2,
 )
+from noregret.catalogue.risk import (
+    BatchPredictor,
+    RiskStatement,
+    batch_predictor,
+)
 from noregret.catalogue.trackers import (
     c_eg,
     c_egu,
@@ -49,7 +59,12 @@ from noregret.catalogue.trackers import (
 )
 
 __all__ = [
+    "BatchPredictor",
+    "BregmanStep",
+    "RiskStatement",
     "balanced_winnow",
+    "batch_predictor",
+    "bregman_step",
     "c_eg",
     "c_egu",
     "c_gd",

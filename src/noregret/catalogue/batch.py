@@ -10,6 +10,8 @@ import numpy.typing as npt
 from noregret.learners import MirrorDescent
 from noregret.rates import ScaleFree
 
+Vector = npt.NDArray[np.float64]
+
 
 def online_to_batch(
     learner: MirrorDescent, X: Any, y: Any, method: str = "average", seed: int = 0
@@ -17,9 +19,9 @@ def online_to_batch(
     """Run a fresh learner over an i.i.d. sample and return one predictor for the future.
 
     "average": the mean of the weights played, w_1 to w_T. "random": one of them, drawn
-    uniformly. Either has an expected loss within regret/T of the best (for the average the
-    loss must be convex). Both return weights, and refuse a learner that predicts by more than
-    them. Reference: Shalev-Shwartz 2012, Theorem 5.1.
+    uniformly. `batch_predictor` says what is known about their risk. Both return weights, and
+    refuse a learner that predicts by more than them.
+    Reference: Shalev-Shwartz 2012, Theorem 5.1.
 
     >>> from noregret import catalogue, losses
     >>> learner = catalogue.ogd(losses.Absolute(), 0.3, dimension=1)
@@ -27,25 +29,32 @@ def online_to_batch(
     array([0.15])
     """
     labels = np.atleast_1d(np.asarray(y, np.float64))
+    return one_pass(learner, X, labels, method, seed)[0]
+
+
+def one_pass(
+    learner: MirrorDescent, X: Any, labels: Vector, method: str, seed: int
+) -> tuple[Vector, Vector]:
+    """Return the weights of `online_to_batch` and the predictions made before each row."""
     if learner.rounds:
         raise ValueError(f"online_to_batch needs a fresh learner, this one has {learner.rounds}")
     _require_linear(learner)
     if method == "average":
         # Asked once before: a learner that keeps no average says so before it learns.
         _ = learner.average
-        learner.learn(X, labels)
-        return learner.average
+        predictions = learner.learn(X, labels)
+        return learner.average, predictions
     if method != "random":
         raise ValueError(f"method must be 'average' or 'random', got {method!r}")
     draw = int(np.random.default_rng(seed).integers(len(labels)))
     rows = X if hasattr(X, "tocsr") else np.atleast_2d(np.asarray(X))
+    before = np.zeros(0)
     if draw:
-        learner.learn(rows[:draw], labels[:draw])
+        before = learner.learn(rows[:draw], labels[:draw])
     elif learner.dimension == 0:
         learner._open(rows.shape[1])
     chosen = learner.weights
-    learner.learn(rows[draw:], labels[draw:])
-    return chosen
+    return chosen, np.concatenate([before, learner.learn(rows[draw:], labels[draw:])])
 
 
 def _require_linear(learner: MirrorDescent) -> None:

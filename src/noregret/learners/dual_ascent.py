@@ -20,7 +20,7 @@ from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.passes import dual_online
 from noregret.passes.checks import sound_rows
-from noregret.passes.dual_steps import VALUE, VALUE_LOW
+from noregret.passes.dual_steps import MARGINS, VALUE, VALUE_LOW
 from noregret.rates import Constant
 from noregret.turns import one_at_a_time
 
@@ -41,8 +41,8 @@ class DualAscent(LinearLearner):
         D(s) = C sum_t c_t (s_t o_t - f*(s_t)) - G(theta),  theta = -C sum_t c_t s_t x_t,
 
     which lies below P(u) = F(u) + C sum_t c_t f(y_t, <u, x_t> + o_t) for every u. Here s_t is the
-    slope given to round t, f* the conjugate of the loss, c_t a weight, o_t an offset (a margin
-    that depends on the trial is an offset), F the map's regulariser and G its conjugate.
+    slope given to round t, f* the conjugate of the loss, c_t a weight, o_t an offset, F the map's
+    regulariser and G its conjugate. `learn(..., margin=)` gives the hinge loss a margin a trial.
 
     update: "conservative": the steepest slope on a mistake, none otherwise (hinge only).
     "aggressive": min(loss / R^2, C) for the hinge, with R^2 a bound on <x, H x>; the same step
@@ -78,13 +78,18 @@ class DualAscent(LinearLearner):
         row_limit: float | None = None,
         tolerance: float = 1e-9,
         sweeps: int = 100,
+        fraction: float = 1.0,
     ) -> None:
         """Make a learner.
 
         `memory` is how many rows are kept, k unless told (a leader keeps all). `row_limit`
         promises ||x||_* <= row_limit to the aggressive step, whose R^2 is else 1. A window is
         left when its part of the duality gap is at most tolerance * max(1, D), or after so many
-        sweeps. `seed` is for random schedules.
+        sweeps. `seed` is for random schedules. `fraction`, in (0, 1], is the part of an exact step
+        that is taken [default: 1]: a visit gains at least that part of what the whole step would,
+        as D is concave along it. It is for exact steps, not for update="conservative" or
+        "aggressive". Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, step
+        control.
         """
         if not 0.0 < C < 1e100:
             raise ValueError(f"C must be a finite number above 0, got {C}")
@@ -103,6 +108,11 @@ class DualAscent(LinearLearner):
         if not 0.0 <= tolerance < math.inf:
             raise ValueError(f"tolerance must be a finite number >= 0, got {tolerance}")
         self.tolerance = float(tolerance)
+        if not 0.0 < fraction <= 1.0:
+            raise ValueError(f"fraction must be above 0 and at most 1, got {fraction}")
+        if fraction < 1.0 and update in ("conservative", "aggressive"):
+            raise ValueError(f"fraction is of an exact step, which update={update!r} does not take")
+        self.fraction = float(fraction)
         if row_limit is not None and not 0.0 < row_limit < math.inf:
             raise ValueError(f"row_limit must be a finite number above 0, got {row_limit}")
         self.row_limit = None if row_limit is None else float(row_limit)
@@ -155,17 +165,25 @@ class DualAscent(LinearLearner):
         return alpha * self._store.column("LABEL") if self.loss.labels == "sign" else alpha
 
     @one_at_a_time
-    def learn(self, X: Any, y: Any, weight: Any = None, offset: Any = None) -> Vector:
+    def learn(
+        self, X: Any, y: Any, weight: Any = None, offset: Any = None, margin: Any = None
+    ) -> Vector:
         """Learn the rows of X one after the other; return the predictions made before each.
 
         X: a dense array, a scipy sparse matrix or a `noregret.streams.Block`. Predictions
-        include the offsets. Input that cannot be learnt raises ValueError and leaves the
-        learner as it was; numbers out of range raise OverflowError, with the rounds before kept.
+        include the offsets. `margin`, one finite number a row, makes the loss of trial t
+        [margin_t - y_t p_t]+, for the learner and for every u alike; it is for `Hinge`, whose own
+        margin holds otherwise. With margin_t = y_t <u, x_t> for some u, P(u) = F(u), and for the
+        Euclidean map D = (||u||^2 - ||w - u||^2)/2: what the distance to u shrank by
+        (Shalev-Shwartz and Singer, eq. 34-36). Input that cannot be learnt raises ValueError and
+        leaves the learner as it was; numbers out of range raise OverflowError, with the rounds
+        before kept.
         """
         rows = as_rows(X)
         labels = as_labels(y, len(rows), self.loss)
         weights = as_weights(weight, len(rows))
         offsets = as_offsets(offset, len(rows))
+        leads = self._leads(margin, labels)
         self._check_width(rows)
         require_room(self.rounds, len(rows))
         rows = sound_rows(rows, 0)
@@ -174,7 +192,8 @@ class DualAscent(LinearLearner):
         predictions = np.empty(len(rows))
         try:
             for part, chunk in sparse_parts(rows):
-                self._play(chunk, labels[part], weights[part], offsets[part], predictions[part])
+                terms = offsets[part], leads[part]
+                self._play(chunk, labels[part], weights[part], terms, predictions[part])
         except OverflowError:
             if self.rounds == rounds:
                 # Take back the room for features of rows of which none was learnt.
@@ -186,23 +205,43 @@ class DualAscent(LinearLearner):
             raise
         return predictions
 
+    def _leads(self, margin: Any, y: Vector) -> Vector:
+        """Return what makes a prediction of the loss's own margin one of the margin given.
+
+        [g - y (p + y (g - g_t))]+ = [g_t - y p]+ for y = +-1.
+        """
+        if margin is None:
+            return np.zeros(len(y))
+        if type(self.loss) is not Hinge:
+            raise ValueError(f"margin is for the Hinge loss, not {type(self.loss).__name__}")
+        return y * (self.loss.margin - as_offsets(margin, len(y), "margin"))
+
     def _play(
-        self, rows: Rows, y: Vector, weight: Vector, offset: Vector, predictions: Vector
+        self,
+        rows: Rows,
+        y: Vector,
+        weight: Vector,
+        terms: tuple[Vector, Vector],
+        predictions: Vector,
     ) -> None:
         kept = self._store
         assert kept is not None
+        offset, lead = terms
         self._weights = None
         kept.make_slots(len(y))
         row = 0
         while row < len(y):
             row, stop = dual_online.dual_pass(
-                self.loss, kept.mirror, self.C, self._kind(), SCHEDULES.index(self.schedule),
-                _ALL if self.update == "leader" else self.k, self._square(), self.tolerance,
-                self.sweeps, rows.indptr, rows.indices, rows.values, y, weight, offset, row,
-                kept.state, kept.sums(), kept.kept(), kept.ring, kept.links, predictions,
+                self.loss, kept.mirror, self.C, self.fraction, self._kind(),
+                SCHEDULES.index(self.schedule), _ALL if self.update == "leader" else self.k,
+                self._square(), self.tolerance, self.sweeps, rows.indptr, rows.indices,
+                rows.values, y, weight, offset, lead, row, kept.state, kept.sums(), kept.kept(),
+                kept.ring, kept.links, predictions,
             )  # fmt: skip
             if offset[:row].any():
                 kept.ledger[Entry.OFFSETS] = 1.0
+            if lead[:row].any():
+                kept.accounts[MARGINS] = 1.0
             if stop == dual_online.ROOM:
                 kept.make_room(int(np.diff(rows.indptr).max()))
             elif stop == dual_online.OVERFLOW:
@@ -258,6 +297,7 @@ class DualAscent(LinearLearner):
             accounts=kept.accounts.copy(),
             update=self.update,
             square=self._square(),
+            fraction=self.fraction,
         )
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
@@ -301,7 +341,7 @@ class DualAscent(LinearLearner):
             self._store.grow(dimension)
 
 
-_SETTINGS = ("C", "update", "k", "schedule", "seed", "row_limit", "tolerance", "sweeps")
+_SETTINGS = ("C", "update", "k", "schedule", "seed", "row_limit", "tolerance", "sweeps", "fraction")
 
 
 def _whole(name: str, value: Any) -> int:

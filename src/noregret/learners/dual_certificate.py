@@ -18,7 +18,15 @@ from noregret.certificate import UNDERFLOW as LOST
 from noregret.geometry import EPSILON
 from noregret.ledger import Entry
 from noregret.losses import Hinge
-from noregret.passes.dual_steps import ERROR, FELL, PROGRESS, PROGRESS_LOW, TRAVELLED, VISITS
+from noregret.passes.dual_steps import (
+    ERROR,
+    FELL,
+    MARGINS,
+    PROGRESS,
+    PROGRESS_LOW,
+    TRAVELLED,
+    VISITS,
+)
 from noregret.rounding import down, exact
 from noregret.wording import named
 
@@ -53,6 +61,8 @@ class DualCertificate(Certificate):
     update: str = "exact"
     #: R^2 of the aggressive step.
     square: float = 1.0
+    #: The part of an exact step that was taken.
+    fraction: float = 1.0
 
     @property
     def C(self) -> float:
@@ -104,6 +114,17 @@ class DualCertificate(Certificate):
         return bool(self.ledger[Entry.OFFSETS])
 
     @property
+    def objective(self) -> str:
+        """What a round adds to `loss`, `floor`, `regret` and `bounds`, in words."""
+        words = super().objective
+        return f"{words} with the trial's own margin" if self.margins else words
+
+    @property
+    def margins(self) -> bool:
+        """Whether trials had margins of their own: the loss of every u is then by these."""
+        return bool(self.accounts[MARGINS])
+
+    @property
     def fell(self) -> int:
         """The first round that lowered D, 0 if none did: only steps too long for the rows can."""
         return int(self.accounts[FELL])
@@ -123,6 +144,8 @@ class DualCertificate(Certificate):
             "lambda": self.progress,
             "fell": self.fell,
             "offsets": self.offsets,
+            "margins": self.margins,
+            "fraction": self.fraction,
         }
         return super().as_dict(radius) | own
 
@@ -130,11 +153,15 @@ class DualCertificate(Certificate):
         """Return the certificate for a person, for comparators of that radius."""
         lines = [super().text(radius)]
         dual, floor = down(self.dual), down(self.regularized_floor())
-        lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {exact(self.C)}")
+        step = "" if self.fraction == 1.0 else f", {exact(self.fraction)} of each step"
+        C = exact(self.C)
+        lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {C}{step}")
         lines.append(f"    every u: sum of {self.objective} + F(u)/C is at least {floor},")
         lines.append(f"    F the regulariser of {named(self.mirror)}")
         if self.offsets:
             lines.append("    every u predicts <u, x> + the offset that came with the example")
+        if self.margins:
+            lines.append("    every u is charged [m - y <u, x>]+, m the trial's own margin")
         if self.fell:
             lines.append(f"    fell in round {self.fell} first: C is too large for such steps")
         if self.mistakes:
@@ -163,6 +190,8 @@ class _Facts:
         self.weighted = ""
         if not ledger[Entry.LEAST_WEIGHT] == 1.0 == ledger[Entry.MOST_WEIGHT]:
             self.weighted = "the examples do not all weigh 1"
+        #: Why a mistake need not cost the margin of the loss.
+        self.uneven = "the margins depend on the trial" if certificate.margins else ""
 
     def square(self, row: float) -> float:
         """Return a bound on <x, H x> over rows of that dual norm."""
@@ -243,13 +272,9 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
         return
     reason = facts.untouched()
     square = facts.step_square() if not reason else 1.0
-    yield facts.regret(
-        "dual ascent, aggressive steps",
-        f"{_SOURCE}, Theorem 3",
-        facts.complexity / C + 0.5 * rounds * C * square,
-        reason,
-    )
+    yield _steps(facts, square, reason)
     best = math.sqrt(2.0 * facts.complexity / (rounds * square)) if square > 0.0 else math.inf
+    partly = "" if certificate.fraction == 1.0 else "only a part of each step was taken"
     untuned = (
         "" if abs(C - best) <= 1e-9 * best else f"C is not sqrt(2 F / (m R^2)) = {exact(best)}"
     )
@@ -257,18 +282,45 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
         "dual ascent, the best C",
         f"{_SOURCE}, Corollary 2",
         math.sqrt(2.0 * facts.complexity * rounds * square) if not reason else math.inf,
-        reason or untuned,
+        reason or partly or untuned,
     )
     if certificate.loss_function.labels == "sign":
         # Rows so short that C R^2 vanishes let a step gain all of C times the loss.
         shrunk = not reason and C * square > 0.0
         gain = C * (theorems.mitigated(facts.margin, C, square) if shrunk else facts.margin)
+        gain *= certificate.fraction
+        reason = reason or facts.uneven
         yield facts.mistakes("dual ascent, aggressive mistakes", f"{_SOURCE}, eq. 31", gain, reason)
+
+
+def _steps(facts: _Facts, square: float, reason: str) -> Bound:
+    """Return Theorem 3, or what is left of it if only a part f of each step was taken.
+
+    A whole step on the new example raises D by C mu(l_t) at least, the part by f C mu(l_t), as D is
+    concave along it. So f C sum mu(l_t) <= D <= F(u) + C L(u), and mu(l) >= l - C R^2/2 gives
+    sum l_t <= (L(u) + F(u)/C) / f + m C R^2/2.
+    """
+    certificate = facts.certificate
+    C, f, name = certificate.C, certificate.fraction, "dual ascent, aggressive steps"
+    value = facts.complexity / (f * C) + 0.5 * certificate.rounds * C * square
+    if f == 1.0:
+        return facts.regret(name, f"{_SOURCE}, Theorem 3", value, reason)
+    name, reference = "dual ascent, a part of each step", f"{_SOURCE}, Theorem 3; Zhang 2002"
+    if reason or not math.isfinite(value):
+        reason = reason or "numbers overflow"
+        return Bound(name, reference, math.inf, 1.0, "loss", False, reason)
+    # D <= F(u) + C L(u) is certain, and so is the bound if D has risen as much as it says.
+    risen = certificate.regularized_floor() / f + 0.5 * certificate.rounds * C * square
+    missing = certificate.loss + certificate.slack - risen
+    if missing > 1e-9 * (abs(certificate.loss) + abs(risen)):
+        reason = "this run contradicts it: its steps were not of exact size"
+        return Bound(name, reference, math.inf, 1.0, "loss", False, reason)
+    return Bound(name, reference, value * ROUNDED_UP + max(missing, 0.0), ROUNDED_UP / f)
 
 
 def _conservative(facts: _Facts) -> Iterator[Bound]:
     certificate = facts.certificate
-    reason = facts.outside or facts.weighted
+    reason = facts.outside or facts.weighted or facts.uneven
     if not facts.smoothness >= 0.0:
         reason = "the map has no bound on its Hessian"
     square = facts.square(facts.counted_row)

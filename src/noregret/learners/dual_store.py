@@ -82,6 +82,12 @@ class DualStore:
         """The sum -C sum c s x, which the link makes weights of."""
         return self.state if self.flat else self.state[:, 0]
 
+    def place(self, theta: Vector) -> None:
+        """Have the weights of another theta."""
+        self.theta[:] = theta
+        if not self.flat:
+            settle(self.mirror, self.state, self.slots)
+
     def weights(self) -> Vector:
         """Return the weights for the coming round."""
         if self.flat:

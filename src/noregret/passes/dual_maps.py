@@ -229,6 +229,13 @@ def climb(  # type: ignore[no-untyped-def]
     return new, total, q, count
 
 
+@kernel(inline=True)
+def part_of_step(slope, best, fraction):  # type: ignore[no-untyped-def]
+    """Return slope + fraction (best - slope), certainly between the two."""
+    new = slope + fraction * (best - slope)
+    return min(max(new, min(slope, best)), max(slope, best))
+
+
 @kernel
 def ascend(  # type: ignore[no-untyped-def]
     loss,
@@ -242,6 +249,7 @@ def ascend(  # type: ignore[no-untyped-def]
     offset,
     order,
     accuracy,
+    fraction,
     slopes,
     curvatures,
     state,
@@ -249,7 +257,11 @@ def ascend(  # type: ignore[no-untyped-def]
     bias,
     work,
 ):
-    """Visit the rows in that order; return how many moved and how many evaluations it took."""
+    """Visit the rows in that order; return how many moved and how many evaluations it took.
+
+    Each slope moves by that fraction of its best step, 0 < fraction <= 1: D is concave along it,
+    so that it gains at least this fraction of what the whole step would.
+    """
     assert state.shape[1] == COLUMNS
     moved = 0
     evaluations = 0
@@ -282,6 +294,16 @@ def ascend(  # type: ignore[no-untyped-def]
         evaluations += count
         if new == slope:
             continue
+        if fraction < 1.0:
+            new = part_of_step(slope, new, fraction)
+            _, change = try_move(
+                mirror, state, unit * (new - slope), slots[_REFERENCE], work, indptr, indices,
+                values, t,
+            )  # fmt: skip
+            if not mirror.separable():
+                total = slots[_SUM] + change
+                if not (total > max(FAINTEST * slots[_SUM], 0.0) and total < np.inf):
+                    total = np.inf
         moved += 1
         slopes[t] = new
         curvatures[t] = q

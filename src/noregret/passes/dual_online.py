@@ -15,6 +15,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
+from noregret.passes.dual_maps import part_of_step
 from noregret.passes.dual_rows import (
     COUNT,
     CURVATURE,
@@ -73,7 +74,7 @@ def _capped_ratio(numerator, denominator, cap):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def visit_pair(loss, mirror, C, state, sums, kept, i, j):  # type: ignore[no-untyped-def]
+def visit_pair(loss, mirror, C, fraction, state, sums, kept, i, j):  # type: ignore[no-untyped-def]
     """Maximise D over two hinge rows i and j at once (Euclidean map); return the gain.
 
     With alphas a, b and K the Gram matrix of y x, D is a constant plus
@@ -114,6 +115,9 @@ def visit_pair(loss, mirror, C, state, sums, kept, i, j):  # type: ignore[no-unt
                 height -= 0.5 * (k11 * one * one + 2.0 * k12 * one * two + k22 * two * two)
                 if height > best:
                     best, a, b = height, one, two
+        if fraction < 1.0:
+            # D is concave between where it stands and its maximum over both.
+            a, b = part_of_step(a0, a, fraction), part_of_step(b0, b, fraction)
         da, db = a - a0, b - b0
         gain = da * e1 + db * e2 - 0.5 * (k11 * da * da + 2.0 * k12 * da * db + k22 * db * db)
         if not gain > 0.0:
@@ -128,7 +132,7 @@ def visit_pair(loss, mirror, C, state, sums, kept, i, j):  # type: ignore[no-unt
 
 
 @kernel
-def sweep(loss, mirror, C, state, sums, kept, ring, most, tolerance, sweeps):  # type: ignore[no-untyped-def]
+def sweep(loss, mirror, C, fraction, state, sums, kept, ring, most, tolerance, sweeps):  # type: ignore[no-untyped-def]
     """Visit the newest `most` rows again and again, newest first; return the gain.
 
     Ends when the rows' part of the duality gap is at most tolerance * max(1, D), when nothing
@@ -143,7 +147,7 @@ def sweep(loss, mirror, C, state, sums, kept, ring, most, tolerance, sweeps):  #
         for back in range(_1, count + _1):
             j = slot_of(ring, kept[3], ring[COUNT] - back)
             raw = raw_prediction(state, kept[0], kept[1], kept[2], j)
-            gain, distance, gap = visit(loss, mirror, C, state, sums, kept, j, raw)
+            gain, distance, gap = visit(loss, mirror, C, fraction, state, sums, kept, j, raw)
             total += gain
             moved = max(moved, distance)
             open_gap += gap
@@ -153,7 +157,7 @@ def sweep(loss, mirror, C, state, sums, kept, ring, most, tolerance, sweeps):  #
 
 
 @kernel
-def mini_updates(loss, mirror, C, state, sums, kept, ring, links, schedule, k):  # type: ignore[no-untyped-def]
+def mini_updates(loss, mirror, C, fraction, state, sums, kept, ring, links, schedule, k):  # type: ignore[no-untyped-def]
     """Visit rows kept before the newest one, in the order of the schedule; return the gain."""
     book = kept[3]
     count = ring[COUNT]
@@ -172,26 +176,25 @@ def mini_updates(loss, mirror, C, state, sums, kept, ring, links, schedule, k): 
             j = slot_of(ring, book, count - _1 - back)
         if schedule != SUPPORT or book[j, SLOPE] != 0.0:
             raw = raw_prediction(state, kept[0], kept[1], kept[2], j)
-            gain, _, _ = visit(loss, mirror, C, state, sums, kept, j, raw)
+            gain, _, _ = visit(loss, mirror, C, fraction, state, sums, kept, j, raw)
             total += gain
     return total
 
 
 @kernel(inline=True)
-def _enter_round(loss, ledger, y, weight, p, norm):  # type: ignore[no-untyped-def]
-    """Enter the loss suffered at p; return whether it was a mistake."""
-    mistake = loss.mistake(y, p)
+def _enter_round(loss, ledger, y, weight, mistake, p, lead, norm):  # type: ignore[no-untyped-def]
+    """Enter the loss suffered at p, of which `lead` is what the margin of the trial adds."""
     suffered = weight * loss.value(y, p)
     ledger[_ROUNDS] += 1.0
     add_compensated(ledger, _LOSS, suffered)
-    ledger[_MAGNITUDE] += abs(suffered) + weight * abs(loss.slope(y, p)) * (abs(y) + abs(p))
+    size = abs(y) + abs(p) + abs(lead)
+    ledger[_MAGNITUDE] += abs(suffered) + weight * abs(loss.slope(y, p)) * size
     ledger[_LARGEST_ROW] = max(ledger[_LARGEST_ROW], norm)
     ledger[_LEAST_WEIGHT] = min(ledger[_LEAST_WEIGHT], weight)
     ledger[_MOST_WEIGHT] = max(ledger[_MOST_WEIGHT], weight)
     if mistake:
         ledger[_MISTAKES] += 1.0
         ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], norm)
-    return mistake
 
 
 @kernel
@@ -199,6 +202,7 @@ def dual_pass(  # type: ignore[no-untyped-def]
     loss,
     mirror,
     C,
+    fraction,
     update,
     schedule,
     k,
@@ -211,6 +215,7 @@ def dual_pass(  # type: ignore[no-untyped-def]
     y,
     weight,
     offset,
+    lead,
     first,
     state,
     sums,
@@ -221,8 +226,9 @@ def dual_pass(  # type: ignore[no-untyped-def]
 ):
     """Play the rows from `first` on; return (next row, why it stopped).
 
-    `square` bounds <x, H x> for the aggressive step. The book has one slot more than rows are
-    kept, for the row of the round.
+    `square` bounds <x, H x> for the aggressive step. `lead` is what a margin of its own adds to
+    the prediction before the loss sees it; predictions and mistakes are without. The book has one
+    slot more than rows are kept, for the row of the round.
     """
     slots, ledger, accounts, _ = sums
     spans, held_indices, _, book = kept
@@ -235,7 +241,7 @@ def dual_pass(  # type: ignore[no-untyped-def]
         j = slot_of(ring, book, ring[COUNT])
         total, reach = keep_row(mirror, indptr, indices, values, t, kept, start, j)
         norm = row_norm(mirror, total, reach)
-        label, mass, shift = y[t], weight[t], offset[t]
+        label, mass, shift = y[t], weight[t], offset[t] + lead[t]
         kappa = mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
         raw = raw_prediction(state, spans, held_indices, kept[2], j)
         p = kappa * raw + shift
@@ -245,7 +251,8 @@ def dual_pass(  # type: ignore[no-untyped-def]
         # The loss itself is summed without C.
         if not (fits and (C >= 1.0 or playable(loss, label, mass, p, slope, 0.0))):
             return np.int64(t), OVERFLOW
-        predictions[t] = p
+        predictions[t] = kappa * raw + offset[t]
+        mistake = loss.mistake(label, predictions[t])
         ring[COUNT] += _1
         enqueue(links, j)
         if ring[COUNT] == np.uint64(book.shape[0]):
@@ -259,28 +266,32 @@ def dual_pass(  # type: ignore[no-untyped-def]
         book[j, VISITED] = 0.0
         bend = smoothness * norm * norm
         book[j, CURVATURE] = C * mass * (bend if bend >= 0.0 else book[j, SQUARE])
-        mistake = _enter_round(loss, ledger, label, mass, p, norm)
+        _enter_round(loss, ledger, label, mass, mistake, p, lead[t], norm)
         enter_slope(loss, ledger, accounts, label, mass, shift, 0.0, 1.0)
         # A loss with values below zero brings D down as it enters, which no step is to blame for.
         entry = -C * mass * loss.conjugate(label, 0.0)
         gain = 0.0
         if update == CONSERVATIVE:
             if mistake:
-                gain += move(loss, mirror, C, state, sums, kept, j, slope)
+                # The steepest slope there is, also where a margin of its own asks for less.
+                steepest = loss.slope(label, predictions[t])
+                gain += move(loss, mirror, C, state, sums, kept, j, steepest)
         elif update == AGGRESSIVE:
             q = C * mass * square
             new = loss.proximal_slope(label, p, q, 0.0)
             gain += move(loss, mirror, C, state, sums, kept, j, new)
         elif update == PAIR and ring[COUNT] > _1:
             i = slot_of(ring, book, ring[COUNT] - np.uint64(2))
-            gain += visit_pair(loss, mirror, C, state, sums, kept, i, j)
+            gain += visit_pair(loss, mirror, C, fraction, state, sums, kept, i, j)
         elif update == WINDOW:
-            gain += sweep(loss, mirror, C, state, sums, kept, ring, k, tolerance, sweeps)
+            gain += sweep(loss, mirror, C, fraction, state, sums, kept, ring, k, tolerance, sweeps)
         else:
-            rise, _, _ = visit(loss, mirror, C, state, sums, kept, j, raw)
+            rise, _, _ = visit(loss, mirror, C, fraction, state, sums, kept, j, raw)
             gain += rise
             if update == MINI:
-                gain += mini_updates(loss, mirror, C, state, sums, kept, ring, links, schedule, k)
+                gain += mini_updates(
+                    loss, mirror, C, fraction, state, sums, kept, ring, links, schedule, k
+                )
         add_compensated(accounts, VALUE, entry + gain)
         if mistake:
             add_compensated(accounts, PROGRESS, entry + gain)

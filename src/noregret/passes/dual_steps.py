@@ -15,7 +15,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
-from noregret.passes.dual_maps import settle
+from noregret.passes.dual_maps import part_of_step, settle
 from noregret.passes.dual_rows import (
     CURVATURE,
     LABEL,
@@ -34,9 +34,9 @@ from noregret.passes.slots import Slot
 
 #: Places in the accounts of the dual: D and its rise on mistakes, both compensated; what the
 #: rounding of theta is proportional to; visits of rows; the first round whose steps lowered D (0:
-#: none); and the sizes of all intercepts ever entered or taken out.
-VALUE, VALUE_LOW, PROGRESS, PROGRESS_LOW, ERROR, VISITS, FELL, TRAVELLED = range(8)
-ACCOUNTS = 8
+#: none); the sizes of all intercepts ever entered or taken out; whether trials had margins.
+VALUE, VALUE_LOW, PROGRESS, PROGRESS_LOW, ERROR, VISITS, FELL, TRAVELLED, MARGINS = range(9)
+ACCOUNTS = 9
 
 #: What underflow can take from a product, in units of EPSILON, with room to spare.
 UNDERFLOWN = 1e-306
@@ -162,8 +162,11 @@ def move(loss, mirror, C, state, sums, kept, j, new):  # type: ignore[no-untyped
 
 
 @kernel
-def visit(loss, mirror, C, state, sums, kept, j, raw):  # type: ignore[no-untyped-def]
+def visit(loss, mirror, C, fraction, state, sums, kept, j, raw):  # type: ignore[no-untyped-def]
     """Maximise D over the slope of slot j alone; `raw` is its `raw_prediction`.
+
+    A fraction below 1 takes that part of the step: D is concave along it and gains at least this
+    fraction of what the whole step would.
 
     Returns the gain, how far the slope moved, and what the row contributed to the duality gap
     before. The gain is a sum of two Bregman distances, never negative: where rounding says
@@ -183,6 +186,8 @@ def visit(loss, mirror, C, state, sums, kept, j, raw):  # type: ignore[no-untype
         gap = scale * (loss.value(y, p) + height - s * p)
         q = scale * book[j, SQUARE]
         new = loss.proximal_slope(y, p + q * s, q, s)
+        if fraction < 1.0:
+            new = part_of_step(s, new, fraction)
         fall = new - s
         lower = loss.conjugate(y, new)
         if fall == 0.0 or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
@@ -190,6 +195,9 @@ def visit(loss, mirror, C, state, sums, kept, j, raw):  # type: ignore[no-untype
         bend = height - lower + fall * (p - q * fall)
         _shift(state, accounts, -scale * fall, spans, indices, values, j)
         _replace_slope(loss, ledger, accounts, book, j, new)
+        if fraction < 1.0:
+            # Short of the maximum the slope is not one at the new prediction.
+            return scale * max(bend + 0.5 * q * fall * fall, 0.0), abs(fall), gap
         return scale * (max(bend, 0.0) + 0.5 * q * fall * fall), abs(fall), gap
     else:
         p = mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0) * raw + offset
@@ -214,6 +222,10 @@ def visit(loss, mirror, C, state, sums, kept, j, raw):  # type: ignore[no-untype
                 values,
                 j,
             )
+            if fraction < 1.0 and new != s:
+                new = part_of_step(s, new, fraction)
+                step = -scale * (new - s)
+                try_step(mirror, state, slots, work, step, spans, indices, values, j)
             lower = loss.conjugate(y, new)
             if new == s or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
                 break

@@ -7,6 +7,7 @@ about them afterwards, and the kernel form.
 from noregret.tracking.drift import DriftProof, drift_proof
 from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert import KernelDescent
+from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.kernels import Gaussian, Linear, Polynomial
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.path import hindsight_path
@@ -17,6 +18,7 @@ from noregret.tracking.statements import ShiftingBounds
 __all__ = [
     "DriftProof",
     "Gaussian",
+    "KernelCertificate",
     "KernelDescent",
     "KernelSchedule",
     "Linear",

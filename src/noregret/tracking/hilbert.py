@@ -32,8 +32,9 @@ from noregret.geometry import EPSILON
 from noregret.ledger import Entry, new_ledger, require_room
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
-from noregret.rounding import down, exact, up
+from noregret.rounding import exact, up
 from noregret.tracking.expansions import KernelSchedule
+from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.hilbert_pass import (
     FULL,
     OVERFLOW,
@@ -43,7 +44,6 @@ from noregret.tracking.hilbert_pass import (
     predict_points,
 )
 from noregret.tracking.kernels import Kernel
-from noregret.tracking.lemmas import Lemma, judged
 from noregret.tracking.replay import check_same
 from noregret.tracking.schedules import Vector
 from noregret.tracking.statements import ShiftingBounds, stated
@@ -54,7 +54,8 @@ class KernelDescent:
     """Projected gradient descent in the space of a kernel, one stored point a round.
 
     With a `budget` no more points than that are kept, and memory and time a round stay bounded;
-    `budget_cost` says what it costs. The square loss, without a factor 1/2, unless told.
+    `budget_cost` says what it costs. The loss is the square loss, without a factor 1/2
+    [default: Squared()]. `certificate()` has the floor and the theorems for a ball of the space.
 
     >>> from noregret.tracking.kernels import Gaussian
     >>> learner = KernelDescent(Gaussian(), radius=0.5, eta=0.25)
@@ -132,15 +133,7 @@ class KernelDescent:
         (1/eta) sum over drops of radius ||e|| + (||v + e||^2 - ||v||^2)/2. It may be below 0:
         what is dropped may have been in the way.
         """
-        radius = self.radius if radius is None else radius
-        if self.drops == 0:
-            return 0.0
-        places = [Place.DROPPED, Place.RECOIL, Place.RECOIL_ERROR]
-        dropped, recoil, error = self._slots[places].tolist()
-        # ||v|| is at most the radius and a step, so that a drop moves its square by less than
-        size = (radius + 4.0 * self.radius + 4.0 * self._longest_step()) * dropped
-        error += (self.drops + 16.0) * EPSILON * size
-        return float((radius * dropped + recoil + error) / self.eta)
+        return self.certificate().budget_cost(radius)
 
     @one_at_a_time
     def learn(self, X: Any, y: Any) -> Vector:
@@ -186,13 +179,12 @@ class KernelDescent:
         elif width != known:
             raise ValueError(f"X has {width} columns, the learner knows {known}")
 
-    def _roundings(self) -> float:
-        """Return the roundings of an evaluation and of a sum over the stored points."""
-        power = self.kernel.power(float(self._slots[Place.LARGEST]))
-        return power * (self._points.shape[1] + 8.0) + len(self) + 16.0
-
-    def _longest_step(self) -> float:
-        return self.eta * math.sqrt(float(self._ledger[Entry.LARGEST_SQUARE]))
+    def certificate(self) -> KernelCertificate:
+        """Return what the run so far proves, as a value that later rounds do not change."""
+        return KernelCertificate(
+            self.kernel, self._account(), self._slots.copy(), self.eta, self.radius, self.budget,
+            self._points.shape[1],
+        )  # fmt: skip
 
     def _account(self) -> Certificate:
         """Return the lines of the losses, with a bound on ||Z|| as the only coordinate of Z."""
@@ -208,7 +200,7 @@ class KernelDescent:
     @property
     def total_loss(self) -> float:
         """The learner's own loss, summed over the rounds."""
-        return self._account().loss
+        return self.certificate().loss
 
     def floor(self, radius: float | None = None) -> float:
         """Return a number that no fixed u of the space with ||u|| <= radius can have beaten.
@@ -216,7 +208,7 @@ class KernelDescent:
         sum f_t(u) >= sum (f_t(p_t) - g_t p_t) - radius ||Z||, Z = sum g_t K(x_t, .). Of Z a
         budget keeps a part, and the norms of what was dropped are added up: true, but looser.
         """
-        return self._account().floor(self.radius if radius is None else radius)
+        return self.certificate().floor(radius)
 
     def shifting_bounds(self, schedule: KernelSchedule, X: Any, y: Any) -> ShiftingBounds:
         """Return Theorem 14 for a schedule given afterwards, for the rows that were learnt.
@@ -226,7 +218,8 @@ class KernelDescent:
         that they are the same.
         """
         rows = sound_rows(as_rows(X), 0)
-        account = self._account()
+        proof = self.certificate()
+        account = proof.account
         self._check_same(X, y, account)
         loss = account.loss + account.slack + 8.0 * EPSILON * abs(account.loss)
         largest_row = float(self._ledger[Entry.LARGEST_ROW])
@@ -234,21 +227,18 @@ class KernelDescent:
         reach = (largest_row, float(self._slots[Place.LARGEST]))
         low, high = schedule.loss_between(self.kernel, self.loss, rows, labels, reach)
         size, last, largest = schedule.measured(self.kernel)
-        found = Lemma(reason="the loss is not the square loss")
-        if type(self.loss) is Squared:
-            what = f"points of norm {up(largest_row)}"
-            found = judged(self.eta * largest_row**2, 2.0, what, self._roundings())
+        found = proof.lemma
         reason = ""
         if largest > self.radius * (1.0 + 1e-9):
             reason = f"a comparator may have norm {up(largest)}, the ball has {exact(self.radius)}"
-        value = (0.5 * last * last + self.radius * size) / self.eta + self.budget_cost(largest)
+        value = (0.5 * last * last + self.radius * size) / self.eta + proof.budget_cost(largest)
         excess = found.excess * abs(high)
-        stability = 0.5 * float(self._ledger[Entry.RATED_SQUARES])
-        stability *= 1.0 + (self.rounds + self._roundings()) * EPSILON
         name, pair = "C-GD in a Hilbert space", (loss, low)
         bounds = [
             stated(name, "Theorem 14", value + excess, found.factor, pair, found.reason or reason),
-            stated("additive", "eq. 21-27, linear losses", value + stability, 1.0, pair, reason),
+            stated(
+                "additive", "eq. 21-27, linear losses", value + proof.stability, 1.0, pair, reason
+            ),
         ]
         return ShiftingBounds(
             self.rounds, len(schedule) - 1, size, 2.0, loss, high, loss - low, bounds
@@ -296,15 +286,4 @@ class KernelDescent:
         return made
 
     def __str__(self) -> str:
-        floor = self.floor()
-        lines = [
-            f"KernelDescent after {self.rounds:,} rounds, {len(self):,} points stored",
-            f"  learner's loss            {self.total_loss:>14.6g}",
-            f"  certified floor           {down(floor):>14}  for ||u|| <= {exact(self.radius)}",
-        ]
-        if self.budget is not None:
-            lines.append(
-                f"  cost of the budget        {up(self.budget_cost()):>14}  in the bounds, "
-                f"{self.drops:,} points dropped"
-            )
-        return "\n".join(lines)
+        return f"KernelDescent in the space of {self.kernel}\n{self.certificate()}"

@@ -1,0 +1,308 @@
+"""The best fixed predictor under linear inequalities, each with a multiplier, and a proved gap.
+
+    minimise over w  P(w) = sum_i c_i f(y_i, <w, x_i> + o_i) + b F(w)   subject to  A w <= r
+
+A multiplier m_j >= 0 moves the constraint <a_j, w> <= r_j into the regulariser. For any slopes s
+and any m >= 0, with g = sum_i c_i s_i x_i and G the conjugate of F,
+
+    D(s, m) = sum_i c_i (s_i o_i - f*(y_i, s_i)) - <m, r> - b G(-(g + A^T m)/b)  <=  P(w)
+
+for every w with A w <= r: D is at most P(w) + <m, A w - r>, and the last term is not above 0. The
+maximum over (s, m) is the constrained minimum, since a feasible w exists and the constraints are
+linear. For
+fixed multipliers it is the problem without constraints whose regulariser has a linear term, which
+dual ascent solves; phi(m) = max_s D(s, m) is concave with the gradient A w - r, w the minimiser,
+and an outer loop (L-BFGS-B, m >= 0) raises it: a constraint that is violated gets a larger
+multiplier. Reference: Zhang, On the Dual Formulation of Regularized Linear Systems with Convex
+Risks, the remark on primal inequality constraints after Algorithm 2; Rockafellar, Convex Analysis,
+Corollary 28.2.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog, minimize
+
+from noregret import mirrors
+from noregret.batch.problem import Problem, Solution, Vector, closed, link
+from noregret.batch.progress import Progress, Reporter
+from noregret.batch.solver import FAR, Ascent, Guess
+from noregret.geometry import EPSILON
+from noregret.losses import Loss
+from noregret.rounding import down, up
+
+#: The gap at which an inner problem counts as solved, as a part of the tolerance; and by what it
+#: is multiplied when that was too rough.
+FIRST_SHARE, FINER = 1e-2, 1e-2
+#: A point is strictly inside if it keeps this distance, relative to the size of the limits.
+STRICTLY = 1e-9
+#: How often the way towards a point inside is doubled before the search for a feasible w ends.
+DOUBLINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedSolution(Solution):
+    """The best predictor found under the constraints, and how far it can be from the best.
+
+    `dual <= minimum` over all w with A w <= limits always holds; `minimum <= primal` holds if
+    `violation` is 0, when the weights meet every constraint, rounding included.
+    """
+
+    #: The multiplier m_j >= 0 of each constraint; at the optimum, minus the minimum's derivative by
+    #: the limit, where it has one.
+    multipliers: Vector = field(default_factory=lambda: np.zeros(0))
+    #: An upper bound on max_j <a_j, w> - r_j, 0 where no constraint is violated.
+    violation: float = 0.0
+
+    def __str__(self) -> str:
+        state = "converged" if self.converged else "stopped"
+        met = "all hold" if self.violation == 0.0 else f"violated by {up(self.violation, 3)}"
+        count, binding = len(self.multipliers), int(np.count_nonzero(self.multipliers))
+        lines = [f"Best in hindsight, {self.objective}: {state} after {self.passes:,} passes"]
+        for name, value in (
+            ("objective", up(self.primal, 10)),
+            ("no feasible w has less than", down(self.dual, 10)),
+            ("gap", up(self.gap, 3)),
+            (f"constraints, {binding:,} of {count:,} pull", met),
+            ("norm of the weights", f"{np.linalg.norm(self.weights):.6g}"),
+        ):
+            lines.append(f"  {name:<28}{value:>18}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """The constraints A w <= r, checked, and a point strictly inside where one was found."""
+
+    A: Vector
+    r: Vector
+    squares: Vector
+    inside: Vector | None
+
+    @classmethod
+    def of(cls, A: Any, limits: Any, width: int, radius: float | None) -> Limits:
+        """Check what a user holds, or say in one line what is wrong."""
+        rows = np.atleast_2d(np.asarray(A.toarray() if hasattr(A, "toarray") else A, np.float64))
+        r = np.atleast_1d(np.asarray(limits, np.float64))
+        if rows.ndim != 2 or rows.shape[1] != width or not len(rows):
+            raise ValueError(
+                f"A has shape {rows.shape}, expected rows of {width} columns, as X has"
+            )
+        if r.shape != (len(rows),):
+            raise ValueError(f"limits has shape {r.shape}, expected ({len(rows)},): one a row of A")
+        if not (np.isfinite(rows).all() and np.isfinite(r).all()):
+            raise ValueError("A and limits must hold finite numbers; leave out a limit that is not")
+        squares = np.einsum("ij,ij->i", rows, rows)
+        empty = np.flatnonzero(squares == 0.0)
+        if len(empty) and float(r[empty].min()) < 0.0:
+            raise ValueError(
+                f"row {empty[0]} of A is 0 and its limit {r[empty].min():g}: no w meets it"
+            )
+        return cls(rows, r, squares, _point_inside(rows, r, squares, radius))
+
+    def excess(self, weights: Vector) -> Vector:
+        """Return <a_j, w> - r_j, each rounded up."""
+        size = np.abs(self.A) @ np.abs(weights) + np.abs(self.r)
+        rounded: Vector = self.A @ weights - self.r + (len(weights) + 4.0) * EPSILON * size
+        return rounded
+
+    def repaired(self, weights: Vector) -> Vector:
+        """Return the weights, moved as little as need be towards the point inside."""
+        excess = self.excess(weights)
+        if self.inside is None or not np.any(excess > 0.0):
+            return weights
+        room = -self.excess(self.inside)
+        part = float(np.max(np.maximum(excess, 0.0) / (np.maximum(excess, 0.0) + room)))
+        for _ in range(DOUBLINGS):
+            moved = weights + part * (self.inside - weights)
+            if not np.any(self.excess(moved) > 0.0):
+                return moved
+            part = min(2.0 * part + EPSILON, 1.0)
+        return weights
+
+    def violation(self, weights: Vector) -> float:
+        """Return an upper bound on the largest excess, 0 if every constraint certainly holds."""
+        return max(float(np.max(self.excess(weights), initial=0.0)), 0.0)
+
+
+def _point_inside(A: Vector, r: Vector, squares: Vector, radius: float | None) -> Vector | None:
+    """Return a point with room to every constraint, None if none was found.
+
+    It maximises the least distance t <= 1 to the constraints, a linear programme; where that has
+    no solution with t >= 0, no w meets them all, which is refused. In a ball the programme knows
+    the box around it for that, and the box in it for the point.
+    """
+    norms = np.sqrt(squares)
+    size = 1.0 + float(np.max(np.abs(r) / np.where(norms > 0.0, norms, 1.0), initial=0.0))
+    point, room = _farthest(A, r, norms, radius)
+    if room < -1e-7 * size:
+        raise ValueError(
+            f"no w meets all constraints: the closest misses one by a distance of {-room:g}"
+        )
+    if radius is not None:
+        point, room = _farthest(A, r, norms, radius * (1.0 - STRICTLY) / math.sqrt(A.shape[1]))
+    return point if room > STRICTLY * size else None
+
+
+def _farthest(A: Vector, r: Vector, norms: Vector, bound: float | None) -> tuple[Vector, float]:
+    """Return the point with |w_i| <= bound farthest inside the constraints, and how far."""
+    low = None if bound is None else -bound
+    found = linprog(
+        np.append(np.zeros(A.shape[1]), -1.0), np.column_stack([A, norms]), r,
+        bounds=[*[(low, bound)] * A.shape[1], (None, 1.0)],
+    )  # fmt: skip
+    return (found.x[:-1], float(found.x[-1])) if found.status == 0 else (np.zeros(0), 0.0)
+
+
+class _Climb:
+    """Slopes, multipliers and the theta of both: an inner ascent and an outer one."""
+
+    def __init__(
+        self, problem: Problem, limits: Limits, seed: int, tol: float, max_passes: int,
+        reporter: Reporter,
+    ) -> None:  # fmt: skip
+        self.problem, self.limits, self.reporter = problem, limits, reporter
+        self.tol, self.max_passes = tol, max_passes
+        self.ascent = Ascent(problem, problem.start(), seed)
+        self.multipliers = np.zeros(len(limits.r))
+        self.passes = 0
+        self.best: ConstrainedSolution | None = None
+        #: The gap of an inner problem, as a part of the tolerance.
+        self.share = FIRST_SHARE
+
+    def press(self, multipliers: Vector) -> None:
+        """Move theta to other multipliers; rows put aside are looked at again."""
+        change = (multipliers - self.multipliers) @ self.limits.A
+        self.ascent.theta -= change / self.problem.strength
+        self.multipliers = multipliers
+        self.ascent.active, self.ascent.far = self.ascent.counted, FAR
+
+    def settle(self) -> None:
+        """Raise D over the slopes until the gap at these multipliers is a part of the tolerance."""
+        ascent, guess = self.ascent, Guess(self.share * self.tol)
+        while self.passes < self.max_passes:
+            seen = ascent.epoch()
+            self.passes += 1
+            guess.see(seen, 0.5 * self.problem.strength * ascent.square)
+            gap = guess.gap if self.best is None else self.best.gap
+            self.reporter.epoch(self.passes, gap, guess.primal, int(ascent.active))
+            settled = seen.largest == 0.0 or ascent.active == 0
+            if settled or guess.gap <= guess.goal:
+                if not ascent.revive():
+                    return
+            if guess.stale():
+                ascent.revive()
+            ascent.hurry(guess)
+
+    def negative(self, scaled: Vector) -> tuple[float, Vector]:
+        """Return -phi and its gradient; multipliers come in units of 1/||a_j||."""
+        norms = np.sqrt(self.limits.squares)
+        norms[norms == 0.0] = 1.0
+        self.press(np.maximum(scaled, 0.0) / norms)
+        self.settle()
+        value, weights = self.examine()
+        assert self.best is not None
+        if self.best.converged or self.passes >= self.max_passes:
+            raise StopIteration
+        return -value, (self.limits.r - self.limits.A @ weights) / norms
+
+    def climb(self) -> ConstrainedSolution:
+        """Raise phi until the gap is closed or the passes are used up."""
+        norms = np.sqrt(self.limits.squares)
+        bounds = [(0.0, None)] * len(norms)
+        try:
+            while True:
+                minimize(
+                    self.negative, self.multipliers * norms, jac=True, method="L-BFGS-B",
+                    bounds=bounds, options={"ftol": 0.0, "gtol": 0.0, "maxcor": 50},
+                )  # fmt: skip
+                # The search ended where inner solutions were too rough to tell up from down.
+                self.share *= FINER
+        except (StopIteration, KeyboardInterrupt):
+            self.examine()
+        assert self.best is not None
+        return self.best
+
+    def examine(self) -> tuple[float, Vector]:
+        """Evaluate exactly at the current slopes and multipliers; return D and the minimiser w."""
+        problem, limits, m = self.problem, self.limits, self.multipliers
+        slopes, old = self.ascent.slopes, self.best
+        g, delta, total, slack = problem.gradient(slopes)
+        z = g + m @ limits.A
+        count = len(m) + 4.0
+        delta += count * EPSILON * float((m @ np.abs(limits.A)).sum())
+        delta += EPSILON * float(np.abs(z).sum())
+        slack += count * EPSILON * float(m @ np.abs(limits.r))
+        lower = value = problem._lower(z, delta, total - float(m @ limits.r), slack)
+        minimiser = link(problem.mirror, -z / problem.strength)
+        weights = limits.repaired(minimiser)
+        violation, primal = limits.violation(weights), problem.primal_upper(weights)
+        enough = self.tol * max(1.0, float(np.abs(limits.r).max(initial=0.0)))
+        # Weights and multipliers may come from different points: the best of each is kept.
+        if old is not None:
+            if (old.violation > enough, old.primal) <= (violation > enough, primal):
+                weights, violation, primal = old.weights, old.violation, old.primal
+            if old.dual > lower:
+                lower, slopes, m = old.dual, old.alpha, old.multipliers
+        near = violation <= enough
+        self.best = ConstrainedSolution(
+            weights, primal, lower, slopes, self.passes, closed(primal, lower, self.tol) and near,
+            objective=f"{problem.describe()} subject to A w <= limits",
+            multipliers=m, violation=violation,
+        )  # fmt: skip
+        return value, minimiser
+
+
+def hindsight_constrained(
+    X: Any,
+    y: Any,
+    loss: Loss,
+    A: Any,
+    limits: Any,
+    l2: float,
+    radius: float | None = None,
+    weight: Any = None,
+    offset: Any = None,
+    tol: float = 1e-6,
+    max_passes: int = 10_000,
+    seed: int = 0,
+    progress: bool | Callable[[Progress], None] = False,
+) -> ConstrainedSolution:
+    """Return the best fixed linear predictor with A w <= limits, with a certified duality gap.
+
+    Minimises sum_i c_i f(y_i, <w, x_i> + o_i) + (l2/2) ||w||^2 subject to <a_j, w> <= limits_j
+    for every row a_j of A, and to ||w||_2 <= radius if given, by dual ascent with a multiplier for
+    each constraint that an outer loop adjusts. w_j >= 0 is the row -e_j with limit 0; an equality
+    is two rows, which no point meets with room to spare, so that `violation` is then small, not 0.
+
+    A: array or scipy sparse matrix, a row a constraint, a column a feature. limits: finite numbers,
+    one a row. l2: strength of the regulariser, above 0. radius: of a ball, above 0 [default: none].
+    weight, offset: of the examples, as in `hindsight`. tol: it stops when gap <= tol
+    max(1, |primal|) [default: 1e-6]. max_passes: over the rows [default: 10,000].
+
+    >>> import noregret as nr
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1]
+    >>> best = nr.hindsight_constrained(X, y, nr.losses.Hinge(), [[1.0, 1.0]], [0.25], l2=1.0)
+    >>> best.weights.round(3).tolist(), best.multipliers.round(3).tolist(), best.violation
+    ([1.0, -0.75], [0.75], 0.0)
+
+    Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, constraints by
+    multipliers.
+    """
+    if not 0.0 <= float(tol) < math.inf:
+        raise ValueError(f"tol must be a finite number >= 0, got {tol}")
+    if not int(max_passes) >= 1:
+        raise ValueError(f"max_passes must be at least 1, got {max_passes}")
+    if radius is not None:
+        Problem.require("radius", radius)
+    Problem.require("l2", l2)
+    mirror = mirrors.Euclidean() if radius is None else mirrors.Ball(float(radius))
+    problem = Problem.of(X, y, loss, mirror, float(l2), weight, offset)
+    checked = Limits.of(A, limits, problem.rows.width, radius)
+    with Reporter(progress, tol) as reporter:
+        return _Climb(problem, checked, seed, float(tol), int(max_passes), reporter).climb()

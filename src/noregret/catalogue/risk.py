@@ -1,0 +1,204 @@
+"""From an online run to one predictor for new rows, and what is known about its risk.
+
+The risk of w is risk(w) = E f(y, <w, x>) for a new row (x, y). Let the T rows be independent draws
+from one distribution, T fixed in advance, and w_t the weights before row t in a single pass. w_t
+depends on the rows before t only, so that E f_t(w_t) = E risk(w_t), and:
+
+  drawn     r uniform on 1..T, drawn apart from the rows:  E risk(w_r) = E (1/T) sum f_t(w_t).
+  average   f convex, by Jensen:   risk(mean of w_t) <= (1/T) sum risk(w_t), whose mean is that.
+  against u fixed in advance: subtract risk(u) = E (1/T) sum f_t(u); what is left is E regret(u)/T,
+            at most B/T if B bounds the regret on all rows that can come.
+  surely    if f_t(w_t) lies in [low, high]: sum risk(w_t) - f_t(w_t) is a martingale whose steps
+            lie, given the past, in an interval of length high - low, and by Hoeffding and Azuma
+            (1/T) sum risk(w_t) <= (1/T) sum f_t(w_t) + (high - low) sqrt(ln(1/delta)/(2 T))
+            with probability at least 1 - delta over the rows.
+
+References: Shalev-Shwartz, Online Learning and Online Convex Optimization, 2012, Theorem 5.1;
+Cesa-Bianchi, Conconi, Gentile, On the Generalization Ability of On-Line Learning Algorithms, 2004.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.catalogue.batch import one_pass
+from noregret.certificate import Certificate
+from noregret.geometry import EPSILON
+from noregret.learners import MirrorDescent
+from noregret.ledger import Entry
+from noregret.rounding import exact, up, up_each
+
+Vector = npt.NDArray[np.float64]
+
+_SURVEY = "Shalev-Shwartz 2012, Theorem 5.1"
+_MARTINGALE = "Cesa-Bianchi, Conconi, Gentile 2004"
+#: The bound on the regret that is known before any row is seen.
+_IN_ADVANCE = "mirror descent, in advance"
+
+
+@dataclass(frozen=True)
+class RiskStatement:
+    """One statement about the risk: its claim in words, and its number if it has one."""
+
+    name: str
+    reference: str
+    claim: str
+    value: float | None = None
+    applies: bool = True
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return dict(vars(self))
+
+    def __str__(self) -> str:
+        said = self.claim if self.applies else f"not applicable: {self.reason}"
+        return f"{self.name:<22}{said}"
+
+
+@dataclass(frozen=True, eq=False)
+class BatchPredictor:
+    """Weights for new rows, the average loss of the run they come from, and what that says.
+
+    The average online loss is one observation of the random number whose expectation stands in
+    the statements.
+    """
+
+    weights: Vector
+    method: str
+    rounds: int
+    average_loss: float
+    statements: list[RiskStatement] = field(default_factory=list)
+    #: What the statements rest on beside the run itself.
+    assumptions: tuple[str, ...] = ()
+
+    def predict(self, X: Any) -> Vector:
+        """Return <w, x> for each row."""
+        products: Vector = np.asarray((X if hasattr(X, "tocsr") else np.asarray(X)) @ self.weights)
+        return products
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON, without the weights."""
+        return {
+            "method": self.method,
+            "rounds": self.rounds,
+            "average_loss": self.average_loss,
+            "statements": [each.as_dict() for each in self.statements],
+            "assumptions": list(self.assumptions),
+        }
+
+    def __str__(self) -> str:
+        kind = "the average of the" if self.method == "average" else "one drawn of the"
+        lines = [
+            f"Predictor for new rows: {kind} weights of {self.rounds:,} rounds",
+            f"  {'average online loss':<22}{self.average_loss:.6g}, observed",
+        ]
+        lines += [f"  {each}" for each in self.statements]
+        lines += [f"  assumption: {each}" for each in self.assumptions]
+        return "\n".join(lines)
+
+
+def batch_predictor(
+    learner: MirrorDescent,
+    X: Any,
+    y: Any,
+    method: str = "average",
+    seed: int = 0,
+    radius: float | None = None,
+    loss_range: tuple[float, float] | None = None,
+    delta: float = 0.05,
+) -> BatchPredictor:
+    """Run a fresh learner once over an i.i.d. sample; return a predictor and its risk statements.
+
+    learner, X, y, method, seed: as in `online_to_batch`, whose weights it returns. radius: of the
+    class of u to compare with, fixed before the rows were seen [default: no comparison]; it takes
+    a learner with a bound in advance, one with a promised `row_limit`. loss_range: (low, high)
+    between which every loss lies, promised for all rows that can come [default: no statement with
+    a probability]. delta: its probability of being wrong, in (0, 1) [default: 0.05].
+
+    >>> from noregret import catalogue, losses
+    >>> learner = catalogue.ogd(losses.Absolute(), 0.3, dimension=1)
+    >>> found = batch_predictor(learner, [[1.0], [1.0]], [1.0, 1.0], loss_range=(0.0, 1.0))
+    >>> found.weights, found.average_loss
+    (array([0.15]), 0.85)
+
+    Reference: Shalev-Shwartz 2012, Theorem 5.1; Cesa-Bianchi, Conconi, Gentile 2004.
+    """
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta must be between 0 and 1, got {delta}")
+    if loss_range is not None:
+        low, high = (float(end) for end in loss_range)
+        if not -math.inf < low < high < math.inf:
+            raise ValueError(f"loss_range must be finite, low below high, got {loss_range}")
+    labels = np.atleast_1d(np.asarray(y, np.float64))
+    weights, predictions = one_pass(learner, X, labels, method, seed)
+    pairs = zip(labels.tolist(), predictions.tolist(), strict=True)
+    losses = np.array([learner.loss.value(label, p) for label, p in pairs])
+    rounds = len(losses)
+    average = math.fsum(losses) / rounds
+    words = _Words(method)
+    found, promised = [words.mean(average)], ""
+    if radius is not None:
+        found.append(words.against(learner.certificate(), radius, rounds))
+        if found[-1].applies:
+            limit = float(learner.certificate().ledger[Entry.ROW_LIMIT])
+            promised = f"no row that can come has a dual norm above {exact(limit)}, as promised"
+    assumptions = [
+        "the rows are independent draws from one distribution, and as many as was fixed in advance"
+    ]
+    if promised:
+        assumptions.append(promised)
+    if loss_range is not None:
+        found.append(words.surely(losses, average, (low, high), delta))
+        assumptions.append(f"every loss lies between {exact(low)} and {exact(high)}, as promised")
+    if learner.certificate().assumption:
+        assumptions.append(str(learner.certificate().assumption))
+    return BatchPredictor(weights, method, rounds, average, found, tuple(assumptions))
+
+
+class _Words:
+    """The statements about the average, or about one of the weights drawn."""
+
+    def __init__(self, method: str) -> None:
+        self.average = method == "average"
+        self.who = "the average weights" if self.average else "the drawn weights"
+        self.over = "over the rows" if self.average else "over the rows and the draw"
+
+    def mean(self, average: float) -> RiskStatement:
+        sign = "<=" if self.average else "="
+        claim = f"E[risk of {self.who}] {sign} E[average online loss], {self.over}"
+        return RiskStatement("in expectation", _SURVEY, claim, average)
+
+    def against(self, certificate: Certificate, radius: float, rounds: int) -> RiskStatement:
+        name, reference = "against a fixed u", f"{_SURVEY}, with a bound in advance"
+        known = [b for b in certificate.bounds_for(radius) if b.name == _IN_ADVANCE]
+        if certificate.conservative:
+            reason = "the learner steps on mistakes only, and so does its regret"
+            return RiskStatement(name, reference, "", None, False, reason)
+        if not known or not known[0].applies:
+            reason = known[0].reason if known else "the learner has no bound in advance: row_limit"
+            return RiskStatement(name, reference, "", None, False, reason)
+        value = up_each(known[0].value, rounds)
+        claim = f"E[risk of {self.who}] - risk of u <= {up(value)}, {self.over}, for "
+        return RiskStatement(name, reference, claim + certificate.describe(radius), value)
+
+    def surely(
+        self, losses: Vector, average: float, ends: tuple[float, float], delta: float
+    ) -> RiskStatement:
+        name, (low, high) = "with a probability", ends
+        outside = np.flatnonzero(~((losses >= low) & (losses <= high)))
+        if outside.size:
+            row = int(outside[0])
+            reason = f"row {row} lost {losses[row]:g}, outside the promised [{low:g}, {high:g}]"
+            return RiskStatement(name, _MARTINGALE, "", None, False, reason)
+        room = (high - low) * math.sqrt(math.log(1.0 / delta) / (2.0 * len(losses)))
+        size = abs(average) + abs(low) + abs(high) + room
+        value = average + room + (64.0 + math.log2(len(losses) + 1)) * EPSILON * size
+        who = f"risk of {self.who}" if self.average else "mean risk of the weights to draw from"
+        claim = f"{who} <= {up(value)} with probability >= 1 - {exact(delta)} over the rows"
+        return RiskStatement(name, _MARTINGALE, claim, value)
