@@ -30,13 +30,10 @@ class Result(NamedTuple):
 Call = Callable[..., Result]
 
 
-def noregret(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+def noregret(*arguments: object, **options: Any) -> subprocess.CompletedProcess[Any]:
     return subprocess.run(
         [sys.executable, "-c", RUN, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        **options,
+        **{"capture_output": True, "text": True, "env": ENVIRONMENT} | options,
     )
 
 

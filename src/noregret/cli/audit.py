@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli.options import Given, reads_examples
+from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import to_json
 
 if TYPE_CHECKING:
@@ -102,23 +103,21 @@ def _judged(
 
 
 def _show(model: Path, record: Record, rounds: int, verdicts: list[Verdict]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    inputs = ", then ".join(" ".join(one.files) for one in record.inputs)
-    heading = Text("noregret audit", style="bold")
-    heading.append(f" {model} on {inputs}, {rounds:,} rounds\n", style="not bold")
-    console.print(heading, highlight=False)
+    console = plain_console()
+    inputs = ", then ".join(" ".join(map(visible, one.files)) for one in record.inputs)
+    heading = f" {visible(model)} on {inputs}, {rounds:,} rounds\n"
+    console.print(Text.assemble(("noregret audit", "bold"), heading))
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     words = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("  – ", "dim")}
     for verdict in verdicts:
         word, style = words[verdict.holds]
-        text = Text(verdict.statement)
-        text.append(f"\n{verdict.detail}", style="dim")
+        text = Text(visible(verdict.statement))
+        text.append(f"\n{visible(verdict.detail)}", style="dim")
         table.add_row(Text(word, style=style), text)
     console.print(table)
     failed = sum(verdict.holds is False for verdict in verdicts)
@@ -126,9 +125,10 @@ def _show(model: Path, record: Record, rounds: int, verdicts: list[Verdict]) -> 
     unchecked = sum(verdict.unchecked for verdict in verdicts)
     console.print()
     if failed:
-        console.print(f"[bold red]{failed} of {failed + passed} statements are false[/bold red]")
+        console.print(f"{failed} of {failed + passed} statements are false", style="bold red")
     elif not passed:
-        console.print("[bold]nothing could be checked[/bold]")
+        console.print("nothing could be checked", style="bold")
     else:
+        hold = f"all {passed} statements that could be checked hold"
         rest = f", {unchecked} could not be checked" if unchecked else ""
-        console.print(f"[green]all {passed} statements that could be checked hold[/green]{rest}")
+        console.print(Text.assemble((hold, "green"), rest))

@@ -11,6 +11,7 @@ import typer
 
 from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples
+from noregret.cli.visible import visible
 from noregret.cli.writing import to_json
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def certify(
         typer.echo(to_json(result))
         return
     lines = [
-        f"{predictions} on {stream.name}: {count:,} predictions, {certificate.objective}",
+        f"{visible(predictions)} on {visible(stream.name)}: {count:,} predictions, "
+        f"{certificate.objective}",
         f"  {'their own loss':<26}{certificate.loss:>14.6g}  "
         f"{certificate.average_loss:.6g} a round",
         f"  {metrics_line(metrics.summary())}",

@@ -10,6 +10,7 @@ import typer
 from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples
 from noregret.cli.presets import PRESETS, parse_spec
+from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import to_json
 
 #: By the kind of labels: learners that are compared unless told, and how they are measured.
@@ -114,7 +115,6 @@ def _show(
 ) -> None:
     from decimal import ROUND_CEILING, ROUND_FLOOR
 
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -142,7 +142,7 @@ def _show(
         before = loss
         shown = [metric(key, metrics[key]) if key in metrics else "" for key in columns]
         table.add_row(
-            Text(trial.name, style=style),
+            Text(visible(trial.name), style=style),
             Text(short(point.average_loss), style=style),
             Text(short(point.average_floor, ROUND_FLOOR), style="cyan"),
             Text(short(point.average_regret, ROUND_CEILING), style="green"),
@@ -150,27 +150,27 @@ def _show(
         )
     for trial in trials:
         if trial.failure:
-            table.add_row(trial.name, Text("diverged", style="red"))
-    console = Console()
-    console.print(f"[bold]noregret compare[/bold] {name}", highlight=False)
+            table.add_row(visible(trial.name), Text("diverged", style="red"))
+    console = plain_console()
+    console.print(Text.assemble(("noregret compare", "bold"), f" {visible(name)}"))
     size = "the given size" if floor_radius is not None else "its learner's own size"
     console.print(
-        f"[dim]{examples:,} examples, read once; averages a round; each floor is over the class "
-        f"of {size}[/dim]",
-        highlight=False,
+        f"{examples:,} examples, read once; averages a round; each floor is over the class "
+        f"of {size}",
+        style="dim",
     )
     if any(trial.metrics.summary().get("weighted") for trial in going):
         console.print(
-            "[dim]losses, floors, regrets and metrics count each example by its weight[/dim]",
-            highlight=False,
+            "losses, floors, regrets and metrics count each example by its weight",
+            style="dim",
         )
     if any(trial.learner.certificate().curvature > 0.0 for trial in trials):
         console.print(
-            "[dim]losses, floors and regrets are without the penalty of strongly-convex[/dim]",
-            highlight=False,
+            "losses, floors and regrets are without the penalty of strongly-convex",
+            style="dim",
         )
     console.print()
     console.print(table)
     for trial in trials:
         if trial.failure:
-            console.print(f"[dim]{trial.name}: {trial.failure}[/dim]", highlight=False)
+            console.print(f"{visible(trial.name)}: {visible(trial.failure)}", style="dim")

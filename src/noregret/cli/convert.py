@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.visible import visible
 
 if TYPE_CHECKING:
     from noregret.cli.screen import Clock
@@ -46,7 +47,9 @@ def convert(
     clock.close(rows)
     if not quiet:
         size = out.stat().st_size
-        typer.echo(f"{out}: {rows:,} examples, {stream.width:,} features, {size / 1e6:,.1f} MB")
+        typer.echo(
+            f"{visible(out)}: {rows:,} examples, {stream.width:,} features, {size / 1e6:,.1f} MB"
+        )
 
 
 class _Watched:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import require_place
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ def demo(
             f"the demo needs {error.name}: pip install 'noregret[plot,sklearn]'"
         ) from error
     require_place("--picture", picture)
-    from rich.console import Console
-
     import noregret as nr
     from noregret.cli.screen import Table
     from noregret.evaluate import follow, marks
@@ -42,7 +41,7 @@ def demo(
     from noregret.rounding import down
 
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
-    console = Console()
+    console = plain_console()
     table = Table(console, classification=True)
     table.head(
         "Is a handwritten digit even or odd?",
@@ -70,7 +69,7 @@ def demo(
         f"a round on these {points[-1].rounds:,} images",
         ylabel="logistic loss a round",
     )
-    console.print(f"\nThe picture is in [bold]{picture}[/bold].", highlight=False)
+    console.print(f"\nThe picture is in {visible(picture)}.")
 
 
 def digits() -> Iterator[Block]:

@@ -10,6 +10,7 @@ import typer
 
 from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples
+from noregret.cli.visible import visible
 from noregret.cli.writing import Output, require_place, to_json
 
 _PICTURES = (".png", ".svg", ".pdf")
@@ -75,7 +76,10 @@ def drift(
         from noregret.report.drift import drift_figure
         from noregret.report.figures import style
 
-        figure, drawn = drift_figure(proof, proof.windows, Path(stream.name).name), io.BytesIO()
+        figure, drawn = (
+            drift_figure(proof, proof.windows, visible(Path(stream.name).name)),
+            io.BytesIO(),
+        )
         with style():
             figure.savefig(drawn, format=picture.suffix[1:])
         with Output(picture) as output:
@@ -83,5 +87,5 @@ def drift(
     if as_json:
         typer.echo(to_json({"input": stream.name, **proof.as_dict()}))
         return
-    typer.echo(f"{stream.name}: {proof.rounds:,} examples, {chosen}")
+    typer.echo(f"{visible(stream.name)}: {proof.rounds:,} examples, {chosen}")
     typer.echo(str(proof))

@@ -10,6 +10,7 @@ import typer
 
 from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import Output, to_json
 from noregret.rounding import up, up_each
 
@@ -105,17 +106,15 @@ def hindsight(
             )
         )
         return
-    from rich.console import Console
-
-    console = Console()
+    console = plain_console()
     console.print(
-        f"[dim]{stream.name}: {len(rows):,} examples, {rows.width:,} features[/dim]",
-        highlight=False,
+        f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features",
+        style="dim",
         soft_wrap=True,
     )
-    console.print(str(solution), highlight=False, markup=False, soft_wrap=True)
+    console.print(str(solution), soft_wrap=True)
     each = up(up_each(solution.primal, len(rows)))
-    console.print(f"  {'a round':<28}{each:>18}", highlight=False)
+    console.print(f"  {'a round':<28}{each:>18}")
     if heaviest:
         console.print()
         console.print(weights_table(heaviest))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli.options import Given
+from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import to_json
 
 if TYPE_CHECKING:
@@ -79,33 +80,34 @@ def inspect(
         }
         typer.echo(to_json(facts | measured))
         return
-    from rich.console import Console
+    from rich.text import Text
 
     from noregret.cli.screen import metrics_line
 
-    console = Console()
-    console.print(f"[bold]{model}[/bold]", highlight=False, soft_wrap=True)
+    console = plain_console()
+    console.print(visible(model), style="bold", soft_wrap=True)
     for name, value in facts.items():
         if name != "model":
             text = f"{value:,}" if isinstance(value, int) else _joined(value)
-            console.print(f"  [dim]{name:<22}[/dim]{text}", highlight=False, soft_wrap=True)
+            fact = Text.assemble("  ", (f"{visible(name):<22}", "dim"), visible(text))
+            console.print(fact, soft_wrap=True)
     lines = ["", certificate.text(radius)]
     if record.metrics:
         lines.append(f"  progressive: {metrics_line(metrics.summary())}")
     if record.held_metrics:
         summary = held.summary()
         lines.append(f"  {summary['examples']:,.0f} held out: {metrics_line(summary)}")
-    console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+    console.print("\n".join(lines), soft_wrap=True)
     for name, shown in tops.items():
         if shown:
             console.print()
             if several:
-                console.print(f"class {name}", highlight=False, markup=False, soft_wrap=True)
+                console.print(f"class {visible(name)}", soft_wrap=True)
             console.print(weights_table(shown))
     if any(name.startswith("slot ") for top in tops.values() for _, name, _ in top) and not files:
         console.print(
-            f"[dim]hashed features: `noregret inspect {model} FILE` finds their names[/dim]",
-            highlight=False,
+            f"hashed features: `noregret inspect {visible(model)} FILE` finds their names",
+            style="dim",
             soft_wrap=True,
         )
 

@@ -12,6 +12,7 @@ import typer
 from noregret.cli import choices
 from noregret.cli.options import INTERCEPT, Given, reads_examples, require_outputs
 from noregret.cli.telling import conclude, heading, mention
+from noregret.cli.visible import plain_console
 from noregret.cli.writing import Output
 
 if TYPE_CHECKING:
@@ -206,9 +207,7 @@ def learn(
     last = record.points[-1] if record.points else None
     table = None
     if not plain:
-        from rich.console import Console
-
-        table = Table(Console(), classification, last)
+        table = Table(plain_console(), classification, last)
     code = 0
     with (
         Interruption() as interruption,

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from noregret import __version__
+from noregret.cli.visible import visible
 
 _PANELS = {
     "Learn and predict": ("learn", "predict", "compare"),
@@ -88,7 +89,7 @@ def main() -> None:
     except _UsageError as error:
         complaint = _usage(error)
         if complaint:
-            print(f"noregret: {complaint}", file=sys.stderr)
+            print(f"noregret: {visible(complaint)}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         # The reader of a pipe left (`| head`); Python must not try to flush into it again.
@@ -97,7 +98,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except (ValueError, OSError, OverflowError, MemoryError) as error:
-        print(f"noregret: {_one_line(error)}", file=sys.stderr)
+        print(f"noregret: {visible(_one_line(error))}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
+from noregret.cli.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -219,5 +221,5 @@ def weights_table(top: list[list[Any]]) -> Table:
     for _, name, weight in top:
         bar = "█" * max(1, round(24 * abs(weight) / most))
         color = "cyan" if weight > 0.0 else "dark_orange"
-        table.add_row(Text(name), f"{weight:+.5g}", Text(bar, style=color))
+        table.add_row(Text(visible(name)), f"{weight:+.5g}", Text(bar, style=color))
     return table

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.visible import escaped
 from noregret.cli.writing import Output
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def predict(
     table = _Classes(learner.loss, record.classes, link) if several else None
     if average and not record.spec.average:
         raise ValueError(f"--average: {model} keeps none, learn it with --average")
-    names = {y: written for written, y in record.labels}
+    names = {y: _written(written) for written, y in record.labels}
     width = learner.dimension if record.spec.needs_width else 0
     stream = given.open(
         record.rule(), record.reading, width, unlabelled="keep", **record.known(grow=False)
@@ -120,7 +121,7 @@ class _Classes:
         """Write the names of the columns, if there are several."""
         if self._link != "label":
             line = io.StringIO()
-            csv.writer(line, "excel-tab", lineterminator="\n").writerow(self._names)
+            csv.writer(line, "excel-tab", lineterminator="\n").writerow(map(escaped, self._names))
             output.write(line.getvalue())
 
     def write(self, output: Output, scores: npt.NDArray[np.float64]) -> None:
@@ -148,7 +149,10 @@ def _logistic(margins: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.where(margins >= 0.0, 1.0, small) / (1.0 + small)
 
 
-def _label(names: dict[float, object], margin: float) -> str:
+def _label(names: dict[float, str], margin: float) -> str:
     sign = 1.0 if margin > 0.0 else -1.0
-    written = names.get(sign, sign)
-    return written if isinstance(written, str) else f"{written:g}"
+    return names.get(sign, f"{sign:g}")
+
+
+def _written(label: Any) -> str:
+    return escaped(label) if isinstance(label, str) else f"{label:g}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from noregret.cli.options import require_outputs
+from noregret.cli.visible import visible
 from noregret.cli.writing import Output
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def report(
     learner, record = records.load(model)
     names = names_for(learner, record, files, _TOP)
     for path in write_report(learner, record, out, names, pictures):
-        typer.echo(path)
+        typer.echo(visible(path))
 
 
 def write_report(
@@ -69,16 +70,16 @@ def write_report(
         raise ValueError(f"--report {out}: there is nothing to draw yet")
     point = record.points[-1]
     certificate = learner.certificate()
-    source = ", ".join(Path(name).name for name in record.sources) or "a stream"
+    source = ", ".join(visible(Path(name).name) for name in record.sources) or "a stream"
     drawn = list(_pictures(learner, record, source, names))
     facts = [
         ("learner", describe_learner(learner)),
-        ("input", ", ".join(record.sources)),
+        ("input", ", ".join(map(visible, record.sources))),
         ("features", f"{learner.dimension:,}"),
-        *((("classes", ", ".join(record.classes)),) if record.classes else ()),
+        *((("classes", ", ".join(map(visible, record.classes))),) if record.classes else ()),
         ("examples seen", f"{record.position.total:,}"),
         ("passes", str(record.passes)),
-        *reading_facts(record).items(),
+        *((visible(name), visible(fact)) for name, fact in reading_facts(record).items()),
     ]
     text = page(
         f"noregret: {source}",
@@ -171,7 +172,7 @@ def _pictures(learner: Learner, record: Record, source: str, names: Names) -> It
     confusion = record.metrics.get("confusion")
     if confusion is not None:
         met = range(min(len(confusion), len(record.classes)))
-        named = [record.classes[k] for k in met]
+        named = [visible(record.classes[k]) for k in met]
         yield Picture("confusion", report.confusion_figure(named, confusion[np.ix_(met, met)]))
     if learner.loss.labels == "class":
         parts = by_class(learner.weights, names, record.classes, _TOP).items()
@@ -180,5 +181,5 @@ def _pictures(learner: Learner, record: Record, source: str, names: Names) -> It
     else:
         top = top_weights(learner.weights, names, _TOP)
     if top:
-        named, weights = [entry[1] for entry in top], [entry[2] for entry in top]
+        named, weights = [visible(entry[1]) for entry in top], [entry[2] for entry in top]
         yield Picture("features", report.features_figure(named, weights))

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING, Self
 
+from noregret.cli.visible import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -36,19 +38,21 @@ class Table:
 
     def head(self, title: str, *remarks: str) -> None:
         """Print the title, remarks and the names of the columns."""
-        self._console.print(f"[bold]{title}[/bold]", highlight=False)
+        self._console.print(title, style="bold")
         for remark in remarks:
-            self._console.print(f"[dim]{remark}[/dim]", highlight=False)
+            self._console.print(remark, style="dim")
         self._headed = True
         since = f"{'since last':>12}" if self._wide else ""
         mistakes = f"{'mistakes':>10}" if self._classification else ""
         columns = f"{'examples':>12}{'loss':>12}{since}{mistakes}{'floor':>12}{'regret ≤':>12}"
         self._console.print()
-        self._console.print(f"[bold]{columns}[/bold]", highlight=False)
-        self._console.print(f"[dim]{'─' * len(columns)}[/dim]", highlight=False)
+        self._console.print(columns, style="bold")
+        self._console.print("─" * len(columns), style="dim")
 
     def row(self, point: Point) -> None:
         """Print one line; losses, floor and regret are averages a round."""
+        from rich.text import Text
+
         last = self._last
         rounds = point.rounds - (last.rounds if last else 0)
         since = ""
@@ -56,11 +60,12 @@ class Table:
             since = number((point.loss - (last.loss if last else 0.0)) / rounds)
         mistakes = f"{point.mistakes / point.rounds:>10.2%}" if self._classification else ""
         self._console.print(
-            f"{point.rounds:>12,}{number(point.average_loss)}{since}{mistakes}"
-            # Rounded so that what is printed is still true: the floor down, the regret up.
-            f"[cyan]{number(point.average_floor, ROUND_FLOOR)}[/cyan]"
-            f"[green]{number(point.average_regret, ROUND_CEILING)}[/green]",
-            highlight=False,
+            Text.assemble(
+                f"{point.rounds:>12,}{number(point.average_loss)}{since}{mistakes}",
+                # Rounded so that what is printed is still true: the floor down, the regret up.
+                (number(point.average_floor, ROUND_FLOOR), "cyan"),
+                (number(point.average_regret, ROUND_CEILING), "green"),
+            )
         )
         self._last = point
 
@@ -68,7 +73,7 @@ class Table:
         """Print the certificate under the table, if there is one."""
         if self._headed:
             self._console.print()
-        self._console.print(certificate, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(certificate, soft_wrap=True)
 
 
 def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -202,7 +207,7 @@ class Clock:
         begin, before, share_before = first
         elapsed = max(time.monotonic() - begin, 1e-9)
         text = f"{examples:,} examples, {(examples - before) / elapsed:,.0f} a second"
-        name = "" if self._stream is None else f" of {self._stream.name}"
+        name = "" if self._stream is None else f" of {visible(self._stream.name)}"
         share = self._share(passed)
         if share is None:
             return f"{text}, {self._line.seconds:.0f} s{name}"

@@ -11,6 +11,7 @@ import typer
 
 from noregret.cli.record import class_names
 from noregret.cli.screen import metrics_line
+from noregret.cli.visible import visible
 from noregret.cli.writing import to_json
 from noregret.rounding import down, down_each, exact
 
@@ -30,13 +31,13 @@ def heading(session: Session) -> Iterator[str]:
     from noregret.geometry import describe, own_radius
 
     learner, record = session.learner, session.record
-    yield f"noregret learn {session.stream.name}"
+    yield f"noregret learn {visible(session.stream.name)}"
     yield describe_learner(learner)
     several = learner.loss.labels == "class"
     if several:
         yield f"classes {_listed(class_names(session.stream.label_map))}, and what else appears"
     elif any(pair[0] != f"{pair[1]:g}" for pair in _labels(session.stream)):
-        yield "labels " + ", ".join(f"{a} → {b:+g}" for a, b in _labels(session.stream))
+        yield "labels " + ", ".join(f"{visible(a)} → {b:+g}" for a, b in _labels(session.stream))
     if record.holdout.get("every"):
         yield f"every {record.holdout['every']}-th example is held out"
     if record.holdout.get("share"):
@@ -88,7 +89,7 @@ def reading_facts(record: Record) -> dict[str, str]:
 def _listed(names: list[str]) -> str:
     """Return the first names and how many more there are."""
     more = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(map(visible, names[:_LISTED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _labels(stream: Stream) -> list[tuple[str, float]]:
@@ -164,10 +165,14 @@ def mention(stream: Stream, save: Path | None, code: int, report: Path | None) -
     if stream.refused:
         print(f"noregret: {stream.refused:,} lines were left out", file=sys.stderr)
         for complaint in stream.complaints:
-            print(f"  {complaint}", file=sys.stderr)
+            print(f"  {visible(complaint)}", file=sys.stderr)
     if code:
-        kept = f"; {save} can be resumed with --resume {save} --same-input" if save else ""
+        name = visible(save)
+        kept = f"; {name} can be resumed with --resume {name} --same-input" if save else ""
         print(f"noregret: interrupted{kept}", file=sys.stderr)
     if report is not None:
         pictures = report.with_name(f"{report.stem}-*.png")
-        print(f"noregret: the report is in {report}, its pictures in {pictures}", file=sys.stderr)
+        print(
+            f"noregret: the report is in {visible(report)}, its pictures in {visible(pictures)}",
+            file=sys.stderr,
+        )

@@ -11,6 +11,7 @@ import typer
 
 from noregret.cli import choices
 from noregret.cli.presets import parse_spec
+from noregret.cli.visible import plain_console, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,23 +55,25 @@ def warmup(
         (f"reading .{suffix}", _reading(suffix)) for suffix in _TEXTS
     ]
     jobs += [(f"learner {text}", _learning(spec)) for text, spec in specs.items()]
-    from rich.console import Console
-    from rich.markup import escape
+    from rich.text import Text
 
     from noregret.jit import usable_directory
 
-    console = Console()
+    console = plain_console()
     begin = time.monotonic()
     for place, (name, work) in enumerate(jobs, 1):
         start = time.monotonic()
-        with console.status(f"{place} of {len(jobs)}: {name}"):
+        with console.status(Text(f"{place} of {len(jobs)}: {visible(name)}")):
             work()
-        console.print(f"{name:<34}[dim]{time.monotonic() - start:6.1f} s[/dim]", highlight=False)
+        seconds = f"{time.monotonic() - start:6.1f} s"
+        console.print(Text.assemble(f"{visible(name):<34}", (seconds, "dim")))
     directory = usable_directory()
     kept = f"compiled code is in {directory}" if directory else "nothing was kept: see the warning"
     console.print(
-        f"[green]ready[/green] after {time.monotonic() - begin:.1f} s; {escape(kept)}",
-        highlight=False,
+        Text.assemble(
+            ("ready", "green"),
+            f" after {time.monotonic() - begin:.1f} s; {visible(kept)}",
+        ),
         soft_wrap=True,
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from noregret.cli.visible import escaped
 from noregret.replacing import replaced
 
 if TYPE_CHECKING:
@@ -91,8 +92,8 @@ class Output:
         self.write("".join(f"{value!r}\n" for value in values.tolist()))
 
     def classes(self, numbers: npt.NDArray[np.intp], names: Sequence[str]) -> None:
-        """Write one class a line by its name, ? where none was known."""
-        known = dict(enumerate(names))
+        """Write one class a line by its name, `escaped`, ? where none was known."""
+        known = dict(enumerate(map(escaped, names)))
         self.write("".join(f"{known.get(number, '?')}\n" for number in numbers.tolist()))
 
     def __exit__(

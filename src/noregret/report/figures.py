@@ -67,6 +67,8 @@ def new_figure(title: str, subtitle: str, height: float = 4.2) -> Iterator[tuple
             fontweight="bold",
             color="#0f172a",
             pad=26 if subtitle else 10,
+            # The title can be the name of a file: a dollar sign in it is no mathematics.
+            parse_math=False,
         )
         axes.annotate(
             subtitle,

@@ -1,0 +1,53 @@
+"""Names from outside, made fit to print: file, class and feature names may hold anything.
+
+A name can hold control characters that a terminal obeys, newlines that break one line in two,
+characters that reverse the reading order, bytes that are not UTF-8, and square brackets that
+rich reads as markup. Every name that reaches a person goes through `visible`, and every console
+is a `plain_console`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Control characters (C0, DEL, C1), bidirectional controls, line and paragraph separators, and
+#: lone surrogates, which stand for bytes that are not UTF-8.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_UNPRINTABLE_OR_BACKSLASH = re.compile(rf"\\|{_UNPRINTABLE.pattern}")
+
+
+def visible(name: object) -> str:
+    r"""Return a name as one line in which every character can be seen.
+
+    What a terminal would obey is written as Python writes it in a string; all else stays.
+
+    >>> print(visible("fold[train].csv"), visible("a\x1b[2Jb\nc"), visible("\u202egpj.exe"))
+    fold[train].csv a\x1b[2Jb\nc \u202egpj.exe
+    """
+    return _UNPRINTABLE.sub(_escape, str(name))
+
+
+def escaped(name: str) -> str:
+    r"""Return a name as one line from which it can be recovered: as `visible`, backslashes doubled.
+
+    >>> print(escaped("a\nb"), escaped("a\\nb"))
+    a\nb a\\nb
+    """
+    return _UNPRINTABLE_OR_BACKSLASH.sub(_escape, name)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+def plain_console() -> Console:
+    """Return a console for stdout that prints a string as it is: no markup, no emoji codes."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False)
