@@ -159,7 +159,6 @@ def _bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "blank": (file("blank.svm", b"\n\n# nothing\n"), "no examples"),
         "binary": (file("binary.svm", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "binary.svm"),
         "bad line": (file("bad.svm", text + b"0 2:x\n"), "line 21, column 3: found '2:x'"),
-        "half a line": (file("half.svm", text + b"1 1:0.5 2:"), "line 21, column 9: found '2:'"),
         "label": (file("label.svm", text + b"7 1:1\n"), "line 21: found label '7'"),
         "not gzip": (file("not.svm.gz", text), "the name ends in .gz but the content is not"),
         "gzip unsaid": (file("is.svm", gzip.compress(text)), "the content is gzip-compressed"),
@@ -168,8 +167,8 @@ def _bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
 
 
 KINDS = (
-    "missing", "directory", "unnamed", "empty", "blank", "binary", "bad line", "half a line",
-    "label", "not gzip", "gzip unsaid", "cut gzip",
+    "missing", "directory", "unnamed", "empty", "blank", "binary", "bad line", "label",
+    "not gzip", "gzip unsaid", "cut gzip",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from noregret.cli.choices import Spec
+from noregret.cli.history import Input
 from noregret.cli.interrupt import Interrupted, Interruption
 from noregret.cli.record import Record
 from noregret.cli.session import Session
@@ -21,45 +23,78 @@ from tests.full_disk import small_files
 
 
 def _send(number: int = signal.SIGINT) -> None:
-    os.kill(os.getpid(), number)
+    # Handled before this returns: `raise_signal` looks for signals itself.
+    signal.raise_signal(number)
 
 
 def test_a_signal_while_waiting_acts_at_once() -> None:
-    with Interruption(), pytest.raises(Interrupted) as error:
+    def items() -> Iterator[int]:
         _send(signal.SIGTERM)
         pytest.fail("nothing happened")
-    assert error.value.code == 143
+        yield 1
+
+    with Interruption() as interruption, pytest.raises(Interrupted) as error:
+        list(interruption.awaited(items()))
+    assert error.value.code == 143 and interruption.kept == signal.SIGTERM
 
 
-def test_a_signal_during_work_waits_for_its_end() -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE"])
+def test_a_signal_during_work_waits_for_its_end(name: str) -> None:
+    number = getattr(signal, name)
     done = []
     with Interruption() as interruption:
         with pytest.raises(Interrupted) as error:
-            with interruption.busy():
-                _send()
-                done.append("work")
-            done.append("more")
-        # It is used up: the next piece of work is not cut short.
-        with interruption.busy():
-            done.append("later")
-    assert done == ["work", "later"] and error.value.code == 130
+            for item in interruption.awaited([1, 2, 3]):
+                _send(number)
+                done.append(item)
+        # The first counts, and whatever follows it while the run is being saved changes nothing.
+        _send(signal.SIGTERM)
+        assert interruption.kept == number
+        interruption.settle()
+        done += interruption.awaited([4])
+    assert done == [1, 4] and error.value.code == 128 + number
+
+
+def test_a_signal_that_a_callback_swallowed_is_not_lost() -> None:
+    def items() -> Iterator[int]:
+        try:
+            _send()
+        except KeyboardInterrupt:
+            yield 1
+
+    with Interruption() as interruption, pytest.raises(Interrupted):
+        for _ in interruption.awaited(items()):
+            pytest.fail("went on")
 
 
 def test_who_insists_is_obeyed_and_nothing_may_be_saved() -> None:
-    with Interruption() as interruption:
+    with Interruption():
+        _send()
         with pytest.raises(KeyboardInterrupt) as error:
-            with interruption.busy():
-                _send()
-                _send()
-                pytest.fail("nothing happened")
+            _send()
     assert not isinstance(error.value, Interrupted)
 
 
-def test_handlers_are_put_back() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with Interruption():
-        assert signal.getsignal(signal.SIGINT) != before[0]
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGPIPE"])
+def test_only_a_person_insists(name: str) -> None:
+    with Interruption() as interruption:
+        for _ in range(3):
+            _send(getattr(signal, name))
+        assert interruption.kept == getattr(signal, name)
+
+
+def test_handlers_are_put_back_and_ignored_signals_stay_ignored() -> None:
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
+    ignored = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        before = [signal.getsignal(number) for number in signals]
+        with Interruption() as interruption:
+            assert signal.getsignal(signal.SIGINT) != before[0]
+            _send(signal.SIGHUP)
+            assert not interruption.kept
+        assert [signal.getsignal(number) for number in signals] == before
+    finally:
+        signal.signal(signal.SIGHUP, ignored)
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
@@ -94,7 +129,8 @@ def test_a_look_that_an_interrupt_forestalled_is_made_up_for(
     (tmp_path / "a.svm").write_text(svmlight(100))
     spec = Spec(rate="adaptive")
     stream = read(tmp_path / "a.svm", labels="binary")
-    session = Session(spec.make(), stream, Record(spec, {}), save=tmp_path / "m.nr", save_every=65)
+    record = Record(spec, [Input()])
+    session = Session(spec.make(), stream, record, save=tmp_path / "m.nr", save_every=65)
     learn = session.trial.learn
 
     def learn_and_send(block: Any) -> Any:

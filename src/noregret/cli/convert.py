@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noregret.cli.interrupt import unwinding
 from noregret.cli.options import Given, reads_examples, require_outputs
 from noregret.cli.visible import visible
 
@@ -43,7 +44,8 @@ def convert(
     stream = given.open(rule)
     clock = Clock(stream, silent=quiet)
     watched = _Watched(stream, clock)
-    rows = write_binary(watched, out, dtype="float32" if single else None)
+    with unwinding():
+        rows = write_binary(watched, out, dtype="float32" if single else None)
     clock.close(rows)
     if not quiet:
         size = out.stat().st_size

@@ -1,40 +1,101 @@
-"""Ctrl-C that never cuts a learner in two."""
+"""Signals that ask the program to end, and what it may finish first.
+
+SIGINT is Ctrl-C, SIGHUP a closed terminal, SIGTERM what `kill`, `timeout` and a machine that shuts
+down send. A process has three ways to take them, and at every moment exactly one:
+
+- From its first import on it leaves at once, without a word (`leave_at_once`): nothing is lost,
+  and no import is left half done for an exception to be reported from.
+- While a file is being written they are exceptions (`unwinding`), so that temporary files go away.
+- While `learn` runs they are kept until the learner is whole, and then the model is saved
+  (`Interruption`).
+
+A signal that was ignored when the program began, as by `nohup`, stays ignored.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+_Item = TypeVar("_Item")
+_END = object()
+
+#: What the system does not have is left out: Windows has no SIGHUP and no SIGPIPE.
+ENDING = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+_PIPE = getattr(signal, "SIGPIPE", None)
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody asked for an end; `code` is what the program should exit with."""
+    """The program was asked to end; `code` is what it should exit with."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self.code = 128 + number
 
 
-class Interruption:
-    """Turns SIGINT and SIGTERM into `Interrupted`, but not in the middle of a piece of work.
+def leave_at_once() -> None:
+    """Let every signal that asks for an end be obeyed without unwinding."""
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
 
-    While waiting for input the signal acts at once. During `busy` it is kept for the end of the
-    work. A second one does not wait: it is a plain KeyboardInterrupt, after which nothing that
-    was under way can be relied on, nor is saved.
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(128 + number)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    raise Interrupted(number)
+
+
+@contextmanager
+def unwinding(*numbers: int) -> Iterator[None]:
+    """Within, signals raise `Interrupted` where they would have ended the process at once.
+
+    Args:
+        numbers: The signals, all of ENDING by default.
+    """
+    # Where somebody else handles them, `learn` or a program that calls us, that stays so.
+    ours = [n for n in numbers or ENDING if signal.getsignal(n) is _leave]
+    try:
+        for number in ours:
+            signal.signal(number, _raise)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, _leave)
+
+
+class Interruption:
+    """Keeps signals until the run comes to a place where it can stop, and raises `Interrupted`.
+
+    Such a place is `act`, and where the next examples are waited for (`awaited`): there a signal
+    acts at once. The first signal counts. A second SIGINT does not wait: it is a plain
+    KeyboardInterrupt, after which the learner may be half updated and is not saved. Repeated
+    SIGTERM and SIGHUP change nothing, since `timeout` and closed terminals send them twice, nor
+    does SIGPIPE, which comes with every failed write to a closed pipe.
     """
 
-    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
     def __init__(self) -> None:
-        self._busy = False
-        self._wanted = 0
+        self._waiting = False
+        self._asked = False
         self._before: dict[int, Any] = {}
+        #: The first signal that arrived and has not been settled, 0 if there is none.
+        self.kept = 0
 
     def __enter__(self) -> Interruption:
-        for number in self._SIGNALS:
-            self._before[number] = signal.signal(number, self._arrive)
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._arrive)
+        if _PIPE is not None:
+            # Python ignores it from the start on, which says nothing about what was asked for.
+            self._before[_PIPE] = signal.signal(_PIPE, self._arrive)
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -42,20 +103,35 @@ class Interruption:
             signal.signal(number, handler)
 
     def _arrive(self, number: int, frame: FrameType | None) -> None:
-        if not self._busy:
-            raise Interrupted(number)
-        if self._wanted:
-            raise KeyboardInterrupt
-        self._wanted = number
+        if number == signal.SIGINT:
+            if self._asked:
+                raise KeyboardInterrupt
+            self._asked = True
+        self.kept = self.kept or number
+        if self._waiting:
+            self._waiting = False
+            raise Interrupted(self.kept)
 
-    @contextmanager
-    def busy(self) -> Iterator[None]:
-        """Hold a signal back until the body is done."""
-        self._busy = True
-        try:
-            yield
-        finally:
-            self._busy = False
-        if self._wanted:
-            number, self._wanted = self._wanted, 0
-            raise Interrupted(number)
+    def act(self) -> None:
+        """Stop the run here if a signal is kept; it may be called where the learner is whole."""
+        if self.kept:
+            raise Interrupted(self.kept)
+
+    def settle(self) -> None:
+        """Forget what was kept: the run has stopped, and the next SIGINT is a first one again."""
+        self.kept, self._asked = 0, False
+
+    def awaited(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """Yield the items; a signal acts while the next one is waited for, and never in between."""
+        following = iter(items)
+        while True:
+            try:
+                self._waiting = True
+                item = _END if self.kept else next(following, _END)
+            finally:
+                self._waiting = False
+            # It came before the wait, or a callback of the interpreter swallowed it there.
+            self.act()
+            if item is _END:
+                return
+            yield item  # type: ignore[misc]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +10,13 @@ import typer
 
 from noregret.cli import choices
 from noregret.cli.options import INTERCEPT, Given, reads_examples, require_outputs
-from noregret.cli.telling import conclude, heading, mention
+from noregret.cli.output import OutputLost
+from noregret.cli.telling import Ending, conclude, heading, mention
 from noregret.cli.visible import plain_console
-from noregret.cli.writing import Output
 
 if TYPE_CHECKING:
     from noregret.cli.choices import Learner
+    from noregret.cli.interrupt import Interruption
     from noregret.cli.record import Record
     from noregret.cli.screen import Clock, Table
     from noregret.cli.session import Session
@@ -197,7 +197,7 @@ def learn(
         record.current.holdout = kept_out
     skip = record.position.examples
 
-    from noregret.cli.interrupt import Interrupted, Interruption
+    from noregret.cli.running import run_and_save
     from noregret.cli.screen import Clock, Table
     from noregret.cli.session import Session
 
@@ -208,35 +208,27 @@ def learn(
     table = None
     if not plain:
         table = Table(plain_console(), classification, last)
-    code = 0
-    with (
-        Interruption() as interruption,
-        nullcontext() if predictions is None else Output(predictions) as output,
-    ):
-        session = Session(
-            learner, stream, record, save=save, save_every=save_every or 0, predictions=output
-        )
-        try:
-            _follow(session, interruption, passes, skip, clock, table)
-        except Interrupted as interrupted:
-            code = interrupted.code
-        if learner.rounds == 0 and not code:
-            raise ValueError(f"{stream.name}: the file has no examples")
-        if learner.rounds:
-            with interruption.busy():
-                session.finish()
-                session.save()
+    session = Session(learner, stream, record, save=save, save_every=save_every or 0)
+    ending = run_and_save(
+        session,
+        predictions,
+        lambda interruption: _follow(session, interruption, passes, skip, clock, table),
+    )
     clock.close(record.position.total)
-    conclude(session, table, as_json, str(predictions) == "-")
+    if ending is None or not ending.output_lost:
+        try:
+            conclude(session, table, as_json, str(predictions) == "-")
+        except OutputLost as lost:
+            ending = ending or Ending.of_output(lost)
     if report is not None and learner.rounds:
         from noregret.cli.naming import names_of
         from noregret.cli.report import write_report
 
         session.note()
         write_report(learner, record, report, names_of(learner, record))
-    mention(stream, save if learner.rounds else None, code, report)
-    if code:
-        raise typer.Exit(code)
+    mention(stream, save, ending, report)
+    if ending is not None:
+        raise typer.Exit(ending.code)
 
 
 def _check_plan(
@@ -323,7 +315,7 @@ def _resumed(resume: Path, given: Given, same_input: bool) -> tuple[Learner, Rec
 
 def _follow(
     session: Session,
-    interruption: Any,
+    interruption: Interruption,
     passes: int,
     skip: int,
     clock: Clock,

@@ -1,25 +1,20 @@
-"""The program `noregret`: its commands and what happens when one fails."""
+"""The program `noregret`: how it begins, and what happens when a command fails.
+
+Little is imported here: until `run` has said what signals do, Ctrl-C would show a traceback.
+"""
 
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import re
 import sys
-from typing import Annotated, Any, NoReturn
+import traceback
+from typing import NoReturn
 
-import typer
-
-from noregret import __version__
+from noregret.cli.interrupt import Interrupted, leave_at_once
+from noregret.cli.output import CLOSED_PIPE, FAULT, MENDABLE, OutputLost, guard_streams
 from noregret.cli.visible import visible
-
-_PANELS = {
-    "Learn and predict": ("learn", "predict", "compare"),
-    "Prove": ("certify", "hindsight", "drift", "audit"),
-    "Look": ("inspect", "report"),
-    "Prepare": ("convert", "warmup", "demo"),
-}
 
 _OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}
 _OPTIONS |= {name: name for name in ("bits", "remember", "missing", "labels", "format", "threads")}
@@ -31,47 +26,8 @@ _SAID = {
     "the pair (negative, positive)": "them with --labels NEGATIVE,POSITIVE",
     'labels="classes"': "--multiclass",
 }
-#: What is raised for options that do not exist or take no such value; the class has no public
-#: name that all versions of typer share.
-_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 #: A keyword and its value, but not inside a path or what was found in a file.
 _KEYWORD = re.compile(rf"(?<![\w/.'\"])({'|'.join(_OPTIONS)})=(['\"]?)([\w.+-]*)\2")
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"noregret {__version__}")
-        raise typer.Exit()
-
-
-def about(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Online learning that proves how well it is doing."""
-
-
-def _program(arguments: list[str]) -> typer.Typer:
-    """Return the program with all its commands, or with the one that is called.
-
-    To load the others would be a twentieth of a short run.
-    """
-    program = typer.Typer(
-        name="noregret",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="markdown",
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    program.callback()(about)
-    known = {name: panel for panel, names in _PANELS.items() for name in names}
-    called = arguments[:1] if arguments and arguments[0] in known else known
-    for name in called:
-        command = getattr(importlib.import_module(f"noregret.cli.{name}"), name)
-        program.command(rich_help_panel=known[name])(command)
-    return program
 
 
 def main() -> None:
@@ -79,36 +35,35 @@ def main() -> None:
     # The compiler makes many objects as it loads, and all of them stay: to look for garbage among
     # them again and again would take a tenth of the start.
     gc.set_threshold(100_000, 20, 100)
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that lacks a symbol shows a question mark in its place.
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    from noregret.cli import commands
+
     try:
-        # Not standalone: click would show errors in a box of several lines.
-        code = _program(sys.argv[1:])(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
-    except _UsageError as error:
-        complaint = _usage(error)
+        sys.exit(commands.call(sys.argv[1:]))
+    except commands.UsageError as error:
+        complaint = commands.usage_line(error)
         if complaint:
-            print(f"noregret: {visible(complaint)}", file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:
-        # The reader of a pipe left (`| head`); Python must not try to flush into it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+            _complain(complaint)
+        sys.exit(MENDABLE)
+    except OutputLost as lost:
+        _complain_of(lost)
+        sys.exit(lost.code)
+    except Interrupted as interrupted:
+        sys.exit(interrupted.code)
     except KeyboardInterrupt:
         sys.exit(130)
     except (ValueError, OSError, OverflowError, MemoryError) as error:
-        print(f"noregret: {visible(_one_line(error))}", file=sys.stderr)
-        sys.exit(2)
+        _complain(_one_line(error))
+        sys.exit(MENDABLE)
 
 
-def _usage(error: Any) -> str:
-    # The name of the program is as it was started, `python -m noregret` perhaps.
-    inside = error.ctx is not None and error.ctx.parent is not None
-    command = f"noregret {error.ctx.info_name}" if inside else "noregret"
-    complaint = " ".join(error.format_message().split()).rstrip(".")
-    # Without a word where the help was shown because nothing was said.
-    return complaint and f"{complaint}; see {command} --help"
+def _complain(text: str) -> None:
+    print(f"noregret: {visible(text)}", file=sys.stderr)
+
+
+def _complain_of(lost: OutputLost) -> None:
+    # The reader of a pipe who left (`| head`) knows it.
+    if lost.code != CLOSED_PIPE:
+        _complain(f"{lost.filename}: {lost.strerror}")
 
 
 def _one_line(error: Exception) -> str:
@@ -127,17 +82,22 @@ def run() -> NoReturn:
     To take the interpreter apart piece by piece would be a tenth of a short run; files are
     closed and threads joined by whoever opened them.
     """
+    leave_at_once()
+    guard_streams()
     code = 0
     try:
         main()
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1 if end.code else 0
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            code = code or 141
-        except OSError as error:
-            print(f"noregret: standard output: {error.strerror}", file=sys.stderr)
-            code = code or 2
+        code = end.code if isinstance(end.code, int) else FAULT if end.code else 0
+    except Exception:
+        traceback.print_exc()
+        code = FAULT
+    try:
+        sys.stdout.flush()
+    except OutputLost as lost:
+        # Else it was said before, or something else was the reason to end.
+        if not code:
+            _complain_of(lost)
+            code = lost.code
+    sys.stderr.flush()
     os._exit(code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING, Self
 
+from noregret.cli.interrupt import unwinding
 from noregret.cli.visible import visible
 
 if TYPE_CHECKING:
@@ -253,16 +255,22 @@ class Telling:
 
 
 class Solver:
-    """Tells a person how far a solver has come; what `nr.hindsight` takes as `progress`."""
+    """Tells a person how far a solver has come; what `nr.hindsight` takes as `progress`.
+
+    Within its context Ctrl-C is an exception, upon which the solver returns what it has.
+    """
 
     def __init__(self, tol: float, silent: bool = False) -> None:
         self._tol = tol
         self._line = PassingLine(f"solving{_FIRST_RUN}", silent)
+        self._interruptible = unwinding(signal.SIGINT)
 
     def __enter__(self) -> Self:
+        self._interruptible.__enter__()
         return self
 
     def __exit__(self, *failure: object) -> None:
+        self._interruptible.__exit__(None, None, None)
         self._line.clear()
 
     def __call__(self, now: Progress) -> None:

@@ -44,7 +44,6 @@ class Session:
         *,
         save: Path | None = None,
         save_every: int = 0,
-        predictions: Output | None = None,
         on_made: Callable[[Block, npt.NDArray[np.float64]], None] | None = None,
     ) -> None:
         """Take up a run where its record stands.
@@ -55,7 +54,6 @@ class Session:
             record: the run so far.
             save: where to write the model, None for nowhere.
             save_every: write it after so many examples on the way, 0 for never.
-            predictions: takes the predictions of the first pass.
             on_made: called with the examples and predictions of every pass, held-out ones too.
         """
         if save is not None:
@@ -65,8 +63,9 @@ class Session:
         self.record = record
         self._save_to = save
         self._save_every = save_every
-        self._predictions = predictions
         self._on_made = on_made
+        #: Takes the predictions of the first pass.
+        self.predictions: Output | None = None
         if record.ended:
             # Where an earlier run ended is no mark: an unbroken one would not have looked there.
             record.points.pop()
@@ -89,17 +88,17 @@ class Session:
         position = self.record.position
         saves = count(self._save_every, self._save_every) if self._save_every else iter(())
         cuts = heapq.merge(marks(4), saves)
-        for part in parts(self._blocks(passes, skip), _distinct(cuts), position.total):
+        blocks = self._blocks(interruption, passes, skip)
+        for part in parts(blocks, _distinct(cuts), position.total):
             if not isinstance(part, int):
-                with interruption.busy():
-                    self._learn(part)
+                self._learn(part)
                 self.on_part()
+                interruption.act()
                 continue
             if self._is_mark(part) and self._moved():
                 yield self._look()
             if self._save_every and part % self._save_every == 0:
-                with interruption.busy():
-                    self.save()
+                self.save()
 
     def _is_mark(self, total: int) -> bool:
         """Tell whether after so many examples one looks at the learner, whatever comes then."""
@@ -121,11 +120,11 @@ class Session:
         points = self.trial.points
         return self.learner.rounds > (points[-1].rounds if points else 0)
 
-    def _blocks(self, passes: int, skip: int) -> Iterator[Block]:
+    def _blocks(self, interruption: Interruption, passes: int, skip: int) -> Iterator[Block]:
         position = self.record.position
         seen = check = 0
         while True:
-            for block in self.stream:
+            for block in interruption.awaited(self.stream):
                 start = min(skip - seen, len(block)) if seen < skip else 0
                 if start:
                     check = fingerprint(block.rows(0, start), seen, check)
@@ -161,8 +160,6 @@ class Session:
         held = self._holdout.held(position.examples, position.examples + len(block))
         learn = self.trial.learn if first_pass else self._learn_again
         made = in_turn(block, held, learn, self._measure) if held.any() else learn(block)
-        if self._predictions is not None and first_pass:
-            self._write(self._predictions, made)
         if self._on_made is not None:
             self._on_made(block, made)
         if self._save_to is not None or self._on_made is not None:
@@ -172,6 +169,9 @@ class Session:
         position.total += len(block)
         if self._several:
             position.classes = max(position.classes, int(block.y.max()) + 1)
+        # Last: an output that cannot be written leaves a learner and a record that agree.
+        if self.predictions is not None and first_pass:
+            self._write(self.predictions, made)
 
     def _write(self, output: Output, made: npt.NDArray[np.float64]) -> None:
         if self._several:
@@ -190,11 +190,15 @@ class Session:
     def finish(self) -> Point:
         """Return the point at which the run stands at its end."""
         if self._moved():
-            # Said first: an interrupt between the two must not make a mark of this point. One
-            # that came at a mark, before the look there, must not take it away either.
+            # A run that was interrupted at a mark, before the look there, has ended at a mark.
             self.record.ended = not self._is_mark(self.record.position.total)
             self._look()
         return self.trial.points[-1]
+
+    @property
+    def saves(self) -> bool:
+        """Whether there is a place for the model."""
+        return self._save_to is not None
 
     def save(self) -> None:
         """Write the model, if a place was given."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.record import class_names
 from noregret.cli.screen import metrics_line
 from noregret.cli.visible import visible
@@ -24,6 +26,37 @@ if TYPE_CHECKING:
 
 #: So many names of classes are told before the first line.
 _LISTED = 12
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why a run ended before it had learnt and told everything.
+
+    Attributes:
+        code: the exit code.
+        reason: what is said about it, without a full stop.
+        output_lost: whether an output cannot be written, so that nothing more is printed.
+        saved: whether the model was written where `--save` says.
+    """
+
+    code: int
+    reason: str
+    output_lost: bool = False
+    saved: bool = False
+
+    @classmethod
+    def of_signal(cls, code: int) -> Ending:
+        """Return the ending of a run by a signal, given its exit code."""
+        if code == CLOSED_PIPE:
+            return cls(code, "the reader of a pipe has left", output_lost=True)
+        return cls(code, "interrupted")
+
+    @classmethod
+    def of_output(cls, lost: OutputLost) -> Ending:
+        """Return the ending of a run with an output that cannot be written."""
+        if lost.code == CLOSED_PIPE:
+            return cls.of_signal(lost.code)
+        return cls(lost.code, f"{lost.filename}: {lost.strerror}", output_lost=True)
 
 
 def heading(session: Session) -> Iterator[str]:
@@ -160,16 +193,17 @@ def _by_weight(session: Session) -> dict[str, float] | None:
     return {"weight": weight, "loss": point.loss / weight, "floor": down_each(point.floor, weight)}
 
 
-def mention(stream: Stream, save: Path | None, code: int, report: Path | None) -> None:
+def mention(stream: Stream, save: Path | None, ending: Ending | None, report: Path | None) -> None:
     """Say on stderr what a person would miss if it were not said."""
     if stream.refused:
         print(f"noregret: {stream.refused:,} lines were left out", file=sys.stderr)
         for complaint in stream.complaints:
             print(f"  {visible(complaint)}", file=sys.stderr)
-    if code:
+    # The reader of a pipe who left (`| head`) knows it, but not that a model was saved.
+    if ending is not None and (ending.saved or ending.code != CLOSED_PIPE):
         name = visible(save)
-        kept = f"; {name} can be resumed with --resume {name} --same-input" if save else ""
-        print(f"noregret: interrupted{kept}", file=sys.stderr)
+        kept = f"; {name} can be resumed with --resume {name} --same-input" if ending.saved else ""
+        print(f"noregret: {visible(ending.reason)}{kept}", file=sys.stderr)
     if report is not None:
         pictures = report.with_name(f"{report.stem}-*.png")
         print(

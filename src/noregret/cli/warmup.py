@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli import choices
+from noregret.cli.interrupt import unwinding
 from noregret.cli.presets import parse_spec
 from noregret.cli.visible import plain_console, visible
 
@@ -63,7 +64,8 @@ def warmup(
     begin = time.monotonic()
     for place, (name, work) in enumerate(jobs, 1):
         start = time.monotonic()
-        with console.status(Text(f"{place} of {len(jobs)}: {visible(name)}")):
+        # The cursor is hidden meanwhile, and a folder is there that must go.
+        with unwinding(), console.status(Text(f"{place} of {len(jobs)}: {visible(name)}")):
             work()
         seconds = f"{time.monotonic() - start:6.1f} s"
         console.print(Text.assemble(f"{visible(name):<34}", (seconds, "dim")))

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from noregret.cli.interrupt import unwinding
+from noregret.cli.output import OutputLost
 from noregret.cli.visible import escaped
 from noregret.replacing import replaced
 
@@ -66,7 +68,8 @@ def _is_special(path: Path) -> bool:
 class Output:
     """A text or binary file that takes its name when all of it is on the disk.
 
-    `-` is standard output; a device or a pipe is written to as it is.
+    `-` is standard output; a device or a pipe is written to as it is. What cannot be written is
+    an `OutputLost`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,17 +78,21 @@ class Output:
         self._file: BinaryIO
 
     def __enter__(self) -> Self:
-        if str(self._path) == "-":
-            self._file = self._ending.enter_context(_flushed(sys.stdout.buffer))
-        elif _is_special(self._path):
-            self._file = self._ending.enter_context(_as_it_is(self._path))
-        else:
-            self._file = self._ending.enter_context(replaced(self._path))
+        # A signal must not leave a temporary file behind.
+        self._ending.enter_context(unwinding())
+        with self._lost():
+            if str(self._path) == "-":
+                self._file = self._ending.enter_context(_flushed(sys.stdout.buffer))
+            elif _is_special(self._path):
+                self._file = self._ending.enter_context(_as_it_is(self._path))
+            else:
+                self._file = self._ending.enter_context(replaced(self._path))
         return self
 
     def write(self, text: str | bytes) -> None:
         """Write a text in UTF-8, or bytes."""
-        self._file.write(text.encode() if isinstance(text, str) else text)
+        with self._lost():
+            self._file.write(text.encode() if isinstance(text, str) else text)
 
     def numbers(self, values: npt.NDArray[np.float64]) -> None:
         """Write one number a line, in as many digits as it takes to read it back exactly."""
@@ -102,7 +109,22 @@ class Output:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._ending.__exit__(kind, error, trace)
+        if error is None or isinstance(error, OutputLost):
+            with self._lost():
+                self._ending.__exit__(kind, error, trace)
+        else:
+            # What the body failed to read is no failure to write.
+            self._ending.__exit__(kind, error, trace)
+
+    @contextmanager
+    def _lost(self) -> Iterator[None]:
+        try:
+            yield
+        except OutputLost:
+            raise
+        except OSError as error:
+            name = error.filename or str(self._path)
+            raise OutputLost(error.errno, error.strerror or str(error), name) from error
 
 
 @contextmanager

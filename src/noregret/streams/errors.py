@@ -9,6 +9,13 @@ class StreamError(ValueError):
     """A stream that cannot be read: one line that says where, what was found and expected."""
 
 
+class CutShort(StreamError):
+    """An input that ends inside a line: the last line has no line end and cannot be read.
+
+    Every example before that line was delivered.
+    """
+
+
 class Malformed(Exception):
     """A line that breaks the rules of its format, before its place in the file is known.
 

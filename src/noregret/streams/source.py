@@ -43,6 +43,13 @@ class Chunk:
     line: int | None
     #: How many bytes of all inputs, as they lie on the disk, were read to get here.
     position: int
+    #: Whether the input ended without a line end, which was added to its last line.
+    unended: bool = False
+
+    @property
+    def last_line(self) -> int:
+        """The number of the last line, counted from 0 within the chunk."""
+        return self.memory.count(_LINE_END, 0, self.stop) - 1
 
     @property
     def buffer(self) -> NDArray[np.uint8]:
@@ -215,10 +222,11 @@ class Reader:
         memory, filled, cut, ended = self._fill(self._tap, least)
         name = self._source.inputs[self._opened - 1].name
         position = self._done + self._tap.position
+        unended = ended and filled > cut
         if ended:
             self._done = position
             self.close()
-            if filled > cut:
+            if unended:
                 memory[filled] = _LINE_END[0]
                 filled += 1
             cut = filled
@@ -228,7 +236,7 @@ class Reader:
             memory[: filled - start] = memory[start:filled]
             filled, cut = filled - start, cut - start
         self._carried = bytes(memory[cut:filled])
-        chunk = Chunk(memory, cut, name, self._line, position)
+        chunk = Chunk(memory, cut, name, self._line, position, unended)
         self._line = self._line if cut == 0 else None
         return chunk
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from noregret.sealed import Seal, Sealed
 from noregret.streams.ahead import parts_ahead
 from noregret.streams.block import Block
-from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.errors import CutShort, Malformed, StreamError
 from noregret.streams.format import Parsed, TextFormat
 from noregret.streams.labels import LabelMap, LabelReader, Labels, check
 from noregret.streams.source import Chunk, Reader, Source
@@ -45,6 +45,8 @@ class Piece:
     reasons: Sequence[tuple[int, Malformed]] = ()
     #: Whether `in_order` has found the rows so.
     ordered: bool = False
+    #: The line in which the input ends without a line end, counted from 0 within the piece.
+    unended: int | None = None
 
     def line(self, row: int) -> int:
         """Return where a row stands, counted from 0 within the piece."""
@@ -146,6 +148,8 @@ class Stream(ABC):
         if self.on_error == "stop":
             line, complaint = bad[0]
             yield from self._parts(block, 0, piece.rows_before(line))
+            if line == piece.unended:
+                raise CutShort(f"{complaint}; the input ends inside this line")
             raise StreamError(complaint)
         self.refused += len(parsed.faults) + len(strange)
         self.complaints += [complaint for _, complaint in bad][:wanted]
@@ -189,8 +193,11 @@ def _looked_at(pieces: Iterable[Piece], reader: LabelReader, on_error: OnError) 
 
 
 #: Rows of a chunk of text: the name of the input, the number of the first line of the chunk where
-#: the input begins, the position, the rows, why lines were refused, and whether all is in order.
-_Part: TypeAlias = tuple[str, int | None, int, Parsed, list[tuple[int, Malformed]], bool]
+#: the input begins, the position, the rows, why lines were refused, whether all is in order, and
+#: which line lacks its end.
+_Part: TypeAlias = tuple[
+    str, int | None, int, Parsed, list[tuple[int, Malformed]], bool, int | None
+]
 
 
 class TextStream(Stream):
@@ -221,15 +228,16 @@ class TextStream(Stream):
                 wake=reader.wake,
             )
             with closing(parts):
-                for name, line, position, parsed, reasons, ordered in parts:
+                for name, line, position, parsed, reasons, ordered, unended in parts:
                     first = following if line is None else line
                     following = first + parsed.lines
-                    yield Piece(parsed, name, "line", first, position, reasons, ordered)
+                    yield Piece(parsed, name, "line", first, position, reasons, ordered, unended)
         finally:
             reader.close()
 
     def _parse(self, reader: Reader, chunk: Chunk) -> Iterator[_Part]:
         place = chunk.name, chunk.line, chunk.position
+        unended = chunk.last_line if chunk.unended else None
         found = self.format.parse(chunk.buffer, chunk.stop)
         for parsed in (found,) if isinstance(found, Parsed) else found:
             reasons = []
@@ -242,5 +250,5 @@ class TextStream(Stream):
                 from noregret.streams.order import in_order
 
                 ordered = bool(in_order(parsed.indptr, parsed.indices, parsed.values))
-            yield *place, parsed, reasons, ordered
+            yield *place, parsed, reasons, ordered, unended
         reader.give_back(chunk)
