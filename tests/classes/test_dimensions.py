@@ -142,7 +142,7 @@ def test_half_planes_are_all_divisions_by_a_line() -> None:
 
 
 def test_thousands_of_hypotheses_on_tens_of_points() -> None:
-    """Each takes a fraction of a second on an idle machine; a loaded one gets a minute in all."""
+    """Each takes a fraction of a second; two minutes of its own time would be a hang."""
     rng = np.random.default_rng(5)
     before = time.process_time()
     expected = [
@@ -156,7 +156,7 @@ def test_thousands_of_hypotheses_on_tens_of_points() -> None:
         assert search() == dimension
         assert search.tree().is_shattered_by(h)
         assert search.states < 20_000
-    assert time.process_time() - before < 60.0
+    assert time.process_time() - before < 120.0
 
 
 def test_a_search_that_is_too_large_is_given_up_in_one_line() -> None:

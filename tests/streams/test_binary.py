@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -215,13 +214,17 @@ def test_a_writer_that_is_killed_leaves_the_old_file_as_it_was(tmp_path):
         "from tests.streams.test_binary import block_of\n"
         "from noregret.streams.binary_write import write_binary\n"
         "block = block_of([[(k, 1.0)] for k in range(5000)])\n"
-        "print('ready', flush=True)\n"
-        "write_binary(itertools.repeat(block), sys.argv[1])\n"
+        "def blocks():\n"
+        "    for k in itertools.count():\n"
+        "        if k == 200:\n"
+        "            print('writing', flush=True)\n"
+        "        yield block\n"
+        "write_binary(blocks(), sys.argv[1])\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)
-    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-    timer = threading.Timer(0.3, process.kill)
-    timer.start()
+    assert process.stdout is not None and process.stdout.readline() == b"writing\n"
+    assert len(list(tmp_path.iterdir())) == 2
+    process.kill()
     process.wait()
     process.stdout.close()
     assert path.read_bytes() == before and content(open_binary(path))

@@ -86,10 +86,11 @@ def test_a_key_may_not_have_the_name_of_the_constant(tmp_path):
 def test_a_key_that_comes_twice_among_many_is_found_at_once(tmp_path):
     keys = ", ".join(f'"k{k}": 1' for k in range(200_000))
     path = write(tmp_path, f'{{"y": 1, {keys}, "k199999": 2}}')
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(StreamError, match=r"expected a key that comes once, under 'k199999'"):
         list(open_jsonl(path, label="y"))
-    assert time.monotonic() - began < 20.0
+    # A comparison of all pairs would take hours of this process's own time.
+    assert time.process_time() - began < 120.0
 
 
 def test_null_is_refused_or_a_feature(tmp_path):

@@ -8,7 +8,6 @@ import lzma
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 from noregret.streams import StreamError, read, source
 from noregret.streams.inputs import find
 from noregret.streams.source import Source
+from tests.streams.pipes import HANGS, Waiting
 
 
 def zstd(data: bytes) -> bytes:
@@ -266,8 +266,7 @@ def test_a_slow_pipe_yields_rows_as_soon_as_they_are_whole(
 def test_a_header_may_arrive_before_the_rows(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     pipe = Pipe(monkeypatch)
     pipe.write(b"label,a\n")
-    later = threading.Timer(0.2, lambda: (pipe.write(b"1,2\n2,3\n"), pipe.close()))
-    later.start()
+    later = Waiting(monkeypatch).then(lambda: (pipe.write(b"1,2\n2,3\n"), pipe.close()))
     stream = read("-", format="csv", label="label", threads=threads)
     blocks = list(stream)
     later.join()
@@ -286,8 +285,7 @@ def test_the_speed_of_a_pipe_decides_nothing(
     # By its first rows alone the column would be numeric, and there would be one label.
     pipe.write(head + row % (b"1", b"no") * 3)
     rest = row % (b"red", b"no") * 1200 + row % (b"blue", b"yes")
-    later = threading.Timer(0.2, lambda: (pipe.write(rest), pipe.close()))
-    later.start()
+    later = Waiting(monkeypatch).then(lambda: (pipe.write(rest), pipe.close()))
     stream = read("-", format=form, label="y", labels="binary")
     labels = np.concatenate([block.y for block in stream])
     later.join()
@@ -300,8 +298,7 @@ def test_a_bad_line_after_a_header_that_came_alone_has_its_number(
 ) -> None:
     pipe = Pipe(monkeypatch)
     pipe.write(b"label,a\n")
-    later = threading.Timer(0.2, lambda: (pipe.write(b"1,2\n2,x\n"), pipe.close()))
-    later.start()
+    later = Waiting(monkeypatch).then(lambda: (pipe.write(b"1,2\n2,x\n"), pipe.close()))
     with pytest.raises(StreamError, match="standard input, line 3"):
         list(read("-", format="csv", label="label", numeric=["a"]))
     later.join()
@@ -324,20 +321,23 @@ def test_a_pipe_that_says_nothing_can_be_left(
     monkeypatch: pytest.MonkeyPatch, threads: int
 ) -> None:
     before = threading.active_count()
+    waiting = Waiting(monkeypatch)
     pipe = Pipe(monkeypatch)
-    blocks = iter(read("-", format="svmlight", threads=threads))
     pipe.write(b"1 1:1\n")
+    blocks = iter(read("-", format="svmlight", threads=threads))
     assert len(next(blocks)) == 1
-    time.sleep(0.05)
-    began = time.monotonic()
-    blocks.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - began < 2.0
-    assert threading.active_count() == before
+    waiting.wait()
+    closing = threading.Thread(target=blocks.close)  # type: ignore[attr-defined]
+    closing.start()
+    closing.join(HANGS)
+    assert not closing.is_alive() and threading.active_count() == before
     pipe.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_named_pipes_are_read_and_can_be_left_before_anyone_writes(tmp_path: Path) -> None:
+def test_named_pipes_are_read_and_can_be_left_before_anyone_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "pipe.svm"
     os.mkfifo(path)
     stream = read(path)
@@ -350,9 +350,10 @@ def test_named_pipes_are_read_and_can_be_left_before_anyone_writes(tmp_path: Pat
         list(stream)
     before = threading.active_count()
     reader = Source(path).open()
-    threading.Timer(0.1, reader.wake).start()
+    waking = Waiting(monkeypatch).then(reader.wake)
     assert reader.next() is None
     reader.close()
+    waking.join(HANGS)
     assert threading.active_count() <= before
 
 
