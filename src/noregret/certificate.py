@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import geometry
+from noregret.arrays import real_array
 from noregret.betting import Coins, coin_betting_bound
 from noregret.bounds import Bound, theorem_bounds
 from noregret.domains import Domain
@@ -282,7 +283,7 @@ class Certificate:
 
     def regret(self, u: Any) -> float:
         """Return an upper bound on the learner's loss minus the loss of the fixed predictor u."""
-        vector = np.asarray(u, np.float64)
+        vector = np.asarray(real_array("u", u), np.float64)
         if vector.ndim != 1 or len(vector) < len(self.gradient):
             raise ValueError(
                 f"u has shape {vector.shape}, expected ({len(self.gradient)},), a weight a feature"

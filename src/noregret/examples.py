@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array
 from noregret.losses import Loss
 from noregret.sealed import sealed_rows
 
@@ -85,7 +86,10 @@ def as_rows(X: Any) -> Rows:
     if all(hasattr(X, name) for name in ("indptr", "indices")):
         values = X.values if hasattr(X, "values") else X.data
         width = X.width if hasattr(X, "width") else X.shape[1]
-        indices = np.ascontiguousarray(X.indices)
+        indices, starts = np.ascontiguousarray(X.indices), np.ascontiguousarray(X.indptr)
+        for what, array in (("column indices", indices), ("indptr", starts)):
+            if array.dtype.kind not in "iu" and array.size:
+                raise ValueError(f"X has {what} of type {array.dtype}, expected whole numbers")
         if indices.dtype == np.int32:
             # A negative index becomes a huge one, which the check of the rows refuses.
             indices = indices.view(np.uint32)
@@ -93,7 +97,7 @@ def as_rows(X: Any) -> Rows:
             if indices.size and (indices.min() < 0 or indices.max() > 0xFFFFFFFF):
                 raise ValueError("X has a column index outside 0 ... 2^32 - 1")
             indices = indices.astype(np.uint32)
-        indptr = np.ascontiguousarray(X.indptr, np.uint64)
+        indptr = np.ascontiguousarray(starts, np.uint64)
         values = _as_floats(values)
         if len(indptr) == 0 or values.ndim != 1 or values.shape != indices.shape:
             raise ValueError("X is not a CSR matrix: indptr, indices and values do not fit")
@@ -109,13 +113,7 @@ def as_rows(X: Any) -> Rows:
 
 
 def _as_floats(values: Any) -> Floats:
-    try:
-        array = np.asarray(values)
-        if array.dtype not in (np.float32, np.float64):
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"X must hold numbers: {error}") from error
-    return np.ascontiguousarray(array)
+    return np.ascontiguousarray(real_array("X", values))
 
 
 def canonical(rows: Rows) -> Rows:
@@ -176,10 +174,8 @@ def as_predictions(predictions: Any, count: int) -> npt.NDArray[np.float64]:
 
 
 def _as_vector(name: str, values: Any, count: int) -> npt.NDArray[np.float64]:
-    try:
-        vector = np.ascontiguousarray(np.atleast_1d(np.asarray(values, np.float64)))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
+    given = np.atleast_1d(real_array(name, values))
+    vector = np.ascontiguousarray(given, np.float64)
     if vector.shape != (count,):
         raise ValueError(
             f"{name} has shape {vector.shape}, expected ({count},): one entry a row of X"

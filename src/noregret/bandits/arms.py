@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import store
+from noregret.arrays import real_array
 from noregret.bandits.book import EPSILON, Sum, require_sound
 from noregret.bandits.certificate import BanditCertificate, Statement
 from noregret.bandits.decisions import (
@@ -120,10 +121,7 @@ class ArmBandit:
         The bandit looks at the costs of these arms only; the draws are those of `decide`.
         """
         low, high = self.costs
-        try:
-            matrix = np.ascontiguousarray(costs, np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"costs must hold numbers: {error}") from error
+        matrix = np.ascontiguousarray(real_array("costs", costs), np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != self.arms:
             raise ValueError(f"costs have shape {matrix.shape}, expected (rounds, {self.arms})")
         outside = ~((matrix >= low) & (matrix <= high))

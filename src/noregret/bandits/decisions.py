@@ -6,6 +6,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from noregret.arrays import not_real
 from noregret.component import require_positive
 
 #: Begins with the arm and its probability.
@@ -161,7 +162,7 @@ def as_float(expected: str, value: Any) -> float:
     1.0
     """
     # A text that reads as a number is most often a column that was not parsed.
-    if isinstance(value, str | bytes):
+    if isinstance(value, str | bytes | np.generic | np.ma.MaskedArray) and not_real(value):
         raise ValueError(f"{expected}, got {_shown(value)}")
     try:
         return float(value)

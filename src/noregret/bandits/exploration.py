@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array
 from noregret.component import Component, require_positive
 
 Matrix = npt.NDArray[np.float64]
@@ -93,10 +94,7 @@ def as_probabilities(name: str, values: npt.ArrayLike, rows: int, arms: int) -> 
     Traceback (most recent call last):
     ValueError: policy: the probabilities of row 0 sum to 1.1, expected 1
     """
-    try:
-        matrix = np.array(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
+    matrix = np.array(real_array(name, values), np.float64)
     if matrix.shape == (arms,):
         matrix = np.broadcast_to(matrix, (rows, arms))
     if matrix.shape != (rows, arms):

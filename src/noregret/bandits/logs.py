@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array, refuse_masked
 from noregret.bandits.decisions import as_arms, as_range
 
 Vector = npt.NDArray[np.float64]
@@ -33,8 +34,9 @@ class Log:
         """Check the columns of a log."""
         self.count = as_arms(arms)
         self.range = as_range(outcome_range)
+        refuse_masked("arms", arms_drawn)
         raw = np.atleast_1d(np.asarray(arms_drawn))
-        if raw.ndim != 1 or not np.issubdtype(raw.dtype, np.integer):
+        if raw.ndim != 1 or raw.dtype.kind not in "iu":
             raise ValueError(f"arms must be a column of whole numbers, got {raw.dtype} {raw.shape}")
         self.arms = raw.astype(np.int64)
         self.outcomes = _column("outcomes", outcomes, len(raw))
@@ -61,10 +63,7 @@ class Log:
 
 
 def _column(name: str, values: Any, count: int) -> Vector:
-    try:
-        column = np.atleast_1d(np.array(values, np.float64))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
+    column = np.atleast_1d(np.array(real_array(name, values), np.float64))
     if column.shape != (count,):
         raise ValueError(f"{name} have shape {column.shape}, expected ({count},): one a decision")
     return column

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array
 from noregret.bandits.betting import mean_floor
 from noregret.bandits.decisions import as_rate
 from noregret.bandits.exploration import as_probabilities
@@ -143,10 +144,7 @@ def doubly_robust(
     """
     chances, weights = _weights(log, policy, level)
     low, high = log.range
-    try:
-        model = np.asarray(predicted, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"predicted must hold numbers: {error}") from error
+    model = np.asarray(real_array("predicted", predicted), np.float64)
     if model.shape != chances.shape:
         raise ValueError(f"predicted has shape {model.shape}, expected {chances.shape}")
     if not ((model >= low) & (model <= high)).all():

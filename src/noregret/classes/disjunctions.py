@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import store
+from noregret.arrays import refuse_masked
 from noregret.classes.certificates import Proved, mistake_bound
 from noregret.classes.tables import whole
 from noregret.turns import one_at_a_time
@@ -88,6 +89,7 @@ class Elimination:
     @one_at_a_time
     def learn(self, x: Any, y: Any) -> npt.NDArray[np.int64]:
         """Return the predictions made for a point, or rows of them, before each label."""
+        refuse_masked("y", y)
         points, labels = self._points(x), np.atleast_1d(np.asarray(y))
         if labels.shape != (len(points),):
             raise ValueError(f"y must have {len(points)} labels, got the shape {labels.shape}")
@@ -115,6 +117,7 @@ class Elimination:
         return said
 
     def _points(self, x: Any) -> Flags:
+        refuse_masked("x", x)
         rows = np.atleast_2d(np.asarray(x))
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise ValueError(f"a point has {self.dimension} variables, got the shape {rows.shape}")

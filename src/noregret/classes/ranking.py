@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import store
+from noregret.arrays import refuse_masked
 from noregret.bounds import Bound
 from noregret.classes.certificates import SURVEY, RegretCertificate
 from noregret.classes.tables import MOST_RATE, between, whole
@@ -136,6 +137,7 @@ class Ranking:
     @one_at_a_time
     def learn(self, clicks: Any) -> Vector:
         """Return the expected position of each item clicked, in turn, before the click."""
+        refuse_masked("clicks", clicks)
         given = np.atleast_1d(np.asarray(clicks))
         if given.ndim != 1 or (given.dtype.kind not in "biu" and given.size):
             raise ValueError(f"clicks must be items in one line, got {shown(clicks)}")

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import refuse_masked
 from noregret.store import shown
 
 Bits = npt.NDArray[np.uint8]
@@ -112,6 +113,8 @@ def label(y: Any, name: str = "y") -> int:
 
 def pairs(hypotheses: FiniteClass, x: Any, y: Any) -> list[tuple[int, int]]:
     """Return points and their labels, one pair or sequences of them, all checked."""
+    refuse_masked("x", x)
+    refuse_masked("y", y)
     xs, ys = np.atleast_1d(np.asarray(x)), np.atleast_1d(np.asarray(y))
     if xs.ndim != 1 or xs.shape != ys.shape:
         raise ValueError(f"x and y must be one line each, got the shapes {xs.shape}, {ys.shape}")

@@ -7,15 +7,14 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from noregret.arrays import VECTOR, real_array
+
 Vector = NDArray[np.float64]
 
 
 def as_vector(name: str, values: ArrayLike, finite: bool = True) -> Vector:
     """Return a fresh float64 vector, or refuse what is none."""
-    try:
-        vector = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a vector of real numbers: {error}") from error
+    vector = np.array(real_array(name, values, VECTOR), dtype=np.float64)
     if vector.ndim != 1 or vector.size == 0:
         raise ValueError(f"{name} must be a non-empty vector, got the shape {vector.shape}")
     if finite and not all_finite(vector):

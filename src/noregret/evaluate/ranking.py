@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array, refuse_masked
+
 Vector = npt.NDArray[np.float64]
 
 
@@ -25,6 +27,7 @@ def ndcg(relevance: Any, scores: Any, qid: Any, k: int | None = None) -> float:
     """
     if k is not None and not (k == int(k) and k >= 1):
         raise ValueError(f"k must be a whole number >= 1, got {k}")
+    refuse_masked("qid", qid)
     ids = np.atleast_1d(np.asarray(qid))
     points = _vector("scores", scores, -math.inf, math.inf)
     # Beyond these 2^relevance is no gain, or no number.
@@ -43,10 +46,7 @@ def ndcg(relevance: Any, scores: Any, qid: Any, k: int | None = None) -> float:
 
 
 def _vector(name: str, given: Any, low: float, high: float) -> Vector:
-    try:
-        vector = np.atleast_1d(np.asarray(given, np.float64))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
+    vector = np.atleast_1d(real_array(name, given)).astype(np.float64)
     if vector.ndim != 1:
         raise ValueError(f"{name} has shape {vector.shape}, expected one number a row")
     bad = np.flatnonzero(~((vector >= low) & (vector <= high)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import refuse_masked
 from noregret.domains.vectors import as_weights
 
 Vector = npt.NDArray[np.float64]
@@ -82,6 +83,7 @@ def as_table(name: str, values: Any, count: int | None = None) -> Matrix:
     >>> as_table("costs", [[1, 2], [3, 4]]).dtype, as_table("costs", [1.0, 2.0]).shape
     (dtype('float64'), (1, 2))
     """
+    refuse_masked(name, values)
     try:
         given = np.asarray(values)
         # Text is refused, and complex numbers, whose imaginary part would be dropped.

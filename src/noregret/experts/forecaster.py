@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import store
+from noregret.arrays import real_array
 from noregret.bounds import Bound
 from noregret.convexity import require_convex
 from noregret.examples import as_labels
@@ -99,7 +100,9 @@ class Forecaster(Game):
         y = as_labels(outcomes, len(table), self.loss)
         if self.loss.labels != "sign" and not isinstance(self.loss, NegativeLog):
             require_within("outcomes", y[:, None], self.low, self.high)
-        weights = np.ones(len(y)) if weight is None else np.asarray(weight, np.float64)
+        weights = np.ones(len(y))
+        if weight is not None:
+            weights = np.ascontiguousarray(real_array("weight", weight), np.float64)
         if weights.shape != y.shape or not np.all((weights >= 0.0) & (weights <= 1e100)):
             raise ValueError(f"weight must be {len(y)} finite numbers >= 0")
         if self._state.kind != ADAPTIVE and np.any(weights > 1.0):

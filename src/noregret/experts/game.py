@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import refuse_masked
 from noregret.experts import theorems
 from noregret.experts.book import Sum
 from noregret.experts.certificate import Facts, rounding_slack
@@ -141,6 +142,7 @@ class CostGame(Game):
 
     def suffer(self, costs: Any) -> float:
         """Pay <weights, costs> and learn the costs of one round; return what was paid."""
+        refuse_masked("costs", costs)
         vector = np.asarray(costs)
         if vector.ndim != 1:
             raise ValueError(f"costs has shape {vector.shape}, expected ({self.experts},)")

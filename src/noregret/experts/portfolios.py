@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array
 from noregret.experts.checks import as_count, as_distribution, as_positive
 from noregret.experts.combination import Combination, best_combination
 from noregret.experts.newton import NewtonStep
@@ -26,10 +27,7 @@ LARGEST_GROWTH = 1e50
 
 def as_relatives(relatives: Any, assets: int | None = None) -> Matrix:
     """Return the rows of price relatives, or name the first that is not above 0."""
-    try:
-        table = np.ascontiguousarray(np.asarray(relatives, np.float64))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"relatives must hold numbers: {error}") from error
+    table = np.ascontiguousarray(real_array("relatives", relatives), np.float64)
     if table.ndim != 2 or table.shape[1] < 1 or (assets is not None and table.shape[1] != assets):
         wanted = "an asset or more" if assets is None else f"{assets} assets"
         raise ValueError(f"relatives has shape {table.shape}, expected rows of {wanted}")

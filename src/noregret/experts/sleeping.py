@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import store
+from noregret.arrays import refuse_masked
 from noregret.elementary import exp
 from noregret.experts.book import add
 from noregret.experts.certificate import sum_slack
@@ -147,6 +148,7 @@ class Specialists:
 
     def suffer(self, costs: Any, awake: Any) -> float:
         """Pay for one round and learn from it; costs of sleeping experts are not looked at."""
+        refuse_masked("costs", costs)
         vector = np.asarray(costs)
         if vector.ndim != 1:
             raise ValueError(f"costs has shape {vector.shape}, expected ({self.experts},)")
@@ -169,6 +171,7 @@ class Specialists:
         return paid
 
     def _awake(self, awake: Any, rounds: int) -> npt.NDArray[np.bool_]:
+        refuse_masked("awake", awake)
         mask = np.ascontiguousarray(np.atleast_2d(np.asarray(awake)))
         if mask.dtype != np.bool_ or mask.shape != (rounds, self.experts):
             raise ValueError(

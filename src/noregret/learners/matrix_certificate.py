@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from noregret import geometry
+from noregret.arrays import real_array
 from noregret.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
 from noregret.geometry import EPSILON
 from noregret.ledger import SMALLEST_SIZE
@@ -88,7 +89,7 @@ class MatrixCertificate(ScoresCertificate):
 
     def regret(self, u: Any) -> float:
         """Return an upper bound on the learner's loss minus the loss of the fixed matrix U."""
-        matrix = np.asarray(u, np.float64)
+        matrix = np.asarray(real_array("U", u), np.float64)
         features = len(self.gradient) // self.outputs
         if matrix.ndim != 2 or matrix.shape[0] < features or matrix.shape[1] != self.outputs:
             raise ValueError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array
 from noregret.examples import LARGEST_LABEL
 from noregret.losses import ScoreLoss
 
@@ -22,10 +23,7 @@ def as_targets(y: Any, count: int, loss: ScoreLoss, outputs: int | None) -> Vect
     >>> as_targets([0, 2], 2, Softmax(), None)
     array([0., 2.])
     """
-    try:
-        targets = np.ascontiguousarray(np.atleast_1d(np.asarray(y, np.float64)))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers: {error}") from error
+    targets = np.ascontiguousarray(np.atleast_1d(real_array("y", y)), np.float64)
     if loss.labels == "class" and targets.ndim == 1:
         return _classes(targets, count, outputs)
     name = type(loss).__name__

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array, refuse_masked
 from noregret.examples import LARGEST_LABEL, LARGEST_WEIGHT, Rows
 from noregret.jit import Call, entry
 from noregret.learners.engines import Engine, MappedEngine
@@ -27,6 +28,8 @@ Vector = npt.NDArray[np.float64]
 _COLUMN, _FLOAT = np.dtype(np.uint32), np.dtype(np.float64)
 _DONE, _RATE = int(Stop.DONE), int(Stop.RATE)
 _ROUNDS = int(Entry.ROUNDS)
+#: Types of labels and weights on the fast path; `learn` takes or refuses others.
+PLAIN = {float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
 
 
 class BoundPass:
@@ -103,6 +106,8 @@ class OneRow(BoundPass):
 
     def learn(self, columns: Columns, values: Vector, y: float, weight: float) -> float | None:
         """Learn a row; return the prediction before it, None if the row was left alone."""
+        if type(y) not in PLAIN or type(weight) not in PLAIN:
+            return None
         try:
             known = y == 1.0 or y == -1.0 if self._signs else abs(y) <= LARGEST_LABEL
             known = known and 0.0 <= weight <= LARGEST_WEIGHT
@@ -157,10 +162,7 @@ def as_row(indices: Any, values: Any) -> tuple[Columns, Vector]:
     if not (type(indices) is np.ndarray and indices.dtype is _COLUMN and indices.flags.carray):
         indices = _as_columns(indices)
     if not (type(values) is np.ndarray and values.dtype is _FLOAT and values.flags.carray):
-        try:
-            values = np.array(values, _FLOAT)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"values must hold numbers: {error}") from error
+        values = np.array(real_array("values", values), _FLOAT)
     if indices.shape != values.shape or values.ndim != 1:
         raise ValueError(
             f"indices and values have shapes {indices.shape} and {values.shape}, expected one and "
@@ -170,6 +172,7 @@ def as_row(indices: Any, values: Any) -> tuple[Columns, Vector]:
 
 
 def _as_columns(indices: Any) -> Columns:
+    refuse_masked("indices", indices)
     try:
         given = np.asarray(indices)
     except ValueError as error:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from noregret.examples import LARGEST_WEIGHT, Rows
 from noregret.jit import entry
 from noregret.learners.matrix_engines import MatrixEngine, MatrixScaleFree
-from noregret.learners.one_row import BoundPass, Columns, as_row
+from noregret.learners.one_row import PLAIN, BoundPass, Columns, as_row
 from noregret.losses import ScoreLoss
 from noregret.passes.checks import SOUND, check_rows
 from noregret.passes.matrix import score_rows
@@ -36,6 +36,8 @@ class OneScores(BoundPass):
 
     def learn(self, columns: Columns, values: Vector, y: float, weight: float) -> Vector | None:
         """Learn a row of known features; return the scores before it, None if it was left alone."""
+        if type(y) not in PLAIN or type(weight) not in PLAIN:
+            return None
         outputs, dimension = self.engine.outputs, self.engine.dimension
         try:
             if not (0.0 <= y < outputs and y == int(y) and 0.0 <= weight <= LARGEST_WEIGHT):

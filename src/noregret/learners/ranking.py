@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors, rates, store
+from noregret.arrays import real_array, refuse_masked
 from noregret.component import Component
 from noregret.examples import LARGEST_LABEL, Rows, as_rows, as_weights
 from noregret.learners.files import learner_of
@@ -225,10 +226,7 @@ class Ranker:
 
 
 def _relevances(relevance: Any, count: int) -> Vector:
-    try:
-        given = np.ascontiguousarray(np.atleast_1d(np.asarray(relevance, np.float64)))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"relevance must hold numbers: {error}") from error
+    given = np.ascontiguousarray(np.atleast_1d(real_array("relevance", relevance)), np.float64)
     if given.shape != (count,):
         raise ValueError(f"relevance has shape {given.shape}, expected ({count},): one a row of X")
     bad = np.flatnonzero(~(np.abs(given) <= LARGEST_LABEL))
@@ -239,6 +237,7 @@ def _relevances(relevance: Any, count: int) -> Vector:
 
 def _groups(qid: Any, count: int, weights: Vector) -> list[int]:
     """Return where groups begin, and the end; refuse a group in two places or of two weights."""
+    refuse_masked("qid", qid)
     ids = np.atleast_1d(np.asarray(qid))
     if ids.shape != (count,):
         raise ValueError(f"qid has shape {ids.shape}, expected ({count},): one a row of X")

@@ -10,6 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import VECTOR, not_real, real_array
+
 Vector = npt.NDArray[np.float64]
 
 
@@ -102,10 +104,7 @@ def as_loss(item: Any) -> ConvexFunction:
 
 def vector(name: str, values: Any, dimension: int | None = None) -> Vector:
     """Return a fresh float64 vector of finite numbers, or say in one line why it is none."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a vector of real numbers: {error}") from error
+    array = np.array(real_array(name, values, VECTOR), dtype=np.float64)
     if array.ndim != 1 or (dimension is not None and len(array) != dimension):
         wanted = "a vector" if dimension is None else f"({dimension},): one number a coordinate"
         raise ValueError(f"{name} has shape {array.shape}, expected {wanted}")
@@ -119,6 +118,8 @@ def number(name: str, value: Any) -> float:
     """Return a finite float, or say in one line why it is none."""
     if np.ndim(value) != 0:
         raise ValueError(f"{name} must be one number, got the shape {np.shape(value)}")
+    if isinstance(value, np.generic | np.ma.MaskedArray | str) and not_real(value):
+        raise ValueError(f"{name} must be a number, got {value!r}")
     try:
         result = float(value)
     except (TypeError, ValueError) as error:

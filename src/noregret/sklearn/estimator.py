@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from noregret.arrays import refuse_kind, refuse_masked
 from noregret.examples import CHUNK, Rows, as_rows, as_weights
 from noregret.passes.checks import sound_rows
 from noregret.sklearn.rows import Feeder
@@ -57,6 +58,10 @@ class RowEstimator(BaseEstimator):
 
     def _checked(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         """Return rows, or rows and y, that scikit-learn and the core accept."""
+        # scikit-learn drops masks and takes dates as numbers.
+        refuse_masked("X", X)
+        refuse_kind("X", getattr(X, "dtype", None), "Mm")
+        refuse_masked("y", y)
         checked = validate_data(
             self,
             X,
@@ -74,6 +79,8 @@ class RowEstimator(BaseEstimator):
     def _checked_weight(self, sample_weight: Any, rows: Rows, **options: Any) -> Vector | None:
         if sample_weight is None:
             return None
+        refuse_masked("sample_weight", sample_weight)
+        refuse_kind("sample_weight", getattr(sample_weight, "dtype", None), "Mm")
         checked = _check_sample_weight(
             sample_weight,
             np.empty((len(rows), 0)),
@@ -119,6 +126,8 @@ class RowEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        # Whose turn it is to learn is no part of what was learnt.
+        state.pop("_learning_turn", None)
         if "_feeder" in state:
             # Buffers are room, not knowledge.
             state["_feeder"] = state["_feeder"].fresh()
