@@ -24,7 +24,7 @@ from noregret.bounds import Bound, theorem_bounds
 from noregret.domains import Domain
 from noregret.geometry import EPSILON
 from noregret.ledger import SMALLEST_SIZE, Entry
-from noregret.losses import Loss
+from noregret.losses import Absolute, Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding import down
@@ -303,12 +303,26 @@ class Certificate:
         if math.isnan(bound):
             # Numbers overflowed, and nothing is known from the lines.
             bound = math.inf
+        if self._lost_nothing:
+            bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
             bound = min(bound, self.loss + self.slack + 8.0 * EPSILON * abs(self.loss))
         return bound
 
+    @property
+    def _lost_nothing(self) -> bool:
+        """Whether the learner's loss is 0 exactly, so that nobody can have lost less.
+
+        Of these losses a computed 0 is a true 0: a difference of numbers is 0 only if they are
+        equal, and no weight below 1 can make a product vanish.
+        """
+        known = type(self.loss_function) in (Hinge, Absolute) and self.example_weights[0] >= 1.0
+        return known and self.loss == 0.0
+
     def regret_bound(self, radius: float | None = None) -> float:
         """Return a proved upper bound on the regret against the whole class of that radius."""
+        if self._lost_nothing:
+            return 0.0
         gap = self.loss - self.floor(radius)
         return gap + self.slack + 8.0 * EPSILON * abs(self.loss)
 

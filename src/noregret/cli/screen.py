@@ -130,6 +130,11 @@ def metrics_line(summary: Mapping[str, float]) -> str:
         if name == "auc" and summary["auc_error"] >= 0.00005:
             # The half unit of the last digit shown belongs to what is not known.
             text += f" ± {math.ceil(summary['auc_error'] * 1e4 + 0.5) / 1e4:.4f}"
+        if name == "log_loss" and "log_loss_without" in summary:
+            left = summary["log_loss_without"]
+            plain = summary.get("weight") == summary.get("examples")
+            unit = "rows" if plain else "of the weight, rows"
+            text += f" (without {left:,.6g} {unit} whose class was new)"
         words.append(f"{title} {text}")
     if words and summary.get("weighted"):
         words.append("(examples by weight)")

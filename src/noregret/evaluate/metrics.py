@@ -237,6 +237,10 @@ class Multiclass(_Weighed):
             result["macro_f1"] = float(scores.mean())
         if self._log[1] > 0.0:
             result["log_loss"] = float(self._log[0] / self._log[1])
+            # A row whose class was new had no score of its own, and its log loss no value.
+            left = result["weight"] - float(self._log[1])
+            if left > 1e-9 * result["weight"]:
+                result["log_loss_without"] = left
         return self._named(result)
 
     def arrays(self) -> Arrays:
