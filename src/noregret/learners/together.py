@@ -12,8 +12,9 @@ def learn_together(
 ) -> None:
     """Call play(start, stop), which has all learners learn these rows, and undo what is refused.
 
-    If it raises OverflowError or ValueError, the learners are as they were before the first row
-    that one of them refuses, the rows before it are kept, and the error of that row is raised.
+    ValueError refuses all of the rows: the learners are as they were. After OverflowError they are
+    as they were before the first row that one of them refuses, the rows before it are kept, and
+    the error of that row is raised.
     The learners are copied beforehand: time and memory are those of their own sizes.
 
     >>> import noregret as nr
@@ -28,11 +29,11 @@ def learn_together(
     before = [copy.deepcopy(vars(learner)) for learner in learners]
     try:
         play(start, stop)
-    except (OverflowError, ValueError):
+    except (OverflowError, ValueError) as refusal:
         for learner, kept in zip(learners, before, strict=True):
             vars(learner).clear()
             vars(learner).update(kept)
-        if stop - start <= 1:
+        if isinstance(refusal, ValueError) or stop - start <= 1:
             raise
         middle = (start + stop) // 2
         learn_together(learners, start, middle, play)
