@@ -14,6 +14,8 @@ from noregret.tracking import KernelDescent
 #: What is no knowledge: caches, what is bound to them, spare room and work space.
 ROOM = {"_weights", "_one", "_storage", "search", "work", "links", "_feeder", "_plans", "_planned"}
 ROOM |= {"_sums", "_reader"}
+# Whose turn it is to learn is no part of what was learnt.
+ROOM |= {"_learning_turn"}
 
 
 def difference(one: Any, other: Any, path: str = "") -> str:
