@@ -79,8 +79,8 @@ class Certificate:
     coins: Coins | None = None
     #: Whether the penalty (sigma/2)||u||^2 of strongly convex rounds is part of the objective.
     penalised: bool = True
-    #: Which rounds are summed, in words, where that is more than one pass: "over 3 passes".
-    course: str = ""
+    #: How often the examples were learnt: all rounds of all passes are summed.
+    passes: int = 1
 
     #: The letter of a comparator.
     predictor: ClassVar[str] = "u"
@@ -104,7 +104,7 @@ class Certificate:
         """What a round adds to `loss`, `floor`, `regret` and `bounds`, in words."""
         sigma = self.rate.strong_convexity() if self.penalised else 0.0
         loss = named(self.loss_function)
-        return str(Objective(loss, sigma, self.predictor, self.course, self.example_weights))
+        return str(Objective(loss, sigma, self.predictor, self.passes, self.example_weights))
 
     @property
     def example_weights(self) -> tuple[float, float]:

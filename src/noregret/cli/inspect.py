@@ -54,7 +54,7 @@ def inspect(
         if several
         else {"": top_weights(weights, names, count)}
     )
-    certificate = record.certificate(learner)
+    certificate = learner.certificate()
     radius = record.points[-1].radius if record.points else None
     facts: dict[str, Any] = {
         "model": str(model),
@@ -93,8 +93,7 @@ def inspect(
             console.print(fact, soft_wrap=True)
     lines = ["", certificate.text(radius)]
     if record.metrics:
-        name = "progressive" if record.passes == 1 else "progressive, first pass"
-        lines.append(f"  {name}: {metrics_line(metrics.summary())}")
+        lines.append(f"  progressive: {metrics_line(metrics.summary())}")
     if record.held_metrics:
         summary = held.summary()
         lines.append(f"  {summary['examples']:,.0f} held out: {metrics_line(summary)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from noregret.cli.choices import Spec
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from noregret.certificate import Certificate
     from noregret.cli.choices import Learner
     from noregret.evaluate import Point
     from noregret.streams import Stream
@@ -31,8 +30,6 @@ _NAMED: tuple[set[str], ...] = (
     {"name_text", "name_offsets"},
     {"name_text", "name_offsets", "name_slots"},
 )
-#: Up to so many inputs, the passes of each are named.
-_LISTED = 4
 
 
 def class_names(label_map: Mapping[Any, float]) -> list[str]:
@@ -95,24 +92,6 @@ class Record:
     def passes(self) -> int:
         """The largest number of passes over an input."""
         return max(one.position.passes for one in self.inputs)
-
-    @property
-    def course(self) -> str:
-        """Which rounds a certificate of the model sums, in words, if more than one pass."""
-        if self.passes == 1:
-            return ""
-        counts = [one.position.passes for one in self.inputs]
-        if len(counts) == 1:
-            (first, *_), last = self.position.passed[-1], self.position.examples
-            words = f"over {counts[0]:,} passes"
-            return words if first == last else f"{words}, the last of {last:,} examples"
-        each = " and ".join(f"{count:,}" for count in counts)
-        each = each if len(counts) <= _LISTED else f"up to {max(counts):,}"
-        return f"over {each} passes of {len(counts):,} inputs"
-
-    def certificate(self, learner: Learner) -> Certificate:
-        """Return the learner's certificate, which says over how many passes it sums."""
-        return replace(learner.certificate(), course=self.course)
 
     @property
     def floor_radius(self) -> float | None:

@@ -69,7 +69,7 @@ def write_report(
     if not record.points:
         raise ValueError(f"--report {out}: there is nothing to draw yet")
     point = record.points[-1]
-    certificate = record.certificate(learner)
+    certificate = learner.certificate()
     source = ", ".join(visible(Path(name).name) for name in record.sources) or "a stream"
     drawn = list(_pictures(learner, record, source, names))
     facts = [
@@ -151,7 +151,7 @@ def _pictures(learner: Learner, record: Record, source: str, names: Names) -> It
                 "no predictor of the class lost less than "
                 f"{short(points[-1].average_floor, ROUND_FLOOR)} "
                 f"a round on these {rounds[-1]:,} rounds",
-                f"{record.certificate(learner).objective}, average",
+                f"{learner.certificate().objective}, average",
             ),
         )
         yield Picture(

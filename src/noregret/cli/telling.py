@@ -135,7 +135,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
     learner, record = session.learner, session.record
     if not learner.rounds:
         return
-    certificate = record.certificate(learner)
+    certificate = learner.certificate()
     radius = record.points[-1].radius
     held = session.held.summary()
     weighted = _by_weight(session)

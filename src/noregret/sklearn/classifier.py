@@ -70,7 +70,6 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
             max(2, classes),
         )
         self._feeder = Feeder(bool(self.fit_intercept))
-        self._played = (1, None)
 
     @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -56,7 +56,6 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
             self._dimension(),
         )
         self._feeder = Feeder(bool(self.fit_intercept))
-        self._played = (1, None)
 
     @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -164,7 +164,8 @@ class SvmlightText:
             values=values[:nonzeros],
             y=y[:rows],
             weight=None,
-            width=width,
+            # Interpreted, the parser counts in unsigned numbers.
+            width=int(width),
             lines=lines,
             line_of_row=None if rows == lines else lines_of_rows[:rows],
             faults=faults[:refused],

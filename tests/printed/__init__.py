@@ -1,0 +1,1 @@
+"""Printed certificates before a referee that reads the text alone."""

@@ -1,0 +1,19 @@
+"""The judge of `noregret audit`: of an honest model and its own examples nothing is false."""
+
+from __future__ import annotations
+
+from tests.printed.grammar import parse
+from tests.printed.verdicts import Verdicts
+
+
+def audit(text: str, rounds: int) -> Verdicts:
+    """Judge the verdicts on a model that this very program has learnt, unchanged, from the rows."""
+    verdicts = Verdicts()
+    for line in parse(text, "audit"):
+        if line.kind == "verdict":
+            verdicts.enter("verdict", line.words("word") != "FAIL", line.raw)
+        elif line.kind == "heading" and line.has("rounds"):
+            verdicts.enter("rounds", line.figure("rounds").value == rounds, line.raw)
+        elif line.kind == "false":
+            verdicts.enter("conclusion", False, line.raw)
+    return verdicts

@@ -1,0 +1,183 @@
+"""The judges of what the command line prints: learn, certify, compare, hindsight, drift."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tests.printed.data import Data
+from tests.printed.figures import Figure, same_number
+from tests.printed.grammar import Line, parse
+from tests.printed.linear import Linear, Reading
+from tests.printed.members import members
+from tests.printed.objective import objective_of
+from tests.printed.spaces import space_of
+from tests.printed.verdicts import Verdicts
+
+#: Averages have four decimals.
+PLACE = Fraction(1, 10**4)
+
+
+def _part(data: Data, rounds: int) -> Data:
+    assert data.predictions is not None
+    return replace(
+        data,
+        X=data.X[:rounds],
+        y=data.y[:rounds],
+        weight=None if data.weight is None else data.weight[:rounds],
+        predictions=data.predictions[:rounds],
+    )
+
+
+class Learn(Linear):
+    """Judges the whole output of `noregret learn`: its table and its certificate."""
+
+    families = ("linear", "learn")
+
+    def _as_read(self) -> Data:
+        heading = next(line for line in self.lines if line.kind == "heading")
+        self.objective = heading.words("objective")
+        named = objective_of(self.objective)
+        data = self.reading.data
+        self.verdicts.enter("objective", named.fits(data), (self.objective, data.parameters))
+        self.over = None
+        return named.of(data)
+
+    def on_title(self, line: Line) -> None:
+        self.verdicts.enter("title", bool(line.words("input")), line.raw)
+
+    on_parts = on_labels = on_columns = on_rule = lambda self, line: None
+
+    def on_floor_over(self, line: Line) -> None:
+        if "no larger than the weights" not in line.words("words"):
+            self.over = space_of(line.words("words"))
+
+    def on_row(self, line: Line) -> None:
+        """A line of the table is about the first rounds: averages to four decimals."""
+        rounds = int(line.figure("rounds").value)
+        part = _part(self.data, rounds)
+        own = Fraction(float(part.own_loss())) / rounds
+        near = abs(line.figure("loss").value - own) <= PLACE
+        self.verdicts.enter("line of the table", near, (line.raw, float(own)))
+        share = Fraction(100 * int(part.mistaken().sum()), rounds)
+        near = abs(line.figure("mistakes").value - share) <= Fraction(1, 199)
+        self.verdicts.enter("mistakes in the table", near, line.raw)
+        if self.over is None:
+            return
+        for u in members(self.over, part, self.reading.random):
+            floor = line.figure("floor").value * rounds
+            self.verdicts.enter("floor in the table", part.holds(u, floor), line.raw)
+            claim = Fraction(float(part.own_loss())) - line.figure("regret").value * rounds
+            holds = part.holds(u, claim - Fraction(1, 10**9))
+            self.verdicts.enter("regret in the table", holds, line.raw)
+
+    def on_progressive(self, line: Line) -> None:
+        data = self.reading.data
+        wrong = data.mistaken()
+        share = 100.0 * float((data.weights * ~wrong).sum() / data.weights.sum())
+        near = abs(float(line.figure("accuracy").value) - share) <= 0.0051
+        # A prediction of exactly 0 is a mistake, and half an accuracy for some.
+        ties = float(np.mean(np.asarray(data.predictions) == 0.0)) * 100.0
+        near = near or abs(float(line.figure("accuracy").value) - share) <= ties + 0.0051
+        self.verdicts.enter("accuracy", near, (line.raw, share))
+
+    def on_importance(self, line: Line) -> None:
+        own = float(self.data.own_loss()) / float(self.data.weights.sum())
+        near = abs(float(line.figure("loss").value) - own) <= 1e-5 * (1 + abs(own))
+        self.verdicts.enter("loss by weight", near, (line.raw, own))
+
+    def judge_json(self, told: dict[str, Any]) -> None:
+        self.lines.sort(key=lambda line: line.kind != "heading")
+        super().judge_json(told["certificate"])
+
+
+def certify(text: str, told: dict[str, Any], reading: Reading) -> Verdicts:
+    """Judge the floors that `noregret certify` prints."""
+    verdicts, data = Verdicts(), reading.data
+    for line in parse(text, "certify"):
+        if line.kind == "heading":
+            named = objective_of(line.words("objective"))
+            verdicts.enter("objective", named.fits(data), line.raw)
+            data = named.of(data)
+            verdicts.enter("rounds", line.figure("rounds").value == len(data.y), line.raw)
+        elif line.kind == "loss":
+            own = Fraction(float(data.own_loss()))
+            near = abs(line.figure("loss").value - own) <= line.figure("loss").unit(6)
+            verdicts.enter("loss", near, (line.raw, float(own)))
+            verdicts.enter("JSON", same_number(line.figure("loss"), told["loss"]), line.raw)
+        elif line.kind == "floor":
+            space = space_of(line.words("words"))
+            floor = line.figure("floor")
+            for u in members(space, data, reading.random):
+                verdicts.enter("floor", data.holds(u, floor.value), line.raw)
+            if space.radius in {Fraction(float(key)) for key in told["floors"]}:
+                key = next(k for k in told["floors"] if Fraction(float(k)) == space.radius)
+                verdicts.enter("JSON", same_number(floor, told["floors"][key]), line.raw)
+    return verdicts
+
+
+def compare(text: str, told: dict[str, Any], rows: dict[str, Data]) -> Verdicts:
+    """Judge the table of `noregret compare`: losses that were suffered, without any penalty."""
+    verdicts = Verdicts()
+    lines = parse(text, "compare")
+    loss = ""
+    listed = {one["learner"]: one for one in told["learners"]}
+    for line in lines:
+        if line.kind == "loss":
+            loss = line.words("loss")
+        if line.kind != "row":
+            continue
+        data = rows[line.words("learner")].plain()
+        if not any(one.kind == "weighted" for one in lines):
+            data = data.unweighted()
+        named = objective_of(loss)
+        verdicts.enter("objective", named.loss == data.loss, (loss, data.loss))
+        own = float(data.own_loss()) / len(data.y)
+        near = abs(float(line.figure("loss").value) - own) <= 1e-4
+        verdicts.enter("loss", near, (line.raw, own))
+        point = listed[line.words("learner")]["progress"][-1]
+        same = abs(float(line.figure("loss").value) - point["average_loss"]) <= 1e-4
+        same = same and float(line.figure("floor").value) <= point["average_floor"] + 1e-12
+        same = same and float(line.figure("regret").value) >= point["average_regret"] - 1e-12
+        verdicts.enter("JSON", same, (line.raw, point))
+        zero = [Fraction(0)] * data.dimension
+        floor = line.figure("floor").value * len(data.y)
+        verdicts.enter("floor", data.holds(zero, floor), line.raw)
+    return verdicts
+
+
+def hindsight_rest(text: str, solution_lines: int) -> tuple[str, list[Line]]:
+    """Return the solution that `noregret hindsight` prints, and the lines around it."""
+    kept, around = [], []
+    for raw in text.splitlines():
+        if not raw.strip():
+            continue
+        try:
+            parse(raw, "hindsight")
+            kept.append(raw)
+        except ValueError:
+            around += parse(raw, "hindsight command")
+    assert len(kept) >= solution_lines, text
+    return "\n".join(kept), around
+
+
+def around_hindsight(around: list[Line], weights: Any, objective: Figure, rounds: int) -> Verdicts:
+    """Judge what stands around a solution: counts, the average, the largest weights."""
+    verdicts = Verdicts()
+    for line in around:
+        if line.kind == "input":
+            verdicts.enter("rounds", line.figure("rounds").value == rounds, line.raw)
+        elif line.kind == "a round":
+            each = line.figure("each").value
+            near = abs(each - objective.value / rounds) <= line.figure("each").unit(6)
+            verdicts.enter("a round", near, (line.raw, str(objective)))
+        elif line.kind == "feature":
+            name = line.words("name")
+            place = len(weights) - 1 if name == "intercept" else int(name.split()[1]) - 1
+            shown = float(line.words("weight"))
+            near = abs(shown - weights[place]) <= 1e-3 * (1e-3 + abs(weights[place]))
+            verdicts.enter("weight", near, (line.raw, list(weights)))
+    return verdicts

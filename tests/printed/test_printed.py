@@ -1,0 +1,47 @@
+"""The short form of the printed soak: a few certificates of every family, none false.
+
+It runs interpreted, in a process of its own: what is printed does not depend on the compiler, and
+streams this short are played before kernels are compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = Path(__file__).parent
+#: What parses and judges; cases import the library, which makes the texts.
+REFEREE = [path for path in PAGES.glob("*.py") if not path.name.startswith(("cases_", "test_"))]
+
+
+def soaked(count: int, seed: int) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": paths}
+    command = [sys.executable, "-W", "ignore", "-m", "tests.printed.soak"]
+    return subprocess.run(
+        [*command, "--count", str(count), "--seed", str(seed), "--least", "2"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+    )
+
+
+def test_no_printed_statement_is_false() -> None:
+    run = soaked(200, 7)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert ", 0 false, " in run.stdout
+
+
+@pytest.mark.parametrize("page", REFEREE, ids=lambda page: page.name)
+def test_the_referee_imports_nothing_of_the_library(page: Path) -> None:
+    for node in ast.walk(ast.parse(page.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not [name for name in names if name.split(".")[0] == "noregret"], page
