@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.bounds import Bound
+from noregret.contradiction import ROUNDING, Measured, suspect_of
 from noregret.geometry import EPSILON, norm_upper
 from noregret.rates import CURVATURE, LARGEST_BET
 
@@ -76,10 +77,17 @@ class Coins:
 
 
 def coin_betting_bound(certificate: Certificate, coins: Coins, radius: float) -> Bound:
-    """Return the theorem for comparators of that radius, not below what is proved anyway."""
-    value = coins.regret(radius, certificate.rounds)
+    """Return the theorem for comparators of that radius, if the run does not contradict it."""
+    loss, floor = certificate.loss, certificate.floor(radius)
+    slack = 4.0 * certificate.slack + ROUNDING * (abs(loss) + abs(floor))
+    # The lipschitz constant of the loss limits every bet.
+    suspect = suspect_of((certificate.loss_function, "lipschitz()"))
+    measured = Measured(certificate.regret_bound(radius), slack, suspect)
+    value, reason = measured.judge(coins.regret(radius, certificate.rounds))
     return Bound(
         "coin betting, observed gradients",
         "Orabona, Pal 2016, Lemma 1, with Cutkosky, Orabona 2018, Theorem 1, for growing hints",
-        max(value, certificate.regret_bound(radius)),
+        value,
+        applies=not reason,
+        reason=reason,
     )

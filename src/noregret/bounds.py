@@ -2,8 +2,8 @@
 
 Every bound has the form  measure <= factor * (comparator's loss) + value  for all comparators of
 a class, where the measure is the learner's loss or its number of mistakes. With factor 1 the
-value bounds the regret. A value is never printed below what the ledger itself proves, so that
-rounding cannot make a theorem say more than the run.
+value bounds the regret. A theorem that the run contradicts by more than rounding is printed as not
+applicable, with the precondition to suspect.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from noregret import domains, geometry, mirrors, rates, theorems
 from noregret.competitors import Competitors
+from noregret.contradiction import ROUNDING, Measured, suspect_of
 from noregret.ledger import Entry
-from noregret.losses import Hinge, MulticlassHinge, WinnowHinge
+from noregret.mistake_bounds import mistake_bounds
 from noregret.rounding import exact, up
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Bound
     """
     if certificate.rounds == 0 or not certificate.played or certificate.scaled_length is not None:
         return []
-    facts = _Facts(certificate, radius)
+    facts = Facts(certificate, radius)
     bounds: list[Bound] = []
     if certificate.rate.strong_convexity() > 0.0:
         # The theorem is about the loss with its penalty.
@@ -74,11 +75,11 @@ def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Bound
     else:
         bounds += _agile(facts)
     if certificate.conservative:
-        bounds += _mistakes(facts)
+        bounds += mistake_bounds(facts)
     return bounds
 
 
-class _Facts:
+class Facts:
     """The numbers that the theorems are made of."""
 
     def __init__(self, certificate: Certificate, radius: float | None) -> None:
@@ -94,7 +95,7 @@ class _Facts:
         self.first_eta = float(ledger[Entry.FIRST_ETA])
         self.eta = float(ledger[Entry.LAST_ETA])
         self.rated_squares = float(ledger[Entry.RATED_SQUARES])
-        self.smoothness = certificate.mirror.smoothness()
+        self.smoothness = geometry.smoothness(certificate.mirror)
         self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
         self.limit = float(ledger[Entry.ROW_LIMIT])
         self.broken = int(ledger[Entry.LIMIT_BROKEN])
@@ -103,25 +104,49 @@ class _Facts:
         #: Sum of <w_t, z_t> over the counted rounds.
         self.played = certificate.sum_of(counted) - certificate.intercept
 
-    def proved(self) -> float:
-        """Return what the ledger proves about the linear regret over the class."""
-        return self.played + self.competitors.support() + 2.0 * self.certificate.slack
+    def measured(self) -> Measured:
+        """Return the largest linear regret over the class, as the ledger shows it."""
+        certificate, support = self.certificate, self.competitors.support()
+        longest = self.competitors.largest_coordinate()
+        slack = 4.0 * certificate.slack + 2.0 * longest * certificate.delta
+        slack += 1e-150 * (1.0 + longest)
+        size = abs(self.played) + abs(support)
+        value = self.played + support + 2.0 * certificate.slack
+        return Measured(value, slack + ROUNDING * size, self.suspect)
+
+    @property
+    def suspect(self) -> str:
+        """What to suspect if a theorem about the regret is contradicted."""
+        promise = "smoothness() or largest_regularizer()"
+        return suspect_of((self.mirror, promise), (self.rate, "rates that do not rise"))
 
     def regret(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
-        """Return a bound with factor 1, not below what is proved anyway."""
+        """Return a bound with factor 1, if the run does not contradict it."""
         # The other rounds of a conservative learner have a loss that no theorem speaks about.
         measure = "loss on mistakes" if self.certificate.conservative else "loss"
-        value = math.inf if reason else max(value, self.proved())
+        value, reason = self.measured().judge(value, reason)
         return Bound(name, reference, value, 1.0, measure, not reason, reason)
 
     def mistakes(
-        self, name: str, reference: str, value: float, factor: float, floor: float, reason: str
+        self, name: str, reference: str, value: float, factor: float, support: float, reason: str
     ) -> Bound:
-        """Return a bound on the mistakes, not below `floor`, which the ledger proves."""
-        if reason:
-            return Bound(name, reference, math.inf, 1.0, "mistakes", False, reason)
-        value = max(value * (1.0 + 1e-12) + UNDERFLOW, floor)
-        return Bound(name, reference, value, factor, "mistakes")
+        """Return a bound on the mistakes; `support` is the largest <u, -Z> of its comparators.
+
+        A comparator's loss is at least a + <u, Z>, the sum of its lines, and the theorems hold
+        with these lines in place of the losses.
+        """
+        certificate = self.certificate
+        certain = factor * certificate.intercept - self.count
+        # With factor 1/margin it is 0 but for rounding, which must not raise a bound of 0.
+        certain = certain if abs(certain) > 1e-12 * self.count else 0.0
+        excess = factor * support - certain
+        longest = self.competitors.largest_coordinate()
+        slack = factor * (4.0 * certificate.slack + 2.0 * longest * certificate.delta)
+        size = self.count + factor * (abs(certificate.intercept) + abs(support))
+        measured = Measured(excess, slack + ROUNDING * size, self.suspect)
+        value, reason = measured.judge(value * (1.0 + 1e-12) + UNDERFLOW, reason)
+        shown = factor if not reason else 1.0
+        return Bound(name, reference, value, shown, "mistakes", not reason, reason)
 
     def weighted(self) -> str:
         """Say why mistakes cannot be counted one by one, if they cannot."""
@@ -142,8 +167,9 @@ class _Facts:
         return ""
 
 
-def _lazy(facts: _Facts) -> Iterator[Bound]:
-    if not facts.smoothness > 0.0 or facts.mirror.threshold(1.0) > 0.0:
+def _lazy(facts: Facts) -> Iterator[Bound]:
+    unknown = not facts.smoothness > 0.0 and not geometry.undeclared(facts.mirror)
+    if unknown or facts.mirror.threshold(1.0) > 0.0:
         return
     outside = facts.competitors.outside(facts.eta)
     stability = 0.5 * facts.smoothness * facts.rated_squares
@@ -170,8 +196,12 @@ def _lazy(facts: _Facts) -> Iterator[Bound]:
         outside,
     )
     if facts.rate.constant():
-        conjugate = math.inf
-        if not outside:
+        conjugate, unbounded = math.inf, outside
+        if not geometry.has_conjugate(facts.mirror):
+            # The value of the conjugate has to be known with its rounding.
+            name = type(facts.mirror).__name__
+            unbounded = outside or f"{name} has no conjugate rounded upwards"
+        if not unbounded:
             conjugate = geometry.conjugate_upper(
                 facts.mirror,
                 -facts.certificate.gradient,
@@ -183,7 +213,7 @@ def _lazy(facts: _Facts) -> Iterator[Bound]:
             "mirror descent, after the fact",
             "Shalev-Shwartz 2012, Lemma 2.20",
             facts.complexity + conjugate + facts.played,
-            outside,
+            unbounded,
         )
         if math.isfinite(facts.limit):
             steepest = facts.certificate.loss_function.lipschitz() * facts.limit
@@ -203,15 +233,15 @@ def _lazy(facts: _Facts) -> Iterator[Bound]:
             )
 
 
-def _local_norms(facts: _Facts) -> Iterator[Bound]:
+def _local_norms(facts: Facts) -> Iterator[Bound]:
     entropies = (mirrors.Entropy, mirrors.UnnormalizedEntropy)
-    if not isinstance(facts.mirror, entropies) or not facts.rate.constant():
+    if type(facts.mirror) not in entropies or not facts.rate.constant():
         return
     ledger = facts.certificate.ledger
     reason = facts.competitors.outside(facts.eta)
     if ledger[Entry.STEP_BROKEN] > 0.0:
         reason = f"eta z >= -1 does not hold since round {int(ledger[Entry.STEP_BROKEN])}"
-    theorem = "2.22" if isinstance(facts.mirror, mirrors.Entropy) else "2.23"
+    theorem = "2.22" if type(facts.mirror) is mirrors.Entropy else "2.23"
     yield facts.regret(
         "exponentiated gradient, local norms",
         f"Shalev-Shwartz 2012, Theorem {theorem}",
@@ -220,13 +250,18 @@ def _local_norms(facts: _Facts) -> Iterator[Bound]:
     )
 
 
-def _strongly_convex(facts: _Facts) -> Iterator[Bound]:
+def _strongly_convex(facts: Facts) -> Iterator[Bound]:
     ledger = facts.certificate.ledger
     sigma = facts.rate.strong_convexity()
     largest = float(ledger[Entry.LARGEST_CURVED_SQUARE])
     certificate = facts.certificate
-    proved = certificate.loss - certificate.regularized_floor()
-    proved += certificate.slack + 8.0 * geometry.EPSILON * abs(certificate.loss)
+    floor = certificate.regularized_floor()
+    size = abs(certificate.loss) + abs(floor)
+    measured = Measured(
+        certificate.loss - floor + certificate.slack + 8.0 * geometry.EPSILON * size,
+        4.0 * certificate.slack + ROUNDING * size,
+        facts.suspect,
+    )
     for name, reference, value in (
         (
             "strongly convex OGD, observed gradients",
@@ -239,10 +274,11 @@ def _strongly_convex(facts: _Facts) -> Iterator[Bound]:
             theorems.strongly_convex_regret(math.sqrt(largest), sigma, facts.rounds),
         ),
     ):
-        yield Bound(name, reference, max(value, proved), measure="penalised loss")
+        value, reason = measured.judge(value)
+        yield Bound(name, reference, value, 1.0, "penalised loss", not reason, reason)
 
 
-def _per_coordinate(facts: _Facts) -> Iterator[Bound]:
+def _per_coordinate(facts: Facts) -> Iterator[Bound]:
     certificate = facts.certificate
     rate = facts.rate
     assert isinstance(rate, rates.PerCoordinate) and certificate.factors is not None
@@ -253,7 +289,7 @@ def _per_coordinate(facts: _Facts) -> Iterator[Bound]:
     reason = ""
     if not math.isfinite(certificate.loss_function.lipschitz()):
         reason = "the loss has no Lipschitz constant"
-    elif not isinstance(facts.mirror, mirrors.Euclidean) or facts.mirror.threshold(1.0) > 0.0:
+    elif facts.mirror.threshold(1.0) > 0.0:
         reason = "the soft threshold adds its own regulariser"
     roots = float((certificate.squares**0.5).sum())
     yield facts.regret(
@@ -264,14 +300,14 @@ def _per_coordinate(facts: _Facts) -> Iterator[Bound]:
     )
 
 
-def _agile(facts: _Facts) -> Iterator[Bound]:
+def _agile(facts: Facts) -> Iterator[Bound]:
     domain = facts.certificate.domain
     if type(facts.mirror) is not mirrors.Euclidean or facts.rate.restarts():
         return
     if not facts.eta > 0.0:
         return
     stability = 0.5 * facts.rated_squares
-    if isinstance(domain, domains.Ball):
+    if type(domain) is domains.Ball:
         reason = "" if facts.radius <= domain.radius else "the class is larger than the domain"
         size = domain.radius
         value = (
@@ -282,7 +318,7 @@ def _agile(facts: _Facts) -> Iterator[Bound]:
         yield facts.regret(
             "projected OGD, observed gradients", "Cesa-Bianchi 2024, eq. 5-6", value, reason
         )
-        if isinstance(facts.rate, rates.InverseSqrt):
+        if type(facts.rate) is rates.InverseSqrt:
             steepest = math.sqrt(float(facts.certificate.ledger[Entry.LARGEST_SQUARE]))
             value = theorems.projected_ogd_regret(size, steepest, facts.rate.eta, facts.rounds)
             yield facts.regret("projected OGD", "Cesa-Bianchi 2024, eq. 7", value, reason)
@@ -292,94 +328,3 @@ def _agile(facts: _Facts) -> Iterator[Bound]:
             "Shalev-Shwartz 2012, Theorem 2.21",
             facts.complexity + stability,
         )
-
-
-def _mistakes(facts: _Facts) -> Iterator[Bound]:
-    loss, mirror = type(facts.certificate.loss_function), type(facts.mirror)
-    norms = (mirrors.PNorm, mirrors.Euclidean, mirrors.Ball)
-    if loss in (Hinge, MulticlassHinge) and mirror in norms:
-        yield from _perceptron(facts)
-    elif loss is Hinge and mirror in (mirrors.Entropy, mirrors.SignedEntropy):
-        yield from _simplex_winnow(facts)
-    elif loss is WinnowHinge and mirror is mirrors.UnnormalizedEntropy:
-        yield from _winnow(facts)
-
-
-def _perceptron(facts: _Facts) -> Iterator[Bound]:
-    loss: Any = facts.certificate.loss_function
-    assert isinstance(loss, Hinge | MulticlassHinge)
-    # Rounded up, unless the division is exact.
-    scale = 1.0 / loss.margin
-    scale = scale if math.frexp(scale)[0] == 0.5 else math.nextafter(scale, math.inf)
-    proved = scale * facts.competitors.support()
-    weighted = facts.weighted()
-    yield facts.mistakes(
-        "Perceptron, after the fact",
-        "Shalev-Shwartz, Singer 2006, eq. 19 with the best C",
-        proved,
-        scale,
-        proved,
-        weighted,
-    )
-    # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
-    reach = facts.largest_counted_row * math.sqrt(facts.smoothness * facts.count)
-    reference = "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9"
-    if isinstance(loss, MulticlassHinge):
-        # Two columns move in opposite directions.
-        reach *= math.sqrt(2.0) * (1.0 + geometry.EPSILON)
-        reference = "Cesa-Bianchi 2024, eq. 1; Crammer, Singer 2003, Ultraconservative Algorithms"
-    yield facts.mistakes(
-        "Perceptron",
-        reference,
-        scale * facts.radius * reach,
-        scale,
-        proved,
-        weighted or facts.crooked(),
-    )
-
-
-def _simplex_winnow(facts: _Facts) -> Iterator[Bound]:
-    loss = facts.certificate.loss_function
-    assert isinstance(loss, Hinge)
-    if not facts.rate.constant():
-        return
-    square = facts.smoothness * facts.largest_counted_row**2
-    progress = theorems.progress(loss.margin, facts.eta, square)
-    reason = facts.competitors.outside(facts.eta) or facts.weighted() or facts.crooked()
-    if progress <= 0.0:
-        reason = "eta is too large for the rows seen: the theorem is empty"
-    yield facts.mistakes(
-        "Winnow on the simplex or the 1-ball",
-        "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
-        facts.eta * facts.complexity / progress if not reason else math.inf,
-        facts.eta / progress * (1.0 + 1e-12) if not reason else 1.0,
-        facts.competitors.support() / loss.margin * (1.0 + 1e-12),
-        reason,
-    )
-
-
-def _winnow(facts: _Facts) -> Iterator[Bound]:
-    ledger = facts.certificate.ledger
-    reason = facts.weighted() or facts.crooked()
-    if not facts.rate.constant() or facts.eta >= 0.5:
-        reason = "eta must be constant and below 1/2"
-    elif ledger[Entry.FEATURE_BROKEN] > 0.0:
-        reason = f"features in [0, 1] do not hold since round {int(ledger[Entry.FEATURE_BROKEN])}"
-    elif facts.mirror != mirrors.UnnormalizedEntropy(1.0 / facts.dimension):
-        reason = "the weights must start at 1/d"
-    shrink = 1.0 - 2.0 * facts.eta
-    name, value = "Winnow", facts.complexity / shrink
-    domain, radius = facts.competitors.domain, facts.radius
-    if domain is None and 1.0 <= radius <= facts.dimension and radius == int(radius):
-        name = f"Winnow, u of {int(radius)} ones"
-        value = theorems.winnow_mistakes_sharp(
-            0.0, radius, facts.dimension, min(facts.eta, 0.25) if reason else facts.eta
-        )
-    yield facts.mistakes(
-        name,
-        "Shalev-Shwartz 2012, Theorem 3.10",
-        value,
-        (1.0 + 1e-12) / shrink,
-        0.0 if name != "Winnow" else facts.proved(),
-        reason,
-    )

@@ -224,8 +224,7 @@ class Certificate:
 
     def domain_support(self, domain: Domain) -> float:
         """Return the maximum of <u, -z> over the domain, rounded up."""
-        corners = np.eye(len(self.gradient), 1).ravel()
-        reach = max(domain.support(corners), domain.support(-corners))
+        reach = domain.largest_coordinate(max(len(self.gradient), 1))
         if math.isinf(reach):
             return math.inf
         value = domain.support(-self.gradient)

@@ -55,8 +55,16 @@ class Competitors:
             self._mirror, certificate.gradient, self.radius, certificate.delta
         )
 
+    def largest_coordinate(self) -> float:
+        """Return an upper bound on |u_i| of a competitor."""
+        if self.domain is None:
+            return self.radius
+        return self.domain.largest_coordinate(max(self._dimension, 1))
+
     def outside(self, eta: float) -> str:
         """Return the reason why no theorem about R / eta covers the class, or ''."""
+        if geometry.undeclared(self._mirror):
+            return geometry.undeclared(self._mirror)
         if not eta > 0.0:
             return "nothing but zeros was learnt, and the rate is not known yet"
         if math.isfinite(self.largest_regularizer(1.0)):

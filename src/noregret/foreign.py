@@ -16,6 +16,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.certify import certify_pass
 from noregret.passes.checks import sound_rows
 from noregret.turns import one_at_a_time
+from noregret.strong_convexity import require_declared
 
 
 def certify(
@@ -58,6 +59,7 @@ class Certifier:
         require_convex(loss)
         self._loss = loss
         self._mirror = mirrors.Euclidean() if mirror is None else mirror
+        require_declared(self._mirror)
         self._ledger = new_ledger()
         self._gradient = np.zeros(0)
 

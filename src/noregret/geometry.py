@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import domains, mirrors
+from noregret.component import built_in
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
+from noregret.mirrors.base import declares
 from noregret.rounding import down
 
 Vector = npt.NDArray[np.float64]
@@ -24,6 +26,12 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 _PORTION = 1 << 16
 
+#: The dual exponents of the classes that a map can name; `PNorm` and `Power` have their own.
+_DUALS = {"1": math.inf, "simplex": math.inf, "subsimplex": math.inf, "2": 2.0}
+
+#: Maps whose regulariser is half the squared 2-norm, on all points or on a ball.
+_SQUARES = (mirrors.Euclidean, mirrors.Ball, mirrors.SoftThreshold)
+
 
 def dual_exponent(mirror: Mirror, norm: float | None = None) -> float:
     """Return the p of the dual norm; `norm` is the q of a predictor's norm and overrides the map's.
@@ -32,11 +40,16 @@ def dual_exponent(mirror: Mirror, norm: float | None = None) -> float:
     inf
     """
     if norm is None:
-        if isinstance(mirror, mirrors.PNorm):
+        if mirror.geometry == "q" and isinstance(mirror, mirrors.PNorm):
             return mirror.p
-        if isinstance(mirror, mirrors.Power):
-            return mirror.dual()
-        return 2.0 if mirror.geometry == "2" else math.inf
+        if mirror.geometry == "p" and isinstance(mirror, mirrors.Power):
+            return mirror.p / (mirror.p - 1.0)
+        if mirror.geometry not in _DUALS:
+            raise ValueError(
+                f"{type(mirror).__name__}.geometry must be one of {', '.join(_DUALS)}, got "
+                f"{mirror.geometry!r}"
+            )
+        return _DUALS[mirror.geometry]
     if not norm >= 1.0:
         raise ValueError(f"norm must be 1, 2, inf or a number >= 1, got {norm}")
     if norm == 1.0:
@@ -145,9 +158,9 @@ def describe(mirror: Mirror, radius: float, norm: float | None = None) -> str:
 
 def own_radius(mirror: Mirror) -> float | None:
     """Return the radius or scale that the map itself carries, if it has one."""
-    if isinstance(mirror, (mirrors.Ball, mirrors.SignedEntropy)):
+    if type(mirror) is mirrors.Ball or type(mirror) is mirrors.SignedEntropy:
         return mirror.radius
-    return mirror.scale if isinstance(mirror, mirrors.Entropy) else None
+    return mirror.scale if type(mirror) is mirrors.Entropy else None
 
 
 def regularizer(mirror: Mirror, u: Vector, eta: float, rounds: float = 0.0) -> float:
@@ -158,32 +171,34 @@ def regularizer(mirror: Mirror, u: Vector, eta: float, rounds: float = 0.0) -> f
     >>> regularizer(mirrors.Euclidean(), np.array([3.0, 4.0]), 0.5)
     25.0
     """
-    if isinstance(mirror, mirrors.Entropy):
+    if type(mirror) is mirrors.Entropy:
         if np.any(u < 0.0) or abs(float(u.sum()) - mirror.scale) > 1e-9 * mirror.scale:
             return math.inf
         return float(_xlogx(u, mirror.scale / len(u)).sum()) / eta
-    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+    if type(mirror) is mirrors.UnnormalizedEntropy:
         start = float(mirror.start or 1.0 / max(len(u), 1))
         if np.any(u < 0.0):
             return math.inf
         return float((_xlogx(u, start) - u + start).sum()) / eta
-    if isinstance(mirror, mirrors.SignedEntropy):
+    if type(mirror) is mirrors.SignedEntropy:
         return _signed_complexity(u / mirror.radius) / eta
-    if isinstance(mirror, mirrors.PNorm):
+    if type(mirror) is mirrors.PNorm:
         length = norm_upper(u, mirror.p / (mirror.p - 1.0))
         return length * length / (2.0 * eta)
-    if isinstance(mirror, mirrors.Power):
+    if type(mirror) is mirrors.Power:
         return float(np.sum(np.abs(u) ** mirror.p)) / mirror.p / eta
-    if isinstance(mirror, mirrors.Hypentropy):
+    if type(mirror) is mirrors.Hypentropy:
         return float(_two_sided(u, 2.0 * mirror.beta).sum()) / eta
-    if isinstance(mirror, mirrors.Box):
+    if type(mirror) is mirrors.Box:
         first = mirror.phi_prime(0.0, 0.0)
         inside = bool(np.all((u >= mirror.low) & (u <= mirror.high)))
         return float(np.sum(0.5 * u * u - 0.5 * first * first)) / eta if inside else math.inf
+    if type(mirror) not in (*_SQUARES, mirrors.ElasticNet):
+        raise ValueError(f"{type(mirror).__name__} declares no regulariser of single points")
     square = float(u @ u)
-    if isinstance(mirror, mirrors.ElasticNet):
+    if type(mirror) is mirrors.ElasticNet:
         return (0.5 * square + mirror.l1 * float(np.abs(u).sum())) / eta
-    if isinstance(mirror, mirrors.Ball) and square > mirror.radius**2 * (1.0 + 1e-12):
+    if type(mirror) is mirrors.Ball and square > mirror.radius**2 * (1.0 + 1e-12):
         return math.inf
     return square / (2.0 * eta) + mirror.threshold(rounds) * float(np.abs(u).sum())
 
@@ -227,31 +242,40 @@ def _signed_complexity(a: Vector) -> float:
 
 
 def largest_regularizer(mirror: Mirror, radius: float, eta: float, dimension: int) -> float:
-    """Return the maximum of R(u) / eta over the map's class of that radius."""
-    d = max(dimension, 1)
-    if not eta > 0.0:
-        return math.inf
-    if isinstance(mirror, mirrors.Entropy):
-        return mirror.scale * math.log(d) / eta if radius == mirror.scale else math.inf
-    if isinstance(mirror, mirrors.SignedEntropy):
-        return math.log(2.0 * d) / eta if radius <= mirror.radius else math.inf
-    if isinstance(mirror, mirrors.UnnormalizedEntropy):
-        start = float(mirror.start or 1.0 / d)
-        corner = d * start + (radius * math.log(radius / (math.e * start)) if radius > 0.0 else 0.0)
-        return max(d * start, corner) / eta
-    if isinstance(mirror, mirrors.Power):
-        with np.errstate(over="ignore"):
-            return float(np.float64(radius) ** mirror.p) / mirror.p / eta
-    if isinstance(mirror, mirrors.Hypentropy):
-        # A convex function of the 1-ball is largest at a corner.
-        return float(_two_sided(np.array([radius]), 2.0 * mirror.beta)[0]) / eta
-    if isinstance(mirror, mirrors.ElasticNet):
-        return radius * (0.5 * radius + mirror.l1 * math.sqrt(d)) / eta
-    if isinstance(mirror, mirrors.Ball) and radius > mirror.radius:
-        return math.inf
-    if isinstance(mirror, mirrors.Box) and radius > min(-mirror.low, mirror.high):
-        return math.inf
-    return radius * radius / (2.0 * eta)
+    """Return the maximum of R(u) / eta over the map's class of that radius, NaN if not declared.
+
+    >>> largest_regularizer(mirrors.Euclidean(), 2.0, 0.5, 3)
+    4.0
+    """
+    if not declares(mirror, "largest_regularizer"):
+        return math.nan
+    largest = mirror.largest_regularizer(radius, max(dimension, 1))
+    return largest / eta if eta > 0.0 else math.inf
+
+
+def smoothness(mirror: Mirror) -> float:
+    """Return the c for which a round costs at most (eta/2) c ||z||_*^2, NaN if not declared.
+
+    >>> smoothness(mirrors.PNorm(3.0))
+    2.0
+    """
+    return mirror.smoothness() if declares(mirror, "smoothness") else math.nan
+
+
+def undeclared(mirror: Mirror) -> str:
+    """Say which declaration of strong convexity a map of one's own lacks, or ''.
+
+    >>> undeclared(mirrors.Power(1.5))
+    ''
+    """
+    if built_in(mirror):
+        return ""
+    lacks = []
+    if math.isnan(smoothness(mirror)):
+        lacks.append("smoothness()")
+    if math.isnan(largest_regularizer(mirror, 1.0, 1.0, 1)):
+        lacks.append("largest_regularizer()")
+    return f"{type(mirror).__name__} declares no {' and no '.join(lacks)}" if lacks else ""
 
 
 def corners(domain: Domain | None, dimension: int) -> list[Vector]:
@@ -264,13 +288,13 @@ def corners(domain: Domain | None, dimension: int) -> list[Vector]:
     [array([-1., -1.]), array([2., 2.])]
     """
     unit = np.eye(1, dimension).ravel()
-    if isinstance(domain, domains.Ball):
+    if type(domain) is domains.Ball:
         return [domain.radius * unit]
-    if isinstance(domain, domains.Box) and math.isfinite(domain.low + domain.high):
+    if type(domain) is domains.Box and math.isfinite(domain.low + domain.high):
         return [np.full(dimension, domain.low), np.full(dimension, domain.high)]
-    if isinstance(domain, domains.Simplex):
+    if type(domain) is domains.Simplex:
         return [domain.scale * unit]
-    if isinstance(domain, domains.ClippedSimplex):
+    if type(domain) is domains.ClippedSimplex:
         return [domain.floor(dimension) + domain.scale * (1.0 - domain.alpha) * unit]
     return []
 
@@ -289,23 +313,23 @@ def conjugate_upper(
     """
     d = len(theta)
     growth = 1.0 + (d + 64.0) * EPSILON
-    if factors is not None or isinstance(mirror, mirrors.SoftThreshold):
+    if factors is not None or type(mirror) is mirrors.SoftThreshold:
         reach = np.maximum(np.abs(theta) + delta - mirror.threshold(rounds), 0.0)
         scales = factors if factors is not None else np.full(d, eta)
         return 0.5 * float(np.sum(scales * reach * reach)) * growth
-    if isinstance(mirror, mirrors.ElasticNet):
+    if type(mirror) is mirrors.ElasticNet:
         # Divided before it is multiplied, as for the ball.
         reach = np.maximum(eta * (np.abs(theta) + delta) * growth - mirror.l1, 0.0)
         return 0.5 * float(np.sum(reach / eta * reach)) * growth
-    if isinstance(mirror, mirrors.Ball):
+    if type(mirror) is mirrors.Ball:
         length = eta * (norm_upper(theta, 2.0) + delta) * growth
         inside = min(length, mirror.radius)
         # Divided before it is multiplied: squares of short lengths underflow.
         return inside / eta * (length - 0.5 * inside) * growth
-    if type(mirror) is mirrors.Euclidean or isinstance(mirror, mirrors.PNorm):
+    if type(mirror) is mirrors.Euclidean or type(mirror) is mirrors.PNorm:
         length = norm_upper(theta, dual_exponent(mirror)) + delta
         return 0.5 * eta * length * length * growth
-    if isinstance(mirror, mirrors.Box):
+    if type(mirror) is mirrors.Box:
         first = mirror.phi_prime(0.0, 0.0)
         best, size = np.full(d, -math.inf), 0.0
         for a in (eta * (theta - delta), eta * (theta + delta)):
@@ -314,19 +338,19 @@ def conjugate_upper(
             # The terms may cancel: rounding is proportional to each of them.
             size += float(np.sum(np.abs(w) * (np.abs(a) + np.abs(w)))) + d * first * first
         return (float(best.sum()) + (growth - 1.0) * size) / eta
-    if isinstance(mirror, mirrors.Entropy):
+    if type(mirror) is mirrors.Entropy:
         a = eta * theta
         top = float(a.max(initial=-math.inf))
         mean = math.log(float(np.exp(a - top).mean())) + top
         return mirror.scale * (mean / eta + delta) + 8.0 * growth * EPSILON * (
             mirror.scale / eta
         ) * (abs(top) + math.log(d) + d)
-    if isinstance(mirror, mirrors.SignedEntropy):
+    if type(mirror) is mirrors.SignedEntropy:
         t = mirror.radius * eta * np.abs(theta)
         top = float(t.max(initial=0.0))
         mean = math.log(float((0.5 * (np.exp(t - top) + np.exp(-t - top))).mean())) + top
         return mean / eta + mirror.radius * delta + 8.0 * EPSILON * (top + math.log(d) + d) / eta
-    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+    if type(mirror) is mirrors.UnnormalizedEntropy:
         a = eta * (theta + delta)
         start = float(mirror.start or 1.0 / d)
         with np.errstate(over="ignore"):
@@ -338,7 +362,7 @@ def conjugate_upper(
         # Products of the smallest numbers underflow, and so would what stands for their errors.
         lost = d * (1.0 + start) * 1e-300
         return (float(terms.sum()) + 2.0 * growth * EPSILON * size + lost) / eta
-    if isinstance(mirror, (mirrors.Power, mirrors.Hypentropy)):
+    if type(mirror) is mirrors.Power or type(mirror) is mirrors.Hypentropy:
         return _sum_upper(mirror, eta * (np.abs(theta) + delta), eta)
     raise ValueError(
         f"{type(mirror).__name__} has no conjugate rounded upwards; floor(radius) is available"

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import Certificate, bounds, domains, geometry, mirrors, rates
+from noregret.contradiction import Measured
 from noregret.ledger import Entry
 from noregret.rates import UNBOUNDED
 from tests.truth.comparators import Class, comparators
@@ -73,11 +74,12 @@ def shape_of(mirror: mirrors.Mirror) -> str:
 
 @contextmanager
 def bare_theorems() -> Iterator[None]:
-    """Print theorems without the safeguard that lifts them to what is proved anyway."""
-    with (
-        mock.patch.object(bounds._Facts, "proved", lambda self: -math.inf),
-        mock.patch.object(Certificate, "regularized_floor", lambda self, eta=None: math.inf),
-    ):
+    """Print theorems without the decision that lifts them within rounding, or drops them."""
+
+    def bare(run: Measured, value: float, reason: str = "") -> tuple[float, str]:
+        return (math.inf, reason) if reason else (value, "")
+
+    with mock.patch.object(Measured, "judge", bare):
         yield
 
 
@@ -186,6 +188,8 @@ class Case:
             "loss on mistakes": self._loss_on_mistakes() if certificate.conservative else None,
         }
         for bound in printed:
+            contradicted = bound.reason.startswith("this run contradicts it")
+            tally.enter("contradicted theorem", not contradicted, 1.0, f"{bound!r}")
             if not bound.applies:
                 continue
             tried = predictors
@@ -200,7 +204,7 @@ class Case:
     def bare(self, tally: Tally, ball: Class) -> None:
         """A theorem must hold by itself, without being lifted to what is proved."""
         certificate = self.certificate
-        facts = bounds._Facts(certificate, ball.radius)
+        facts = bounds.Facts(certificate, ball.radius)
         length = geometry.support_upper(certificate.mirror, certificate.gradient, ball.radius, 0.0)
         # What is proved whichever way everything was rounded.
         rounding = 2.0 * certificate.slack + ball.radius * certificate.delta

@@ -17,7 +17,7 @@ import noregret as nr
 from noregret import losses, mirrors
 from noregret.learners import DualAscent, dual_certificate
 from noregret.losses.tubes import SquaredEpsilonInsensitive
-from tests.truth.claims import Case, Tally
+from tests.truth.claims import Case, Tally, bare_theorems
 from tests.truth.comparators import Class
 from tests.truth.learners import LOSSES, MIRRORS, Draw, Part
 from tests.truth.referee import Referee
@@ -291,10 +291,7 @@ class DualCase(Case):
         if not (self.ordinary and certificate.slack < 1e-9 * size):
             return
         facts = dual_certificate._Facts
-        with (
-            mock.patch.object(facts, "proved", lambda self: -math.inf),
-            mock.patch.object(facts, "gained", lambda self, gain: gain),
-        ):
+        with bare_theorems(), mock.patch.object(facts, "gained", lambda self, *given: given):
             raw = [b for b in certificate.bounds_for(ball.radius) if b.applies]
             complexity = facts(certificate, ball.radius).complexity / certificate.C
         for bound in raw:

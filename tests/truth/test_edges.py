@@ -121,7 +121,7 @@ def test_powers_of_a_row_out_of_range(size: float) -> None:
     proof = learner.certificate()
     with bare_theorems():
         bare = [bound.value for bound in proof.bounds_for(1.0 / size)]
-    assert bare and min(bare) >= bounds._Facts(proof, 1.0 / size).proved() * (1.0 - 1e-9)
+    assert bare and min(bare) >= bounds.Facts(proof, 1.0 / size).measured().value * (1.0 - 1e-9)
 
 
 @pytest.mark.parametrize("weight", [1e-6, 2.0])
@@ -160,7 +160,7 @@ def test_heavy_examples_reach_the_rate_of_their_features() -> None:
     proof = learner.certificate()
     with bare_theorems():
         bare = proof.bounds_for(1.0)[0].value
-    assert bare >= bounds._Facts(proof, 1.0).proved() * (1.0 - 1e-9)
+    assert bare >= bounds.Facts(proof, 1.0).measured().value * (1.0 - 1e-9)
 
 
 def test_a_rate_whose_square_overflows() -> None:

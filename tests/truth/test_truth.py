@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from noregret import Certificate, bounds, geometry, losses
+from noregret.contradiction import Measured
 from noregret.learners import dual_certificate
 from noregret.learners.scale_free import ScaleFreeEngine
 from tests.truth import dual_streams, soak
-from tests.truth.claims import Tally
+from tests.truth.claims import Tally, bare_theorems
 from tests.truth.dual_streams import COMPILED, DUAL_COMBOS
 from tests.truth.learners import COMBOS, SCALE_FREE, TRACKERS
 from tests.truth.referee import Referee, exact_loss
@@ -127,7 +128,8 @@ def test_the_referee_catches_a_theorem_that_only_its_safeguard_saves() -> None:
         geometry, "largest_regularizer", lambda *given: 0.5 * true_complexity(*given)
     ):
         false = _caught("hinge, plain, constant", "constant")
-    assert false and all(text.startswith("bare theorem") for text in false)
+    kinds = {text.split(":")[0] for text in false}
+    assert kinds == {"bare theorem", "contradicted theorem"}
 
 
 def test_the_referee_agrees_with_the_losses() -> None:
@@ -168,7 +170,11 @@ def test_a_conservative_learner_is_not_promised_a_bound_on_its_whole_loss() -> N
 
 
 def test_the_safeguard_is_the_one_that_the_tests_remove() -> None:
-    assert callable(bounds._Facts.proved) and callable(Certificate.regularized_floor)
+    theorem = bounds.Bound("a theorem", "", 1.0)
+    run = Measured(2.0, 0.0, "nothing")
+    with bare_theorems():
+        assert run.judge(theorem.value) == (1.0, "")
+    assert run.judge(theorem.value)[0] == math.inf
 
 
 @pytest.mark.soak

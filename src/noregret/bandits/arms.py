@@ -24,6 +24,7 @@ from noregret.bandits.decisions import (
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 from noregret.ledger import require_room
 from noregret.turns import one_at_a_time
+from noregret.contradiction import RANGE, ROUNDING, Measured
 
 Vector = npt.NDArray[np.float64]
 
@@ -173,6 +174,12 @@ class ArmBandit:
     def _slack(self) -> float:
         """Return more than rounding can have moved the sums of a statement, relatively."""
         return 16.0 * (self.rounds + 8.0) * EPSILON
+
+    def _measured(self) -> Measured:
+        """Return the cost minus the least estimate, which the theorems about a path bound."""
+        least = float(self._estimates.min())
+        size = self._cost + least + abs(float(self._book[Sum.DRIFT]))
+        return Measured(self._cost - least, (self._slack() + ROUNDING) * size, RANGE)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bandit, random generator included; `nr.load` resumes it to the bit."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.contradiction import OVERFLOW, Measured
 from noregret.rounding import down, down_each, up
 
 Vector = npt.NDArray[np.float64]
@@ -53,12 +54,22 @@ def _plain(value: float) -> float | None:
 def statement(
     name: str, reference: str, holds: str, claim: str, value: float, reason: str = ""
 ) -> Statement:
-    """Return a statement, or say why it cannot be made."""
+    """Return a statement, or say why it cannot be made.
+
+    What holds in expectation or with high probability is printed as the theorem has it, beside
+    what was measured: one run cannot contradict it.
+    """
     if not reason and not math.isfinite(value):
-        reason = "the sums overflow"
+        reason = OVERFLOW
     return Statement(
         name, reference, holds, claim, math.inf if reason else value, not reason, reason
     )
+
+
+def on_path(name: str, reference: str, claim: str, value: float, measured: Measured) -> Statement:
+    """Return a statement about this very run, if the run does not contradict it."""
+    value, reason = measured.judge(value)
+    return statement(name, reference, PATH, claim, value, reason)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit
 from noregret.bandits.book import Sum, enter_cost
-from noregret.bandits.certificate import MEAN, PATH, Statement, statement
+from noregret.bandits.certificate import MEAN, Statement, on_path, statement
 from noregret.bandits.decisions import as_horizon, as_rate
 from noregret.bandits.tree import find, new_tree, set_leaf, sum_up
 from noregret.elementary import exp
@@ -179,18 +179,18 @@ class Exp3(ArmBandit):
         # Large estimates that nearly cancel in the drift are rounded in proportion to themselves.
         drift = float(book[Sum.DRIFT]) + slack * (self._cost + abs(float(book[Sum.DRIFT])))
         complexity = math.log(self.arms) / self.eta
-        regret = self._cost - float(self._estimates.min())
+        measured = self._measured()
         kinds = (
             ("", "Lemma 2.20", book[Sum.DIVERGENCE]),
             (", simpler", "Theorem 2.22 with exp(-a) <= 1 - a + a^2/2", book[Sum.LOCAL]),
         )
         return [
-            statement(
+            on_path(
                 f"regret on the estimates{name}",
                 f"Shalev-Shwartz 2012, {reference}; falling rates: McMahan 2017, Theorem 1",
-                PATH,
                 "cost - least estimate",
-                max((complexity + float(stability)) * (1.0 + slack) + slack + drift, regret),
+                (complexity + float(stability)) * (1.0 + slack) + slack + drift,
+                measured,
             )
             for name, reference, stability in kinds
         ]

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from noregret import mirrors, rates, store
 from noregret.bandits import theorems
 from noregret.bandits.book import EPSILON
-from noregret.bandits.certificate import MEAN, PATH, Statement, statement
+from noregret.bandits.certificate import MEAN, Statement, on_path, statement
 from noregret.bandits.decisions import as_rate
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 from noregret.bandits.shrunken import Shrunken
+from noregret.contradiction import ROUNDING, Measured, suspect_of
 from noregret.domains import Domain
 from noregret.ledger import require_room
 from noregret.oco import maps
@@ -269,14 +270,17 @@ class GradientBandit:
         complexity = self._setting.complexity(None, self.eta)
         slack = 16.0 * (self.rounds + self.dimension) * EPSILON * (sums["magnitude"] + complexity)
         claim = f"sum <w_t - u, z_t>, u in {self.target}," if self.inside else "sum <w_t - u, z_t>"
+        summed = sums["magnitude"] + abs(regret)
+        suspect = suspect_of((self.domain, "project() or support()"))
+        measured = Measured(regret, 2.0 * slack + ROUNDING * summed, suspect)
         found = [
-            statement(
-                "regret on the estimates", f"{survey}, Lemma 2.20", PATH, claim,
-                max(complexity + sums["divergence"] + slack, regret),
+            on_path(
+                "regret on the estimates", f"{survey}, Lemma 2.20", claim,
+                complexity + sums["divergence"] + slack, measured,
             ),
-            statement(
-                "regret on the estimates, simpler", f"{survey}, Theorem 2.21", PATH, claim,
-                max(complexity + 0.5 * self.eta * sums["squares"] + slack, regret),
+            on_path(
+                "regret on the estimates, simpler", f"{survey}, Theorem 2.21", claim,
+                complexity + 0.5 * self.eta * sums["squares"] + slack, measured,
             ),
         ]  # fmt: skip
         steep, size, T = self.lipschitz, self.size, self.rounds

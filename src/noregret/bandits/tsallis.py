@@ -11,7 +11,7 @@ import numpy.typing as npt
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit
 from noregret.bandits.book import Sum, enter_cost
-from noregret.bandits.certificate import MEAN, PATH, Statement, statement
+from noregret.bandits.certificate import MEAN, Statement, on_path, statement
 from noregret.jit import kernel
 
 Vector = npt.NDArray[np.float64]
@@ -160,15 +160,14 @@ class TsallisINF(ArmBandit):
         complexity = (4.0 * math.sqrt(self.arms) - 4.0) / self.eta
         path = (complexity + float(book[Sum.DIVERGENCE])) * (1.0 + slack)
         path += float(book[Sum.DRIFT]) + slack * (self._cost + 1.0)
-        regret = self._cost - float(self._estimates.min())
         mean = theorems.tsallis_regret(self.arms, self.eta, float(book[Sum.ETAS]))
         return [
-            statement(
+            on_path(
                 "regret on the estimates",
                 "McMahan 2017, Theorem 1, with the stability of one arm in closed form",
-                PATH,
                 "cost - least estimate",
-                max(path, regret),
+                path,
+                self._measured(),
             ),
             statement(
                 "Tsallis-INF",

@@ -114,7 +114,7 @@ def _several(
     from noregret.batch.matrix import MatrixProblem, solve_against_rest, solve_matrix
 
     start = warm_start.alpha if isinstance(warm_start, Solution) else warm_start
-    if isinstance(loss, OneAgainstRest):
+    if type(loss) is OneAgainstRest:
         rows = as_rows(X)
 
         def solve_one(labels: Any, slopes: Any, share: float) -> Solution:

@@ -58,7 +58,7 @@ class MatrixProblem:
     @classmethod
     def of(cls, X: Any, y: Any, loss: ScoreLoss, strength: float, weight: Any) -> MatrixProblem:
         """Check what a user holds and return the problem, or say in one line what is wrong."""
-        if not isinstance(loss, (Softmax, MulticlassHinge)):
+        if type(loss) is not Softmax and type(loss) is not MulticlassHinge:
             raise ValueError(
                 f"{type(loss).__name__} has no dual here: use Softmax, MulticlassHinge or "
                 "OneAgainstRest"

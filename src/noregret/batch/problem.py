@@ -236,11 +236,11 @@ class Problem:
             scale = geometry.own_radius(mirror) or floor or 1.0
             logs += abs(math.log(scale))
             magnitude += b * (float(np.sum(some * logs)) + 4.0 * d * floor)
-        if isinstance(mirror, mirrors.Box):
+        if type(mirror) is mirrors.Box:
             # The least square in the box is subtracted from each.
             magnitude += b * d * mirror.phi_prime(0.0, 0.0) ** 2
         upper = value + (d + 64.0) * EPSILON * magnitude
-        if isinstance(mirror, mirrors.SignedEntropy):
+        if type(mirror) is mirrors.SignedEntropy:
             upper += RIM_ERROR * b
         return upper
 

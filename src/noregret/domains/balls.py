@@ -45,6 +45,10 @@ class Ball(Domain):
         norm = length(unit)
         return vector if largest * norm <= self.radius else unit * (self.radius / norm)
 
+    def largest_coordinate(self, dimension: int) -> float:
+        """Return the radius."""
+        return self.radius
+
     def support(self, theta: ArrayLike) -> float:
         """Return radius ||theta||."""
         return self.radius * length(as_vector("Ball.support: theta", theta))
@@ -100,6 +104,10 @@ class PNormBall(Domain):
         unit = vector / size
         norm = length(unit, self.p / (self.p - 1.0))
         return vector if size * norm <= self.radius else unit * (self.radius / norm)
+
+    def largest_coordinate(self, dimension: int) -> float:
+        """Return the radius: no coordinate exceeds the q-norm."""
+        return self.radius
 
     def support(self, theta: ArrayLike) -> float:
         """Return radius ||theta||_p."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from noregret.component import Component
@@ -38,6 +39,16 @@ class Domain(Component):
         """Return the support function: the maximum over u in the set of <u, theta>."""
         raise NotImplementedError
 
+    def largest_coordinate(self, dimension: int) -> float:
+        """Return an upper bound on |u_i| over all u in the set and all coordinates i.
+
+        dimension: how many coordinates a point has, >= 1.
+
+        The base class measures the set along every axis by its support function, both ways.
+        """
+        axes = (sign * unit for unit in np.eye(dimension) for sign in (1.0, -1.0))
+        return max(self.support(axis) for axis in axes) * (1.0 + 1e-12)
+
     def clamp(self, value: float) -> float:
         """Return the projection of one coordinate; both geometries agree on an interval."""
         if not self.separable():
@@ -64,3 +75,7 @@ class Domain(Component):
 @dataclass(frozen=True)
 class Everywhere(Domain):
     """No constraint at all: the domain of a learner that was given none."""
+
+    def largest_coordinate(self, dimension: int) -> float:
+        """Return infinity."""
+        return math.inf

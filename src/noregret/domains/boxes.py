@@ -49,6 +49,10 @@ class Box(Domain):
             raise ValueError(f"Box.project_entropic: low must be above 0, got {self.low}")
         return np.clip(as_weights("Box.project_entropic: w", w), self.low, self.high)
 
+    def largest_coordinate(self, dimension: int) -> float:
+        """Return the larger end."""
+        return max(abs(self.low), abs(self.high))
+
     def support(self, theta: ArrayLike) -> float:
         """Return sum_i max(low theta_i, high theta_i)."""
         vector = as_vector("Box.support: theta", theta)
@@ -90,6 +94,10 @@ class Orthant(Domain):
     def project_entropic(self, w: ArrayLike) -> Vector:
         """Return w, which the entropy keeps inside."""
         return as_weights("Orthant.project_entropic: w", w)
+
+    def largest_coordinate(self, dimension: int) -> float:
+        """Return infinity."""
+        return math.inf
 
     def support(self, theta: ArrayLike) -> float:
         """Return 0 if theta <= 0, else infinity."""

@@ -46,6 +46,10 @@ class Simplex(Domain):
         weights = as_positive_unit("Simplex.project_entropic: w", w)
         return self.scale * (weights / float(weights.sum()))
 
+    def largest_coordinate(self, dimension: int) -> float:
+        """Return the scale."""
+        return self.scale
+
     def support(self, theta: ArrayLike) -> float:
         """Return scale max_i theta_i."""
         return self.scale * float(np.max(as_vector("Simplex.support: theta", theta)))
@@ -108,6 +112,10 @@ class ClippedSimplex(Domain):
         weights = as_positive_unit("ClippedSimplex.project_entropic: w", w)
         multiplier = float(floored_multiplier(weights.copy(), self.alpha))
         return np.clip(self.scale * (multiplier * weights), self.floor(weights.size), None)
+
+    def largest_coordinate(self, dimension: int) -> float:
+        """Return the share of a vertex."""
+        return self.floor(dimension) + self.scale * (1.0 - self.alpha)
 
     def support(self, theta: ArrayLike) -> float:
         """Return scale (alpha mean(theta) + (1 - alpha) max_i theta_i)."""

@@ -101,8 +101,8 @@ def link_of(loss: Any) -> Link | None:
     """
     from noregret.losses import Logistic, OneAgainstRest, Softmax
 
-    if isinstance(loss, Softmax):
+    if type(loss) is Softmax:
         return log_multinomial
-    if isinstance(loss, OneAgainstRest) and isinstance(loss.loss, Logistic):
+    if type(loss) is OneAgainstRest and type(loss.loss) is Logistic:
         return log_against_rest
     return None

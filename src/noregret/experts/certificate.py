@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.bounds import Bound
+from noregret.contradiction import RANGE, Measured
 from noregret.experts import theorems
 from noregret.experts.book import Sum
 from noregret.experts.checks import as_distribution
@@ -30,7 +31,7 @@ class ExpertCertificate:
     """A learner's loss beside that of every expert on the same rounds, and what was promised.
 
     `regret` is measured and rounded up; `bounds` are the theorems, each with whether its
-    conditions held on the rounds seen, none below the measured regret.
+    conditions held on the rounds seen; one that the run contradicts is not applicable.
     """
 
     algorithm: str
@@ -140,14 +141,13 @@ class Facts:
     width: float
     #: What the best expert lost, in the costs that the experts were charged.
     best: float
-    #: The measured regret in these costs, rounded up.
+    #: The measured regret in these costs, rounded up, and what rounding can be of it.
     regret: float
+    slack: float
 
     def bound(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
-        """Return a bound, not below what was measured: rounding cannot make it lie."""
-        if not reason and not math.isfinite(value):
-            reason = "the sums overflow"
-        value = math.inf if reason else max(value, self.regret)
+        """Return a bound on the regret, if the run does not contradict it."""
+        value, reason = Measured(self.regret, self.slack, RANGE).judge(value, reason)
         return Bound(name, reference, value, applies=not reason, reason=reason)
 
     def wider(self) -> str:

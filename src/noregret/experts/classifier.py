@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.bounds import Bound
+from noregret.contradiction import RANGE, ROUNDING, Measured
 from noregret.experts import theorems
 from noregret.experts.book import gap_of
 from noregret.experts.checks import STEEPEST, as_count, as_positive, as_table
@@ -103,21 +104,23 @@ class SurrogateClassifier:
         d, eta, best = self.hypotheses, self.eta, float(self._surrogate.min())
         survey = "Shalev-Shwartz 2012, section 2.1.2"
         # Each mistake costs at least 1 in the surrogate loss.
-        excess = max(theorems.after_the_fact(d, eta, self._gaps), self.mistakes - best)
-        bounds = [Bound("after the fact", survey, excess, measure="mistakes")]
+        bounds = [
+            self._bound("after the fact", survey, theorems.after_the_fact(d, eta, self._gaps), 1.0)
+        ]
         if eta == 0.25:
-            value = max(8.0 * math.log(d), self.mistakes - 2.0 * best)
-            bounds.append(Bound("in advance", survey, value, 2.0, "mistakes"))
+            bounds.append(self._bound("in advance", survey, 8.0 * math.log(d), 2.0))
         if eta < 2.0:
-            factor = 1.0 / (1.0 - 0.5 * eta)
-            value = theorems.surrogate_mistakes(d, eta, 0.0)
-            value = max(value, self.mistakes - factor * best)
-            bounds.append(
-                Bound(
-                    "in advance, half ranges", f"{survey}, Theorem 2.21", value, factor, "mistakes"
-                )
-            )
+            value, factor = theorems.surrogate_mistakes(d, eta, 0.0), 1.0 / (1.0 - 0.5 * eta)
+            reference = f"{survey}, Theorem 2.21"
+            bounds.append(self._bound("in advance, half ranges", reference, value, factor))
         return SurrogateCertificate(self.rounds, self.mistakes, best, bounds)
+
+    def _bound(self, name: str, reference: str, value: float, factor: float) -> Bound:
+        """Return a bound on the mistakes, if the run does not contradict it."""
+        best = factor * float(self._surrogate.min())
+        measured = Measured(self.mistakes - best, ROUNDING * (self.mistakes + best), RANGE)
+        value, reason = measured.judge(value)
+        return Bound(name, reference, value, factor, "mistakes", not reason, reason)
 
     def _values(self, values: Any) -> Vector:
         row = as_table("values", values, self.hypotheses)

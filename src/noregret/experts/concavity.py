@@ -21,13 +21,14 @@ def exp_concavity(loss: Loss, low: float, high: float) -> float:
     """
     low, high = as_interval(low, high)
     width, size = high - low, max(abs(low), abs(high))
-    if isinstance(loss, Squared):
+    # A subclass may have another value: only the losses themselves are known.
+    if type(loss) is Squared:
         return 0.5 / width / width
-    if isinstance(loss, NegativeLog):
+    if type(loss) is NegativeLog:
         return 1.0
-    if isinstance(loss, (Logistic, Exponential)):
+    if type(loss) in (Logistic, Exponential):
         return math.exp(-size)
-    if isinstance(loss, SquaredHinge):
+    if type(loss) is SquaredHinge:
         return 1.0 / (loss.margin + size) / (loss.margin + size)
     return 0.0
 
@@ -46,6 +47,6 @@ def cost_range(loss: Loss, low: float, high: float) -> tuple[float, float]:
         return -math.inf, math.inf
     labels = (-1.0, 1.0) if loss.labels == "sign" else (low, high)
     most = max(loss.value(y, p) for y in labels for p in (low, high))
-    if isinstance(loss, NegativeLog):
+    if type(loss) is NegativeLog:
         return loss.value(0.0, high), most
     return (0.0, most) if loss.nonnegative else (-math.inf, math.inf)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from noregret import store
 from noregret.arrays import real_array
 from noregret.bounds import Bound
+from noregret.contradiction import ROUNDING, Measured, suspect_of
 from noregret.convexity import require_convex
 from noregret.examples import as_labels
 from noregret.experts.book import Sum
@@ -61,7 +62,7 @@ class Forecaster(Game):
         against: str = "experts",
     ) -> None:
         # -ln p is not finite everywhere; where it is not, a round is refused.
-        if not isinstance(loss, NegativeLog):
+        if type(loss) is not NegativeLog:
             require_convex(loss)
         if against not in ("experts", "combinations"):
             raise ValueError(f"against must be 'experts' or 'combinations', got {against!r}")
@@ -98,7 +99,7 @@ class Forecaster(Game):
         table = as_table("predictions", predictions, self.experts)
         require_within("predictions", table, self.low, self.high)
         y = as_labels(outcomes, len(table), self.loss)
-        if self.loss.labels != "sign" and not isinstance(self.loss, NegativeLog):
+        if self.loss.labels != "sign" and type(self.loss) is not NegativeLog:
             require_within("outcomes", y[:, None], self.low, self.high)
         weights = np.ones(len(y))
         if weight is not None:
@@ -139,14 +140,13 @@ class Forecaster(Game):
         # Convexity: the loss of the mixture is at most the mean loss of the experts, and at most
         # that of a combination plus the difference along the slope.
         proved = facts.regret + self._line_slack() if linear and self.rounds else None
-        measured = own - float(self._suffered.min()) + slack
+        best = float(self._suffered.min())
+        measured, room = own - best + slack, 2.0 * slack + ROUNDING * (abs(own) + abs(best))
         if proved is not None:
-            measured = max(measured, proved)
+            measured, room = max(measured, proved), room + 2.0 * self._line_slack() + facts.slack
         if self.rounds:
-            bounds = [
-                replace(bound, value=max(bound.value, measured))
-                for bound in [*self._concave(), *bounds]
-            ]
+            run = Measured(measured, room, suspect_of((self.loss, "convexity")))
+            bounds = [_judged(bound, run) for bound in [*self._concave(), *bounds]]
         name = f"{state.title}, {type(self.loss).__name__}, against {self.against}"
         return ExpertCertificate(
             name,
@@ -201,3 +201,9 @@ class Forecaster(Game):
         forecaster._state.restore(arrays)
         forecaster._suffered = suffered.astype(np.float64)
         return forecaster
+
+
+def _judged(bound: Bound, run: Measured) -> Bound:
+    """Return a bound on the regret of the forecasts, if the run does not contradict it."""
+    value, reason = run.judge(bound.value, bound.reason)
+    return replace(bound, value=value, applies=not reason, reason=reason)

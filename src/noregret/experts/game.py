@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import refuse_masked
+from noregret.contradiction import ROUNDING
 from noregret.experts import theorems
 from noregret.experts.book import Sum
 from noregret.experts.certificate import Facts, rounding_slack
@@ -17,6 +18,7 @@ from noregret.experts.rounds import ADAPTIVE, FIXED
 from noregret.ledger import require_room
 from noregret.rounding import exact
 from noregret.turns import one_at_a_time
+from noregret.geometry import EPSILON
 
 Vector = npt.NDArray[np.float64]
 
@@ -79,8 +81,14 @@ class Weighing:
     def facts(self) -> Facts:
         """Return what the theorems speak about."""
         best = float(self.costs.min())
-        regret = self.loss - best + rounding_slack(self.experts, self.book)
-        return Facts(self.experts, self.kind, self.book.copy(), self.width, best, regret)
+        slack = rounding_slack(self.experts, self.book)
+        regret = self.loss - best + slack
+        slack = 2.0 * slack + ROUNDING * (abs(self.loss) + abs(best))
+        # Weights, and the logarithms of their sums that the gaps are made of, are right to a few
+        # roundings for each expert and round, which a small rate magnifies.
+        rounds, eta = float(self.book[Sum.ROUNDS]), float(self.book[Sum.LAST_ETA])
+        slack += rounds * (2.0 * self.experts + 64.0) * EPSILON / eta if eta > 0.0 else 0.0
+        return Facts(self.experts, self.kind, self.book.copy(), self.width, best, regret, slack)
 
     def arrays(self) -> dict[str, Vector]:
         """Return the state."""

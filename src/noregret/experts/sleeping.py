@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from noregret import store
 from noregret.arrays import refuse_masked
+from noregret.contradiction import RANGE, ROUNDING, Measured, contradicted
 from noregret.elementary import exp
 from noregret.experts.book import add
 from noregret.experts.certificate import sum_slack
@@ -23,6 +24,7 @@ from noregret.experts.checks import (
     as_table,
     require_within,
 )
+from noregret.geometry import EPSILON
 from noregret.jit import kernel
 from noregret.ledger import require_room
 from noregret.rounding import up
@@ -78,7 +80,8 @@ class SleepingCertificate:
     """What was paid beside what each expert lost in the rounds in which it was awake.
 
     `regret[i]` is the learner's loss minus the expert's over those rounds, rounded up, and
-    `bound[i]` = ln d / eta + the gaps of these rounds, at most ln d / eta + eta R^2 n_i / 8.
+    `bound[i]` = ln d / eta + the gaps of these rounds, at most ln d / eta + eta R^2 n_i / 8;
+    infinite where the run contradicts the theorem.
     Reference: Freund, Schapire, Singer, Warmuth, Using and Combining Predictors That Specialize,
     1997, Theorem 1.
     """
@@ -102,9 +105,15 @@ class SleepingCertificate:
             f"  {'loss':<26}{self.loss:>14.6g}  {self.loss / rounds:.6g} a round",
             f"  {'largest regret':<26}{up(float(self.regret[worst])):>14}  against expert {worst} "
             f"in its {self.awake[worst]:,} waking rounds, measured",
-            f"  {'after the fact':<26}{up(float(self.bound[worst])):>14}  ln d/eta + gaps",
-            f"  {'in advance':<26}{up(float(self.in_advance[worst])):>14}  Freund et al. 1997",
+            self._line("after the fact", self.bound, "ln d/eta + gaps"),
+            self._line("in advance", self.in_advance, "Freund et al. 1997"),
         ])  # fmt: skip
+
+    def _line(self, name: str, bound: Vector, note: str) -> str:
+        value = float(bound[self.worst])
+        if math.isinf(value):
+            return f"  {name:<26}not applicable: {contradicted(RANGE)}"
+        return f"  {name:<26}{up(value):>14}  {note}"
 
 
 class Specialists:
@@ -195,10 +204,17 @@ class Specialists:
             float(self._totals[1] + self._totals[2]),
             state[_AWAKE].astype(np.int64),
             regret,
-            # Not below what was measured: rounding cannot make them lie.
-            np.maximum(price + state[_GAP], regret),
-            np.maximum(ahead, regret),
+            self._judged(price + state[_GAP], regret, slack),
+            self._judged(ahead, regret, slack),
         )
+
+    def _judged(self, values: Vector, regret: Vector, slack: Vector) -> Vector:
+        """Return each theorem's bound, infinite where the run contradicts it."""
+        size = slack + ROUNDING * self._state[_SIZE]
+        # The logarithms of the weights are right to a few roundings for each expert and round.
+        size += self.rounds * (2.0 * self.experts + 64.0) * EPSILON / self.eta
+        columns = zip(values, regret, 2.0 * size, strict=True)
+        return np.array([Measured(r, s, RANGE).judge(v)[0] for v, r, s in columns])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""

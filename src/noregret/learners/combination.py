@@ -6,14 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from noregret import domains, mirrors, rates
-from noregret.component import Component
+from noregret import domains, geometry, mirrors, rates
+from noregret.component import Component, built_in
 from noregret.convexity import require_convex
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.entropies import LARGEST_EXPONENT
 from noregret.rates import Rate
+from noregret.strong_convexity import require_declared, require_scale
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Combination:
         _require_kind("loss", self.loss, Loss, "noregret.losses")
         require_convex(self.loss)
         _require_kind("mirror", self.mirror, Mirror, "noregret.mirrors")
+        require_declared(self.mirror)
         _require_kind("rate", self.rate, Rate, "noregret.rates")
         if self.domain is not None:
             _require_kind("domain", self.domain, Domain, "noregret.domains")
@@ -55,6 +57,8 @@ class Combination:
     def _check_rate(self) -> None:
         plain = type(self.mirror) is mirrors.Euclidean
         name = type(self.rate).__name__
+        if type(self.rate) is rates.Adaptive and self.rate.scale is None:
+            require_scale(self.mirror)
         if isinstance(self.rate, rates.PerCoordinate):
             if not (plain or type(self.mirror) is mirrors.SoftThreshold):
                 raise ValueError(f"{name} needs the map Euclidean() or SoftThreshold(l1)")
@@ -99,50 +103,50 @@ class Combination:
         domain, mirror = type(self.domain).__name__, type(self.mirror).__name__
         if type(self.mirror) is mirrors.Euclidean:
             known = (domains.Ball, domains.Box, domains.Orthant, domains.Simplex)
-            if not isinstance(self.domain, known):
+            if type(self.domain) not in known:
                 raise ValueError(
                     f"{domain} has no projection in the stream learners; use Ball, Box, Orthant "
                     "or Simplex, or noregret.oco"
                 )
-            if self.lazy and isinstance(self.domain, domains.Simplex):
+            if self.lazy and type(self.domain) is domains.Simplex:
                 raise ValueError(
                     "lazy projection on the simplex is for dense games (noregret.oco); here use "
                     "lazy=False, or the map Entropy(scale)"
                 )
-        elif isinstance(self.mirror, mirrors.UnnormalizedEntropy):
-            if self.lazy or not isinstance(self.domain, domains.Box):
+        elif type(self.mirror) is mirrors.UnnormalizedEntropy:
+            if self.lazy or type(self.domain) is not domains.Box:
                 raise ValueError(
                     f"domain={domain} does not go with {mirror}; use a Box with lazy=False, or "
                     "the map Entropy(scale) for the simplex"
                 )
             if self.domain.low <= 0.0:
                 raise ValueError(f"Box(low={self.domain.low}) must be above 0 for {mirror}")
-        elif isinstance(self.mirror, mirrors.PNorm) and isinstance(self.domain, domains.PNormBall):
+        elif type(self.mirror) is mirrors.PNorm and type(self.domain) is domains.PNormBall:
             if self.lazy or self.domain.p != self.mirror.p:
                 raise ValueError(
                     f"PNormBall(p={self.domain.p:g}) goes with PNorm({self.domain.p:g}) and "
                     f"lazy=False, not with {self.mirror}"
                 )
-        elif isinstance(self.mirror, mirrors.Entropy) and isinstance(
-            self.domain, domains.ClippedSimplex
-        ):
+        elif type(self.mirror) is mirrors.Entropy and type(self.domain) is domains.ClippedSimplex:
             if self.lazy or self.domain.scale != self.mirror.scale:
                 raise ValueError(
                     f"{self.domain} goes with Entropy({self.domain.scale:g}) and lazy=False, "
                     f"not with {self.mirror}"
                 )
-        else:
+        elif built_in(self.mirror):
             raise ValueError(f"the map {mirror} has a domain of its own; drop domain={domain}")
+        else:
+            raise ValueError(f"the map {mirror} is one of your own and takes no domain={domain}")
 
     def played_mirror(self) -> Mirror:
         """Return the map that the lazy pass plays: a lazy projection is a map of its own."""
         if not self.lazy or self.domain is None:
             return self.mirror
-        if isinstance(self.domain, domains.Ball):
+        if type(self.domain) is domains.Ball:
             return mirrors.Ball(self.domain.radius)
-        if isinstance(self.domain, domains.Box):
+        if type(self.domain) is domains.Box:
             return mirrors.Box(self.domain.low, self.domain.high)
-        if isinstance(self.domain, domains.Orthant):
+        if type(self.domain) is domains.Orthant:
             return mirrors.Box(0.0, mirrors.LARGEST_BOUND)
         raise ValueError(f"domain={type(self.domain).__name__} has no lazy projection here")
 
@@ -164,7 +168,7 @@ class Combination:
         mirror, rate = self.played_mirror(), self.rate
         if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
             mirror = mirror.replace(start=1.0 / max(dimension, 1))
-        if isinstance(mirror, mirrors.UnnormalizedEntropy) and isinstance(self.domain, domains.Box):
+        if type(mirror) is mirrors.UnnormalizedEntropy and type(self.domain) is domains.Box:
             _require_reachable(mirror, self.domain)
         if isinstance(rate, rates.Adaptive) and rate.scale is None:
             rate = rate.replace(scale=natural_scale(mirror, dimension))
@@ -186,13 +190,13 @@ def _require_reachable(mirror: mirrors.UnnormalizedEntropy, box: domains.Box) ->
 def natural_scale(mirror: Mirror, dimension: int) -> float:
     """Return the scale that balances the two halves of the adaptive bound over the map's set."""
     logarithm = math.log(max(dimension, 2))
-    if isinstance(mirror, mirrors.Ball):
+    if type(mirror) is mirrors.Ball:
         return mirror.radius / math.sqrt(2.0)
-    if isinstance(mirror, mirrors.SignedEntropy):
+    if type(mirror) is mirrors.SignedEntropy:
         return math.sqrt(math.log(2.0) + logarithm) / mirror.radius
-    if isinstance(mirror, (mirrors.Entropy, mirrors.UnnormalizedEntropy)):
+    if type(mirror) in (mirrors.Entropy, mirrors.UnnormalizedEntropy):
         return math.sqrt(logarithm)
-    smoothness = mirror.smoothness()
+    smoothness = geometry.smoothness(mirror)
     return 1.0 / math.sqrt(smoothness) if smoothness > 0.0 else 1.0
 
 

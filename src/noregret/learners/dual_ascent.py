@@ -367,5 +367,5 @@ def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | No
         raise ValueError(
             f"{type(mirror).__name__} has no bound on its Hessian that row_limit could scale"
         )
-    if update == "conservative" and not isinstance(loss, Hinge):
+    if update == "conservative" and type(loss) is not Hinge:
         raise ValueError(f"update='conservative' steps on mistakes of the Hinge loss, not {name}")

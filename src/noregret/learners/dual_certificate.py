@@ -15,6 +15,7 @@ from noregret import geometry, theorems
 from noregret.bounds import UNDERFLOW, Bound
 from noregret.certificate import ROUND_ERRORS, Certificate
 from noregret.certificate import UNDERFLOW as LOST
+from noregret.contradiction import RANGE, ROUNDING, Measured
 from noregret.geometry import EPSILON
 from noregret.ledger import Entry
 from noregret.losses import Hinge
@@ -216,7 +217,7 @@ class _Facts:
 
     def mistakes(self, name: str, reference: str, gain: float, reason: str) -> Bound:
         """Return M <= (F(u) + C L(u)) / gain, which Theorem 1 makes of a gain a mistake."""
-        gain = self.gained(gain) if not reason else 0.0
+        gain, reason = self.gained(gain, reason)
         if not reason and not gain > 0.0:
             reason = (
                 "mistakes did not raise the dual" if self.certificate.mistakes else "no mistakes"
@@ -228,15 +229,25 @@ class _Facts:
         value = self.complexity / gain * ROUNDED_UP + UNDERFLOW
         return Bound(name, reference, value, factor, "mistakes")
 
-    def gained(self, gain: float) -> float:
-        """Return a theorem's gain a mistake, not above what D proves: rounding may have cost some.
+    def gained(self, gain: float, reason: str) -> tuple[float, str]:
+        """Return a theorem's gain a mistake, and why it does not apply, or ''.
 
-        M gain <= D <= F(u) + C L(u) whatever happened.
+        M gain <= D if the theorem holds; rounding may have cost D some of it.
         """
         certificate = self.certificate
-        if certificate.mistakes == 0:
-            return gain
-        return min(gain, certificate.gain_at_most(math.inf))
+        if reason or certificate.mistakes == 0:
+            return (0.0 if reason else gain), reason
+        risen, dual = gain * certificate.mistakes, certificate.dual
+        room = certificate.C * self.room() + ROUNDING * risen
+        _, reason = Measured(risen, room, RANGE).judge(dual)
+        return min(gain, certificate.gain_at_most(math.inf)), reason
+
+    def room(self) -> float:
+        """Return how far rounding can have moved the loss - D/C."""
+        certificate = self.certificate
+        lengths = 2.0 * float(certificate.reach or 0.0) * certificate.delta
+        size = abs(certificate.loss) + abs(certificate.intercept)
+        return 4.0 * certificate.slack + lengths + ROUNDING * size
 
     def proved(self) -> float:
         """Return what D proves about the regret: loss - D/C + F(u)/C."""
@@ -249,8 +260,12 @@ class _Facts:
         return math.inf if math.isnan(gap) else gap
 
     def regret(self, name: str, reference: str, value: float, reason: str) -> Bound:
-        """Return a bound with factor 1, not below what is proved anyway."""
-        value = math.inf if reason else max(value * ROUNDED_UP, self.proved())
+        """Return a bound with factor 1, if the run does not contradict it.
+
+        The theorems bound loss - D/C + F(u)/C, which is not below the regret.
+        """
+        room = self.room() + ROUNDING * self.complexity / self.certificate.C
+        value, reason = Measured(self.proved(), room, RANGE).judge(value * ROUNDED_UP, reason)
         return Bound(name, reference, value, 1.0, "loss", not reason, reason)
 
 
@@ -258,7 +273,7 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
     facts = _Facts(certificate, radius)
     C, rounds = certificate.C, certificate.rounds
     yield facts.regret(
-        "dual ascent, after the fact", f"{_SOURCE}, weak duality", 0.0, facts.outside
+        "dual ascent, after the fact", f"{_SOURCE}, weak duality", facts.proved(), facts.outside
     )
     if certificate.loss_function.labels == "sign":
         yield facts.mistakes(

@@ -43,7 +43,7 @@ class ScoresCertificate(Certificate):
     def assumption(self) -> str | None:
         """What is taken on trust: the convexity of a loss that is not one of ours."""
         loss = self.loss_function
-        inner = loss.loss if isinstance(loss, OneAgainstRest) else loss
+        inner = loss.loss if type(loss) is OneAgainstRest else loss
         if type(inner).__module__.startswith("noregret.losses."):
             return None
         return f"{type(inner).__name__} is taken at its word to be convex"

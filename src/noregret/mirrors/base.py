@@ -14,13 +14,20 @@ from typing import ClassVar
 
 from noregret.component import Component, reassociable
 
+#: What a declaration of strong convexity is about: the map, its norm and its class.
+_DECLARED_FOR = (
+    "phi", "phi_prime", "psi", "psi_prime", "kappa", "read", "threshold", "norm_term", "norm",
+    "geometry",
+)  # fmt: skip
+
 
 class Mirror(Component):
     """A mirror map; base for your own, of which only the four functions are required.
 
     The base class treats the map as neither linear nor homogeneous (see `homogeneous`),
-    measures rows in the 2-norm and knows no strong convexity, so that a map of one's own
-    learns and is certified, without a theorem's bound.
+    measures predictors and rows in the 2-norm and declares no strong convexity, so that a map of
+    one's own learns and is certified, without a theorem's bound. A map that declares both
+    `smoothness` and `largest_regularizer` gets its theorem.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -37,7 +44,8 @@ class Mirror(Component):
     0.0
     """
 
-    #: Name of the class of predictors that `Certificate.floor(radius)` speaks about.
+    #: Class of predictors that `Certificate.floor(radius)` speaks about: the ball of the "1" or
+    #: "2" norm, the "simplex" of that sum, or the "subsimplex", u >= 0 of at most that sum.
     geometry: ClassVar[str] = "2"
 
     def phi(self, a: float, reference: float) -> float:
@@ -110,9 +118,42 @@ class Mirror(Component):
         return math.sqrt(total)
 
     def smoothness(self) -> float:
-        """Return c where a round costs at most (eta/2) c ||z||_*^2; NaN if none is known."""
+        """Declare strong convexity: return c if R is (1/c)-strongly convex in the map's norm.
+
+        R is the regulariser, the conjugate of G. Equivalently G(b) <= G(a) + <w(a), b - a> +
+        (c/2) ||b - a||_*^2, so that a round costs at most (eta/2) c ||z||_*^2. The norm is that of
+        `geometry`, its dual that of `norm`. NaN: nothing is declared.
+        Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 2.21.
+        """
+        return math.nan
+
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Declare the maximum of R(u) - min R over the class of that radius.
+
+        radius: the radius of `Certificate.floor(radius)`, >= 0.
+        dimension: the number of weights, >= 1.
+
+        Infinity: the class is not inside the set of R. NaN: nothing is declared.
+        """
         return math.nan
 
     def inverse(self, w: float) -> float:
         """Return the theta_i of a weight, for maps with Psi(s) = s."""
         return math.nan
+
+
+def declares(mirror: Mirror, name: str) -> bool:
+    """Tell whether the method of that name was written for this very map.
+
+    A subclass that overrides the map, its norm or its class, and inherits `smoothness` or
+    `largest_regularizer`, has not declared its own.
+
+    >>> declares(Mirror(), "smoothness")
+    True
+    """
+    return all(_place(mirror, name) <= _place(mirror, part) for part in _DECLARED_FOR)
+
+
+def _place(mirror: Mirror, name: str) -> int:
+    """Return how far up the class is that defines an attribute, 0 for the map's own class."""
+    return next(k for k, kind in enumerate(type(mirror).__mro__) if name in vars(kind))

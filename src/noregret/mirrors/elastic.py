@@ -59,6 +59,10 @@ class ElasticNet(Mirror):
         """Return 1."""
         return 1.0
 
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return radius^2 / 2 + l1 radius sqrt(d)."""
+        return radius * (0.5 * radius + self.l1 * math.sqrt(dimension))
+
     def inverse(self, w: float) -> float:
         """Return w moved away from zero by l1, and 0 for a weight of 0."""
         return w + math.copysign(self.l1, w) if w != 0.0 else 0.0

@@ -85,6 +85,10 @@ class Entropy(Exponential):
         """Return scale."""
         return self.scale
 
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return scale ln d at a vertex, infinity for a simplex of another sum."""
+        return self.scale * math.log(dimension) if radius == self.scale else math.inf
+
 
 @dataclass(frozen=True)
 class UnnormalizedEntropy(Exponential):
@@ -129,6 +133,14 @@ class UnnormalizedEntropy(Exponential):
     def separable(self) -> bool:
         """Return True."""
         return True
+
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return the larger of F(0) = d start and F at the vertex radius e_1."""
+        start = 1.0 / dimension if self.start is None else self.start
+        corner = dimension * start
+        if radius > 0.0:
+            corner += radius * math.log(radius / (math.e * start))
+        return max(dimension * start, corner)
 
     def inverse(self, w: float) -> float:
         """Return ln(w / start)."""
@@ -201,3 +213,7 @@ class SignedEntropy(Exponential):
     def smoothness(self) -> float:
         """Return radius^2."""
         return self.radius * self.radius
+
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return ln(2 d) at a vertex, infinity beyond the ball."""
+        return math.log(2.0 * dimension) if radius <= self.radius else math.inf

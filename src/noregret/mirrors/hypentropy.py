@@ -58,6 +58,13 @@ class Hypentropy(Exponential):
         """Return True."""
         return True
 
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return F at a corner of the 1-ball, where a convex function is largest."""
+        scale = 2.0 * self.beta
+        # Without cancellation near 0: sqrt(r^2 + s^2) - s = r^2 / (sqrt(r^2 + s^2) + s).
+        excess = radius / (math.hypot(radius, scale) + scale) * radius
+        return radius * math.asinh(radius / scale) - excess
+
     def inverse(self, w: float) -> float:
         """Return asinh(w / (2 beta))."""
         return math.asinh(w / (2.0 * self.beta))

@@ -54,6 +54,10 @@ class Euclidean(Mirror):
         """Return 1."""
         return 1.0
 
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return radius^2 / 2."""
+        return 0.5 * radius * radius
+
     def inverse(self, w: float) -> float:
         """Return w."""
         return w
@@ -96,6 +100,14 @@ class Ball(Euclidean):
     def separable(self) -> bool:
         """Return False: the norm of theta decides about every weight."""
         return False
+
+    def smoothness(self) -> float:
+        """Return 1."""
+        return 1.0
+
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return radius^2 / 2, infinity beyond the ball."""
+        return 0.5 * radius * radius if radius <= self.radius else math.inf
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,11 @@ class Box(Mirror):
     def smoothness(self) -> float:
         """Return 1."""
         return 1.0
+
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return radius^2 / 2, infinity if the ball is not inside the box."""
+        inside = radius <= min(-self.low, self.high)
+        return 0.5 * radius * radius if inside else math.inf
 
 
 @dataclass(frozen=True)
@@ -231,6 +248,10 @@ class PNorm(Mirror):
         """Return p - 1."""
         return self.p - 1.0
 
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return radius^2 / 2."""
+        return 0.5 * radius * radius
+
 
 @dataclass(frozen=True)
 class SoftThreshold(Euclidean):
@@ -257,3 +278,11 @@ class SoftThreshold(Euclidean):
     def threshold(self, rounds: float) -> float:
         """Return l1 times the number of rounds."""
         return self.l1 * rounds
+
+    def smoothness(self) -> float:
+        """Return 1."""
+        return 1.0
+
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return radius^2 / 2, without the threshold."""
+        return 0.5 * radius * radius

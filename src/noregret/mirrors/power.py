@@ -69,6 +69,13 @@ class Power(Mirror):
         """Return the q-norm."""
         return math.pow(total, 1.0 / self.dual())
 
+    def largest_regularizer(self, radius: float, dimension: int) -> float:
+        """Return radius^p / p, at a corner of the ball."""
+        try:
+            return math.pow(radius, self.p) / self.p
+        except OverflowError:
+            return math.inf
+
     def inverse(self, w: float) -> float:
         """Return sign(w) |w|^(p-1)."""
         return math.copysign(math.pow(abs(w), self.p - 1.0), w)

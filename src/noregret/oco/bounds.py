@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from noregret import mirrors, rates, theorems
 from noregret.bounds import Bound
+from noregret.component import built_in
 from noregret.ledger import Entry
 from noregret.oco import maps
 from noregret.oco.certificate import Comparators
@@ -27,7 +28,7 @@ def game_bounds(comparators: Comparators) -> Iterator[Bound]:
     rate = certificate.rate
     if rate.strong_convexity() > 0.0:
         yield from _strongly_convex(comparators)
-    elif isinstance(certificate.mirror, mirrors.SoftThreshold) and certificate.mirror.l1 > 0.0:
+    elif certificate.mirror.threshold(1.0) > 0.0:
         return
     elif certificate.factors is not None:
         yield comparators.bound(
@@ -35,7 +36,7 @@ def game_bounds(comparators: Comparators) -> Iterator[Bound]:
             "Duchi, Hazan, Singer 2011; McMahan 2017, Theorem 1 with the observed rates",
             comparators.weighted(certificate.factors) + certificate.monitors.divergence,
         )
-    elif type(certificate.setting.mirror) in maps.KNOWN:
+    elif type(certificate.setting.mirror) in maps.KNOWN or not built_in(certificate.setting.mirror):
         yield from _mirror_descent(comparators)
 
 
@@ -75,13 +76,16 @@ def _mirror_descent(comparators: Comparators) -> Iterator[Bound]:
         complexity + monitors.divergence,
         reason,
     )
+    if not built_in(certificate.setting.mirror) and math.isnan(smoothness):
+        reason = reason or f"{type(certificate.setting.mirror).__name__} declares no smoothness()"
+        yield comparators.bound(f"{title}, observed gradients", theorem, math.inf, reason)
     if smoothness > 0.0:
         observed = 0.5 * smoothness * float(ledger[Entry.RATED_SQUARES])
         yield comparators.bound(
             f"{title}, observed gradients", theorem, complexity + observed, reason
         )
         yield from _in_advance(comparators, title, theorem, complexity, reason)
-    if isinstance(certificate.setting.mirror, maps.ENTROPIES):
+    if type(certificate.setting.mirror) in maps.ENTROPIES:
         yield from _local_norms(comparators, complexity, reason)
 
 
@@ -94,7 +98,7 @@ def _in_advance(
         return
     smoothness, rate = certificate.setting.smoothness, certificate.rate
     value = complexity + 0.5 * smoothness * limit**2 * certificate.monitors.etas
-    if isinstance(rate, rates.Adaptive):
+    if type(rate) is rates.Adaptive:
         if not certificate.lazy:
             return
         # eta_T >= scale / (limit sqrt(T)), and sum eta_t ||z_t||^2 <= 2 scale limit sqrt(T).
@@ -114,7 +118,7 @@ def _local_norms(comparators: Comparators, complexity: float, outside: str) -> I
     if certificate.lazy and certificate.setting.domain is not None:
         return
     monitors = certificate.monitors
-    normalised = isinstance(certificate.setting.mirror, mirrors.Entropy)
+    normalised = type(certificate.setting.mirror) is mirrors.Entropy
     theorem = "2.22" if normalised else "2.23"
     reason = outside
     if not reason and monitors.steep_round:

@@ -18,6 +18,8 @@ import numpy.typing as npt
 from noregret import domains, geometry, mirrors
 from noregret.bounds import Bound
 from noregret.certificate import Certificate
+from noregret.component import built_in
+from noregret.contradiction import NOTHING, ROUNDING, Measured, suspect_of
 from noregret.ledger import Entry
 from noregret.losses import Regression
 from noregret.oco.book import Monitors
@@ -63,6 +65,9 @@ class GameCertificate(Certificate):
     #: Sum of the sigma_t, and of sigma_t w_t; the gradient is the sum of z_t - sigma_t w_t.
     bend: float = field(kw_only=True, default=0.0)
     pull: Vector = field(kw_only=True, default_factory=lambda: np.zeros(0))
+    #: Whether the theorems bound the regret on the lines of the ledger. Those about leaders bound
+    #: the losses themselves, and can be smaller than what the lines prove.
+    linear: bool = field(kw_only=True, default=True)
 
     @property
     def objective(self) -> str:
@@ -95,14 +100,14 @@ class GameCertificate(Certificate):
         """
         domain = self.domain
         if radius is None and norm is None:
-            if isinstance(domain, domains.Ball):
+            if type(domain) is domains.Ball:
                 return self.floor(domain.radius)
             if domain is not None and self.setting.bounded:
                 return self._domain_floor(domain)
             if self.bend > 0.0:
                 part = self._inside_orthant()
                 return super(GameCertificate, part).regularized_floor()
-            if domain is not None and not isinstance(domain, domains.Orthant):
+            if domain is not None and type(domain) is not domains.Orthant:
                 return self._own_domain_floor(domain)
             if domain is not None:
                 raise ValueError(f"{domain} has no bound: say floor(radius)")
@@ -113,7 +118,7 @@ class GameCertificate(Certificate):
 
     def _inside_orthant(self) -> GameCertificate:
         """Return the certificate for u >= 0 only, where <u, Z> >= <u, min(Z, 0)>."""
-        if not isinstance(self.domain, domains.Orthant):
+        if type(self.domain) is not domains.Orthant:
             return self
         return replace(self, gradient=np.minimum(self.gradient, 0.0))
 
@@ -195,7 +200,7 @@ class GameCertificate(Certificate):
             return f"every u in {self.domain}"
         chosen = self._radius(radius)
         words = geometry.describe(self.mirror, chosen)
-        return f"{words} and u >= 0" if isinstance(self.domain, domains.Orthant) else words
+        return f"{words} and u >= 0" if type(self.domain) is domains.Orthant else words
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
         """Return the certificate as plain numbers, ready for JSON."""
@@ -245,6 +250,11 @@ class Comparators:
             return setting.complexity(self.radius, eta)
         if setting.domain is not None and not setting.domain.contains(self.u):
             return math.inf
+        if not built_in(setting.mirror):
+            # R of single points is not declared; it is largest on the ball through u.
+            negative = setting.mirror.geometry.endswith("simplex") and bool(np.any(self.u < 0.0))
+            length = geometry.predictor_norm(setting.mirror, self.u)
+            return math.inf if negative else setting.complexity(length, eta)
         first = geometry.regularizer(setting.mirror, setting.first, eta)
         return geometry.regularizer(setting.mirror, self.u, eta) - first
 
@@ -256,14 +266,41 @@ class Comparators:
         assert self.radius is not None  # per-coordinate rates take no domain
         return 0.5 * self.radius**2 * float((1.0 / factors[moved]).max(initial=0.0))
 
-    def proved(self) -> float:
-        """Return what the ledger itself proves about the regret."""
+    def measured(self) -> Measured:
+        """Return the regret on the lines and parabolas that the ledger sums, rounded up."""
+        certificate = self.certificate
+        if not certificate.linear:
+            return NOTHING
+        if self.u is None:
+            value = certificate.regret_bound(self.radius)
+        else:
+            value = certificate.regret(self.u)
+        size = abs(certificate.loss) + abs(certificate.loss - value)
+        slack = 4.0 * certificate.slack + ROUNDING * size
+        reach = self._reach() * certificate.delta
+        setting = certificate.setting
+        suspect = suspect_of(
+            (setting.mirror, "smoothness() or largest_regularizer()"),
+            (setting.rate, "rates that do not rise"),
+            (setting.domain, "project() or support()"),
+        )
+        return Measured(value, slack + 2.0 * reach, suspect)
+
+    def _reach(self) -> float:
+        """Return the largest |u_i| of the comparators."""
+        certificate = self.certificate
         if self.u is not None:
-            return self.certificate.regret(self.u)
-        return self.certificate.regret_bound(self.radius)
+            return float(np.abs(self.u).max(initial=0.0))
+        if self.radius is not None:
+            return self.radius
+        domain = certificate.setting.domain
+        return 0.0 if domain is None else domain.largest_coordinate(len(certificate.gradient))
 
     def outside(self) -> str:
         """Say why a theorem does not cover the comparators, if it does not."""
+        mirror = self.certificate.setting.mirror
+        if math.isnan(geometry.largest_regularizer(mirror, 1.0, 1.0, 1)):
+            return f"{type(mirror).__name__} declares no largest_regularizer()"
         if math.isfinite(self.complexity(1.0)):
             return ""
         if self.u is not None:
@@ -272,9 +309,19 @@ class Comparators:
             return "the domain is not one whose corners are known"
         return f"radius {exact(self.radius)} is not within the set of the game"
 
-    def bound(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
-        """Return a bound, not below what is proved anyway so that rounding cannot make it lie."""
-        if not reason and not math.isfinite(value):
-            reason = "the sums overflow"
-        value = math.inf if reason else max(value, self.proved())
+    def bound(
+        self,
+        name: str,
+        reference: str,
+        value: float,
+        reason: str = "",
+        measured: Measured | None = None,
+    ) -> Bound:
+        """Return a bound on the regret, if the run does not contradict it.
+
+        measured: the quantity that the theorem bounds [default: the regret on the lines].
+        """
+        if measured is None:
+            measured = self.measured()
+        value, reason = measured.judge(value, reason)
         return Bound(name, reference, value, applies=not reason, reason=reason)

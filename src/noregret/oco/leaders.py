@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,12 +13,12 @@ import numpy.typing as npt
 from noregret import geometry, mirrors, rates
 from noregret.bounds import Bound
 from noregret.domains import Domain
-from noregret.ledger import Entry, require_room
+from noregret.ledger import require_room
 from noregret.mirrors import Mirror
 from noregret.oco import maps, solvers
 from noregret.oco.book import Book, check_sizes
-from noregret.oco.bounds import SURVEY
 from noregret.oco.certificate import Comparators, ConvexLoss, GameCertificate, NonnegativeLoss
+from noregret.oco.leader_bounds import Facts, leader_bounds, regularized_bounds
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
 from noregret.oco.setting import Setting, settle
 from noregret.rates import UNBOUNDED
@@ -27,20 +26,6 @@ from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 Minimizer = Callable[[ConvexFunction, Vector], npt.ArrayLike]
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the theorems about leaders are made of, kept round by round."""
-
-    #: Sum of f_t(w_t) - f_t(w_(t+1)), and of F_(t+1)(w_t) - F_(t+1)(w_(t+1)), F_t = R + past.
-    stability: float = 0.0
-    sharp: float = 0.0
-    #: Quadratic game: sum of ||w_t - z_t||^2 / t, largest ||z_t||, ||w_1||, first other round.
-    gaps: float = 0.0
-    largest: float = 0.0
-    first: float = 0.0
-    other_round: int = 0
 
 
 class Past:
@@ -53,6 +38,8 @@ class Past:
         self.setting, self.eta = setting, eta
         self.c = 0.0
         self.b = np.zeros(setting.dimension)
+        #: What the quadratic losses have at 0, which no minimiser needs.
+        self.constant = 0.0
         self.others: list[ConvexFunction] = []
 
     def add(self, loss: ConvexFunction) -> None:
@@ -60,6 +47,7 @@ class Past:
         if type(loss) is Quadratic:
             self.c += loss.curvature
             self.b = self.b - loss.curvature * loss.center
+            self.constant += 0.5 * loss.curvature * float(loss.center @ loss.center)
         elif type(loss) is Linear:
             self.b = self.b + loss.z
         else:
@@ -69,12 +57,24 @@ class Past:
         """Return a copy to which a loss can be added on trial."""
         twin = Past(self.setting, self.eta)
         twin.c, twin.b, twin.others = self.c, self.b, list(self.others)
+        twin.constant = self.constant
         return twin
+
+    def losses(self, w: Vector) -> float:
+        """Return the sum of the losses at w."""
+        return self._varying(w) + self.constant
+
+    def size(self, w: Vector) -> float:
+        """Return the sizes that the quadratic part of `losses` is a sum of."""
+        return 0.5 * self.c * float(w @ w) + float(np.abs(self.b) @ np.abs(w)) + self.constant
+
+    def _varying(self, w: Vector) -> float:
+        total = 0.5 * self.c * float(w @ w) + float(self.b @ w)
+        return total + sum(float(loss.value(w)) for loss in self.others)
 
     def value(self, w: Vector) -> float:
         """Return the sum of the losses and of R / eta at w, up to a constant."""
-        total = 0.5 * self.c * float(w @ w) + float(self.b @ w)
-        total += sum(float(loss.value(w)) for loss in self.others)
+        total = self._varying(w)
         if self.eta < UNBOUNDED:
             total += geometry.regularizer(self.setting.mirror, w, self.eta)
         return total
@@ -100,7 +100,7 @@ class Past:
                 return -self.b / c if domain is None else domain.project(-self.b / c)
             if self.c == 0.0:
                 return maps.constrained_link(mirror, domain, -self.eta * self.b)
-            if isinstance(mirror, maps.ENTROPIES) and domain is None:
+            if type(mirror) in maps.ENTROPIES and domain is None:
                 return solvers.entropic_quadratic(mirror, self.c, self.b, self.eta)
         elif euclidean and len(standing) == 1 and user is None:
             low, high = solvers.interval(domain)
@@ -168,9 +168,10 @@ class Leader:
         """
         require_room(self.rounds, 1)
         function, w, t = as_loss(loss), self.play(), self.rounds + 1
-        if isinstance(function, (Linear, Quadratic)):
-            form = function.z if isinstance(function, Linear) else function.center
-            vector("the loss", form, self.dimension)
+        if type(function) is Linear:
+            vector("the loss", function.z, self.dimension)
+        elif type(function) is Quadratic:
+            vector("the loss", function.center, self.dimension)
         value = number("value", function.value(w))
         if self.nonnegative and value < 0.0:
             raise ValueError(f"value must be >= 0 with nonnegative=True, got {value}")
@@ -187,6 +188,9 @@ class Leader:
             stability=facts.stability + value - number("value", function.value(after)),
             sharp=facts.sharp + max(past.value(w) - past.value(after), 0.0),
             first=float(np.linalg.norm(w)) if t == 1 else facts.first,
+            past=past,
+            leader=after,
+            own=self._minimizer is not None,
         )
         if type(function) is Quadratic and function.curvature == 1.0:
             gap, size = w - function.center, float(np.linalg.norm(function.center))
@@ -215,6 +219,7 @@ class Leader:
             theorems=self._theorems(),
             bend=book.bend,
             pull=book.pull.copy(),
+            linear=False,
         )
 
 
@@ -290,52 +295,3 @@ class FollowTheRegularizedLeader(Leader):
 
     def _theorems(self) -> Callable[[Comparators], Iterator[Bound]]:
         return partial(regularized_bounds, self._facts)
-
-
-def leader_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
-    """Return the bounds that speak about follow the leader."""
-    setting, u = comparators.certificate.setting, comparators.u
-    outside = ""
-    if setting.domain is not None:
-        inside = setting.domain.contains(u) if u is not None else not comparators.outside()
-        outside = "" if inside else comparators.outside() or "u lies outside the domain"
-    yield comparators.bound(
-        "follow the leader, after the fact", f"{SURVEY}, Lemma 2.1", facts.stability, outside
-    )
-    reason = outside
-    if facts.other_round:
-        reason = f"a loss other than ||w - z||^2/2 was met in round {facts.other_round}"
-    elif setting.domain is not None:
-        reason = "the quadratic game has no domain"
-    yield comparators.bound(
-        "quadratic game, observed", f"{SURVEY}, Corollary 2.2", facts.gaps, reason
-    )
-    if not reason and facts.first > facts.largest:
-        reason = "||w_1|| is above the largest ||z_t||"
-    growth = math.log(comparators.certificate.rounds) + 1.0
-    yield comparators.bound(
-        "quadratic game", f"{SURVEY}, Corollary 2.2", 4.0 * facts.largest**2 * growth, reason
-    )
-
-
-def regularized_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
-    """Return the bounds that speak about follow the regularised leader."""
-    certificate = comparators.certificate
-    ledger, smoothness = certificate.ledger, certificate.setting.smoothness
-    eta = float(ledger[Entry.LAST_ETA])
-    reason = comparators.outside()
-    complexity = comparators.complexity(eta) if not reason else 0.0
-    forms = [
-        ("FoReL, exact stability", "Lemma 2.3 with F_(t+1) in place of f_t", facts.sharp),
-        ("FoReL, after the fact", "Lemma 2.3", facts.stability),
-    ]
-    if smoothness > 0.0:
-        observed = eta * smoothness * float(ledger[Entry.SQUARES])
-        worst = eta * smoothness * certificate.rounds * float(ledger[Entry.LARGEST_SQUARE])
-        forms += [
-            ("FoReL, observed gradients", "Theorem 2.11, stability halved", 0.5 * observed),
-            ("FoReL, observed gradients, plain", "Theorems 2.4 and 2.11", observed),
-            ("FoReL, largest gradient", "Theorem 2.11", worst),
-        ]
-    for name, theorem, stability in forms:
-        yield comparators.bound(name, f"{SURVEY}, {theorem}", complexity + stability, reason)

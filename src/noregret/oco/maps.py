@@ -8,6 +8,7 @@ its link is the Bregman projection of the map's own link, which is what "lazy pr
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -29,20 +30,26 @@ KNOWN = (
     mirrors.SignedEntropy,
 )
 
+#: Maps whose divergence is half the squared distance.
+_SQUARES = (mirrors.Euclidean, mirrors.Ball, mirrors.SoftThreshold)
+
+
+def _entropic(mirror: Mirror) -> TypeGuard[mirrors.Entropy | mirrors.UnnormalizedEntropy]:
+    return type(mirror) in ENTROPIES
+
 
 def link(mirror: Mirror, a: Vector) -> Vector:
     """Return the weights of a map without a domain, w = grad G(a)."""
-    kind = type(mirror)
-    if kind in (mirrors.Euclidean, mirrors.SoftThreshold):
+    if type(mirror) in (mirrors.Euclidean, mirrors.SoftThreshold):
         return a.copy()
-    if isinstance(mirror, mirrors.Entropy) and kind is mirrors.Entropy:
+    if type(mirror) is mirrors.Entropy:
         share = np.exp(a - a.max())
         return mirror.scale * (share / share.sum())  # type: ignore[no-any-return]
-    if isinstance(mirror, mirrors.UnnormalizedEntropy) and kind is mirrors.UnnormalizedEntropy:
+    if type(mirror) is mirrors.UnnormalizedEntropy:
         return _start(mirror, len(a)) * np.exp(np.minimum(a, LARGEST_EXPONENT))
-    if isinstance(mirror, mirrors.PNorm) and kind is mirrors.PNorm:
+    if type(mirror) is mirrors.PNorm:
         return _power_link(a, mirror.p)
-    if isinstance(mirror, mirrors.SignedEntropy) and kind is mirrors.SignedEntropy:
+    if type(mirror) is mirrors.SignedEntropy:
         t = mirror.radius * np.abs(a)
         top = t.max()
         odd = np.exp(t - top) * -np.expm1(-2.0 * t)
@@ -78,13 +85,14 @@ def inverse_link(mirror: Mirror, w: Vector) -> Vector:
     """Return an a with link(a) = w."""
     if type(mirror) is mirrors.Euclidean:
         return w.copy()
-    if isinstance(mirror, ENTROPIES):
+    if _entropic(mirror):
         if not np.all(w > 0.0):
             raise ValueError(f"w must be above 0 in every coordinate for {type(mirror).__name__}")
-        if isinstance(mirror, mirrors.Entropy):
-            return np.log(w / mirror.scale)
-        return np.log(w / _start(mirror, len(w)))
-    if isinstance(mirror, mirrors.PNorm):
+        # The entropy of a simplex is that of weights which start at any number.
+        first = mirror.scale if isinstance(mirror, mirrors.Entropy) else _start(mirror, len(w))
+        a: Vector = np.log(w / first)
+        return a
+    if type(mirror) is mirrors.PNorm:
         return _power_link(w, mirror.p / (mirror.p - 1.0))
     raise ValueError(f"the link of {type(mirror).__name__} has no inverse here")
 
@@ -93,14 +101,14 @@ def potential(mirror: Mirror, a: Vector) -> float:
     """Return G(a) of a map without a domain, with G(0) = 0."""
     if type(mirror) is mirrors.Euclidean:
         return 0.5 * float(a @ a)
-    if isinstance(mirror, mirrors.PNorm):
+    if type(mirror) is mirrors.PNorm:
         return 0.5 * float(link(mirror, a) @ a)
-    if isinstance(mirror, mirrors.Entropy):
+    if type(mirror) is mirrors.Entropy:
         top = float(a.max())
         return mirror.scale * (math.log(float(np.exp(a - top).mean())) + top)
-    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+    if type(mirror) is mirrors.UnnormalizedEntropy:
         return _start(mirror, len(a)) * float(np.expm1(np.minimum(a, LARGEST_EXPONENT)).sum())
-    if isinstance(mirror, mirrors.SignedEntropy):
+    if type(mirror) is mirrors.SignedEntropy:
         t = mirror.radius * np.abs(a)
         top = float(t.max())
         return math.log(float((0.5 * (np.exp(t - top) + np.exp(-t - top))).mean())) + top
@@ -110,7 +118,7 @@ def potential(mirror: Mirror, a: Vector) -> float:
 
 def project(mirror: Mirror, domain: Domain, w: Vector) -> Vector:
     """Return the projection of w on the domain in the map's own divergence."""
-    return domain.project_entropic(w) if isinstance(mirror, ENTROPIES) else domain.project(w)
+    return domain.project_entropic(w) if _entropic(mirror) else domain.project(w)
 
 
 def constrained_link(mirror: Mirror, domain: Domain | None, a: Vector) -> Vector:
@@ -132,12 +140,12 @@ def stability(mirror: Mirror, a: Vector, w: Vector, step: Vector) -> float:
     """
     if type(mirror) in (mirrors.Euclidean, mirrors.SoftThreshold):
         return 0.5 * float(step @ step)
-    if isinstance(mirror, mirrors.Entropy):
+    if type(mirror) is mirrors.Entropy:
         share = w / float(w.sum())
         centred = step - float(share @ step)
         if float(np.abs(centred).max()) < 30.0:
             return mirror.scale * math.log1p(float(share @ _second_order(centred)))
-    elif isinstance(mirror, mirrors.UnnormalizedEntropy) and float(-step.min()) < 30.0:
+    elif type(mirror) is mirrors.UnnormalizedEntropy and float(-step.min()) < 30.0:
         return float(w @ _second_order(step))
     return max(potential(mirror, a - step) - potential(mirror, a) + float(w @ step), 0.0)
 
@@ -164,7 +172,7 @@ def divergence(mirror: Mirror, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
     left, right = np.array(u, np.float64), np.array(w, np.float64)
     if left.ndim != 1 or left.shape != right.shape:
         raise ValueError(f"u has shape {left.shape}, w has shape {right.shape}: expected one shape")
-    if isinstance(mirror, ENTROPIES):
+    if _entropic(mirror):
         if np.any(left < 0.0) or np.any(right < 0.0):
             raise ValueError("u and w must not be negative for an entropy")
         if np.any((right == 0.0) & (left > 0.0)):
@@ -177,12 +185,12 @@ def divergence(mirror: Mirror, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
         logs[near] = np.log1p((u_[near] - w_[near]) / w_[near])
         terms = u_ * logs - (u_ - w_)
         value = float(terms.sum() + right[~some].sum())
-        if isinstance(mirror, mirrors.Entropy):
+        if type(mirror) is mirrors.Entropy:
             value += float(left.sum() - right.sum())
         return max(value, 0.0)
-    if isinstance(mirror, (mirrors.Euclidean, mirrors.Box)):
+    if type(mirror) in (*_SQUARES, mirrors.Box):
         return 0.5 * float((left - right) @ (left - right))
-    if isinstance(mirror, mirrors.PNorm):
+    if type(mirror) is mirrors.PNorm:
         regularizers = [geometry.regularizer(mirror, v, 1.0) for v in (left, right)]
         return (
             regularizers[0] - regularizers[1] - float(inverse_link(mirror, right) @ (left - right))

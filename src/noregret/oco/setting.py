@@ -16,6 +16,7 @@ from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco import maps
 from noregret.rates import Rate
+from noregret.strong_convexity import require_declared, require_scale
 
 Vector = npt.NDArray[np.float64]
 
@@ -40,9 +41,9 @@ class Setting:
     def shown(self) -> Mirror:
         """The map as `noregret.geometry` knows it: a lazy ball or box is a map of its own."""
         if self.lazy and type(self.mirror) is mirrors.Euclidean:
-            if isinstance(self.domain, domains.Ball):
+            if type(self.domain) is domains.Ball:
                 return mirrors.Ball(self.domain.radius)
-            if isinstance(self.domain, domains.Box) and self.bounded:
+            if type(self.domain) is domains.Box and self.bounded:
                 return mirrors.Box(self.domain.low, self.domain.high)
         return self.mirror
 
@@ -54,7 +55,7 @@ class Setting:
     @property
     def smoothness(self) -> float:
         """The c for which a round costs at most (eta/2) c ||z||_*^2; NaN if none is known."""
-        return self.mirror.smoothness()
+        return geometry.smoothness(self.mirror)
 
     def complexity(self, radius: float | None, eta: float) -> float:
         """Return the maximum of (R(u) - R(w_1)) / eta over a class inside the set, else infinity.
@@ -68,37 +69,37 @@ class Setting:
             return max(found, default=math.inf) - lowest
         if self.domain is None:
             return geometry.largest_regularizer(self.mirror, radius, eta, self.dimension)
-        if not isinstance(self.mirror, mirrors.Euclidean) or radius > self._inner_radius():
+        if type(self.mirror) is not mirrors.Euclidean or radius > self._inner_radius():
             return math.inf
         return radius * radius / (2.0 * eta)
 
     def _inner_radius(self) -> float:
         """Return the radius of the largest class of `floor(radius)` inside the domain."""
-        if isinstance(self.domain, domains.Ball):
+        if type(self.domain) is domains.Ball:
             return self.domain.radius
-        if isinstance(self.domain, domains.Box):
+        if type(self.domain) is domains.Box:
             return min(-self.domain.low, self.domain.high)
         # The class of that radius is then the orthant's part of the ball.
-        return math.inf if isinstance(self.domain, domains.Orthant) else -1.0
+        return math.inf if type(self.domain) is domains.Orthant else -1.0
 
     def widest(self) -> float:
         """Return a bound on D(u, w) over the whole domain, infinity if there is none."""
         domain, d = self.domain, self.dimension
-        if isinstance(self.mirror, maps.ENTROPIES):
-            if isinstance(domain, domains.ClippedSimplex):
+        if type(self.mirror) in maps.ENTROPIES:
+            if type(domain) is domains.ClippedSimplex:
                 return domain.scale * math.log(d / domain.alpha)
-            if isinstance(domain, domains.Box) and self.bounded:
+            if type(domain) is domains.Box and self.bounded:
                 low, high = np.array([domain.low]), np.array([domain.high])
                 ways = [(low, high), (high, low)]
                 return d * max(maps.divergence(self.mirror, u, w) for u, w in ways)
             return math.inf
-        if isinstance(domain, domains.Ball):
+        if type(domain) is domains.Ball:
             return 2.0 * domain.radius**2
-        if isinstance(domain, domains.Box) and self.bounded:
+        if type(domain) is domains.Box and self.bounded:
             return 0.5 * d * (domain.high - domain.low) ** 2
-        if isinstance(domain, domains.Simplex):
+        if type(domain) is domains.Simplex:
             return domain.scale**2
-        if isinstance(domain, domains.ClippedSimplex):
+        if type(domain) is domains.ClippedSimplex:
             return (domain.scale * (1.0 - domain.alpha)) ** 2
         return math.inf
 
@@ -108,6 +109,7 @@ def settle(
 ) -> Setting:
     """Return the setting of a game, or say in one line what does not go together."""
     _require_kind("mirror", mirror, Mirror)
+    require_declared(mirror)
     _require_kind("rate", rate, Rate)
     if domain is not None:
         _require_kind("domain", domain, Domain)
@@ -119,6 +121,7 @@ def settle(
     if not np.isfinite(setting.first).all():
         raise ValueError("the first point of the game is not finite")
     if isinstance(rate, rates.Adaptive) and rate.scale is None:
+        require_scale(mirror)
         filled = rate.replace(scale=_natural_scale(setting))
         setting = Setting(dimension, mirror, filled, domain, lazy)
     return setting
@@ -127,7 +130,7 @@ def settle(
 def _parted(mirror: Mirror, domain: Domain | None, lazy: bool) -> tuple[Mirror, Domain | None]:
     """Return a map without a set of its own, and the set."""
     name = type(mirror).__name__
-    if isinstance(mirror, (mirrors.Ball, mirrors.Box)):
+    if type(mirror) is mirrors.Ball or type(mirror) is mirrors.Box:
         if not lazy:
             raise ValueError(
                 f"the map {name} is lazy; with lazy=False use Euclidean() and domain={name}(...)"
@@ -141,19 +144,19 @@ def _parted(mirror: Mirror, domain: Domain | None, lazy: bool) -> tuple[Mirror, 
         raise ValueError("SoftThreshold counts its rounds: use lazy=True")
     if domain is None:
         return mirror, None
-    if isinstance(mirror, maps.ENTROPIES):
-        if isinstance(domain, domains.Orthant) and isinstance(mirror, mirrors.UnnormalizedEntropy):
+    if type(mirror) in maps.ENTROPIES:
+        if type(domain) is domains.Orthant and type(mirror) is mirrors.UnnormalizedEntropy:
             return mirror, None
-        if isinstance(mirror, mirrors.Entropy):
-            own = isinstance(domain, (domains.Simplex, domains.ClippedSimplex))
+        if type(mirror) is mirrors.Entropy:
+            own = type(domain) in (domains.Simplex, domains.ClippedSimplex)
             if not own or getattr(domain, "scale", 0.0) != mirror.scale:
                 raise ValueError(
                     f"Entropy(scale={mirror.scale:g}) lives on a simplex: domain must be Simplex "
                     f"or ClippedSimplex of that scale, got {domain}"
                 )
-        if isinstance(domain, domains.Simplex):
+        if type(domain) is domains.Simplex:
             return mirrors.Entropy(domain.scale), None
-        if isinstance(domain, domains.ClippedSimplex):
+        if type(domain) is domains.ClippedSimplex:
             # On a simplex the two entropies have the same projections and the same steps.
             return mirrors.Entropy(domain.scale), domain
         return mirror, domain
@@ -182,7 +185,7 @@ def _natural_scale(setting: Setting) -> float:
         max(setting.dimension, 2), setting.mirror, setting.rate, setting.domain, setting.lazy
     )
     radius = None if wide.bounded else geometry.own_radius(setting.mirror)
-    if isinstance(setting.mirror, mirrors.UnnormalizedEntropy) and not wide.bounded:
+    if type(setting.mirror) is mirrors.UnnormalizedEntropy and not wide.bounded:
         return math.sqrt(math.log(wide.dimension))
     size = 1.0
     if wide.bounded or radius is not None:

@@ -22,13 +22,13 @@ def corner(domain: Domain | None, b: Vector, standing: Vector) -> Vector:
     """
     if not b.any():
         return standing.copy()
-    if isinstance(domain, domains.Box) and math.isfinite(domain.low + domain.high):
+    if type(domain) is domains.Box and math.isfinite(domain.low + domain.high):
         w = np.where(b > 0.0, domain.low, domain.high)
         return np.where(b == 0.0, standing, w)
-    if isinstance(domain, domains.Ball):
+    if type(domain) is domains.Ball:
         unit = b / np.abs(b).max()
         return -domain.radius * unit / float(np.linalg.norm(unit))  # type: ignore[no-any-return]
-    if isinstance(domain, (domains.Simplex, domains.ClippedSimplex)):
+    if type(domain) is domains.Simplex or type(domain) is domains.ClippedSimplex:
         best = np.eye(1, len(b), int(np.argmin(b))).ravel()
         return domain.project(2.0 * domain.scale * best)
     raise ValueError(
@@ -45,11 +45,11 @@ def entropic_quadratic(mirror: mirrors.Mirror, c: float, b: Vector, eta: float) 
     from scipy.special import wrightomega
 
     scaled = eta * c
-    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+    if type(mirror) is mirrors.UnnormalizedEntropy:
         start = 1.0 / len(b) if mirror.start is None else mirror.start
         w: Vector = wrightomega(math.log(scaled * start) - eta * b).real / scaled
         return w
-    assert isinstance(mirror, mirrors.Entropy)
+    assert type(mirror) is mirrors.Entropy
     a = -eta * (b - b.min())
     share = mirror.scale
 
@@ -121,7 +121,7 @@ def interval(domain: Domain | None) -> tuple[float, float]:
     """Return the ends of a one-dimensional domain."""
     if domain is None:
         return -math.inf, math.inf
-    if isinstance(domain, domains.Orthant):
+    if type(domain) is domains.Orthant:
         return 0.0, math.inf
     ends = [-domain.support([-1.0]), domain.support([1.0])]
     return float(ends[0]), float(ends[1])

@@ -56,7 +56,7 @@ def implicit_step(
     if type(mirror) is mirrors.Euclidean:
         factor = 2.0 * eta * (float(point @ row) - target) / (1.0 + 2.0 * eta * float(row @ row))
         return point - factor * row
-    if not isinstance(mirror, maps.ENTROPIES):
+    if type(mirror) not in maps.ENTROPIES:
         raise ValueError(
             f"the implicit step is known for Euclidean and the entropies, not {mirror}"
         )

@@ -46,6 +46,8 @@ def tuned(
         radius = geometry.own_radius(setting.mirror)
         if radius is None:
             raise ValueError(f"{mirror} has no set of its own: say radius=")
+    if geometry.undeclared(setting.mirror):
+        raise ValueError(geometry.undeclared(setting.mirror))
     complexity, smoothness = setting.complexity(radius, 1.0), setting.smoothness
     if not math.isfinite(complexity):
         raise ValueError(f"radius {radius} is not within the set of the game")

@@ -216,8 +216,8 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
             self._targets = {one: float(place) for place, one in enumerate(known)}
 
     def _require_probabilities(self) -> None:
-        loss = self.loss.loss if isinstance(self.loss, OneAgainstRest) else self.loss
-        if not isinstance(loss, Logistic | Softmax):
+        loss = self.loss.loss if type(self.loss) is OneAgainstRest else self.loss
+        if type(loss) is not Logistic and type(loss) is not Softmax:
             raise NotImplementedError(f"{self.loss} knows no probabilities; Logistic() does")
 
     def _require_room(self, labels: set[Any]) -> None:
@@ -238,7 +238,7 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
 
     def _chances(self, scores: Matrix) -> Matrix:
         """Return the probabilities of rows of scores."""
-        return multinomial(scores) if isinstance(self.loss, Softmax) else logistic(scores)
+        return multinomial(scores) if type(self.loss) is Softmax else logistic(scores)
 
 
 def _require_label(label: Any) -> None:

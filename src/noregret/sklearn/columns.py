@@ -93,7 +93,7 @@ class Columns:
 
     def __init__(self, columns: Sequence[Column], blank: Column, loss: Loss) -> None:
         self.columns, self.blank = list(columns), blank
-        self.platt = None if isinstance(loss, Logistic) else Platt(self.outputs)
+        self.platt = None if type(loss) is Logistic else Platt(self.outputs)
 
     @property
     def outputs(self) -> int:

@@ -66,8 +66,8 @@ class Scorer:
 
     def __init__(self, learner: MirrorDescent | MatrixDescent) -> None:
         self.learner: Any = learner
-        loss = learner.loss.loss if isinstance(learner.loss, OneAgainstRest) else learner.loss
-        self.platt = None if isinstance(loss, (Logistic, Softmax)) else Platt(self.outputs)
+        loss = learner.loss.loss if type(learner.loss) is OneAgainstRest else learner.loss
+        self.platt = None if type(loss) in (Logistic, Softmax) else Platt(self.outputs)
 
     @property
     def binary(self) -> bool:
@@ -138,9 +138,9 @@ def score_loss(loss: Loss, multiclass: str) -> ScoreLoss:
     """Return the loss of all scores that a word and a loss of one score stand for."""
     if multiclass == "one_against_rest":
         return OneAgainstRest(loss)
-    if multiclass == "softmax" and isinstance(loss, Logistic):
+    if multiclass == "softmax" and type(loss) is Logistic:
         return Softmax()
-    if multiclass == "hinge" and isinstance(loss, Hinge):
+    if multiclass == "hinge" and type(loss) is Hinge:
         return MulticlassHinge(loss.margin)
     if multiclass in MULTICLASS:
         wanted = "logistic" if multiclass == "softmax" else "hinge"

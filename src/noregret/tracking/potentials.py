@@ -193,11 +193,11 @@ def potential_of(mirror: Mirror) -> Potential:
     """
     if type(mirror) is mirrors.Euclidean:
         return Square()
-    if isinstance(mirror, mirrors.PNorm):
+    if type(mirror) is mirrors.PNorm:
         return PNormSquare(mirror.p)
-    if isinstance(mirror, mirrors.UnnormalizedEntropy):
+    if type(mirror) is mirrors.UnnormalizedEntropy:
         return Entropic()
-    if isinstance(mirror, mirrors.Entropy):
+    if type(mirror) is mirrors.Entropy:
         return SimplexEntropic()
     raise ValueError(
         f"{type(mirror).__name__} has no potential here; use Euclidean, PNorm, "

@@ -135,14 +135,14 @@ class _Facts:
     def _gamma(self) -> float:
         """Return the largest norm of grad F over the learner's set, infinite if there is none."""
         domain, potential, n = self.domain, self.run.potential, self.dimension
-        if isinstance(domain, (Ball, PNormBall)):
+        if type(domain) is Ball or type(domain) is PNormBall:
             return domain.radius
-        if isinstance(domain, Simplex):
+        if type(domain) is Simplex:
             return domain.scale
-        if isinstance(domain, ClippedSimplex):
+        if type(domain) is ClippedSimplex:
             # ln w lies between the logarithms of alpha/n and 1 - alpha (n-1)/n, times the scale.
             return 0.5 * math.log1p(n * (1.0 - domain.alpha) / domain.alpha)
-        if isinstance(domain, Box):
+        if type(domain) is Box:
             if isinstance(potential, Entropic):
                 return max(abs(math.log(domain.low)), abs(math.log(domain.high)))
             return math.sqrt(n) * max(abs(domain.low), abs(domain.high))
@@ -194,13 +194,13 @@ def _named(facts: _Facts, guess: tuple[int, float] | None) -> Iterator[Bound]:
     """Yield the theorem of the learner's own name, if it has one."""
     potential, domain, inside = facts.run.potential, facts.domain, facts.outside()
     plain = facts.base + facts.shifting
-    if isinstance(potential, Square) and isinstance(domain, Ball):
+    if isinstance(potential, Square) and type(domain) is Ball:
         yield facts.bound("C-GD", "Theorem 14", plain, inside)
-    elif isinstance(potential, PNormSquare) and isinstance(domain, PNormBall):
+    elif isinstance(potential, PNormSquare) and type(domain) is PNormBall:
         yield facts.bound("shifting p-norm", "Theorem 10 with our lemma", plain, inside)
-    elif isinstance(potential, SimplexEntropic) and isinstance(domain, ClippedSimplex):
+    elif isinstance(potential, SimplexEntropic) and type(domain) is ClippedSimplex:
         yield from _simplex(facts, domain, plain, inside)
-    elif isinstance(potential, Entropic) and isinstance(domain, Box):
+    elif isinstance(potential, Entropic) and type(domain) is Box:
         yield facts.bound("C-EGU", "Theorem 15, signs corrected", plain, inside)
         yield from _sparse_box(facts, domain, plain, guess)
 
@@ -280,8 +280,8 @@ def _best_alpha(facts: _Facts) -> float | None:
     """Return the alpha that makes the bound for sparse comparators smallest."""
     if facts.rounds < 2 or facts.size == 0.0:
         return None
-    if isinstance(facts.domain, ClippedSimplex):
+    if type(facts.domain) is ClippedSimplex:
         return tuned_alpha(facts.rounds, facts.size / facts.domain.scale, facts.dimension)
-    if isinstance(facts.domain, Box) and isinstance(facts.run.potential, Entropic):
+    if type(facts.domain) is Box and isinstance(facts.run.potential, Entropic):
         return tuned_alpha(facts.rounds, facts.size)
     return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from noregret.bounds import Bound
+from noregret.contradiction import RANGE, ROUNDING, Measured
 from noregret.geometry import EPSILON
 from noregret.rounding import exact, up
 
@@ -71,7 +72,7 @@ def stated(
     measured: tuple[float, float],
     reason: str = "",
 ) -> Bound:
-    """Return a bound that is not below what was measured: (loss rounded up, L(<u>) down)."""
+    """Return a bound, if the run does not contradict it: (loss rounded up, L(<u>) down)."""
     reference = f"Herbster, Warmuth 2001, {reference}"
     loss, low = measured
     if not reason and not math.isfinite(value):
@@ -79,5 +80,7 @@ def stated(
     if reason:
         return Bound(name, reference, math.inf, 1.0, "loss", False, reason)
     value += 8.0 * EPSILON * abs(value)
-    excess = loss - factor * low + 4.0 * EPSILON * (abs(loss) + factor * abs(low))
-    return Bound(name, reference, max(value, excess), factor)
+    size = abs(loss) + factor * abs(low)
+    run = Measured(loss - factor * low + 4.0 * EPSILON * size, ROUNDING * size, RANGE)
+    value, reason = run.judge(value)
+    return Bound(name, reference, value, factor if not reason else 1.0, "loss", not reason, reason)
