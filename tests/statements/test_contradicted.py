@@ -201,7 +201,7 @@ def _coins() -> list[Bound]:
     learner = nr.MirrorDescent(losses.Absolute(), mirrors.Euclidean(), rates.CoinBetting())
     learner.learn([[1.0]] * 10, [5.0] * 10)
     with mock.patch.object(Coins, "regret", lambda *given: 0.0):
-        return learner.certificate().bounds_for(1.0)
+        return learner.certificate().bounds_for(10.0)
 
 
 def _strongly_convex() -> list[Bound]:
@@ -276,7 +276,7 @@ def test_a_bandits_statement_about_its_path(kind) -> None:  # type: ignore[no-un
 def test_a_gradient_bandits_statement_about_its_path() -> None:
     bandit = bandits.GradientBandit(2, domains.Ball(1.0), eta=0.1, delta=0.1, seed=0)
     for _ in range(20):
-        bandit.learn(float(bandit.play()[0]))
+        bandit.suffer(float(bandit.play()[0]))
     bandit._sums["divergence"] = bandit._sums["squares"] = -1e6
     path = bandit.certificate().statements[:2]
     assert [each.reason for each in path] == [CONTRADICTED, CONTRADICTED]
