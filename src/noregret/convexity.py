@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from noregret.component import built_in
+from noregret.domains import Domain
 from noregret.losses import Loss
 
 #: Where a loss is looked at; beyond, values such as exp(-y p) leave the range of numbers.
@@ -54,3 +58,31 @@ def require_convex(loss: Loss) -> None:
                         f"{name} is not convex, or slope does not belong to value: at y={y:g} the "
                         f"line from p={p:g} passes above the loss at p={q:g}"
                     )
+
+
+def require_support(domain: Domain, dimension: int) -> None:
+    """Refuse a user's domain whose support function is below one of its own points.
+
+    Checks support(theta) >= <u, theta> for projections u of points along every axis and along the
+    diagonals. It proves nothing beyond them, which is why certificates name the support function
+    of a domain that is not one of ours as an assumption.
+
+    dimension: the number of coordinates, >= 1.
+
+    >>> from noregret.domains import Ball
+    >>> require_support(Ball(1.0), 3)
+    """
+    if built_in(domain):
+        return
+    axes = [sign * np.eye(dimension)[i] for i in range(min(dimension, 8)) for sign in (1.0, -1.0)]
+    ways = [*axes, np.ones(dimension), -np.ones(dimension)]
+    points = [domain.project(size * way) for way in ways for size in (0.5, 3.0, 1e3)]
+    for theta in ways:
+        most = domain.support(theta)
+        for u in points:
+            value = float(u @ theta)
+            if value > most + 1e-9 * (abs(value) + abs(most)):
+                raise ValueError(
+                    f"{type(domain).__name__}.support() is {most:g} along {theta[:4].tolist()}, "
+                    f"but the projection {np.asarray(u)[:4].tolist()} has {value:g}"
+                )

@@ -15,8 +15,8 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.certify import certify_pass
 from noregret.passes.checks import sound_rows
-from noregret.turns import one_at_a_time
 from noregret.strong_convexity import require_declared
+from noregret.turns import one_at_a_time
 
 
 def certify(

@@ -110,6 +110,7 @@ def _require_norm(mirror: Mirror, name: str, points: list[Vector]) -> None:
 def _require_smooth(mirror: Mirror, name: str, c: float, points: list[Vector]) -> None:
     p = geometry.dual_exponent(mirror)
     known = [(a, *_potential(mirror, a)) for a in points]
+    worst, message = 1.0, ""
     for (a, value, w), (b, other, _) in itertools.product(known, repeat=2):
         if len(a) != len(b):
             continue
@@ -118,11 +119,17 @@ def _require_smooth(mirror: Mirror, name: str, c: float, points: list[Vector]) -
         where = f"from theta={_shown(a)} to {_shown(b)}"
         if cost < -_ROUNDING * size:
             raise ValueError(f"{name} is not the gradient of a convex function {where}")
-        if cost > most + _ROUNDING * size:
-            raise ValueError(
-                f"{name}.smoothness() is {c:g}, but G rises by {cost:g} above its tangent "
-                f"{where}, at most {most:g} is allowed"
+        # The clearest of all violations is shown.
+        if cost > worst * (most + _ROUNDING * size):
+            worst, message = (
+                cost / (most + _ROUNDING * size),
+                (
+                    f"{name}.smoothness() is {c:g}, but G rises by {cost:g} above its tangent "
+                    f"{where}, at most {most:g} is allowed"
+                ),
             )
+    if message:
+        raise ValueError(message)
 
 
 def _require_largest(mirror: Mirror, name: str, points: list[Vector]) -> None:

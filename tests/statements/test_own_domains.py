@@ -88,3 +88,23 @@ def test_a_subclass_of_a_ball_is_not_a_ball() -> None:
     assert game.play()[0] == -1.0
     # Every u in the set: |u| <= 1, and not the 2 of its field.
     assert proof.floor() == pytest.approx(-10.0)
+
+
+@dataclass(frozen=True)
+class TooShort(Slab):
+    """A support function that leaves out the second axis."""
+
+    def support(self, theta):  # type: ignore[no-untyped-def]
+        return abs(float(theta[0]))
+
+
+def test_a_support_function_below_a_projection_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"TooShort.support\(\) is 0 along \[0.0, 1.0\], but the p"
+    ):
+        oco.Game(2, mirrors.Euclidean(), rates.Constant(0.1), TooShort(7.0))
+
+
+def test_the_support_function_of_an_own_domain_is_an_assumption() -> None:
+    assert _game(Slab(7.0)).assumption.endswith("to be convex, support() of Slab to be right")
+    assert _game(domains.Ball(1.0)).assumption.endswith("to be convex")

@@ -22,9 +22,9 @@ from noregret.bandits.decisions import (
     cost_of_reward,
 )
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
+from noregret.contradiction import RANGE, ROUNDING, Measured
 from noregret.ledger import require_room
 from noregret.turns import one_at_a_time
-from noregret.contradiction import RANGE, ROUNDING, Measured
 
 Vector = npt.NDArray[np.float64]
 

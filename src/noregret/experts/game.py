@@ -15,10 +15,10 @@ from noregret.experts.book import Sum
 from noregret.experts.certificate import Facts, rounding_slack
 from noregret.experts.checks import as_count, as_positive, as_table, require_within
 from noregret.experts.rounds import ADAPTIVE, FIXED
+from noregret.geometry import EPSILON
 from noregret.ledger import require_room
 from noregret.rounding import exact
 from noregret.turns import one_at_a_time
-from noregret.geometry import EPSILON
 
 Vector = npt.NDArray[np.float64]
 

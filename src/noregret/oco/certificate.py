@@ -87,9 +87,11 @@ class GameCertificate(Certificate):
     def assumption(self) -> str:
         """What is taken on trust."""
         sigma = self.rate.strong_convexity()
-        if sigma > 0.0:
-            return f"the losses are taken at their word to be {exact(sigma)}-strongly convex"
-        return "the losses are taken at their word to be convex"
+        kind = f"{exact(sigma)}-strongly convex" if sigma > 0.0 else "convex"
+        words = f"the losses are taken at their word to be {kind}"
+        if self.domain is None or built_in(self.domain):
+            return words
+        return f"{words}, support() of {type(self.domain).__name__} to be right"
 
     def floor(self, radius: float | None = None, norm: float | None = None) -> float:
         """Return a number that no fixed point of the class can have beaten on these rounds.

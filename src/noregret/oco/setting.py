@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from noregret import domains, geometry, mirrors, rates
 from noregret.component import Component
+from noregret.convexity import require_support
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco import maps
@@ -113,6 +114,7 @@ def settle(
     _require_kind("rate", rate, Rate)
     if domain is not None:
         _require_kind("domain", domain, Domain)
+        require_support(domain, dimension)
     mirror, domain = _parted(mirror, domain, lazy)
     if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
         mirror = mirror.replace(start=1.0 / dimension)
