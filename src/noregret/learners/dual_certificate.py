@@ -247,7 +247,12 @@ class _Facts:
         certificate = self.certificate
         lengths = 2.0 * float(certificate.reach or 0.0) * certificate.delta
         size = abs(certificate.loss) + abs(certificate.intercept)
-        return 4.0 * certificate.slack + lengths + ROUNDING * size
+        room = 4.0 * certificate.slack + lengths + ROUNDING * size
+        if certificate.mirror.multiplicative():
+            # The logarithm of a sum of d exponentials is rounded, and divided by C.
+            scale = max(geometry.own_radius(certificate.mirror) or 1.0, 1.0)
+            room += 64.0 * (len(certificate.gradient) + 16.0) * EPSILON * scale / certificate.C
+        return room
 
     def proved(self) -> float:
         """Return what D proves about the regret: loss - D/C + F(u)/C."""
