@@ -26,6 +26,7 @@ from noregret.geometry import EPSILON
 from noregret.ledger import SMALLEST_SIZE, Entry
 from noregret.losses import Absolute, Hinge, Loss
 from noregret.mirrors import Mirror
+from noregret.promises import Broken, assumption_of, broken_promise
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding import down
 from noregret.wording import Objective, certificate_dict, certificate_text, named
@@ -52,8 +53,9 @@ class Certificate:
     >>> certificate.rounds, certificate.mistakes, certificate.floor(1) <= certificate.loss
     (2, 2, True)
 
-    Warning: a loss of one's own is taken at its word to be convex, and its value and slope to
-    be right to about 16 units in the last place.
+    Warning: a loss of one's own is taken at its word for what `assumption` says, and its value and
+    slope to be right to about 16 units in the last place. Where a round has shown that it broke its
+    word, `broken` says so: floors are -inf, regrets inf, and there are no bounds.
     """
 
     loss_function: Loss
@@ -268,6 +270,8 @@ class Certificate:
         if math.isnan(floor):
             # Something overflowed, and nothing is known.
             floor = -math.inf
+        if self.broken is not None:
+            return -math.inf
         # Losses that cannot be negative cannot sum to less than zero either.
         return max(floor, 0.0) if self.loss_function.nonnegative else floor
 
@@ -302,6 +306,8 @@ class Certificate:
         if math.isnan(bound):
             # Numbers overflowed, and nothing is known from the lines.
             bound = math.inf
+        if self.broken is not None:
+            return math.inf
         if self._lost_nothing:
             bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
@@ -335,6 +341,8 @@ class Certificate:
 
         Without a radius it is the class of `floor()`, or radius 1 where there is no learner.
         """
+        if self.broken is not None:
+            return []
         if radius is None and self._own_set():
             return theorem_bounds(self, None)
         if radius is None and self.radius is None:
@@ -364,10 +372,13 @@ class Certificate:
 
     @property
     def assumption(self) -> str | None:
-        """What is taken on trust: the convexity of a loss that is not one of ours."""
-        if type(self.loss_function).__module__.startswith("noregret.losses."):
-            return None
-        return f"{type(self.loss_function).__name__} is taken at its word to be convex"
+        """What is taken on trust: the promises of a loss that is not one of ours."""
+        return assumption_of(self.loss_function)
+
+    @property
+    def broken(self) -> Broken | None:
+        """The promise that the loss was found to break first; nothing is proved then."""
+        return broken_promise(self.loss_function, self.ledger)
 
     def __str__(self) -> str:
         return self.text()

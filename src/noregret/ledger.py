@@ -83,6 +83,11 @@ class Entry(IntEnum):
     #: Smallest and largest example weight of all rounds.
     LEAST_WEIGHT = 36
     MOST_WEIGHT = 37
+    #: A loss of one's own: the first round that showed a broken promise (0: none), which
+    #: `Promise` it was, and the last round's prediction.
+    PROMISE_BROKEN = 38
+    BROKEN_PROMISE = 39
+    LAST_POINT = 40
 
 
 SIZE = len(Entry)

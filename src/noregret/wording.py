@@ -89,6 +89,9 @@ def certificate_text(certificate: Certificate, radius: float | None) -> str:
             "" if certificate.example_weights == (1.0, 1.0) else " of the rounds, not weighted"
         )
         line("mistakes", f"{mistakes:,}", f"{mistakes / rounds:.2%}{plainly}")
+    if certificate.broken is not None:
+        lines.append(f"  no statement: {certificate.broken}")
+        return "\n".join(lines)
     if radius is not None or certificate.radius is not None:
         floor, regret = certificate.floor(radius), certificate.regret_bound(radius)
         line("certified floor", down(floor), f"{down(down_each(floor, rounds))} a round")
@@ -128,6 +131,9 @@ def certificate_dict(certificate: Certificate, radius: float | None) -> dict[str
         "rounding_slack": certificate.slack,
         "assumption": certificate.assumption,
     }
+    if certificate.broken is not None:
+        nothing: dict[str, Any] = {"floor": None, "regret_bound": None, "bounds": []}
+        return result | nothing | {"broken": certificate.broken.as_dict()}
     if radius is not None or certificate.radius is not None:
         result["class"] = certificate.describe(radius)
         result["floor"] = certificate.floor(radius)

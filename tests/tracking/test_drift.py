@@ -191,7 +191,7 @@ class Doubled(nr.losses.Absolute):
 
 def test_a_conjugate_of_ones_own_is_an_assumption_too() -> None:
     proof = DriftProof(1, 2, 1.0, 2.0, 1.0, Doubled())
-    assert str(proof).endswith("convex, and its conjugate to be right.")
+    assert str(proof).endswith("and to have the conjugate it gives.")
     assert DriftProof(1, 2, 1.0, 2.0, 1.0, nr.losses.Absolute()).assumption is None
 
 

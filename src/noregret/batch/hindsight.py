@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from noregret import mirrors
@@ -13,6 +14,7 @@ from noregret.batch.solver import solve
 from noregret.examples import as_rows
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
+from noregret.promises import assumption_of
 
 #: Passes after which a run gives up and says so.
 MAX_PASSES = 10_000
@@ -78,17 +80,23 @@ def hindsight(
             raise ValueError(
                 f"{type(loss).__name__} takes neither bias nor offset: add a column of 1"
             )
-        return _several(
-            X, y, loss, (radius, l2, mirror, strength), weight, float(tol), max_passes, warm_start,
-            seed, progress,
+        return _trusted(
+            _several(
+                X, y, loss, (radius, l2, mirror, strength), weight, float(tol), max_passes,
+                warm_start, seed, progress,
+            ),
+            loss,
         )  # fmt: skip
     problem = _problem(X, y, loss, radius, l2, mirror, strength, weight, offset, bias)
     if fraction != 1.0:
         from noregret.batch.mapped import solve_mapped
 
         start = _start(problem, warm_start)["warm_start"]
-        return solve_mapped(problem, float(tol), max_passes, start, seed, progress, float(fraction))
-    return _solver(problem, bias)(
+        found = solve_mapped(
+            problem, float(tol), max_passes, start, seed, progress, float(fraction)
+        )
+        return _trusted(found, loss)
+    solution = _solver(problem, bias)(
         problem,
         tol=float(tol),
         max_passes=max_passes,
@@ -96,6 +104,18 @@ def hindsight(
         progress=progress,
         **_start(problem, warm_start),
     )
+    return _trusted(solution, loss)
+
+
+def _trusted(solution: Solution, loss: Loss | ScoreLoss) -> Solution:
+    """Name what a loss of one's own is trusted for; refuse duals that show it is not so."""
+    assumption = assumption_of(loss, conjugate=True)
+    if assumption is not None and solution.dual > solution.primal:
+        raise ValueError(
+            f"the dual value {solution.dual:g} is above the loss {solution.primal:g} of a "
+            f"predictor: {type(loss).__name__}.conjugate is not that of a convex value(y, p)"
+        )
+    return replace(solution, assumption=assumption)
 
 
 def _several(
@@ -173,7 +193,7 @@ def regularization_path(
             progress=progress,
         )
         slopes = solution.alpha
-        yield solution
+        yield _trusted(solution, loss)
 
 
 def _problem(

@@ -308,6 +308,8 @@ class Solution:
     bias: float = 0.0
     #: What was minimised, in words.
     objective: str = field(default="objective", repr=False)
+    #: What is taken on trust: the promises of a loss that is not one of this package.
+    assumption: str | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -326,4 +328,6 @@ class Solution:
         ):
             if value:
                 lines.append(f"  {name:<28}{value:>18}")
+        if self.assumption:
+            lines.append(f"  assumption: {self.assumption}")
         return "\n".join(lines)

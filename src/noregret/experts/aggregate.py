@@ -47,7 +47,7 @@ class AggregateCertificate(Certificate):
     @property
     def bounds(self) -> list[Bound]:
         """The theorems on the regret against the best member; none speaks about a radius."""
-        return list(self.members.bounds)
+        return list(self.members.bounds) if self.broken is None else []
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
         """Return the certificate as plain numbers, ready for JSON."""
@@ -250,6 +250,9 @@ class Aggregate:
         reach = geometry.predictor_norm(proof.mirror, self.weights) if self._linear() else None
         own = vars(proof) | {"reach": reach}
         members = replace(self._mixer.certificate(), competitor="member", first=1)
+        if proof.broken is not None:
+            # Measured differences stay true, theorems about convex losses do not.
+            members = replace(members, bounds=[])
         return AggregateCertificate(**own, members=members)
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:

@@ -49,6 +49,8 @@ class ExpertCertificate:
     #: What those are called whom the learner is compared with, and the number of the first.
     competitor: str = "expert"
     first: int = 0
+    #: What is taken on trust: the promises of a loss that is not one of this package.
+    assumption: str | None = None
 
     def __post_init__(self) -> None:
         """Say in every bound whose loss it is about."""
@@ -94,6 +96,7 @@ class ExpertCertificate:
             "combination_regret": self.combination_regret,
             "mix_loss": self.mix_loss,
             "bounds": [bound.as_dict() for bound in self.bounds],
+            "assumption": self.assumption,
         }
 
     def __str__(self) -> str:
@@ -112,7 +115,10 @@ class ExpertCertificate:
         if self.combination_regret is not None:
             proved = self.combination_regret
             lines.append(f"  {'against combinations':<26}{up(proved):>14}  at most, proved")
-        return "\n".join([*lines, *(f"  {bound}" for bound in self.bounds)])
+        lines += [f"  {bound}" for bound in self.bounds]
+        if self.assumption:
+            lines.append(f"  assumption: {self.assumption}")
+        return "\n".join(lines)
 
 
 def rounding_slack(experts: int, book: Vector) -> float:

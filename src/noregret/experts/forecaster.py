@@ -25,6 +25,7 @@ from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
 from noregret.geometry import EPSILON
 from noregret.ledger import require_room
 from noregret.losses import Loss, NegativeLog
+from noregret.promises import assumption_of
 from noregret.rounding import exact
 from noregret.turns import one_at_a_time
 
@@ -156,6 +157,7 @@ class Forecaster(Game):
             slack,
             bounds,
             proved,
+            assumption=assumption_of(self.loss),
         )
 
     def _line_slack(self) -> float:

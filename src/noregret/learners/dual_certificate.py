@@ -28,6 +28,7 @@ from noregret.passes.dual_steps import (
     TRAVELLED,
     VISITS,
 )
+from noregret.promises import assumption_of
 from noregret.rounding import down, exact
 from noregret.wording import named
 
@@ -88,6 +89,11 @@ class DualCertificate(Certificate):
         return EPSILON * (error + own) + self._visits * len(self.gradient) * LOST
 
     @property
+    def assumption(self) -> str | None:
+        """What is taken on trust: the promises of a loss that is not one of ours."""
+        return assumption_of(self.loss_function, conjugate=True)
+
+    @property
     def _visits(self) -> float:
         return float(self.accounts[VISITS]) + self.rounds
 
@@ -133,7 +139,7 @@ class DualCertificate(Certificate):
     def bounds_for(self, radius: float | None = None) -> list[Bound]:
         """Return each theorem's bound for comparators of that radius beside what is proved."""
         radius = self._radius(radius)
-        return list(_bounds(self, radius)) if self.rounds else []
+        return list(_bounds(self, radius)) if self.rounds and self.broken is None else []
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
         """Return the certificate as plain numbers, ready for JSON."""
@@ -148,11 +154,15 @@ class DualCertificate(Certificate):
             "margins": self.margins,
             "fraction": self.fraction,
         }
+        if self.broken is not None:
+            own |= dict.fromkeys(("dual", "regularized_floor", "lambda"))
         return super().as_dict(radius) | own
 
     def text(self, radius: float | None = None) -> str:
         """Return the certificate for a person, for comparators of that radius."""
         lines = [super().text(radius)]
+        if self.broken is not None:
+            return lines[0]
         dual, floor = down(self.dual), down(self.regularized_floor())
         step = "" if self.fraction == 1.0 else f", {exact(self.fraction)} of each step"
         C = exact(self.C)

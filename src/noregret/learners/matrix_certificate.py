@@ -12,7 +12,7 @@ from noregret.arrays import real_array
 from noregret.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
 from noregret.geometry import EPSILON
 from noregret.ledger import SMALLEST_SIZE
-from noregret.losses import OneAgainstRest, ScoreLoss
+from noregret.losses import ScoreLoss
 from noregret.rounding import down
 
 #: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
@@ -38,15 +38,6 @@ class ScoresCertificate(Certificate):
     def gradient_errors(self) -> float:
         """What Z loses at most beside a rounding a round, in units of EPSILON."""
         return GRADIENT_ERRORS + SCORE_ERRORS + 4.0 * self.outputs
-
-    @property
-    def assumption(self) -> str | None:
-        """What is taken on trust: the convexity of a loss that is not one of ours."""
-        loss = self.loss_function
-        inner = loss.loss if type(loss) is OneAgainstRest else loss
-        if type(inner).__module__.startswith("noregret.losses."):
-            return None
-        return f"{type(inner).__name__} is taken at its word to be convex"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from noregret.component import Component
+from noregret.promises import is_foreign
 
 #: Something to divide by in place of zero: any positive number over it is infinite or exact.
 LEAST_DIVISOR = 5e-324
@@ -23,7 +24,8 @@ class Loss(Component):
     Write a frozen dataclass with `value` and `slope` (a subgradient in p) in scalar Python;
     both must be right to about 16 units in the last place, because the certificate leans on
     them. `conjugate` is optional for the online learners; dual ascent needs it. A user's loss
-    is taken at its word to be convex.
+    is taken at its word to be convex, not negative and no steeper than `lipschitz()`; every round
+    looks at these promises with one more value, and a broken one ends the certificate's claims.
 
     >>> import math
     >>> from dataclasses import dataclass
@@ -41,6 +43,17 @@ class Loss(Component):
     labels: ClassVar[str] = "sign"
     #: Whether value(y, p) >= 0 always; floors are then never below zero.
     nonnegative: ClassVar[bool] = True
+    #: Whether the class is not one of this package; set for every class by itself.
+    foreign: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # A subclass of one of ours may change its value: it does not inherit the exemption.
+        cls.foreign = is_foreign(cls)
+
+    def checked(self) -> bool:
+        """Tell whether every round looks at the promises of the loss, see `noregret.promises`."""
+        return self.foreign
 
     def value(self, y: float, p: float) -> float:
         """Return f(p)."""

@@ -18,6 +18,7 @@ from noregret.elementary import exp
 from noregret.losses.base import Loss
 from noregret.losses.margins import Logistic
 from noregret.losses.score_duals import entropy, hinge_slopes, softmax_slopes
+from noregret.promises import is_foreign
 
 Vector = npt.NDArray[np.float64]
 
@@ -37,6 +38,16 @@ class ScoreLoss(Component):
     nonnegative: ClassVar[bool] = True
     #: Whether it is a sum over the scores, each of which is then learnt by itself.
     separate: ClassVar[bool] = False
+    #: Whether the class is not one of this package; set for every class by itself.
+    foreign: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.foreign = is_foreign(cls)
+
+    def checked(self) -> bool:
+        """Tell whether every round looks at the promises of the loss, see `noregret.promises`."""
+        return self.foreign
 
     def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
         """Return f(s) and write a subgradient into `slopes`."""
@@ -226,6 +237,10 @@ class OneAgainstRest(ScoreLoss):
         super().__post_init__()
         if self.loss.labels != "sign" or not self.loss.nonnegative:
             raise ValueError(f"OneAgainstRest needs a loss of labels -1 and +1, got {self.loss}")
+
+    def checked(self) -> bool:
+        """Tell whether the loss of a score is one's own, or this one."""
+        return self.foreign or self.loss.checked()
 
     def sign(self, target: Any, k: int) -> float:
         """Return +1 if k is in the target, else -1."""

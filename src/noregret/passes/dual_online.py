@@ -37,6 +37,7 @@ from noregret.passes.dual_rows import (
     stalest,
 )
 from noregret.passes.dual_steps import FELL, PROGRESS, VALUE, enter_slope, move, visit
+from noregret.passes.promises import keep_promises
 from noregret.passes.rounds import LARGEST_LOSS, add_compensated, playable, row_norm
 from noregret.passes.slots import Slot
 
@@ -184,11 +185,13 @@ def mini_updates(loss, mirror, C, fraction, state, sums, kept, ring, links, sche
 @kernel(inline=True)
 def _enter_round(loss, ledger, y, weight, mistake, p, lead, norm):  # type: ignore[no-untyped-def]
     """Enter the loss suffered at p, of which `lead` is what the margin of the trial adds."""
-    suffered = weight * loss.value(y, p)
+    value, slope = loss.value(y, p), loss.slope(y, p)
+    suffered = weight * value
     ledger[_ROUNDS] += 1.0
+    keep_promises(loss, ledger, y, p, value, slope)
     add_compensated(ledger, _LOSS, suffered)
     size = abs(y) + abs(p) + abs(lead)
-    ledger[_MAGNITUDE] += abs(suffered) + weight * abs(loss.slope(y, p)) * size
+    ledger[_MAGNITUDE] += abs(suffered) + weight * abs(slope) * size
     ledger[_LARGEST_ROW] = max(ledger[_LARGEST_ROW], norm)
     ledger[_LEAST_WEIGHT] = min(ledger[_LEAST_WEIGHT], weight)
     ledger[_MOST_WEIGHT] = max(ledger[_MOST_WEIGHT], weight)

@@ -29,6 +29,7 @@ from noregret.passes.dual_rows import (
 )
 from noregret.passes.dual_search import best_slope, try_step
 from noregret.passes.lazy import keep_sum
+from noregret.passes.promises import keep_conjugate
 from noregret.passes.rounds import LARGEST_LOSS, add_compensated
 from noregret.passes.slots import Slot
 
@@ -63,7 +64,9 @@ def enter_slope(loss, ledger, accounts, y, weight, offset, s, sign):  # type: ig
     add_compensated(ledger, _INTERCEPT, sign * (weight * (s * offset - conjugate)))
     # Where the parts of a conjugate cancel, they are of the size of one of these.
     size = abs(s)
-    parts = abs(conjugate) + abs(loss.value(y, 0.0)) + size * (size + abs(y) + abs(offset))
+    origin = loss.value(y, 0.0)
+    keep_conjugate(loss, ledger, 0.0, origin, s, conjugate)
+    parts = abs(conjugate) + abs(origin) + size * (size + abs(y) + abs(offset))
     ledger[_MAGNITUDE] += sign * (weight * parts)
     accounts[TRAVELLED] += weight * parts
 
@@ -183,7 +186,9 @@ def visit(loss, mirror, C, fraction, state, sums, kept, j, raw):  # type: ignore
     height = loss.conjugate(y, s)
     if state.ndim == 1:
         p = raw + offset
-        gap = scale * (loss.value(y, p) + height - s * p)
+        value = loss.value(y, p)
+        keep_conjugate(loss, ledger, p, value, s, height)
+        gap = scale * (value + height - s * p)
         q = scale * book[j, SQUARE]
         new = loss.proximal_slope(y, p + q * s, q, s)
         if fraction < 1.0:
@@ -201,7 +206,9 @@ def visit(loss, mirror, C, fraction, state, sums, kept, j, raw):  # type: ignore
         return scale * (max(bend, 0.0) + 0.5 * q * fall * fall), abs(fall), gap
     else:
         p = mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0) * raw + offset
-        gap = scale * (loss.value(y, p) + height - s * p)
+        value = loss.value(y, p)
+        keep_conjugate(loss, ledger, p, value, s, height)
+        gap = scale * (value + height - s * p)
         gain = 0.0
         distance = 0.0
         _prepare(mirror, slots, scale, spans, values, j)

@@ -13,6 +13,7 @@ import numpy as np
 from noregret.jit import kernel
 from noregret.ledger import Entry
 from noregret.passes.lazy import keep_sum, leap_limit, rate_within
+from noregret.passes.promises import keep_score_promises
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
     LARGEST_LOSS,
@@ -73,6 +74,8 @@ def enter_scores(  # type: ignore[no-untyped-def]
     As for one score, a conservative learner counts the supporting plane on mistakes only.
     """
     mistake = enter_loss(loss, ledger, target, mass, s, value, norm, eta)
+    if loss.checked():
+        keep_score_promises(loss, ledger, target, s, slopes, value)
     if conservative:
         if not mistake:
             return False

@@ -18,6 +18,7 @@ import numpy as np
 from noregret.jit import kernel
 from noregret.ledger import Entry
 from noregret.passes.matrix import playable_scores
+from noregret.passes.promises import keep_score_conjugate, keep_score_promises
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
     LARGEST_LOSS,
@@ -61,6 +62,7 @@ def matrix_implicit_pass(  # type: ignore[no-untyped-def]
     outputs = np.uint64(state.shape[0])
     eta = rate.at(0.0, 0.0, 0.0)
     slopes = np.empty(state.shape[0])
+    here = np.empty(state.shape[0] if loss.checked() else 0)
     for t in range(np.uint64(first), np.uint64(labels.shape[0])):
         target, mass, s = labels[t], weight[t], scores[t]
         total = 0.0
@@ -75,12 +77,19 @@ def matrix_implicit_pass(  # type: ignore[no-untyped-def]
         if not (mass * norm < LARGEST_GRADIENT and q < LARGEST_LOSS):
             return np.int64(t), _OVERFLOW
         value = loss.value_and_slopes(target, s, slopes)
+        # A loss of one's own is looked at where it was played, before the slopes are others.
+        if loss.checked():
+            here[:] = slopes
         loss.proximal_slopes(target, s, q, slopes)
-        intercept = -mass * loss.conjugate(target, slopes)
+        conjugate = loss.conjugate(target, slopes)
+        intercept = -mass * conjugate
         sound = playable_scores(mass, value, s, slopes, norm)
         if not (sound and abs(intercept) < LARGEST_LOSS):
             return np.int64(t), _OVERFLOW
         enter_loss(loss, ledger, target, mass, s, value, norm, eta)
+        if loss.checked():
+            keep_score_promises(loss, ledger, target, s, here, value)
+            keep_score_conjugate(ledger, s, slopes, value, conjugate)
         add_compensated(ledger, _INTERCEPT, intercept)
         size = 0.0
         for k in range(outputs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noregret.jit import kernel
 from noregret.ledger import Entry
+from noregret.passes.promises import keep_promises
 
 _ROUNDS = int(Entry.ROUNDS)
 _MISTAKES = int(Entry.MISTAKES)
@@ -67,7 +68,8 @@ def row_norm(mirror, total, reach):  # type: ignore[no-untyped-def]
 def playable(loss, y, weight, p, slope, norm):  # type: ignore[no-untyped-def]
     """Tell whether a prediction, its loss and its squared gradient can be entered in a sum.
 
-    By convexity f(p) <= f(0) + slope p, so that a loss above 0 may be computed later.
+    By convexity f(p) <= f(0) + slope p, so that a loss above 0 may be computed later; a loss of
+    one's own only promises that.
     """
     if not (
         abs(p) < LARGEST_PREDICTION
@@ -75,7 +77,7 @@ def playable(loss, y, weight, p, slope, norm):  # type: ignore[no-untyped-def]
         and weight * abs(slope) * norm < LARGEST_GRADIENT
     ):
         return False
-    if not loss.nonnegative:
+    if loss.checked() or not loss.nonnegative:
         return abs(weight * loss.value(y, p)) < LARGEST_LOSS
     return abs(y) <= 1.0 or weight * loss.value(y, 0.0) < LARGEST_LOSS
 
@@ -96,7 +98,9 @@ def enter_round(  # type: ignore[no-untyped-def]
     conservative learner counts the supporting line of a round only where it updates; the
     other rounds enter with the line 0, which is below every non-negative loss.
     """
-    if not enter_loss(loss, ledger, y, weight, p, value, norm, eta) and conservative:
+    mistake = enter_loss(loss, ledger, y, weight, p, value, norm, eta)
+    keep_promises(loss, ledger, y, p, value, slope)
+    if conservative and not mistake:
         return
     if conservative:
         ledger[_COUNTED] += 1.0

@@ -21,6 +21,7 @@ import numpy as np
 from noregret.jit import kernel, step, weigh
 from noregret.ledger import SMALLEST_SIZE, Entry
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
+from noregret.passes.promises import keep_promises
 from noregret.passes.rounds import enter_line, enter_loss, playable, row_norm
 from noregret.passes.rows import fetch_ahead, row_span
 from noregret.passes.slots import Stop
@@ -248,9 +249,11 @@ def scale_free_pass(  # type: ignore[no-untyped-def]
             slots[_LOW] = label
             slots[_HIGH] = label
             slots[_CENTRE] = label
+            keep_promises(loss, ledger, label, p, value, loss.slope(label, p))
         else:
             if touch != p:
                 value = loss.value(label, touch)
+            keep_promises(loss, ledger, label, touch, value, slope)
             enter_line(loss, ledger, label, mass, touch, value, slope, reach, norm, 1.0)
         if real and not opening:
             _see_label(slots, label, mass, touch - label, wide)

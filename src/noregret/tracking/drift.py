@@ -33,8 +33,8 @@ import numpy as np
 
 from noregret.batch.problem import Problem
 from noregret.examples import as_rows
-from noregret.foreign import certify
 from noregret.losses import Loss, Squared
+from noregret.promises import assumption_of
 from noregret.rounding import down, exact, up
 from noregret.tracking.watch import Span, Watch
 from noregret.weighing import weighted
@@ -84,10 +84,7 @@ class DriftProof(Span):
     @property
     def assumption(self) -> str | None:
         """What is taken on trust about a loss that is not one of ours."""
-        convex = certify(np.zeros((0, 0)), [], [], self.loss).assumption
-        if convex and hasattr(self.loss, "conjugate"):
-            return f"{convex}, and its conjugate to be right"
-        return convex
+        return assumption_of(self.loss, conjugate=hasattr(self.loss, "conjugate"))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the proof as plain numbers, ready for JSON."""

@@ -220,6 +220,8 @@ class KernelDescent:
         rows = sound_rows(as_rows(X), 0)
         proof = self.certificate()
         account = proof.account
+        if account.broken is not None:
+            raise ValueError(f"no statement: {account.broken}")
         self._check_same(X, y, account)
         loss = account.loss + account.slack + 8.0 * EPSILON * abs(account.loss)
         largest_row = float(self._ledger[Entry.LARGEST_ROW])

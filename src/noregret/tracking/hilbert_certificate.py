@@ -135,7 +135,7 @@ class KernelCertificate:
 
     def bounds_for(self, radius: float | None = None) -> list[Bound]:
         """Return each theorem's bound for comparators of that radius."""
-        if self.rounds == 0:
+        if self.rounds == 0 or self.account.broken is not None:
             return []
         radius = self._radius(radius)
         reason = ""
@@ -234,7 +234,7 @@ class KernelCertificate:
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
-        return {
+        result: dict[str, Any] = {
             "rounds": self.rounds,
             "objective": self.objective,
             "mistakes": self.mistakes,
@@ -253,6 +253,10 @@ class KernelCertificate:
             "rounding_slack": self.account.slack,
             "assumption": self.assumption,
         }
+        if self.account.broken is not None:
+            nothing: dict[str, Any] = {"floor": None, "regret_bound": None}
+            result |= nothing | {"broken": self.account.broken.as_dict()}
+        return result
 
     def __str__(self) -> str:
         return self.text()
@@ -272,6 +276,8 @@ class KernelCertificate:
         line("learner's loss", f"{self.loss:.6g}", f"{self.average_loss:.6g} a round")
         if loss.labels != "real":
             line("mistakes", f"{self.mistakes:,}", f"{self.mistakes / per_round:.2%}")
+        if self.account.broken is not None:
+            return "\n".join([*lines, f"  no statement: {self.account.broken}"])
         floor, regret = self.floor(radius), self.regret_bound(radius)
         line("certified floor", down(floor), f"{down(down_each(floor, per_round))} a round")
         lines.append(f"    {self.describe(radius)} lost at least that much by {self.objective}")

@@ -37,6 +37,7 @@ from noregret.learners import MirrorDescent
 from noregret.ledger import require_room
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
+from noregret.promises import Broken
 from noregret.tracking.scaled import ScaledDescent
 from noregret.tracking.static import plain, products, row_norms
 from noregret.turns import one_at_a_time
@@ -143,7 +144,15 @@ class Tracker:
 
     def floor(self) -> float:
         """Return the best floor that the members' own certificates prove for the ball."""
+        if self.broken is not None:
+            return -math.inf
         return max(member.certificate().floor(self.radius) for member in self.members)
+
+    @property
+    def broken(self) -> Broken | None:
+        """The promise that the loss was found to break by the first member that saw it."""
+        found = (member.certificate().broken for member in self.members)
+        return next((one for one in found if one is not None), None)
 
 
 def _largest_rate(loss: Loss, radius: float, row: float) -> float:

@@ -116,6 +116,8 @@ def replay(
     The learner must have learnt exactly these rows, with unit weights.
     """
     certificate = learner.certificate()
+    if certificate.broken is not None:
+        raise ValueError(f"no statement: {certificate.broken}")
     _check_kind(certificate, learner._parts.implicit)
     potential = potential_of(certificate.mirror)
     rows = sound_rows(as_rows(X), 0)

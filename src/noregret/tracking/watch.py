@@ -177,7 +177,9 @@ class Watch:
     def _judge(self, part: Part, first: int) -> Span:
         given = plain(part.rows)
         proof = certify(given, part.y, part.predictions, self._loss, part.weight)
-        floor = max(proof.floor(self._radius), self._static(part))
+        floor = -math.inf
+        if proof.broken is None:
+            floor = max(proof.floor(self._radius), self._static(part))
         return Span(first + 1, first + len(part), _upper(proof), floor)
 
     def _static(self, part: Part) -> float:
@@ -198,7 +200,10 @@ class Watch:
             floors.append(self._moments.floor(self._radius))
         else:
             floors.append(self._static(_joined(self._kept)))
-        return Span(1, self._learnt, _upper(proof), max(floors)), tuple(self._windows)
+        # A loss that broke its word in one round is not believed in another way either.
+        sound = proof.broken is None and self._tracker.broken is None
+        floor = max(floors) if sound else -math.inf
+        return Span(1, self._learnt, _upper(proof), floor), tuple(self._windows)
 
 
 def _upper(proof: Certificate) -> float:

@@ -1,0 +1,131 @@
+"""What a loss of one's own promises, looked at in every round where one more value tells.
+
+A violation is entered in the ledger with its round, and ends all that a certificate says; the
+learner goes on. For losses of this package `checked()` is a constant False, and the compiler
+leaves all of this out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.ledger import Entry
+from noregret.promises import Promise
+
+_ROUNDS = int(Entry.ROUNDS)
+_BROKEN = int(Entry.PROMISE_BROKEN)
+_WHICH = int(Entry.BROKEN_PROMISE)
+_LAST_POINT = int(Entry.LAST_POINT)
+
+_NONNEGATIVE = float(Promise.NONNEGATIVE)
+_LIPSCHITZ = float(Promise.LIPSCHITZ)
+_CONVEX = float(Promise.CONVEX)
+_INTERCEPT = float(Promise.INTERCEPT)
+_CONJUGATE = float(Promise.CONJUGATE)
+
+#: Relative rounding that values, slopes and lines are allowed.
+TOLERANCE = 1e-12
+
+
+@kernel(inline=True)
+def _passes_above(line, value, size):  # type: ignore[no-untyped-def]
+    """Tell whether a line is above a value by more than rounding; NaN is never a value."""
+    return not value >= line - TOLERANCE * size
+
+
+@kernel(inline=True)
+def _enter(ledger, which):  # type: ignore[no-untyped-def]
+    """Enter a broken promise, the first one only; 0 stands for none."""
+    if which > 0.0 and ledger[_BROKEN] == 0.0:
+        ledger[_BROKEN] = ledger[_ROUNDS]
+        ledger[_WHICH] = which
+
+
+@kernel(inline=True)
+def keep_promises(loss, ledger, y, p, value, slope):  # type: ignore[no-untyped-def]
+    """Look at the promises about a round whose line touches the loss at p.
+
+    value >= 0 if the loss is never negative, |slope| <= lipschitz(), the line's height at 0 is not
+    above value - slope p, and the line is not above the loss at one other point: the last
+    round's p, -p and 0 in turn.
+    """
+    if loss.checked():
+        last = ledger[_LAST_POINT]
+        ledger[_LAST_POINT] = p
+        turn = np.int64(ledger[_ROUNDS]) % 3
+        q = last if turn == 0 else (-p if turn == 1 else 0.0)
+        if q == p:
+            q = p - 1.0 if turn == 1 else p + 1.0
+        other = loss.value(y, q)
+        rise = slope * (q - p)
+        tip = slope * p
+        which = 0.0
+        if _passes_above(value + rise, other, abs(value) + abs(rise) + abs(other)):
+            which = _CONVEX
+        height = loss.intercept(y, p, value, slope)
+        if _passes_above(height, value - tip, abs(value) + abs(tip)):
+            which = _INTERCEPT
+        if not abs(slope) <= loss.lipschitz() * (1.0 + TOLERANCE):
+            which = _LIPSCHITZ
+        if loss.nonnegative and not (value >= 0.0 and other >= 0.0):
+            which = _NONNEGATIVE
+        _enter(ledger, which)
+
+
+@kernel(inline=True)
+def keep_conjugate(loss, ledger, p, value, s, conjugate):  # type: ignore[no-untyped-def]
+    """Look at a conjugate: the line s q - conjugate must not pass above the loss at q = p."""
+    if loss.checked():
+        line = s * p - conjugate
+        if _passes_above(line, value, abs(value) + abs(s * p) + abs(conjugate)):
+            _enter(ledger, _CONJUGATE)
+
+
+@kernel
+def keep_score_promises(loss, ledger, target, s, slopes, value):  # type: ignore[no-untyped-def]
+    """Look at the promises about a round of several scores, as `keep_promises` does for one.
+
+    The other point is 0, -s and s with one score raised by 1, in turn.
+    """
+    count = s.shape[0]
+    turn = np.int64(ledger[_ROUNDS])
+    steepest = loss.lipschitz() * (1.0 + TOLERANCE)
+    other, spare = np.empty(count), np.empty(count)
+    rise = 0.0
+    lift = 0.0
+    tip = 0.0
+    length = 0.0
+    which = 0.0
+    for k in range(count):
+        raised = s[k] + (1.0 if k == turn // 3 % count else 0.0)
+        other[k] = raised if turn % 3 == 0 else (-s[k] if turn % 3 == 1 else 0.0)
+        rise += slopes[k] * (other[k] - s[k])
+        lift += abs(slopes[k]) * (abs(other[k]) + abs(s[k]))
+        tip += slopes[k] * s[k]
+        length += slopes[k] * slopes[k]
+        if not abs(slopes[k]) <= steepest:
+            which = _LIPSCHITZ
+    if not np.sqrt(length) <= loss.slope_norm(count) * (1.0 + TOLERANCE):
+        which = _LIPSCHITZ
+    there = loss.value_and_slopes(target, other, spare)
+    if _passes_above(value + rise, there, abs(value) + lift + abs(there)):
+        which = _CONVEX
+    height = loss.intercept(target, s, slopes, value)
+    if _passes_above(height, value - tip, abs(value) + lift):
+        which = _INTERCEPT
+    if loss.nonnegative and not (value >= 0.0 and there >= 0.0):
+        which = _NONNEGATIVE
+    _enter(ledger, which)
+
+
+@kernel
+def keep_score_conjugate(ledger, s, slopes, value, conjugate):  # type: ignore[no-untyped-def]
+    """Look at the conjugate of several scores, as `keep_conjugate` does for one."""
+    tip = 0.0
+    size = 0.0
+    for k in range(s.shape[0]):
+        tip += slopes[k] * s[k]
+        size += abs(slopes[k] * s[k])
+    if _passes_above(tip - conjugate, value, abs(value) + size + abs(conjugate)):
+        _enter(ledger, _CONJUGATE)
