@@ -95,10 +95,3 @@ def assumption_of(loss: Any, conjugate: bool = False) -> str | None:
     if len(promises) > 1:
         words = f"{', '.join(promises[:-1])} and {promises[-1]}"
     return f"{type(loss).__name__} is taken at its word {words}"
-
-
-def is_foreign(cls: type[Any]) -> bool:
-    """Tell whether a loss is not of this package; a subclass of one of ours is not either."""
-    # Examples in docstrings of the bases are a user's own.
-    module = cls.__module__
-    return not module.startswith("noregret.") or module == "noregret.losses.base"

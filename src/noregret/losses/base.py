@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from noregret.component import Component
-from noregret.promises import is_foreign
+from noregret.component import Component, is_foreign
 
 #: Something to divide by in place of zero: any positive number over it is infinite or exact.
 LEAST_DIVISOR = 5e-324

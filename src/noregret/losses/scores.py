@@ -13,12 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from noregret.component import Component, require_positive
+from noregret.component import Component, is_foreign, require_positive
 from noregret.elementary import exp
 from noregret.losses.base import Loss
 from noregret.losses.margins import Logistic
 from noregret.losses.score_duals import entropy, hinge_slopes, softmax_slopes
-from noregret.promises import is_foreign
 
 Vector = npt.NDArray[np.float64]
 
