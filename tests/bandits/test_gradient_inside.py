@@ -151,7 +151,7 @@ def test_the_mean_regret_is_below_the_bound(name: str, points: int, domain: Doma
         assert proof.estimated_regret <= proof.statements[0].value
     bound = proof.statements[-1]
     assert (bound.holds, len(proof.statements)) == ("in expectation", 3)
-    assert bound.claim == f"E[cost] - cost of any u in {domain}"
+    assert bound.claim == f"cost - cost of a u fixed in advance in {domain}"
     assert not violates(np.array(regrets), bound.value, 3.0 * T)
     assert np.mean(regrets) <= bound.value
 
@@ -183,7 +183,7 @@ def test_what_is_refused_and_what_is_said() -> None:
     assert bandit.domain == Ball(1.0)
     assert 0.74 < bandit.target.radius < 0.75
     text = str(bandit.certificate())
-    assert "E[cost] - cost of any u in Ball(radius=1.0) <=" in text
+    assert "cost - cost of a u fixed in advance in Ball(radius=1.0) <=" in text
     assert f"against u in {bandit.target}" in text
 
 

@@ -318,7 +318,7 @@ class GradientBandit:
         value = theorems.inside_regret(
             complexity, steep, lipschitz, delta, excess, self.eta, self.rounds
         )
-        claim = f"E[cost] - cost of any u in {self.domain}"
+        claim = f"cost - cost of a u fixed in advance in {self.domain}"
         reference = "Flaxman, Kalai, McMahan 2005, section 3; Shalev-Shwartz 2012, Theorem 2.21"
         return statement(name, reference, MEAN, claim, value * (1.0 + 64.0 * EPSILON))
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 def exp3_regret(arms: int, eta: float, rounds: int) -> float:
-    """Return ln d / eta + eta d T, which bounds E[cost] - min_i cost of arm i. SS12, Corollary 4.2.
+    """Return ln d / eta + eta d T, bounding E[cost - cost of a fixed arm]. SS12, Corollary 4.2.
 
     >>> exp3_regret(1, 0.5, 2)
     1.0
