@@ -149,7 +149,7 @@ FORMS: dict[str, dict[str, str]] = {
             rf"(?P<value>{N}) in expectation"
         ),
         "inside": (
-            r"(?P<name>\S.*?)\s+E\[cost\] - cost of any u in (?P<set>.+) <= "
+            r"(?P<name>\S.*?)\s+cost - cost of a u fixed in advance in (?P<set>.+) <= "
             rf"(?P<value>{N}) in expectation"
         ),
         "likely": (
