@@ -70,7 +70,7 @@ def test_the_readme_runs(tmp_path: Path) -> None:
     printed = "".join(output.text for output in executing.run(README, tmp_path))
     for told in (
         "Expectile", "Perceptron", "can have lost less than", "Best in hindsight", "dual value",
-        "Proved: no fixed predictor will do.", "Shifting bounds", "best of its learners",
+        "Proved: no fixed predictor will do.", "Shifting bounds", "best of its members",
         "rounds of EXP3", "3 1\n", "statements that could be checked hold", "every U with ||U||_F",
     ):  # fmt: skip
         assert told in printed, told
