@@ -248,3 +248,11 @@ def test_what_would_fail_later_is_refused_at_once(make: Any, message: str) -> No
 
 def test_a_radius_whose_power_overflows() -> None:
     assert geometry.largest_regularizer(mirrors.Power(3.0), 1e200, 1.0, 2) == math.inf
+
+
+def test_rows_of_zeros_have_no_best_C() -> None:
+    """R = 0 makes sqrt(2 F / (m R^2)) infinite: no C is that one, and nothing is contradicted."""
+    learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), C=1.0, dimension=2)
+    learner.learn(np.zeros((10, 2)), np.ones(10))
+    (best,) = (b for b in learner.certificate().bounds_for(1.0) if b.name.endswith("the best C"))
+    assert best.reason == "C is not sqrt(2 F / (m R^2)) = inf"

@@ -236,7 +236,9 @@ def user(random: Random) -> Verdicts:
     loss: Any = Lopsided() if random.random() < 0.6 else losses.Absolute()
     mirror: Any = mirrors.Euclidean() if isinstance(loss, Lopsided) else Cosh()
     given = stream(random, True)
-    rate = [rates.Constant(0.1), rates.InverseSqrt(0.3), rates.Adaptive()][int(random.integers(3))]
+    rate = [rates.Constant(0.1), rates.InverseSqrt(0.3), rates.Adaptive(0.5)][
+        int(random.integers(3))
+    ]
     learner = nr.MirrorDescent(loss, mirror, rate)
     predictions = np.asarray(learner.learn(given.X, given.y, given.weight))
     certificate = learner.certificate()

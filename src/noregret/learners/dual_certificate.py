@@ -305,9 +305,9 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
     yield _steps(facts, square, reason)
     best = math.sqrt(2.0 * facts.complexity / (rounds * square)) if square > 0.0 else math.inf
     partly = "" if certificate.fraction == 1.0 else "only a part of each step was taken"
-    untuned = (
-        "" if abs(C - best) <= 1e-9 * best else f"C is not sqrt(2 F / (m R^2)) = {exact(best)}"
-    )
+    # Rows of zeros have an infinite best C, which no C is near.
+    tuned = math.isfinite(best) and abs(C - best) <= 1e-9 * best
+    untuned = "" if tuned else f"C is not sqrt(2 F / (m R^2)) = {exact(best)}"
     yield facts.regret(
         "dual ascent, the best C",
         f"{_SOURCE}, Corollary 2",
