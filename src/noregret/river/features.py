@@ -253,6 +253,10 @@ class Measured:
         """Return the memory usage in bytes."""
         return len(pickle.dumps(self))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what was learnt, to which whose turn it is to learn does not belong."""
+        return {name: value for name, value in vars(self).items() if name != "_learning_turn"}
+
 
 def growing(learner: _Learner) -> _Learner:
     """Return a learner, or refuse it because it cannot take features as they come."""
