@@ -102,11 +102,15 @@ def samples(folder: Path) -> Iterator[Sample]:
     trial.look()
     record = records.Record(
         Spec(loss="hinge", mirror="ball", radius=2.0),
-        {"constant": 1.0},
-        [["down", -1.0], ["up", 1.0]],
-        holdout={"every": 5, "after": None},
-        sources=["a.svm"],
-        position=records.Position(1, ROWS, ROWS, 77),
+        [
+            records.Input(
+                ["a.svm"],
+                {"constant": 1.0},
+                labels=[["down", -1.0], ["up", 1.0]],
+                holdout={"every": 5, "after": None},
+                position=records.Position(1, ROWS, ROWS, 77),
+            )
+        ],
         points=trial.points,
         names={"name_text": np.array([97], np.uint8), "name_offsets": np.array([0, 1], np.uint64)},
         metrics=metrics_for(losses.Logistic()).arrays(),
@@ -329,22 +333,26 @@ def test_what_a_forged_model_says_is_not_believed(
 @pytest.mark.parametrize(
     "forged",
     [
-        {"position": {"examples": "x"}},
-        {"position": {"passes": 0}},
+        {"inputs": {"position": {"examples": "x"}}},
+        {"inputs": {"position": {"passes": 0}}},
         {"points": [["a"] * 7]},
         {"points": [], "ended": True},
-        {"labels": [["up"]]},
-        {"holdout": {"every": 5, "often": True}},
-        {"reading": [1]},
+        {"inputs": {"labels": [["up"]]}},
+        {"inputs": {"holdout": {"every": 5, "often": True}}},
+        {"inputs": {"reading": [1]}},
         {"spec": {"loss": "hinge", "colour": "red"}},
-        {"sources": None},
+        {"inputs": {"files": None}},
+        {"inputs": None},
     ],
     ids=str,
 )
 def test_what_a_forged_record_says_is_not_believed(tmp_path: Path, forged: dict[str, Any]) -> None:
     *_, sample = samples(tmp_path)
     header = copy.deepcopy(sample.header)
-    header["extra"]["stream"] |= forged
+    stream = header["extra"]["stream"]
+    if forged.get("inputs"):
+        forged = {"inputs": [stream["inputs"][0] | forged["inputs"]]}
+    stream |= forged
     store.write(tmp_path / "model", header, sample.arrays)
     with pytest.raises(ValueError, match="what it remembers of its stream is not whole") as caught:
         sample.loads(tmp_path / "model")

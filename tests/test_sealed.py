@@ -234,7 +234,8 @@ try:
         learner.learn(block, block.y)
         rows += len(block)
     print("all", rows)
-except nr.streams.StreamError as error:
+except (nr.streams.StreamError, ValueError) as error:
+    # By the reader, or by the learner that looks at the values.
     print("refused", rows, str(error).count("\\n"))
 """
 
