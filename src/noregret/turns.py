@@ -76,7 +76,11 @@ def one_at_a_time(
 
     @functools.wraps(method)
     def alone(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        turn = turn_of(self)
+        # As `turn_of`, without a call.
+        try:
+            turn: Turn = self._learning_turn
+        except AttributeError:
+            turn = turn_of(self)
         mine = True
         try:
             # An interrupt can come right after `pop`: it is within `try`, and `mine` is True.

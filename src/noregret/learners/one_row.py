@@ -28,6 +28,8 @@ Vector = npt.NDArray[np.float64]
 _COLUMN, _FLOAT = np.dtype(np.uint32), np.dtype(np.float64)
 _DONE, _RATE = int(Stop.DONE), int(Stop.RATE)
 _ROUNDS = int(Entry.ROUNDS)
+#: Compared with an entry of the ledger in every call: two floats compare faster.
+_MOST_ROUNDS = float(MOST_ROUNDS)
 #: Types of labels and weights on the fast path; `learn` takes or refuses others.
 PLAIN = {float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
 
@@ -59,7 +61,7 @@ class BoundPass:
 
     def played(self, columns: Columns, values: Vector, y: float, weight: float) -> bool:
         """Play a row; tell whether that was done, or else nothing was changed."""
-        if self._entry(_ROUNDS) >= MOST_ROUNDS:
+        if self._entry(_ROUNDS) >= _MOST_ROUNDS:
             return False
         self._indptr[1] = len(columns)
         self._y[0] = y
@@ -85,6 +87,8 @@ class OneRow(BoundPass):
         self._reader = copy.copy(engine)
         super().__init__(engine, ledger, np.empty(1))
         self._signs = engine.loss.labels == "sign"
+        #: Whether the engine starts anew at times, which only `learn` does.
+        self.restarting = engine.rate.restarts()
         self._lock = threading.Lock()
         # Of readers only: another thread may learn while they read.
         self._span, self._read = np.zeros(2, np.uint64), np.empty(1)

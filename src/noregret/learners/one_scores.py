@@ -108,17 +108,27 @@ class SingleScoresLearner:
             except IndexError:
                 mine = False
                 raise taken(self) from None
-            one = self._bound()
-            if one is not None and self.loss.labels == "class" and np.ndim(y) == 0:
-                scores = one.learn(columns, features, y, weight)
-                if scores is not None:
-                    self._weights = None
-                    return scores
+            scores = self.learn_row(columns, features, y, weight)
         finally:
             if mine:
                 turn.append(None)
-        found: Vector = self.learn(self._as_rows(columns, features), [y], weight)[0]
-        return found
+        if scores is None:
+            scores = self.learn(self._as_rows(columns, features), [y], weight)[0]
+        return scores
+
+    def learn_row(self, columns: Columns, values: Vector, y: Any, weight: float) -> Vector | None:
+        """Learn one row as `learn_one` does; None, with nothing changed, if that needs `learn`.
+
+        For a caller that lets one thread at a time come here, and whose arrays are those that
+        `as_row` returns.
+        """
+        one = self._bound()
+        if one is None or self.loss.labels != "class" or np.ndim(y) != 0:
+            return None
+        scores = one.learn(columns, values, y, weight)
+        if scores is not None:
+            self._weights = None
+        return scores
 
     def predict_one(self, indices: Any, values: Any) -> Vector:
         """Return the scores of one row, given by its columns and their values."""

@@ -11,7 +11,7 @@ from noregret.examples import Rows
 from noregret.learners.engines import Engine
 from noregret.learners.linear import LinearLearner
 from noregret.learners.one_row import Columns, OneRow, as_row
-from noregret.turns import one_at_a_time, taken, turn_of
+from noregret.turns import Turn, one_at_a_time, taken, turn_of
 
 Vector = npt.NDArray[np.float64]
 
@@ -22,6 +22,7 @@ class SingleRowLearner(LinearLearner):
     _engine: Engine | None
     _ledger: Vector
     _one: OneRow | None
+    _learning_turn: Turn
 
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X."""
@@ -49,25 +50,40 @@ class SingleRowLearner(LinearLearner):
         """
         columns, features = as_row(indices, values)
         # The turn of `one_at_a_time`, written out: passing arguments on would cost as much again.
-        turn, mine = turn_of(self), True
+        try:
+            turn: Turn = self._learning_turn
+        except AttributeError:
+            turn = turn_of(self)
+        mine = True
         try:
             try:
                 turn.pop()
             except IndexError:
                 mine = False
                 raise taken(self) from None
-            one = self._bound()
-            if one is not None and not one.engine.rate.restarts():
-                prediction = one.learn(columns, features, y, weight)
-                if prediction is None and self.growable:
-                    prediction = self._learn_wider(one, columns, features, y, weight)
-                if prediction is not None:
-                    self._weights = None
-                    return prediction
+            prediction = self.learn_row(columns, features, y, weight)
         finally:
             if mine:
                 turn.append(None)
-        return float(self.learn(self._as_rows(columns, features), y, weight)[0])
+        if prediction is None:
+            return float(self.learn(self._as_rows(columns, features), y, weight)[0])
+        return prediction
+
+    def learn_row(self, columns: Columns, values: Vector, y: float, weight: float) -> float | None:
+        """Learn one row as `learn_one` does; None, with nothing changed, if that needs `learn`.
+
+        For a caller that lets one thread at a time come here, and whose arrays are those that
+        `as_row` returns.
+        """
+        one = self._bound()
+        if one is None or one.restarting:
+            return None
+        prediction = one.learn(columns, values, y, weight)
+        if prediction is None and self.growable:
+            prediction = self._learn_wider(one, columns, values, y, weight)
+        if prediction is not None:
+            self._weights = None
+        return prediction
 
     def _learn_wider(
         self, one: OneRow, columns: Columns, values: Vector, y: float, weight: float

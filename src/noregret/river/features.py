@@ -112,10 +112,15 @@ class FeatureColumns:
         return np.array(columns, np.uint32), np.array([sums[column] for column in columns])
 
     def teach(self, learner: Any, x: Mapping[Any, Any], y: float, weight: float) -> None:
-        """Have a learner learn an example; what it refuses changes nothing here either."""
+        """Have a learner learn an example; what it refuses changes nothing here either.
+
+        The caller lets one thread at a time come here.
+        """
         count = len(self.names)
         try:
-            learner.learn_one(*self.row(x, grow=True), y, weight)
+            columns, values = self.row(x, grow=True)
+            if learner.learn_row(columns, values, y, weight) is None:
+                learner.learn_one(columns, values, y, weight)
         except OverflowError:
             self.forget(count)
             raise
