@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import safetensors.numpy
 
 import noregret as nr
 from noregret import store
+from noregret.learners.files import learner_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -35,11 +37,31 @@ def head_of(path: Path) -> dict[str, Any]:
 
 
 def forge(path: Path, head: dict[str, Any], size: int) -> None:
-    """Write a head and so many zeros, which take no room on the disk."""
-    text = json.dumps(head).encode()
+    """Write a head and `size` zeros, which take no room on the disk.
+
+    The checksum is right where the file is small, as anybody can make it: a wrong one would be
+    the reason for which the file is refused.
+    """
+    envelope = json.loads(head["__metadata__"]["noregret"])
+    envelope["checksum"] = "0" * 64
+    blank = _head_bytes(head, envelope)
+    if size < 1_000_000:
+        envelope["checksum"] = hashlib.sha256(blank + bytes(size)).hexdigest()
     with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        file.truncate(8 + len(text) + size)
+        file.write(_head_bytes(head, envelope))
+        file.truncate(len(blank) + size)
+
+
+def _head_bytes(head: dict[str, Any], envelope: dict[str, Any]) -> bytes:
+    metadata = {"noregret": json.dumps(envelope, separators=(",", ":"))}
+    text = json.dumps(head | {"__metadata__": metadata}).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
+def test_the_checksum_of_a_forged_file_is_right(model: Path) -> None:
+    forge(model, {"__metadata__": head_of(model)["__metadata__"]}, 0)
+    header, arrays = store.read(model)
+    assert header["learner"] == "MirrorDescent" and not arrays
 
 
 @pytest.fixture
@@ -110,16 +132,36 @@ def test_arrays_without_a_place_are_refused(model: Path, unread: None, told: Any
     refused(model, "is damaged, its size is not the one")
 
 
-def test_an_aggregate_with_many_learners_is_walked_through_once(tmp_path: Path) -> None:
-    makers = [
+class Walked(dict[str, Any]):
+    """Arrays that count how often somebody goes through all of them."""
+
+    walks = 0
+
+    def __iter__(self) -> Any:
+        self.walks += 1
+        return super().__iter__()
+
+    def items(self) -> Any:
+        self.walks += 1
+        return super().items()
+
+
+@pytest.mark.parametrize("members", [2, 12])
+def test_the_arrays_of_an_aggregate_are_gone_through_a_fixed_number_of_times(
+    tmp_path: Path, members: int
+) -> None:
+    """Once for each member would take the square of the size of a forged file."""
+    learner = nr.experts.Aggregate([
         nr.MirrorDescent(nr.losses.Hinge(), nr.mirrors.Euclidean(), nr.rates.Constant(eta))
-        for eta in np.linspace(0.1, 1.0, 12)
-    ]
-    learner = nr.experts.Aggregate(makers)
+        for eta in np.linspace(0.1, 1.0, members)
+    ])  # fmt: skip
     learner.learn([[1.0, 2.0]], [1.0])
     learner.save(tmp_path / "a")
-    again = nr.load(tmp_path / "a")
+    header, arrays = store.read(tmp_path / "a")
+    walked = Walked(arrays)
+    again = learner_of(header, walked)
     np.testing.assert_array_equal(again.weights, learner.weights)
+    assert walked.walks == 2  # the checks of its numbers, and its members
 
 
 def test_the_least_version_of_safetensors_reads_what_it_writes() -> None:
