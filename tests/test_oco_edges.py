@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 from noregret import domains, mirrors, oco, rates
+from tests.own_map import Cosh
 
 half = rates.Constant(0.5)
 
@@ -22,23 +22,6 @@ def near(value: Any) -> Any:
 
 def bound(bounds: list[Any], name: str) -> Any:
     return next(b for b in bounds if b.name == name)
-
-
-@dataclass(frozen=True)
-class Cosh(mirrors.Mirror):
-    """A map that only its owner knows."""
-
-    def phi(self, a: float, reference: float) -> float:
-        return math.cosh(a) - 1.0
-
-    def phi_prime(self, a: float, reference: float) -> float:
-        return math.sinh(a)
-
-    def psi(self, s: float, reference: float) -> float:
-        return s
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        return 1.0
 
 
 @pytest.mark.parametrize("lazy", [True, False])

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +21,7 @@ from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 from noregret.learners.ranking import Ranker
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial
+from tests.without_compiler import compiled_only, passed_without_compiler
 
 SQUARED, HINGE = losses.Squared(), losses.Hinge()
 EUCLIDEAN, ENTROPY = mirrors.Euclidean(), mirrors.SignedEntropy(2)
@@ -348,11 +346,6 @@ def test_aggregates_of_which_one_learner_refuses() -> None:
     assert aggregate.certificate().as_dict() == control.certificate().as_dict()
 
 
-@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="this is the process of its own")
+@compiled_only
 def test_every_learner_interpreted() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    passed = int(run.stdout.split(" passed")[0].split()[-1])
-    assert passed > 2 * len(LEARNERS)
+    assert passed_without_compiler(__file__) > 2 * len(LEARNERS)

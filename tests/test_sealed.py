@@ -39,6 +39,11 @@ def learner():
     return nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.Constant(0.1))
 
 
+def by_norms():
+    """Return a learner whose steps depend on the norms of rows: (1, 1) is not (2, 0)."""
+    return nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.Adaptive(0.1))
+
+
 def refused(X, y=(1.0, -1.0)):
     """Whether a learner refuses the rows, for their columns."""
     assert as_rows(X).trusted == 0
@@ -85,9 +90,8 @@ def test_no_other_object_is_believed():
     assert refused(SimpleNamespace(**bad, ordered=True))
     assert refused(SimpleNamespace(**bad, ordered=True, _sealed=True))
     twice = fields(indptr=np.array([0, 2], np.uint64), indices=np.array([1, 1], np.uint32))
-    one = learner()
+    one, merged = by_norms(), by_norms()
     one.learn(SimpleNamespace(**twice, ordered=True), [1.0])
-    merged = learner()
     merged.learn([[0.0, 2.0]], [1.0])
     np.testing.assert_array_equal(one.weights, merged.weights)
 
@@ -118,7 +122,7 @@ def test_a_view_and_a_writeable_flag_change_nothing(blocks):
 
 def test_duplicates_written_later_are_added_up(blocks):
     blocks[0].indices[:2] = 1
-    one, other = learner(), learner()
+    one, other = by_norms(), by_norms()
     one.learn(blocks[0], blocks[0].y)
     other.learn(blocks[0].dense(), blocks[0].y)
     np.testing.assert_array_equal(one.weights, other.weights)

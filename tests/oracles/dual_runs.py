@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from noregret import losses, mirrors
 from noregret.learners import DualAscent
@@ -16,6 +17,34 @@ EUCLID = mirrors.Euclidean()
 FULLY = {"tolerance": 0.0, "sweeps": 20_000}
 #: The least P(w) of set A at C = 1.
 BEST = 2.9874567474
+#: The last trial of set A at C = 5 from theta = (0.3, -0.2, 0.5): the map, the margin, the step
+#: alpha, and the weights before and after it.
+PROXIMAL_STEPS = [
+    pytest.param(
+        EUCLID,
+        1.0,
+        0.974025974026,
+        (0.3, -0.2, 0.5),
+        (-0.0896103896104, -0.784415584416, 0.987012987013),
+        id="euclid",
+    ),
+    pytest.param(
+        mirrors.Entropy(),
+        0.3,
+        1.66322886539,
+        (0.353615114727, 0.214478408819, 0.431906476454),
+        (0.145097148902, 0.0631023327163, 0.791800518381),
+        id="entropy",
+    ),
+    pytest.param(
+        mirrors.PNorm(4),
+        1.0,
+        1.71478572028,
+        (0.100483595221, -0.0297729171026, 0.465201829728),
+        (-0.0240785109372, -0.777457031499, 1.04778875345),
+        id="p=4",
+    ),
+]
 
 
 def numbers(text: str) -> list[float]:

@@ -11,7 +11,17 @@ from noregret import geometry, losses, mirrors
 from noregret.learners import DualAscent
 from noregret.learners.dual_certificate import DualCertificate
 from oracles.data import S_A, S_N, U_N, X_A, X_N, near, total
-from oracles.dual_runs import BEST, EUCLID, FULLY, HINGE, ascent, numbers, run, theta
+from oracles.dual_runs import (
+    BEST,
+    EUCLID,
+    FULLY,
+    HINGE,
+    PROXIMAL_STEPS,
+    ascent,
+    numbers,
+    run,
+    theta,
+)
 
 
 def test_pd25_order_from_one_state() -> None:
@@ -306,33 +316,7 @@ def test_pd30_distance_progress_of_the_perceptron() -> None:
     assert value == near(0.336)
 
 
-@pytest.mark.parametrize(
-    ("mirror", "margin", "eta", "before", "after"),
-    [
-        (
-            EUCLID,
-            1.0,
-            0.974025974026,
-            (0.3, -0.2, 0.5),
-            (-0.0896103896104, -0.784415584416, 0.987012987013),
-        ),
-        (
-            mirrors.Entropy(),
-            0.3,
-            1.66322886539,
-            (0.353615114727, 0.214478408819, 0.431906476454),
-            (0.145097148902, 0.0631023327163, 0.791800518381),
-        ),
-        (
-            mirrors.PNorm(4),
-            1.0,
-            1.71478572028,
-            (0.100483595221, -0.0297729171026, 0.465201829728),
-            (-0.0240785109372, -0.777457031499, 1.04778875345),
-        ),
-    ],
-    ids=["euclid", "entropy", "p=4"],
-)
+@pytest.mark.parametrize(("mirror", "margin", "eta", "before", "after"), PROXIMAL_STEPS)
 def test_pd32_proximal_view(
     mirror: mirrors.Mirror, margin: float, eta: float, before: Any, after: Any
 ) -> None:

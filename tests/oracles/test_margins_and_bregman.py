@@ -14,6 +14,7 @@ from noregret.catalogue import bregman_step
 from noregret.learners import DualAscent
 from noregret.oco.maps import divergence, inverse_link, potential
 from oracles.data import S_A, S_N, U_N, X_A, X_N, Y_A, near
+from oracles.dual_runs import PROXIMAL_STEPS
 
 MARGINS_N = S_N * (X_N @ U_N)
 
@@ -126,33 +127,7 @@ def test_a_learner_with_margins_survives_a_file(tmp_path: Any) -> None:
     assert again.dual == near(0.21504)
 
 
-@pytest.mark.parametrize(
-    ("mirror", "margin", "eta", "before", "after"),
-    [
-        (
-            mirrors.Euclidean(),
-            1.0,
-            0.974025974026,
-            (0.3, -0.2, 0.5),
-            (-0.0896103896104, -0.784415584416, 0.987012987013),
-        ),
-        (
-            mirrors.Entropy(),
-            0.3,
-            1.66322886539,
-            (0.353615114727, 0.214478408819, 0.431906476454),
-            (0.145097148902, 0.0631023327163, 0.791800518381),
-        ),
-        (
-            mirrors.PNorm(4),
-            1.0,
-            1.71478572028,
-            (0.100483595221, -0.0297729171026, 0.465201829728),
-            (-0.0240785109372, -0.777457031499, 1.04778875345),
-        ),
-    ],
-    ids=["euclid", "entropy", "p=4"],
-)
+@pytest.mark.parametrize(("mirror", "margin", "eta", "before", "after"), PROXIMAL_STEPS)
 def test_pd32_oracles(mirror: Any, margin: float, eta: float, before: Any, after: Any) -> None:
     step = bregman_step(losses.Hinge(margin), mirror, before, X_A[5], S_A[5], C=5.0)
     assert step.eta == pytest.approx(eta, rel=1e-9)

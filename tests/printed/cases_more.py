@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 import noregret as nr
 from noregret import catalogue, domains, experts, losses, mirrors, rates, river, tracking
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
+from tests.own_map import Cosh
 from tests.printed.aggregate import Aggregate
 from tests.printed.cases_games import members_of, real_or_sign
 from tests.printed.cases_linear import Random, Stream, stream
@@ -212,23 +212,6 @@ class Lopsided(losses.Loss):
 
     def lipschitz(self) -> float:
         return 2.0
-
-
-@dataclass(frozen=True)
-class Cosh(mirrors.Mirror):
-    """A user's map, of which only the four functions are given."""
-
-    def phi(self, a: float, reference: float) -> float:
-        return math.cosh(a) - 1.0
-
-    def phi_prime(self, a: float, reference: float) -> float:
-        return math.sinh(a)
-
-    def psi(self, s: float, reference: float) -> float:
-        return s
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        return 1.0
 
 
 def user(random: Random) -> Verdicts:

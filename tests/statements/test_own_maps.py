@@ -13,26 +13,10 @@ import noregret as nr
 from noregret import geometry, losses, mirrors, oco, rates
 from noregret.mirrors.base import declares
 from noregret.strong_convexity import require_declared
+from tests.own_map import Cosh
 
 RANDOM = np.random.default_rng(5)
 X, Y = RANDOM.normal(size=(60, 3)), RANDOM.normal(size=60)
-
-
-@dataclass(frozen=True)
-class Cosh(mirrors.Mirror):
-    """w_i = sinh(a_i): strongly convex nowhere near infinity, and declared as nothing."""
-
-    def phi(self, a, reference):  # type: ignore[no-untyped-def]
-        return math.cosh(a) - 1.0
-
-    def phi_prime(self, a, reference):  # type: ignore[no-untyped-def]
-        return math.sinh(a)
-
-    def psi(self, s, reference):  # type: ignore[no-untyped-def]
-        return s
-
-    def psi_prime(self, s, reference):  # type: ignore[no-untyped-def]
-        return 1.0
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +22,7 @@ from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 from noregret.promises import assumption_of
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial
+from tests.without_compiler import compiled_only, passed_without_compiler
 
 #: Beyond this size of a prediction the losses below break their word; trial points are nearer.
 FAR = 20.0
@@ -340,11 +338,6 @@ def test_drift_is_not_proved_by_a_loss_that_broke_its_word() -> None:
     assert not nr.drift_proof(rows, jump, Bent(), 100.0).proved
 
 
-@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="this is the process of its own")
+@compiled_only
 def test_every_pass_interpreted() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    passed = int(run.stdout.split(" passed")[0].split()[-1])
-    assert passed > len(LEARNERS) * (len(WORDS) + 1)
+    assert passed_without_compiler(__file__) > len(LEARNERS) * (len(WORDS) + 1)
