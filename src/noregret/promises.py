@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.ledger import Entry
+from noregret.rounding import exact
 
 
 class Promise(IntEnum):
@@ -88,7 +89,7 @@ def assumption_of(loss: Any, conjugate: bool = False) -> str | None:
     if loss.nonnegative:
         promises.append("never to be negative")
     if loss.lipschitz() < float("inf"):
-        promises.append(f"to have slopes of at most {loss.lipschitz():g}")
+        promises.append(f"to have slopes of at most {exact(loss.lipschitz())}")
     if conjugate:
         promises.append("to have the conjugate it gives")
     words = promises[0]

@@ -55,6 +55,18 @@ def up_each(total: float, count: float) -> float:
     return -down_each(-total, count)
 
 
+def up_minus(a: float, b: float) -> float:
+    """Return a - b, not below it: the difference of doubles must not round down.
+
+    >>> 1.0 + 1e-17, up_minus(1.0, -1e-17) > 1.0
+    (1.0, True)
+    """
+    apart = a - b
+    if math.isfinite(apart) and Fraction(apart) < Fraction(a) - Fraction(b):
+        apart = math.nextafter(apart, math.inf)
+    return apart
+
+
 def _rounded(value: float, digits: int, rounding: str) -> str:
     exact = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
     return f"{float(exact):.{digits}g}" if exact.is_finite() else str(value)

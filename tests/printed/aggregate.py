@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.printed.data import difference
-from tests.printed.figures import at_least, at_most, nearest, same_number
+from tests.printed.figures import at_least, rounded_down, rounded_up, same_number
 from tests.printed.grammar import Line
 from tests.printed.linear import ROOM, Linear, Reading
 from tests.printed.losses import number
@@ -27,8 +27,8 @@ class Aggregate(Linear):
     def on_best_member(self, line: Line) -> None:
         least = min(self.totals)
         room = ROOM * (1 + self._size())
-        near = nearest(line.figure("loss"), least, 6, room)
-        near = near and at_most(line.figure("loss"), least, room)
+        # Measured, so that doubles that were summed may be off themselves.
+        near = rounded_down(line.figure("loss"), least + room, 6, 2 * room)
         self.verdicts.enter("best member", near, (line.raw, float(least)))
         named, count = int(line.figure("member").value), int(line.figure("members").value)
         same = count == len(self.totals) and 1 <= named <= count
@@ -37,7 +37,7 @@ class Aggregate(Linear):
 
     def on_member_regret(self, line: Line) -> None:
         regret = _exact(difference(self.data.own_loss(), min(self.totals)))
-        holds = at_least(line.figure("regret"), regret, ROOM * (1 + self._size()))
+        holds = rounded_up(line.figure("regret"), regret, 6, ROOM * (1 + self._size()))
         self.verdicts.enter("member regret", holds, (line.raw, float(regret)))
 
     def on_bound(self, line: Line) -> None:
@@ -46,7 +46,7 @@ class Aggregate(Linear):
             return
         own = _exact(self.data.own_loss())
         for total in self.totals:
-            holds = at_least(line.figure("value"), own - total, ROOM * (1 + self._size()))
+            holds = at_least(line.figure("value"), own - total)
             self.verdicts.enter("member theorem", holds, (line.raw, float(own - total)))
 
     def _json_bounds(self, told: list[dict[str, Any]]) -> None:
@@ -55,7 +55,7 @@ class Aggregate(Linear):
         lines = [line for line in self.lines if line.kind == "bound"]
         self.verdicts.enter("JSON", len(lines) == len(listed), (len(lines), listed))
         for line, one in zip(lines, listed, strict=False):
-            same = same_number(line.figure("value"), one["value"])
+            same = same_number(line.figure("value"), one["value"], 6, "up")
             self.verdicts.enter("JSON", same, (line.raw, one))
 
 

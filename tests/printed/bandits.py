@@ -91,7 +91,7 @@ class Bandit:
         if math.isnan(true):
             self.verdicts.enter(kind, line.words(part) == "nan", line.raw)
             return
-        room = Fraction(1, 10**9) * Fraction(1.0 + abs(true))
+        room = ROOM * Fraction(1.0 + abs(true))
         self.verdicts.enter(
             kind, nearest(line.figure(part), Fraction(true), 6, room), (line.raw, true)
         )
@@ -109,7 +109,8 @@ class Bandit:
         least = min(v for v in found if not math.isnan(v))
         if self.pulls.biased:
             # Implicit exploration estimates less.
-            holds = line.figure("cost").value <= Fraction(least) + line.figure("cost").unit(6)
+            cost = line.figure("cost")
+            holds = cost.value <= Fraction(least) + cost.unit(6) / 2 + ROOM * (1 + abs(cost.value))
             self.verdicts.enter("best arm", holds, (line.raw, found))
             return
         self._near("best arm", line, "cost", least)
@@ -151,18 +152,17 @@ class Bandit:
 
     def on_path(self, line: Line) -> None:
         found = [v for v in self.pulls.estimates() if not math.isnan(v)]
+        room = ROOM * Fraction(1.0 + abs(self.cost))
         if self.pulls.biased:
-            found = [float(one.figure("cost").value) for one in self.lines if one.kind == "best"]
+            (best,) = (one.figure("cost") for one in self.lines if one.kind == "best")
+            found, room = [float(best.value)], room + best.unit(6) / 2
         excess = Fraction(self.cost - min(found))
-        room = Fraction(1, 10**9) * (1 + abs(excess)) + (
-            line.figure("value").unit(6) if found else 0
-        )
         self.verdicts.enter("on this path", at_least(line.figure("value"), excess, room), line.raw)
 
     def on_gradient_path(self, line: Line) -> None:
         """Judged against the estimated regret, which is the largest sum over the set."""
         (regret,) = (one.figure("regret") for one in self.lines if one.kind == "regret")
-        room = regret.unit(6) + ROOM
+        room = regret.unit(6) / 2 + ROOM
         holds = at_least(line.figure("value"), regret.value, room)
         self.verdicts.enter("on this path", holds, (line.raw, str(regret)))
 
@@ -219,7 +219,7 @@ class Bandit:
         for line, one in zip(stated, listed, strict=False):
             same = line.words("name") == one["name"]
             if line.kind != "not applicable":
-                same = same and same_number(line.figure("value"), one["value"])
+                same = same and same_number(line.figure("value"), one["value"], 6, "up")
             self.verdicts.enter("JSON", same, (line.raw, one))
 
 
@@ -260,7 +260,7 @@ def off_policy(text: str, told: dict[str, Any], value: float, reading: dict[str,
     """Judge an estimate: its value, order, level to the last digit, rows and their worth."""
     verdicts = Verdicts()
     (line,) = parse(text, "off-policy")
-    room = Fraction(1, 10**9) * Fraction(1 + abs(value))
+    room = ROOM * Fraction(1 + abs(value))
     verdicts.enter(
         "estimate", nearest(line.figure("value"), Fraction(value), 6, room), (text, value)
     )
@@ -273,8 +273,9 @@ def off_policy(text: str, told: dict[str, Any], value: float, reading: dict[str,
     )
     order = line.figure("low").value <= line.figure("high").value
     verdicts.enter("interval", order, text)
-    for part in ("low", "high", "value"):
-        verdicts.enter("JSON", same_number(line.figure(part), told[part]), (text, told))
+    for part, way in (("low", "down"), ("high", "up"), ("value", "nearest")):
+        same = same_number(line.figure(part), told[part], 6, way)
+        verdicts.enter("JSON", same, (text, told))
     return verdicts
 
 

@@ -119,7 +119,13 @@ def dual(random: Random, combo: DualCombo) -> Verdicts:
     data = Data(given.X, given.y, loss, parameters, given.weight)
     if random.random() < 0.25:
         data.offset = np.round(random.normal(size=len(given.y)), 3)
-    made = learner.learn(given.X, given.y, given.weight, data.offset)
+    try:
+        made = learner.learn(given.X, given.y, given.weight, data.offset)
+    except OverflowError as error:
+        # A step out of range is refused by name, and nothing is printed about it.
+        refused = Verdicts()
+        refused.enter("refused", "use a smaller C" in str(error), error)
+        return refused
     data.predictions = np.asarray(made, np.float64)
     certificate = learner.certificate()
     radius = radius_of(random, combo)

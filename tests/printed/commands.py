@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from tests.printed.data import Data
-from tests.printed.figures import Figure, same_number
+from tests.printed.figures import Figure, nearest, rounded_up, same_number
 from tests.printed.grammar import Line, parse
-from tests.printed.linear import Linear, Reading
+from tests.printed.linear import ROOM, Linear, Reading
 from tests.printed.members import members
 from tests.printed.objective import objective_of
 from tests.printed.spaces import space_of
 from tests.printed.verdicts import Verdicts
 
-#: Averages have four decimals.
-PLACE = Fraction(1, 10**4)
+
+def _written(shown: Figure, true: Any) -> bool:
+    """Tell whether a number of a table is within half of its last place."""
+    exact = Fraction(true)
+    return abs(shown.value - exact) <= shown.place / 2 + ROOM * (1 + abs(exact))
 
 
 def _part(data: Data, rounds: int) -> Data:
@@ -60,10 +63,10 @@ class Learn(Linear):
         rounds = int(line.figure("rounds").value)
         part = _part(self.data, rounds)
         own = Fraction(float(part.own_loss())) / rounds
-        near = abs(line.figure("loss").value - own) <= PLACE
+        near = _written(line.figure("loss"), own)
         self.verdicts.enter("line of the table", near, (line.raw, float(own)))
         share = Fraction(100 * int(part.mistaken().sum()), rounds)
-        near = abs(line.figure("mistakes").value - share) <= Fraction(1, 199)
+        near = _written(line.figure("mistakes"), share)
         self.verdicts.enter("mistakes in the table", near, line.raw)
         if self.over is None:
             return
@@ -71,7 +74,7 @@ class Learn(Linear):
             floor = line.figure("floor").value * rounds
             self.verdicts.enter("floor in the table", part.holds(u, floor), line.raw)
             claim = Fraction(float(part.own_loss())) - line.figure("regret").value * rounds
-            holds = part.holds(u, claim - Fraction(1, 10**9))
+            holds = part.holds(u, claim - ROOM * (1 + abs(claim)))
             self.verdicts.enter("regret in the table", holds, line.raw)
 
     def on_progressive(self, line: Line) -> None:
@@ -86,12 +89,16 @@ class Learn(Linear):
 
     def on_importance(self, line: Line) -> None:
         own = float(self.data.own_loss()) / float(self.data.weights.sum())
-        near = abs(float(line.figure("loss").value) - own) <= 1e-5 * (1 + abs(own))
+        near = nearest(line.figure("loss"), Fraction(own), 6, ROOM * Fraction(1 + abs(own)))
         self.verdicts.enter("loss by weight", near, (line.raw, own))
+
+    def numbers(self, told: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = told["certificate"]
+        return found
 
     def judge_json(self, told: dict[str, Any]) -> None:
         self.lines.sort(key=lambda line: line.kind != "heading")
-        super().judge_json(told["certificate"])
+        super().judge_json(told)
 
 
 def certify(text: str, told: dict[str, Any], reading: Reading) -> Verdicts:
@@ -105,7 +112,7 @@ def certify(text: str, told: dict[str, Any], reading: Reading) -> Verdicts:
             verdicts.enter("rounds", line.figure("rounds").value == len(data.y), line.raw)
         elif line.kind == "loss":
             own = Fraction(float(data.own_loss()))
-            near = abs(line.figure("loss").value - own) <= line.figure("loss").unit(6)
+            near = nearest(line.figure("loss"), own, 6, ROOM * (1 + abs(own)))
             verdicts.enter("loss", near, (line.raw, float(own)))
             verdicts.enter("JSON", same_number(line.figure("loss"), told["loss"]), line.raw)
         elif line.kind == "floor":
@@ -115,7 +122,8 @@ def certify(text: str, told: dict[str, Any], reading: Reading) -> Verdicts:
                 verdicts.enter("floor", data.holds(u, floor.value), line.raw)
             if space.radius in {Fraction(float(key)) for key in told["floors"]}:
                 key = next(k for k in told["floors"] if Fraction(float(k)) == space.radius)
-                verdicts.enter("JSON", same_number(floor, told["floors"][key]), line.raw)
+                same = same_number(floor, told["floors"][key], 6, "down")
+                verdicts.enter("JSON", same, line.raw)
     return verdicts
 
 
@@ -135,13 +143,13 @@ def compare(text: str, told: dict[str, Any], rows: dict[str, Data]) -> Verdicts:
             data = data.unweighted()
         named = objective_of(loss)
         verdicts.enter("objective", named.loss == data.loss, (loss, data.loss))
-        own = float(data.own_loss()) / len(data.y)
-        near = abs(float(line.figure("loss").value) - own) <= 1e-4
-        verdicts.enter("loss", near, (line.raw, own))
+        own = Fraction(float(data.own_loss())) / len(data.y)
+        near = _written(line.figure("loss"), own)
+        verdicts.enter("loss", near, (line.raw, float(own)))
         point = listed[line.words("learner")]["progress"][-1]
-        same = abs(float(line.figure("loss").value) - point["average_loss"]) <= 1e-4
-        same = same and float(line.figure("floor").value) <= point["average_floor"] + 1e-12
-        same = same and float(line.figure("regret").value) >= point["average_regret"] - 1e-12
+        same = _written(line.figure("loss"), point["average_loss"])
+        same = same and line.figure("floor").value <= Fraction(point["average_floor"])
+        same = same and line.figure("regret").value >= Fraction(point["average_regret"])
         verdicts.enter("JSON", same, (line.raw, point))
         zero = [Fraction(0)] * data.dimension
         floor = line.figure("floor").value * len(data.y)
@@ -171,8 +179,9 @@ def around_hindsight(around: list[Line], weights: Any, objective: Figure, rounds
         if line.kind == "input":
             verdicts.enter("rounds", line.figure("rounds").value == rounds, line.raw)
         elif line.kind == "a round":
-            each = line.figure("each").value
-            near = abs(each - objective.value / rounds) <= line.figure("each").unit(6)
+            # The objective itself is printed with ten digits, rounded up.
+            least = (objective.value - objective.unit(10)) / rounds
+            near = rounded_up(line.figure("each"), least, 6, objective.unit(10))
             verdicts.enter("a round", near, (line.raw, str(objective)))
         elif line.kind == "feature":
             name = line.words("name")

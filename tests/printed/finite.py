@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.printed.figures import at_least, nearest, same_number
+from tests.printed.figures import at_least, nearest, rounded_up, same_number
 from tests.printed.grammar import Line, Unparsed, parse
 from tests.printed.linear import ROOM
 from tests.printed.verdicts import Verdicts
@@ -114,11 +114,11 @@ class Finite:
 
     def on_regret(self, line: Line) -> None:
         self.regret = self.loss - self.best
-        near = nearest(line.figure("regret"), self.regret, 6, ROOM * (1 + self.rounds))
+        near = rounded_up(line.figure("regret"), self.regret, 6, ROOM * (1 + self.rounds))
         self.verdicts.enter("regret", near, (line.raw, float(self.regret)))
 
     def on_regret_bound(self, line: Line) -> None:
-        holds = at_least(line.figure("value"), self.regret, ROOM * (1 + self.rounds))
+        holds = at_least(line.figure("value"), self.regret)
         self.verdicts.enter("regret bound", holds, (line.raw, float(self.regret)))
 
     def on_assumption(self, line: Line) -> None:
@@ -131,7 +131,7 @@ class Finite:
 
     def on_escape(self, line: Line) -> None:
         bound = math.sqrt(0.5 * self.rounds * math.log(2.0))
-        holds = at_least(line.figure("value"), Fraction(bound), ROOM)
+        holds = rounded_up(line.figure("value"), Fraction(bound), 6, ROOM)
         self.verdicts.enter("escape", holds, line.raw)
 
     def _json(self, told: dict[str, Any]) -> None:
@@ -141,7 +141,7 @@ class Finite:
         for line, one in zip(lines, told["bounds"], strict=False):
             same = line.words("name") == one["name"]
             if line.kind != "not applicable":
-                same = same and same_number(line.figure("value"), one["value"])
+                same = same and same_number(line.figure("value"), one["value"], 6, "up")
             self.verdicts.enter("JSON", same, (line.raw, one))
 
 

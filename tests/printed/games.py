@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.printed.data import Data, Member, Vector, difference, exactly
-from tests.printed.figures import at_least, at_most, nearest, same_number
+from tests.printed.figures import at_least, nearest, rounded_down, rounded_up, same_number
 from tests.printed.grammar import Line, Unparsed, parse
 from tests.printed.linear import ROOM, Linear
 from tests.printed.losses import LOSSES, number
@@ -99,8 +99,9 @@ class Estimated(Game):
     def on_unbiased(self, line: Line) -> None:
         self.verdicts.enter("about the expectation", True, line.raw)
 
-    def judge_json(self, told: dict[str, Any]) -> None:
-        super().judge_json(told["on_estimated_losses"])
+    def numbers(self, told: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = told["on_estimated_losses"]
+        return found
 
 
 @dataclass
@@ -163,10 +164,10 @@ class Experts:
     def on_best(self, line: Line) -> None:
         """The best expert's loss is printed rounded down, and it is that expert's."""
         least = min(self.totals)
-        self._near("best expert", line, "loss", least)
         room = ROOM * (1 + self.rounds)
-        below = at_most(line.figure("loss"), _fraction(least), room)
-        self.verdicts.enter("best expert, rounded", below, line.raw)
+        # Measured, so that doubles that were summed may be off themselves.
+        near = rounded_down(line.figure("loss"), _fraction(least) + room, 6, 2 * room)
+        self.verdicts.enter("best expert", near, (line.raw, float(least)))
         named = int(line.figure("expert").value) - FIRST_EXPERT
         near = 0 <= named < len(self.totals)
         near = near and float(self.totals[named]) <= float(least) + 1e-9 * (1 + self.rounds)
@@ -174,12 +175,12 @@ class Experts:
 
     def on_regret(self, line: Line) -> None:
         regret = difference(self.loss, min(self.totals))
-        above = at_least(line.figure("regret"), _fraction(regret))
+        room = ROOM * (1 + self.rounds)
+        above = rounded_up(line.figure("regret"), _fraction(regret), 6, room)
         self.verdicts.enter("regret", above, (line.raw, float(regret)))
-        self._near("regret, near", line, "regret", regret)
 
     def on_mix(self, line: Line) -> None:
-        room = ROOM * (1 + self.rounds) + line.figure("loss").unit(6)
+        room = ROOM * (1 + self.rounds) + line.figure("loss").unit(6) / 2
         below = line.figure("loss").value <= _fraction(self.loss) + room
         self.verdicts.enter("mix loss", below, (line.raw, float(self.loss)))
 
@@ -187,7 +188,7 @@ class Experts:
         factor = line.figure("factor").value if line.has("factor") else Fraction(1)
         for total in self.totals:
             excess = _fraction(self.loss) - factor * _fraction(total)
-            holds = at_least(line.figure("value"), excess, ROOM * (1 + self.rounds))
+            holds = at_least(line.figure("value"), excess)
             self.verdicts.enter("theorem", holds, (line.raw, float(excess)))
         if self.advice.forecasts is not None:
             self._against_combinations(line, "value")
@@ -207,7 +208,7 @@ class Experts:
                 value = LOSSES[loss].exact(Fraction(float(outcome)), p, parameters)
                 total += Fraction(float(w)) * _fraction(value)
             excess = _fraction(self.loss) - total
-            holds = at_least(line.figure(part), excess, ROOM * (1 + self.rounds))
+            holds = at_least(line.figure(part), excess)
             self.verdicts.enter("combinations", holds, (line.raw, float(excess)))
 
     def on_not_applicable(self, line: Line) -> None:
@@ -215,10 +216,10 @@ class Experts:
 
     def _json(self, told: dict[str, Any]) -> None:
         kinds = {line.kind: line for line in self.lines}
-        pairs = [("heading", "rounds", "rounds"), ("loss", "loss", "loss")]
-        pairs += [("best", "loss", "best_loss"), ("regret", "regret", "regret")]
-        for kind, part, key in pairs:
-            same = same_number(kinds[kind].figure(part), told[key])
+        pairs = [("heading", "rounds", "rounds", "nearest"), ("loss", "loss", "loss", "nearest")]
+        pairs += [("best", "loss", "best_loss", "down"), ("regret", "regret", "regret", "up")]
+        for kind, part, key, way in pairs:
+            same = same_number(kinds[kind].figure(part), told[key], 6, way)
             self.verdicts.enter("JSON", same, (kinds[kind].raw, told[key]))
 
 
@@ -258,20 +259,19 @@ class Sleeping(Experts):
 
     def on_largest(self, line: Line) -> None:
         largest = max(self.regrets)
-        self._near("regret", line, "regret", largest)
-        above = at_least(line.figure("regret"), largest, ROOM)
-        self.verdicts.enter("regret, rounded", above, (line.raw, float(largest)))
+        above = rounded_up(line.figure("regret"), largest, 6, ROOM * (1 + self.rounds))
+        self.verdicts.enter("regret", above, (line.raw, float(largest)))
         self.named = int(line.figure("expert").value) - FIRST_EXPERT
         same = line.figure("awake").value == self.awake[self.named]
         near = abs(self.regrets[self.named] - largest) <= ROOM * (1 + self.rounds)
         self.verdicts.enter("which expert", same and near, line.raw)
 
     def on_after(self, line: Line) -> None:
-        holds = at_least(line.figure("value"), self.regrets[self.named], ROOM)
+        holds = at_least(line.figure("value"), self.regrets[self.named])
         self.verdicts.enter("theorem", holds, line.raw)
 
     def on_advance(self, line: Line) -> None:
-        holds = at_least(line.figure("value"), self.regrets[self.named], ROOM)
+        holds = at_least(line.figure("value"), self.regrets[self.named])
         formula = math.log(len(self.regrets)) / self.eta + self.eta * self.awake[self.named] / 8.0
         holds = holds and at_least(line.figure("value"), Fraction(formula), ROOM)
         self.verdicts.enter("theorem", holds, (line.raw, formula))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.printed.data import Data, Penalty, compare, exactly, half_square
-from tests.printed.figures import at_least, at_most, nearest
+from tests.printed.figures import at_least, nearest, rounded_down, rounded_up
 from tests.printed.grammar import Line, Unparsed, parse
 from tests.printed.linear import ROOM, Reading
 from tests.printed.members import members
@@ -121,10 +121,11 @@ class Hindsight:
         self.verdicts.enter("norm", holds, (line.raw, float(norm)))
 
     def _json(self, told: dict[str, Any]) -> None:
-        same = nearest(self.objective, Fraction(told["primal"]), 10)
-        same = same and nearest(self.dual, Fraction(told["dual"]), 10)
-        same = same and at_most(self.dual, Fraction(told["dual"]))
+        same = rounded_up(self.objective, Fraction(told["primal"]), 10)
+        same = same and rounded_down(self.dual, Fraction(told["dual"]), 10)
         same = same and told["converged"] == self.converged
+        (gap,) = (line.figure("gap") for line in self.lines if line.kind == "gap")
+        same = same and at_least(gap, Fraction(told["primal"]) - Fraction(told["dual"]))
         self.verdicts.enter("JSON", same, (str(self.objective), told))
 
 

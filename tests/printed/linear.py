@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.printed.data import Data, Member, Vector, difference
-from tests.printed.figures import Figure, at_most, nearest, same_number
+from tests.printed.figures import Figure, nearest, rounded_down, rounded_up, same_number
 from tests.printed.grammar import Line, Unparsed, parse
 from tests.printed.losses import number
 from tests.printed.members import members
@@ -72,8 +72,12 @@ class Linear:
                 raise Unparsed(f"nobody judges {line.kind!r}: {line.raw!r}")
             method(line)
         if self.told is not None:
-            self.judge_json(self.told)
+            self.judge_json(self.numbers(self.told))
         return self.verdicts
+
+    def numbers(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Return that part of the JSON which is the certificate."""
+        return told
 
     def members(self) -> list[Member]:
         """Return members of the class that the text names."""
@@ -119,7 +123,9 @@ class Linear:
     def on_floor(self, line: Line) -> None:
         self.floor = line.figure("floor")
         each = line.figure("each")
-        self.verdicts.enter("floor a round", _each_below(each, self.floor, len(self.data.y)), line)
+        exact = None if self.told is None else self.numbers(self.told)["floor"]
+        holds = _each_of(each, self.floor, exact, len(self.data.y), "down")
+        self.verdicts.enter("floor a round", holds, (line.raw, exact))
 
     def on_class(self, line: Line) -> None:
         self.space = space_of(line.words("words"))
@@ -142,9 +148,9 @@ class Linear:
         regret = line.figure("regret")
         self._above_all("regret", self.data.own_loss(), regret, Fraction(1), line)
         each = line.figure("each")
-        total = Fraction(len(self.data.y))
-        holds = regret.infinite or each.value * total >= regret.value - regret.unit(6)
-        self.verdicts.enter("regret a round", holds, line.raw)
+        exact = None if self.told is None else self.numbers(self.told)["regret_bound"]
+        holds = _each_of(each, regret, exact, len(self.data.y), "up")
+        self.verdicts.enter("regret a round", holds, (line.raw, exact))
 
     def _above_all(
         self, kind: str, measure: Any, value: Figure, factor: Fraction, line: Line
@@ -198,16 +204,16 @@ class Linear:
         """Judge that the JSON says what the text says."""
         by_kind = {line.kind: line for line in self.lines}
         pairs = [
-            ("heading", "rounds", "rounds"),
-            ("loss", "loss", "loss"),
-            ("loss", "each", "average_loss"),
-            ("mistakes", "count", "mistakes"),
-            ("floor", "floor", "floor"),
-            ("regret", "regret", "regret_bound"),
+            ("heading", "rounds", "rounds", "nearest"),
+            ("loss", "loss", "loss", "nearest"),
+            ("loss", "each", "average_loss", "nearest"),
+            ("mistakes", "count", "mistakes", "nearest"),
+            ("floor", "floor", "floor", "down"),
+            ("regret", "regret", "regret_bound", "up"),
         ]
-        for kind, part, key in pairs:
+        for kind, part, key, way in pairs:
             if kind in by_kind:
-                same = same_number(by_kind[kind].figure(part), told[key])
+                same = same_number(by_kind[kind].figure(part), told[key], 6, way)
                 self.verdicts.enter("JSON", same, (by_kind[kind].raw, key, told[key]))
         if "objective" in told:
             same = told["objective"] == self.objective
@@ -224,20 +230,27 @@ class Linear:
             same = line.words("name") == one["name"] and one["applies"] == (line.kind == "bound")
             if line.kind == "bound":
                 factor = line.figure("factor") if line.has("factor") else Figure("1")
-                same = same and same_number(line.figure("value"), one["value"])
-                same = same and same_number(factor, one["factor"])
+                same = same and same_number(line.figure("value"), one["value"], 6, "up")
+                same = same and same_number(factor, one["factor"], 6, "up")
                 same = same and one["measure"] == line.words("measure")
             else:
                 same = same and one["value"] is None and one["reason"] == line.words("reason")
             self.verdicts.enter("JSON", same, (line.raw, one))
 
 
-def _each_below(each: Figure, total: Figure, rounds: int) -> bool:
-    """Tell whether a floor a round is not above the floor, and not far below it."""
+def _each_of(each: Figure, total: Figure, exact: Any, rounds: int, way: str) -> bool:
+    """Tell whether a bound a round is that of all rounds divided, and rounded the same way.
+
+    Without its exact value the bound itself may be a unit away from what is printed.
+    """
     if total.infinite or each.infinite:
         return total.infinite == each.infinite
-    # The floor itself may be up to a unit above what is printed.
-    return at_most(each, (total.value + total.unit(6)) / rounds)
+    rule = rounded_down if way == "down" else rounded_up
+    if exact is not None:
+        # The quotient is a double, too: an ulp away at most, and outwards.
+        return rule(each, Fraction(exact) / rounds, 6, abs(Fraction(exact)) / 2**50)
+    unit = total.unit(6) if way == "down" else -total.unit(6)
+    return rule(each, (total.value + unit) / rounds, 6, 2 * total.unit(6) / rounds)
 
 
 def _largest(y: Any) -> float:
@@ -288,14 +301,16 @@ class Dual(Linear):
         """What a mistake raised the dual by, times the mistakes, is at most the dual."""
         gain = line.figure("gain").value
         count = int(self.data.mistaken().sum())
-        room = self.dual.unit(6) + ROOM
-        holds = count > 0 and gain * count <= self.dual.value + room
+        dual: Any = self.dual.value + self.dual.unit(6)
+        if self.told is not None:
+            dual = self.numbers(self.told)["dual"]
+        holds = count > 0 and gain * count <= Fraction(dual)
         self.verdicts.enter("lambda", holds, (line.raw, count))
 
     def judge_json(self, told: dict[str, Any]) -> None:
         super().judge_json(told)
         by_kind = {line.kind: line for line in self.lines}
-        same = same_number(self.dual, told["dual"]) and Fraction(told["C"]) == self.C
+        same = same_number(self.dual, told["dual"], 6, "down") and Fraction(told["C"]) == self.C
         floor = by_kind["dual floor"].figure("floor")
-        same = same and same_number(floor, told["regularized_floor"])
+        same = same and same_number(floor, told["regularized_floor"], 6, "down")
         self.verdicts.enter("JSON", same, (self.text, told))

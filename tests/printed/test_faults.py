@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from tests.printed.aggregate import Aggregate
 from tests.printed.audits import audit
 from tests.printed.bandits import off_policy
 from tests.printed.data import Data
+from tests.printed.figures import Figure, nearest, rounded_down, rounded_up
 from tests.printed.grammar import Unparsed, parse
 from tests.printed.hindsight import Hindsight
 from tests.printed.linear import Linear, Reading
@@ -130,7 +133,7 @@ Best moving predictor in hindsight, 0.333333 for each shift, changing at any rou
 
 def test_level_that_is_rounded_to_certainty() -> None:
     text = "IPS                    0.5  [0.00277709, 0.997223] 1 finite-sample, 4 rows, worth 4"
-    told = {"value": 0.5, "low": 0.00277709, "high": 0.997223}
+    told = {"value": 0.5, "low": 0.0027770912, "high": 0.9972229088}
     known = {"level": 0.9996, "rows": 4, "worth": 4.0}
     assert false(off_policy(text, told, 0.5, known), "level")
     assert not off_policy(text.replace("] 1 ", "] 0.9996 "), told, 0.5, known).false
@@ -140,3 +143,17 @@ def test_level_that_is_rounded_to_certainty() -> None:
 def test_a_line_of_no_known_form_is_an_error(line: str) -> None:
     with pytest.raises(Unparsed, match="not understood"):
         parse(line, "linear")
+
+
+def test_a_measured_number_a_unit_off_is_false() -> None:
+    assert nearest(Figure("1.23457"), Fraction("1.2345651"))
+    assert not nearest(Figure("1.23457"), Fraction("1.2345649"))
+    assert not nearest(Figure("1"), Fraction("0.999999"))
+
+
+def test_bounds_that_are_rounded_inwards_are_false() -> None:
+    assert rounded_down(Figure("1.23456"), Fraction("1.2345699"))
+    assert not rounded_down(Figure("1.23457"), Fraction("1.2345699"))
+    assert rounded_up(Figure("1.23457"), Fraction("1.2345601"))
+    assert not rounded_up(Figure("1.23456"), Fraction("1.2345601"))
+    assert not rounded_up(Figure("1.23459"), Fraction("1.2345601"))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.printed.data import Data, Vector, exactly
-from tests.printed.figures import Figure, at_least, at_most, nearest, same_number
+from tests.printed.figures import Figure, at_least, at_most, nearest, rounded_up, same_number
 from tests.printed.grammar import Line, Unparsed, parse
 from tests.printed.linear import ROOM, Reading
 from tests.printed.losses import LOSSES, number
@@ -49,21 +49,21 @@ def shifting(
             verdicts.enter("rounds", same, line.raw)
             verdicts.enter("size", _size_holds(line, schedule), line.raw)
         elif line.kind == "loss":
-            near = nearest(line.figure("loss"), own, 6, ROOM) and at_least(line.figure("loss"), own)
+            near = rounded_up(line.figure("loss"), own, 6, ROOM)
             verdicts.enter("loss", near, (line.raw, float(own)))
         elif line.kind == "schedule":
             figure = line.figure("loss")
-            near = nearest(figure, theirs, 6, ROOM) and at_least(figure, theirs)
+            near = rounded_up(figure, theirs, 6, ROOM)
             verdicts.enter("loss of the schedule", near, (line.raw, float(theirs)))
         elif line.kind == "regret":
             holds = at_least(line.figure("regret"), own - theirs)
             verdicts.enter("regret", holds, (line.raw, float(own - theirs)))
         elif line.kind == "bound":
             factor = line.figure("factor").value if line.has("factor") else Fraction(1)
-            holds = at_least(line.figure("value"), own - factor * theirs, ROOM)
+            holds = at_least(line.figure("value"), own - factor * theirs)
             verdicts.enter("theorem", holds, (line.raw, float(own - factor * theirs)))
             verdicts.enter("in all", at_least(line.figure("total"), own), line.raw)
-            same = same_number(line.figure("value"), told["bounds"][bounds]["value"])
+            same = same_number(line.figure("value"), told["bounds"][bounds]["value"], 6, "up")
             verdicts.enter("JSON", same, (line.raw, told["bounds"][bounds]))
             bounds += 1
         elif line.kind == "not applicable":
@@ -81,8 +81,7 @@ def _size_holds(line: Line, schedule: list[tuple[int, Any]]) -> bool:
     norm = float(line.words("norm"))
     points = [np.asarray(u, np.float64) for _, u in schedule]
     size = sum(float(np.linalg.norm(b - a, norm)) for a, b in itertools.pairwise(points))
-    figure = line.figure("size")
-    return at_least(figure, Fraction(size), ROOM) and nearest(figure, Fraction(size), 6, ROOM)
+    return rounded_up(line.figure("size"), Fraction(size) * (1 - ROOM), 6, 2 * ROOM)
 
 
 def kernel(text: str, reading: Reading, gram: Vector) -> Verdicts:
@@ -171,17 +170,16 @@ def drift(text: str, told: dict[str, Any], reading: Reading) -> Verdicts:
     if proved:
         verdicts.enter("order", tracker.figure("floor").value == floor.value, text)
     rounds = len(data.y)
-    each = at_most(tracker.figure("each"), (floor.value + floor.unit(6)) / rounds)
+    each = at_most(tracker.figure("each"), Fraction(told["static_bound"]) / rounds)
     verdicts.enter("floor a round", each, tracker.raw)
-    each = at_least(lines["each"].figure("each"), (loss.value - loss.unit(6)) / rounds)
+    each = at_least(lines["each"].figure("each"), Fraction(told["tracker_loss"]) / rounds)
     verdicts.enter("loss a round", each, lines["each"].raw)
     # The tracker is inside the ball: no schedule of members loses less than the sum of minima.
     least = sum(_least(data, t, space) for t in range(rounds))
     verdicts.enter("tracker", loss.value >= Fraction(least) * (1 - ROOM) - ROOM, (text, least))
-    same = same_number(floor, told["static_bound"], _digits(floor))
-    same = (
-        same and same_number(loss, told["tracker_loss"], _digits(loss)) and told["proved"] == proved
-    )
+    same = same_number(floor, told["static_bound"], _digits(floor), "down")
+    same = same and same_number(loss, told["tracker_loss"], _digits(loss), "up")
+    same = same and told["proved"] == proved
     verdicts.enter("JSON", same, (text, told))
     if "window" in lines:
         _window(lines["window"], data, space, reading, verdicts)

@@ -7,13 +7,17 @@ import math
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import noregret as nr
+from noregret import losses
 from noregret.bandits import Log, ips
+from noregret.batch.problem import Solution
 from noregret.rounding import down_each, exact, up_each
 from noregret.tracking import hindsight_path
 from noregret.tracking.hilbert import KernelDescent
@@ -85,3 +89,47 @@ def test_averages_of_hindsight_are_not_below_the_objective(tmp_path: Path, call:
     shown = re.search(r"a round +(\S+)", call(*arguments).stdout)
     assert shown is not None
     assert Fraction(shown[1]) * 9 >= Fraction(found["primal"])
+
+
+class Third(losses.Loss):
+    """A user's loss whose slopes are at most 1/3."""
+
+    labels: ClassVar[str] = "real"
+    nonnegative: ClassVar[bool] = True
+
+    def value(self, y: float, p: float) -> float:
+        return abs(p - y) / 3.0
+
+    def slope(self, y: float, p: float) -> float:
+        return 1.0 / 3.0 if p > y else -1.0 / 3.0
+
+    def mistake(self, y: float, p: float) -> bool:
+        return False
+
+    def lipschitz(self) -> float:
+        return 1.0 / 3.0
+
+
+def test_a_promised_slope_is_printed_in_full() -> None:
+    """0.333333 would be a promise that the loss itself breaks."""
+    learner = nr.MirrorDescent(Third(), nr.mirrors.Euclidean(), nr.rates.Constant(0.1))
+    learner.learn([[1.0]], [1.0])
+    assert f"slopes of at most {1.0 / 3.0!r}" in str(learner.certificate())
+
+
+def test_costs_just_outside_are_not_printed_as_inside() -> None:
+    with pytest.raises(ValueError, match=r"expert 1: 1.000000001; expected a number in \[0, 1\]"):
+        nr.experts.Hedge(2, eta=0.5).suffer([0.0, 1.0 + 1e-9])
+    learner = nr.experts.Hedge(2, eta=0.5, low=0.0, high=2.0)
+    learner.suffer([0.0, 1.0 + 1e-9])
+    (reason,) = {b.reason for b in learner.certificate().bounds if "needed [0, 1]" in b.reason}
+    assert "[0, 1] were seen" not in reason
+    assert "[0, 1.000000001] were seen" in reason
+
+
+def test_the_gap_is_not_below_the_difference() -> None:
+    """1 - (-1e-17) is 1 in doubles, and more."""
+    solution = Solution(np.zeros(1), 1.0, -1e-17, np.zeros(1), 1, False)
+    assert Fraction(solution.gap) >= Fraction(1.0) + Fraction(1e-17)
+    gap = next(line for line in str(solution).splitlines() if line.startswith("  gap"))
+    assert Fraction(gap.split()[1]) > 1

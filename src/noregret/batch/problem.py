@@ -28,7 +28,7 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import gap, sync
 from noregret.passes.checks import sound_rows
-from noregret.rounding import down, up
+from noregret.rounding import down, up, up_minus
 from noregret.weighing import weighted
 
 Vector = npt.NDArray[np.float64]
@@ -313,8 +313,8 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """The duality gap: no predictor is better than this one by more."""
-        return self.primal - self.dual
+        """The duality gap, rounded up: no predictor is better than this one by more."""
+        return up_minus(self.primal, self.dual)
 
     def __str__(self) -> str:
         state = "converged" if self.converged else "stopped"

@@ -194,7 +194,8 @@ class _Words:
         outside = np.flatnonzero(~((losses >= low) & (losses <= high)))
         if outside.size:
             row = int(outside[0])
-            reason = f"row {row} lost {losses[row]:g}, outside the promised [{low:g}, {high:g}]"
+            seen = exact(losses[row])
+            reason = f"row {row} lost {seen}, outside the promised [{exact(low)}, {exact(high)}]"
             return RiskStatement(name, _MARTINGALE, "", None, False, reason)
         room = (high - low) * math.sqrt(math.log(1.0 / delta) / (2.0 * len(losses)))
         size = abs(average) + abs(low) + abs(high) + room

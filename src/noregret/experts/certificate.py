@@ -17,7 +17,7 @@ from noregret.experts.book import Sum
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
 from noregret.geometry import EPSILON
-from noregret.rounding import down, down_each, up, up_each
+from noregret.rounding import down, down_each, exact, up, up_each
 
 Vector = npt.NDArray[np.float64]
 
@@ -161,7 +161,7 @@ class Facts:
         widest = float(self.book[Sum.WIDEST])
         if widest <= self.width * (1.0 + 1e-12):
             return ""
-        return f"costs {widest:g} apart were seen, promised {self.width:g}"
+        return f"costs {exact(widest)} apart were seen, promised {exact(self.width)}"
 
     def bounds(self) -> list[Bound]:
         """Return the theorems that speak about this rate."""
@@ -207,13 +207,15 @@ class Facts:
         low, high = float(book[Sum.LOWEST]), float(book[Sum.HIGHEST])
         step = float(book[Sum.LOWEST_STEP])
         value = theorems.local_norms(d, eta, float(book[Sum.SQUARES]), low >= 0.0)
-        reason = "" if step >= -1.0 else f"eta z = {step:g} was seen, needed >= -1"
+        reason = "" if step >= -1.0 else f"eta z = {exact(step)} was seen, needed >= -1"
         yield self.bound("local norms", f"{SURVEY}, Theorem 2.22", value, reason)
         inside = low >= 0.0 and high <= 1.0
-        reason = "" if inside else f"costs in [{low:g}, {high:g}] were seen, needed [0, 1]"
+        reason = (
+            "" if inside else f"costs in [{exact(low)}, {exact(high)}] were seen, needed [0, 1]"
+        )
         value = theorems.weighted_majority(d, eta, rounds)
         yield self.bound("Weighted Majority, (1)", f"{SURVEY}, Theorem 3.1", value, reason)
         if not reason and not eta < 1.0:
-            reason = f"eta = {eta:g}, needed < 1"
+            reason = f"eta = {exact(eta)}, needed < 1"
         value = 0.0 if reason else theorems.weighted_majority_small(d, eta, self.best)
         yield self.bound("Weighted Majority, (2)", f"{SURVEY}, Theorem 3.1", value, reason)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from noregret.arrays import refuse_masked
 from noregret.domains.vectors import as_weights
+from noregret.rounding import exact
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
@@ -105,7 +106,7 @@ def require_within(name: str, table: Matrix, low: float, high: float) -> tuple[V
     if not (lows.min() >= least and highs.max() <= most):
         t, i = np.argwhere(~((table >= least) & (table <= most)))[0]
         raise ValueError(
-            f"{name} row {t}, expert {i}: {table[t, i]:g}; expected a number in "
-            f"[{least:g}, {most:g}]"
+            f"{name} row {t}, expert {i}: {exact(table[t, i])}; expected a number in "
+            f"[{exact(least)}, {exact(most)}]"
         )
     return lows, highs

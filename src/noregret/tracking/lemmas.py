@@ -39,7 +39,7 @@ from noregret.examples import Rows, as_labels, as_rows
 from noregret.geometry import EPSILON
 from noregret.ledger import Entry
 from noregret.losses import Squared
-from noregret.rounding import up
+from noregret.rounding import exact, up
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic
 from noregret.tracking.replay import Replay
 
@@ -80,7 +80,7 @@ def lemma(run: Replay, X: Any, y: Any) -> Lemma:
         top = max(float(labels.max()), float(run.predictions.max()))
         for least, what in ((low, "feature"), (float(labels.min()), "label")):
             if least < 0.0:
-                return Lemma(reason=f"there is a negative {what}, {least:g}")
+                return Lemma(reason=f"there is a negative {what}, {exact(least)}")
         if _clipped_below(run, labels):
             return Lemma(reason=_clipped_below(run, labels))
         what = f"features up to {up(high)}, labels and predictions up to {up(top)}"
