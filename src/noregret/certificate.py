@@ -81,8 +81,8 @@ class Certificate:
     coins: Coins | None = None
     #: Whether the penalty (sigma/2)||u||^2 of strongly convex rounds is part of the objective.
     penalised: bool = True
-    #: How often the examples were learnt: all rounds of all passes are summed.
-    passes: int = 1
+    #: How often an example was learnt, at least and at most: all rounds of all passes are summed.
+    passes: tuple[int, int] = (1, 1)
 
     #: The letter of a comparator.
     predictor: ClassVar[str] = "u"

@@ -43,11 +43,13 @@ class Objective:
     """What a round adds to the sums of a certificate, in words.
 
     `loss` is the loss of an example, `sigma` the factor of the penalty (sigma/2)||u||_2^2 that
-    every round carries (0: none), `predictor` the letter of a comparator, `passes` how often the
-    examples were learnt, `weights` the smallest and the largest example weight.
+    every round carries (0: none), `predictor` the letter of a comparator, `passes` how often an
+    example was learnt at least and at most, `weights` the smallest and the largest example weight.
 
-    >>> str(Objective("Hinge")), str(Objective("Hinge", 0.5, passes=3))
+    >>> str(Objective("Hinge")), str(Objective("Hinge", 0.5, passes=(3, 3)))
     ('Hinge', 'Hinge + (0.5/2)||u||_2^2 a round, over 3 passes')
+    >>> str(Objective("Hinge", passes=(1, 3)))
+    'Hinge, over 1 to 3 passes'
     >>> str(Objective("Hinge", weights=(2.0, 2.0))), str(Objective("Hinge", weights=(0.5, 2.0)))
     ('2 x Hinge', 'weight x Hinge (weights 0.5 to 2)')
     """
@@ -55,15 +57,20 @@ class Objective:
     loss: str
     sigma: float = 0.0
     predictor: str = "u"
-    passes: int = 1
+    passes: tuple[int, int] = (1, 1)
     weights: tuple[float, float] = (1.0, 1.0)
 
     def __str__(self) -> str:
         words = weighted(self.loss, *self.weights)
         if self.sigma > 0.0:
             words += f" + ({exact(self.sigma)}/2)||{self.predictor}||_2^2 a round"
-        if self.passes > 1:
-            words += f", over {self.passes:,} passes"
+        least, most = self.passes
+        if most > 1:
+            words += (
+                f", over {most:,} passes"
+                if least == most
+                else f", over {least:,} to {most:,} passes"
+            )
         return words
 
 

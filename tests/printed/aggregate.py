@@ -37,7 +37,11 @@ class Aggregate(Linear):
 
     def on_member_regret(self, line: Line) -> None:
         regret = _exact(difference(self.data.own_loss(), min(self.totals)))
-        holds = rounded_up(line.figure("regret"), regret, 6, ROOM * (1 + self._size()))
+        shown = line.figure("regret")
+        holds = at_least(shown, regret)
+        if line.words("how") == "measured":
+            # Rounding of the sums is less than half a unit then, and added.
+            holds = holds and rounded_up(shown, regret, 6, shown.unit(6) / 2)
         self.verdicts.enter("member regret", holds, (line.raw, float(regret)))
 
     def on_bound(self, line: Line) -> None:

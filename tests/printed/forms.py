@@ -39,7 +39,9 @@ FORMS: dict[str, dict[str, str]] = {
             rf"best of its (?:learners|members)\s+(?P<loss>{N})\s+{EACH}, "
             rf"(?:learner|member) (?P<member>{COUNT}) of (?P<members>{COUNT})"
         ),
-        "member regret": rf"regret against it\s+(?P<regret>{N})\s+{EACH}, measured",
+        "member regret": (
+            rf"regret against it\s+(?P<regret>{N})\s+{EACH}, (?P<how>measured|at most)"
+        ),
     },
     "dual": {
         "dual": rf"dual value\s+(?P<dual>{N})\s+update (?P<update>\w+), C = (?P<C>{N})",
@@ -102,7 +104,7 @@ FORMS: dict[str, dict[str, str]] = {
         ),
         "loss": rf"loss\s+(?P<loss>{N})\s+{EACH}",
         "best": rf"best expert\s+(?P<loss>{N})\s+{EACH}, expert (?P<expert>{COUNT})",
-        "regret": rf"regret\s+(?P<regret>{N})\s+{EACH}, measured",
+        "regret": rf"regret\s+(?P<regret>{N})\s+{EACH}, (?P<how>measured|at most)",
         "mix": rf"mix loss\s+(?P<loss>{N})\s+loss minus the gaps",
         "combinations": rf"against combinations\s+(?P<regret>{N})\s+at most, proved",
         **_BOUNDS,

@@ -175,8 +175,11 @@ class Experts:
 
     def on_regret(self, line: Line) -> None:
         regret = difference(self.loss, min(self.totals))
-        room = ROOM * (1 + self.rounds)
-        above = rounded_up(line.figure("regret"), _fraction(regret), 6, room)
+        shown = line.figure("regret")
+        above = at_least(shown, _fraction(regret))
+        if line.words("how") == "measured":
+            # Rounding of the sums is less than half a unit then, and added.
+            above = above and rounded_up(shown, _fraction(regret), 6, shown.unit(6) / 2)
         self.verdicts.enter("regret", above, (line.raw, float(regret)))
 
     def on_mix(self, line: Line) -> None:

@@ -89,3 +89,23 @@ def test_the_grids_of_rates_speak_of_members(tmp_path: Path, call: Call) -> None
         assert " of its members " in text
     told = json.loads(call("learn", path, "--rate", "grid", "--json").stdout)["certificate"]
     assert told["bounds"] == [] and told["members"]["best_member"] >= 1
+
+
+def test_a_member_that_diverged_makes_the_regret_a_bound() -> None:
+    """Rounding of its losses is more than the regret: that is not what was measured."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(40, 2)) * 4.0, rng.normal(size=40)
+    made = [
+        nr.MirrorDescent(losses.Squared(), mirrors.Euclidean(), rates.Constant(eta))
+        for eta in (1e-3, 2.0)
+    ]
+    mixture = nr.experts.Aggregate(made)
+    mixture.learn(X, y)
+    certificate = mixture.certificate()
+    members = certificate.members
+    assert members.regret() > 10.0 * (members.loss - members.best_loss)
+    (line,) = (one for one in str(certificate).splitlines() if "regret against it" in one)
+    assert line.endswith(" a round, at most")
+    calm = nr.experts.Hedge(2, eta=0.5)
+    calm.suffer([0.0, 1.0])
+    assert " a round, measured" in str(calm.certificate())

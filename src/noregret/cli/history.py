@@ -36,6 +36,14 @@ class Position:
         """Examples and fingerprint of every pass, the last one as far as it has come."""
         return [*self.passed, [self.examples, self.check]]
 
+    @property
+    def often(self) -> tuple[int, int]:
+        """How often an example was learnt, at least and at most."""
+        seen = [examples for examples, _ in self.course]
+        most = sum(examples > 0 for examples in seen)
+        # A pass that was cut, or a file that has grown, leaves examples learnt less often.
+        return max(1, sum(examples == max(seen) for examples in seen)), max(1, most)
+
     def turn(self) -> None:
         """Begin the next pass."""
         # In one stroke: an interrupt comes before or after it.

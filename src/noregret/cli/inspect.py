@@ -54,7 +54,7 @@ def inspect(
         if several
         else {"": top_weights(weights, names, count)}
     )
-    certificate = learner.certificate()
+    certificate = record.certificate(learner)
     radius = record.points[-1].radius if record.points else None
     facts: dict[str, Any] = {
         "model": str(model),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from noregret.cli.choices import Spec
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from noregret.certificate import Certificate
     from noregret.cli.choices import Learner
     from noregret.evaluate import Point
     from noregret.streams import Stream
@@ -92,6 +93,19 @@ class Record:
     def passes(self) -> int:
         """The largest number of passes over an input."""
         return max(one.position.passes for one in self.inputs)
+
+    def certificate(self, learner: Learner) -> Certificate:
+        """Return the certificate of the learner, which names the passes over its examples."""
+        often: dict[tuple[str, ...], tuple[int, int]] = {}
+        for place, one in enumerate(self.inputs):
+            # The same files again are the same examples; standard input is not.
+            key = tuple(one.files) if one.files != ["-"] else (str(place),)
+            before, now = often.get(key, (0, 0)), one.position.often
+            if one.position.begun:
+                often[key] = before[0] + now[0], before[1] + now[1]
+        counts = list(often.values()) or [(1, 1)]
+        passes = min(least for least, _ in counts), max(most for _, most in counts)
+        return replace(learner.certificate(), passes=passes)
 
     @property
     def floor_radius(self) -> float | None:

@@ -69,7 +69,7 @@ def write_report(
     if not record.points:
         raise ValueError(f"--report {out}: there is nothing to draw yet")
     point = record.points[-1]
-    certificate = learner.certificate()
+    certificate = record.certificate(learner)
     source = ", ".join(visible(Path(name).name) for name in record.sources) or "a stream"
     drawn = list(_pictures(learner, record, source, names))
     facts = [
@@ -110,7 +110,7 @@ def _cards(learner: Learner, record: Record) -> Iterator[Card]:
     from noregret.report import Card
 
     point = record.points[-1]
-    certificate = learner.certificate()
+    certificate = record.certificate(learner)
     yield Card(f"{point.rounds:,}", "rounds learnt")
     penalised = certificate.curvature > 0.0
     yield Card(short(point.average_loss), "average penalised loss" if penalised else "average loss")
@@ -151,7 +151,7 @@ def _pictures(learner: Learner, record: Record, source: str, names: Names) -> It
                 "no predictor of the class lost less than "
                 f"{short(points[-1].average_floor, ROUND_FLOOR)} "
                 f"a round on these {rounds[-1]:,} rounds",
-                f"{learner.certificate().objective}, average",
+                f"{record.certificate(learner).objective}, average",
             ),
         )
         yield Picture(

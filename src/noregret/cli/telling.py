@@ -77,7 +77,7 @@ def heading(session: Session) -> Iterator[str]:
         yield f"a random {exact(record.holdout['share'])} of the examples is held out"
     if record.holdout.get("after"):
         yield f"examples after the first {record.holdout['after']:,} are held out"
-    certificate = learner.certificate()
+    certificate = record.certificate(learner)
     mirror = certificate.mirror
     if certificate.penalised and certificate.rate.strong_convexity() > 0.0:
         yield f"loss, floor and regret are those of {certificate.objective}"
@@ -135,7 +135,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
     learner, record = session.learner, session.record
     if not learner.rounds:
         return
-    certificate = learner.certificate()
+    certificate = record.certificate(learner)
     radius = record.points[-1].radius
     held = session.held.summary()
     weighted = _by_weight(session)

@@ -55,7 +55,7 @@ class Statements:
 
     def __init__(self, learner: Learner, record: Record, *, tol: float, max_passes: int) -> None:
         self.learner, self.record = learner, record
-        self.certificate = learner.certificate()
+        self.certificate = record.certificate(learner)
         known = record.points[-1].radius if record.points else self.certificate.radius
         self.radius = float(known or 0.0)
         self.tol, self.max_passes = tol, max_passes

@@ -64,7 +64,7 @@ class AggregateCertificate(Certificate):
             f"  {'best of its members':<26}{down(best):>14}  {each_best} a round, "
             f"member {members.best_expert + 1} of {len(members.totals)}",
             f"  {'regret against it':<26}{up(regret):>14}  {each_regret} a round, "
-            "measured",
+            f"{members.accuracy}",
             *(f"  {bound}" for bound in members.bounds),
         ])  # fmt: skip
 

@@ -83,6 +83,15 @@ class ExpertCertificate:
         error = (len(weights) + 4.0) * EPSILON * float(weights @ np.abs(self.totals))
         return self.loss - float(weights @ self.totals) + self.slack + error
 
+    @property
+    def accuracy(self) -> str:
+        """Whether `regret()` is what was measured, to six digits, or an upper bound on it.
+
+        A member that diverged makes the rounding of the sums larger than the regret.
+        """
+        apart = abs(self.loss - self.best_loss)
+        return "measured" if self.slack <= 5e-7 * apart else "at most"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
         return {
@@ -108,7 +117,7 @@ class ExpertCertificate:
             f"  {'loss':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
             f"  {f'best {self.competitor}':<26}{down(best):>14}  {each_best} a round, "
             f"{self.competitor} {self.first + self.best_expert}",
-            f"  {'regret':<26}{up(regret):>14}  {each_regret} a round, measured",
+            f"  {'regret':<26}{up(regret):>14}  {each_regret} a round, {self.accuracy}",
         ]
         if self.mix_loss is not None:
             lines.append(f"  {'mix loss':<26}{self.mix_loss:>14.6g}  loss minus the gaps")

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from sklearn.utils import check_random_state
 
+from noregret.certificate import Certificate
 from noregret.sklearn.choices import require_count
 from noregret.sklearn.estimator import RowEstimator
 from noregret.sklearn.rows import Order
@@ -35,8 +37,25 @@ class OnlineEstimator(RowEstimator):
         self.shuffle = shuffle
         self.random_state = random_state
 
+    #: How often `fit` learnt each row, and how many rounds that made.
+    _fitted: tuple[int, int] = (1, 0)
+
+    @property
+    def certificate_(self) -> Any:
+        """What the rounds played so far prove; every pass over a row is a round, and named."""
+        found = super().certificate_
+        passes, rounds = self._fitted
+
+        def named(one: Certificate) -> Certificate:
+            # Rows of a later `partial_fit` were learnt once.
+            least = passes if one.rounds == rounds else 1
+            return replace(one, passes=(least, passes))
+
+        return tuple(map(named, found)) if isinstance(found, tuple) else named(found)
+
     def _orders(self, order: Order) -> Iterator[Order]:
         """Return the order of each pass of `fit`, or refuse their number at once."""
         passes = require_count("passes", self.passes)
         random = check_random_state(self.random_state) if self.shuffle else None
+        self._fitted = passes, passes * len(order)
         return (order if random is None else random.permutation(order) for _ in range(passes))
