@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noregret.cli.options import Given
+from noregret.cli.options import Given, ModelFile, NamingFiles
 from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import to_json
 
@@ -18,14 +17,8 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")],
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FILE]...",
-            help="Hashed features: the examples it learnt, to find the names of their slots.",
-        ),
-    ] = None,
+    model: ModelFile,
+    files: NamingFiles = None,
     top: Annotated[
         int | None,
         typer.Option(

@@ -43,6 +43,17 @@ _SETTLED = ", whose columns were settled when it was written"
 _COLUMNS = ("constant", "interactions")
 
 
+#: The arguments of the commands that show a model.
+ModelFile = Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")]
+NamingFiles = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FILE]...",
+        help="Hashed features: the examples it learnt, to find the names of their slots.",
+    ),
+]
+
+
 def _option(*names: str, help: str) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=_PANEL)
 

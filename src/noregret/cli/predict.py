@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.options import Given, ModelFile, reads_examples, require_outputs
 from noregret.cli.visible import escaped
 from noregret.cli.writing import Output
 
@@ -25,7 +25,7 @@ _SEVERAL = ("label", "score", "probability")
 
 @reads_examples
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")],
+    model: ModelFile,
     given: Given,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write; - for stdout.")] = Path(
         "-"

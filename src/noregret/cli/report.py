@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noregret.cli.options import require_outputs
+from noregret.cli.options import ModelFile, NamingFiles, require_outputs
 from noregret.cli.visible import visible
 from noregret.cli.writing import Output
 
@@ -24,14 +24,8 @@ _TOP = 20
 
 
 def report(
-    model: Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")],
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FILE]...",
-            help="Hashed features: the examples it learnt, to find the names of their slots.",
-        ),
-    ] = None,
+    model: ModelFile,
+    files: NamingFiles = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
     pictures: Annotated[
         bool, typer.Option("--pictures/--no-pictures", help="Write PNG files beside it as well.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from noregret.component import Component, is_foreign
+from noregret.losses.promised import Promised
 
 #: Something to divide by in place of zero: any positive number over it is infinite or exact.
 LEAST_DIVISOR = 5e-324
@@ -17,7 +17,7 @@ _RESOLUTION = 4.5e-16
 _STEEPEST = 1e150
 
 
-class Loss(Component):
+class Loss(Promised):
     """A loss f(p) = value(y, p), convex in the prediction p; base for your own.
 
     Write a frozen dataclass with `value` and `slope` (a subgradient in p) in scalar Python;
@@ -40,19 +40,6 @@ class Loss(Component):
 
     #: "sign" for labels -1 and +1, "real" for any finite target.
     labels: ClassVar[str] = "sign"
-    #: Whether value(y, p) >= 0 always; floors are then never below zero.
-    nonnegative: ClassVar[bool] = True
-    #: Whether the class is not one of this package; set for every class by itself.
-    foreign: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        # A subclass of one of ours may change its value: it does not inherit the exemption.
-        cls.foreign = is_foreign(cls)
-
-    def checked(self) -> bool:
-        """Tell whether every round looks at the promises of the loss, see `noregret.promises`."""
-        return self.foreign
 
     def value(self, y: float, p: float) -> float:
         """Return f(p)."""

@@ -13,16 +13,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from noregret.component import Component, is_foreign, require_positive
+from noregret.component import require_positive
 from noregret.elementary import exp
 from noregret.losses.base import Loss
 from noregret.losses.margins import Logistic
+from noregret.losses.promised import Promised
 from noregret.losses.score_duals import entropy, hinge_slopes, softmax_slopes
 
 Vector = npt.NDArray[np.float64]
 
 
-class ScoreLoss(Component):
+class ScoreLoss(Promised):
     """A loss f(s) = value, convex in the scores s in R^K; base for your own.
 
     A target is the index of a class, as a float, or a row of K numbers. Compiled passes call
@@ -33,20 +34,8 @@ class ScoreLoss(Component):
     labels: ClassVar[str] = "class"
     #: Whether rows of 0 and 1 are taken too where `labels` is "class".
     sets: ClassVar[bool] = False
-    #: Whether the loss is never negative; floors are then never below zero.
-    nonnegative: ClassVar[bool] = True
     #: Whether it is a sum over the scores, each of which is then learnt by itself.
     separate: ClassVar[bool] = False
-    #: Whether the class is not one of this package; set for every class by itself.
-    foreign: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.foreign = is_foreign(cls)
-
-    def checked(self) -> bool:
-        """Tell whether every round looks at the promises of the loss, see `noregret.promises`."""
-        return self.foreign
 
     def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
         """Return f(s) and write a subgradient into `slopes`."""

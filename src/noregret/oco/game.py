@@ -18,6 +18,7 @@ from noregret.oco.book import Book, Monitors, check_sizes
 from noregret.oco.bounds import game_bounds
 from noregret.oco.certificate import ConvexLoss, GameCertificate, NonnegativeLoss
 from noregret.oco.losses import ConvexFunction, as_loss, number, vector, whole
+from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import settle
 from noregret.rates import UNBOUNDED, Rate
 from noregret.turns import one_at_a_time
@@ -25,7 +26,7 @@ from noregret.turns import one_at_a_time
 Vector = npt.NDArray[np.float64]
 
 
-class Game:
+class Game(PointPlayer):
     """Online mirror descent against convex losses that are known by value and subgradient.
 
     Each round: `play()` gives w_t, the world answers with f_t, and `suffer(f_t(w_t), z_t)` with
@@ -83,11 +84,6 @@ class Game:
             self._theta = maps.inverse_link(setting.mirror, self._w)
 
     @property
-    def dimension(self) -> int:
-        """The number of coordinates."""
-        return self._setting.dimension
-
-    @property
     def mirror(self) -> Mirror:
         """The mirror map, with its set."""
         return self._setting.shown
@@ -101,25 +97,6 @@ class Game:
     def domain(self) -> Domain | None:
         """The set that the points are kept in, if there is one."""
         return self._setting.domain
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were played."""
-        return self._book.rounds
-
-    @property
-    def loss(self) -> float:
-        """The loss suffered, summed over the rounds."""
-        return self._book.loss
-
-    @property
-    def average(self) -> Vector:
-        """The average of the points played so far; the first point before any round."""
-        return self._book.total / self.rounds if self.rounds else self.play()
-
-    def play(self) -> Vector:
-        """Return the point of the coming round."""
-        return self._w.copy()
 
     @one_at_a_time
     def face(self, loss: Any) -> float:

@@ -20,6 +20,7 @@ from noregret.oco.book import Book, check_sizes
 from noregret.oco.certificate import Comparators, ConvexLoss, GameCertificate, NonnegativeLoss
 from noregret.oco.leader_bounds import Facts, leader_bounds, regularized_bounds
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
+from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle
 from noregret.rates import UNBOUNDED
 from noregret.turns import one_at_a_time
@@ -121,7 +122,7 @@ class Past:
         return w if domain is None else domain.project(w)
 
 
-class Leader:
+class Leader(PointPlayer):
     """What both leaders share: the past, the books and the rounds."""
 
     def __init__(
@@ -134,30 +135,6 @@ class Leader:
         self._w = setting.first.copy()
         self._facts = Facts()
         self.nonnegative = bool(nonnegative)
-
-    @property
-    def dimension(self) -> int:
-        """The number of coordinates."""
-        return self._setting.dimension
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were played."""
-        return self._book.rounds
-
-    @property
-    def loss(self) -> float:
-        """The loss suffered, summed over the rounds."""
-        return self._book.loss
-
-    @property
-    def average(self) -> Vector:
-        """The average of the points played so far; the first point before any round."""
-        return self._book.total / self.rounds if self.rounds else self.play()
-
-    def play(self) -> Vector:
-        """Return the point of the coming round."""
-        return self._w.copy()
 
     @one_at_a_time
     def face(self, loss: Any) -> float:
