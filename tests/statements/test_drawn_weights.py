@@ -22,7 +22,7 @@ Y = 100.0 + X @ [1.0, -2.0]
         (EUCLIDEAN, nr.rates.ScaleFree(), {}, "ScaleFree predicts real targets around their mean"),
         (
             nr.mirrors.UnnormalizedEntropy(),
-            nr.rates.Constant(0.1),
+            nr.rates.Constant(1e-4),
             {"lazy": False, "clip": 1.0},
             "lowers predictions above 1",
         ),
