@@ -20,6 +20,7 @@ from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
 from noregret.mirrors import Euclidean, Mirror
 from noregret.sklearn.calibration import Platt
 from noregret.sklearn.labels import Codes
+from noregret.sklearn.several import ClassCertificates
 
 Vector = npt.NDArray[np.float64]
 
@@ -165,9 +166,9 @@ class Columns:
         return np.vstack([column.weights() for column in self.columns])
 
     def certificate(self) -> Any:
-        """Return what the rounds prove: one certificate for two classes, else a tuple."""
+        """Return what the rounds prove: one certificate for two classes, else one of all."""
         found = tuple(column.certificate() for column in self.columns)
-        return found[0] if len(found) == 1 else found
+        return found[0] if len(found) == 1 else ClassCertificates(found, tuple(range(len(found))))
 
 
 def facing(certificate: Certificate, sign: float) -> Certificate:

@@ -20,6 +20,7 @@ from noregret.mirrors import Euclidean
 from noregret.passes.checks import sound_rows
 from noregret.passes.sync import predict_rows
 from noregret.sklearn.columns import EVEN, facing, joined
+from noregret.sklearn.several import ClassSolutions
 
 Vector = npt.NDArray[np.float64]
 
@@ -52,8 +53,11 @@ class Optimum:
         return multinomial(scores) if self.joint else logistic(scores)
 
     def certificate(self) -> Any:
-        """Return the solution, or a tuple of them: each has `dual <= minimum <= primal`."""
-        return self.solutions[0] if len(self.solutions) == 1 else self.solutions
+        """Return the solution, or all of them as one: each has `dual <= minimum <= primal`."""
+        count = len(self.solutions)
+        if count == 1:
+            return self.solutions[0]
+        return ClassSolutions(self.solutions, tuple(range(count)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from noregret.certificate import Certificate
 from noregret.sklearn.choices import require_count
 from noregret.sklearn.estimator import RowEstimator
 from noregret.sklearn.rows import Order
+from noregret.sklearn.several import ByClass
 
 
 class OnlineEstimator(RowEstimator):
@@ -51,7 +52,7 @@ class OnlineEstimator(RowEstimator):
             least = passes if one.rounds == rounds else 1
             return replace(one, passes=(least, passes))
 
-        return tuple(map(named, found)) if isinstance(found, tuple) else named(found)
+        return found.mapped(named) if isinstance(found, ByClass) else named(found)
 
     def _orders(self, order: Order) -> Iterator[Order]:
         """Return the order of each pass of `fit`, or refuse their number at once."""

@@ -27,6 +27,7 @@ from noregret.sklearn.labels import (
     with_more,
 )
 from noregret.sklearn.rows import Order
+from noregret.sklearn.several import ByClass
 from noregret.turns import one_at_a_time
 
 
@@ -188,6 +189,12 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
             order = places if order is None else order[places]
         for part, chunk in self._feeder.chunks(rows, order):
             self._learner.learn(chunk, codes[part], None if weight is None else weight[part])
+
+    @property
+    def certificate_(self) -> Any:
+        """What the rounds played so far prove; every pass over a row is a round."""
+        found = super().certificate_
+        return found.called(self.classes_.tolist()) if isinstance(found, ByClass) else found
 
     def _require_class_weight(self) -> None:
         given = self.class_weight
