@@ -55,7 +55,7 @@ class Aggregate(Linear):
 
     def _json_bounds(self, told: list[dict[str, Any]]) -> None:
         assert self.told is not None
-        listed = self.told["members"]["bounds"]
+        listed = self.numbers(self.told)["members"]["bounds"]
         lines = [line for line in self.lines if line.kind == "bound"]
         self.verdicts.enter("JSON", len(lines) == len(listed), (len(lines), listed))
         for line, one in zip(lines, listed, strict=False):

@@ -283,3 +283,24 @@ def covered(text: str, truth: float) -> bool:
     """Tell whether the printed interval holds the true value."""
     (line,) = parse(text, "off-policy")
     return line.figure("low").value <= Fraction(truth) <= line.figure("high").value
+
+
+def replayed(text: str, outcomes: Any, accepted: Any, exact: bool, least: float) -> Verdicts:
+    """Judge a replay: its counts, its mean, and whether it says that it is not exactly a run."""
+    verdicts = Verdicts()
+    lines = {line.kind: line for line in parse(text, "off-policy")}
+    line = lines["replay"]
+    verdicts.enter("rows", line.figure("rows").value == len(outcomes), text)
+    verdicts.enter("accepted", line.figure("accepted").value == len(accepted), text)
+    if len(accepted):
+        mean = sum((Fraction(float(v)) for v in outcomes[accepted]), Fraction(0)) / len(accepted)
+        near = nearest(line.figure("mean"), mean, 6, ROOM)
+        verdicts.enter("mean", near, (text, float(mean)))
+    else:
+        verdicts.enter("mean", line.words("mean") == "nan", text)
+    said = "not a run" not in lines
+    verdicts.enter("not exactly a run", said == exact, text)
+    if not said:
+        same = Fraction(float(lines["not a run"].words("least"))) == Fraction(least)
+        verdicts.enter("least propensity", same, text)
+    return verdicts

@@ -29,17 +29,25 @@ from tests.printed.verdicts import Verdicts
 
 def run(*arguments: object) -> str:
     """Return what a command prints on standard output."""
+    return ran(*arguments)[0]
+
+
+def ran(*arguments: object) -> tuple[str, int]:
+    """Return what a command prints on standard output, and its exit code."""
+    code = 0
     printed, told = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     with (
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(told),
         mock.patch.dict(os.environ, {"COLUMNS": "300", "NO_COLOR": "1"}),
         mock.patch.object(sys, "argv", ["noregret", *map(str, arguments)]),
-        contextlib.suppress(SystemExit),
     ):
-        main()
+        try:
+            main()
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
     printed.flush()
-    return printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    return printed.buffer.getvalue().decode(), code  # type: ignore[attr-defined]
 
 
 def _stream(random: Random, folder: str) -> tuple[Path, Any, Any]:

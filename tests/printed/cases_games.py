@@ -90,14 +90,21 @@ def estimated(random: Random) -> Verdicts:
 
 
 def hedge(random: Random) -> Verdicts:
-    """Judge Hedge at every rate, and shares."""
-    d, rounds = int(random.choice([1, 2, 5])), int(random.choice([1, 2, 9, 40]))
+    """Judge Hedge at every rate."""
     rate: Any = [0.5, 2.0, "anytime", "adaptive", "doubling"][int(random.integers(5))]
-    learner: Any = experts.Hedge(d, eta=rate)
-    if random.random() < 0.3 and d > 1:
-        update = str(random.choice(["fixed", "projection"]))
-        learner = experts.Shares(d, eta=1.0, alpha=0.3, update=update)
-    costs = np.round(random.random((rounds, d)), 3)
+    return _advised(random, experts.Hedge(int(random.choice([1, 2, 5])), eta=rate))
+
+
+def shares(random: Random) -> Verdicts:
+    """Judge shares of experts, by mixing and by projection."""
+    update = str(random.choice(["fixed", "projection"]))
+    d = int(random.choice([2, 5]))
+    return _advised(random, experts.Shares(d, eta=1.0, alpha=0.3, update=update))
+
+
+def _advised(random: Random, learner: Any) -> Verdicts:
+    rounds = int(random.choice([1, 2, 9, 40]))
+    costs = np.round(random.random((rounds, learner.experts)), 3)
     paid = [Fraction(float(learner.suffer(row))) for row in costs]
     certificate = learner.certificate()
     advice = Advice(paid, [exactly(row) for row in costs])

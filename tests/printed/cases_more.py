@@ -135,10 +135,13 @@ def estimator(random: Random) -> Verdicts:
         return estimator(random)
     kind = str(random.choice(["scale_free", "grid", "constant"]))
     rate: Any = rates.Constant(0.1) if kind == "constant" else kind
+    passes = int(random.choice([1, 1, 3]))
     model: Any = (OnlineClassifier if sign else OnlineRegressor)(
-        loss, rate=rate, passes=1, shuffle=False
+        loss, rate=rate, passes=passes, shuffle=False
     )
     model.fit(given.X, given.y, sample_weight=given.weight)
+    weight = None if given.weight is None else np.tile(given.weight, passes)
+    given = Stream(np.tile(given.X, (passes, 1)), np.tile(given.y, passes), weight)
     X = np.column_stack([given.X, np.ones(len(given.y))])
     d = X.shape[1]
     if kind == "grid":
@@ -152,6 +155,7 @@ def estimator(random: Random) -> Verdicts:
         others = [one.learn(X, given.y, given.weight) for one in alone]
     predictions = np.asarray(twin.learn(X, given.y, given.weight))
     data = _data(loss, X, given.y, given.weight, predictions)
+    data.passes = (passes, passes)
     certificate = model.certificate_
     reading = Reading(data, random)
     if kind == "grid":

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from tests.printed.aggregate import Aggregate
 from tests.printed.data import Data
 from tests.printed.figures import Figure, nearest, rounded_up, same_number
 from tests.printed.grammar import Line, parse
 from tests.printed.linear import ROOM, Linear, Reading
 from tests.printed.members import members
 from tests.printed.objective import objective_of
+from tests.printed.scores import ScoreData
 from tests.printed.spaces import space_of
 from tests.printed.verdicts import Verdicts
 
@@ -32,6 +34,7 @@ def _part(data: Data, rounds: int) -> Data:
         y=data.y[:rounds],
         weight=None if data.weight is None else data.weight[:rounds],
         predictions=data.predictions[:rounds],
+        **({"maps": data.maps[:rounds]} if isinstance(data, ScoreData) else {}),
     )
 
 
@@ -79,11 +82,15 @@ class Learn(Linear):
 
     def on_progressive(self, line: Line) -> None:
         data = self.reading.data
+        # Progress is measured in the first pass.
+        data = _part(data, len(data.y) // data.passes[1])
         wrong = data.mistaken()
         share = 100.0 * float((data.weights * ~wrong).sum() / data.weights.sum())
         near = abs(float(line.figure("accuracy").value) - share) <= 0.0051
         # A prediction of exactly 0 is a mistake, and half an accuracy for some.
-        ties = float(np.mean(np.asarray(data.predictions) == 0.0)) * 100.0
+        made = np.asarray(data.predictions)
+        equal = (made == 0.0) if made.ndim == 1 else (made == made[:, :1]).all(axis=1)
+        ties = 100.0 * float((data.weights * equal).sum() / data.weights.sum())
         near = near or abs(float(line.figure("accuracy").value) - share) <= ties + 0.0051
         self.verdicts.enter("accuracy", near, (line.raw, share))
 
@@ -91,6 +98,10 @@ class Learn(Linear):
         own = float(self.data.own_loss()) / float(self.data.weights.sum())
         near = nearest(line.figure("loss"), Fraction(own), 6, ROOM * Fraction(1 + abs(own)))
         self.verdicts.enter("loss by weight", near, (line.raw, own))
+        total = sum((Fraction(float(w)) for w in self.data.weights), Fraction(0))
+        for u in self.members():
+            holds = self.data.holds(u, line.figure("floor").value * total)
+            self.verdicts.enter("floor by weight", holds, line.raw)
 
     def numbers(self, told: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = told["certificate"]
@@ -99,6 +110,12 @@ class Learn(Linear):
     def judge_json(self, told: dict[str, Any]) -> None:
         self.lines.sort(key=lambda line: line.kind != "heading")
         super().judge_json(told)
+
+
+class LearnGrid(Aggregate, Learn):
+    """Judges `noregret learn --rate grid`: a mixture, and its table."""
+
+    families = ("linear", "learn", "aggregate")
 
 
 def certify(text: str, told: dict[str, Any], reading: Reading) -> Verdicts:

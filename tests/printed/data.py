@@ -73,6 +73,8 @@ class Data:
     #: What the learner's own loss has beside its predictions' loss, exactly.
     own_penalty: Any = Fraction(0)
     bias: bool = False
+    #: How often an example is among the rows, at least and at most.
+    passes: tuple[int, int] = (1, 1)
 
     @property
     def rule(self) -> LossRule:

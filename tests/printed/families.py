@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tests.printed import cases_audit as audits
 from tests.printed import cases_bandits as bandits
 from tests.printed import cases_classes as classes
 from tests.printed import cases_commands as commands
@@ -13,6 +14,7 @@ from tests.printed import cases_games as games
 from tests.printed import cases_hindsight as batch
 from tests.printed import cases_linear as linear
 from tests.printed import cases_more as more
+from tests.printed import cases_rest as rest
 from tests.printed.verdicts import Verdicts
 
 Case = Callable[[np.random.Generator], Verdicts]
@@ -29,6 +31,7 @@ FAMILIES: dict[str, Case] = {
     "game": games.game,
     "estimated game": games.estimated,
     "experts": games.hedge,
+    "shares": games.shares,
     "forecasters": games.forecaster,
     "specialists": games.sleeping,
     "surrogate classifier": games.classifier,
@@ -51,7 +54,15 @@ FAMILIES: dict[str, Case] = {
     "dual estimators": more.dual_estimator,
     "river": more.rivers,
     "user's loss or map": more.user,
+    "classifiers": rest.classifiers,
+    "dual classifiers": rest.dual_classifiers,
+    "anchored": rest.anchored,
+    "replay": rest.replays,
+    "constrained": rest.constrained,
+    "risks": rest.risks,
+    "broken promises": rest.promises,
     "learn": commands.learn,
+    "audit": audits.learnt,
     "certify": commands.foreign,
     "hindsight command": commands.best,
     "drift command": commands.drifting,
@@ -60,7 +71,7 @@ FAMILIES: dict[str, Case] = {
 #: How much of a long run each family has, beside 1.
 SHARES = {"linear": 8.0, "dual": 3.0, "matrix": 2.0, "hindsight": 1.5}
 #: Families whose cases take longest.
-SLOW = {"learn", "certify", "hindsight command", "drift command", "compare", "hindsight"}
+SLOW = {"learn", "audit", "certify", "hindsight command", "drift command", "compare", "hindsight"}
 
 
 def judged(family: str, seed: int, index: int) -> Verdicts:

@@ -61,6 +61,11 @@ FORMS: dict[str, dict[str, str]] = {
         ),
         "objective": rf"objective\s+(?P<objective>{N})",
         "dual": rf"no predictor has less than\s+(?P<dual>{N})",
+        "feasible dual": rf"no feasible w has less than\s+(?P<dual>{N})",
+        "constraints": (
+            rf"constraints, (?P<pull>{COUNT}) of (?P<count>{COUNT}) pull\s+"
+            rf"(?:all hold|violated by (?P<violation>{N}))"
+        ),
         "gap": rf"gap\s+(?P<gap>{N})",
         "bias": rf"bias\s+(?P<bias>{N})",
         "norm": rf"norm of the weights\s+(?P<norm>{N})",
@@ -171,6 +176,10 @@ FORMS: dict[str, dict[str, str]] = {
             rf"replay of (?P<rows>{COUNT}) rows: (?P<accepted>{COUNT}) accepted, "
             rf"mean outcome (?P<mean>{N}|nan)"
         ),
+        "not a run": (
+            rf"not exactly a run of the policy: (?P<least>{N}), the least propensity of this log, "
+            r"decided which rows were accepted; give least=, known before the log"
+        ),
     },
     "classes": {
         "rule": rf"(?P<rule>SOA|Halving|Consistent) after (?P<rounds>{COUNT}) rounds",
@@ -263,7 +272,7 @@ FORMS: dict[str, dict[str, str]] = {
     "learn": {
         "title": r"noregret learn (?P<input>.+)",
         "parts": r"\w+\(.*\), \w+\(.*\), (?:\w+\(.*\)|update \w+, C = .*|\d+ rates mixed, .*)",
-        "labels": r"labels .+",
+        "labels": r"(?:labels|classes) .+",
         "floor over": r"floor over (?P<words>every .+?)(?P<own>, the map's own set)?",
         "columns": r"examples\s+loss\s+since last\s+mistakes\s+floor\s+regret ≤",
         "rule": r"─+",
@@ -275,6 +284,27 @@ FORMS: dict[str, dict[str, str]] = {
         "importance": (
             rf"by importance: (?P<loss>{N}) a unit of weight, certified floor (?P<floor>{N})"
         ),
+    },
+    "risk": {
+        "heading": (
+            r"Predictor for new rows: (?P<kind>the average of the|one drawn of the) weights of "
+            rf"(?P<rounds>{COUNT}) rounds"
+        ),
+        "loss": rf"average online loss\s+(?P<loss>{N}), observed",
+        "mean": (
+            r"in expectation\s+E\[risk of the (?P<who>average|drawn) weights\] (?P<sign><=|=) "
+            r"E\[average online loss\], over the rows(?P<draw> and the draw)?"
+        ),
+        "against": (
+            r"against a fixed u\s+E\[risk of the (?P<who>average|drawn) weights\] - risk of u <= "
+            rf"(?P<value>{N}), over the rows(?P<draw> and the draw)?, for (?P<words>every u .+)"
+        ),
+        "likely": (
+            r"with a probability\s+(?P<who>risk of the average weights|mean risk of the weights to "
+            rf"draw from) <= (?P<value>{N}) with probability >= 1 - (?P<delta>{N}) over the rows"
+        ),
+        "not applicable": r"(?P<name>\S.*?)\s+not applicable: (?P<reason>.+)",
+        "assumption": r"assumption: (?P<words>.+)",
     },
     "certify": {
         "heading": (

@@ -25,11 +25,15 @@ _PROBLEM = re.compile(
     rf"sum of {WEIGHED}"
     rf"(?: over \|\|w\|\|_2 <= (?P<radius>{N})| \+ (?P<strength>{N}) x (?P<mirror>{LOSS}))"
     r"(?P<bias>, bias free)?(?P<rest>, one class against the rest)?"
+    r"(?P<limited> subject to A w <= limits)?"
 )
 
 
 class Hindsight:
     """Judges one printed solution; `weights` and `bias` are the predictor that was returned."""
+
+    #: A and r of the constraints A w <= r, where there are any.
+    limits: tuple[Any, Any] | None = None
 
     def __init__(
         self, text: str, reading: Reading, weights: Any, bias: float = 0.0, told: Any = None
@@ -55,9 +59,11 @@ class Hindsight:
             # The words name the loss of one class.
             loss, inner = "OneAgainstRest", loss
         weights = weights_of(found)
-        named = Objective(loss, parameters, inner, 0.0, 1, weights, bool(found["offset"]))
+        named = Objective(loss, parameters, inner, 0.0, (1, 1), weights, bool(found["offset"]))
         same = named.fits(data) and named.offset == (data.offset is not None)
         self.verdicts.enter("objective named", same, (line.raw, data.loss, data.parameters))
+        limited = bool(found["limited"]) == (self.limits is not None)
+        self.verdicts.enter("constraints named", limited, line.raw)
         data = named.of(data)
         self.space, penalty = EVERYTHING, None
         if found["radius"]:
@@ -103,8 +109,36 @@ class Hindsight:
             for u in members(self.space, self.data, self.reading.random, tried):
                 if self.per_column and not _columns_hold(u, self.data, self.space.radius):
                     continue
+                u = self._feasible(u)
                 holds = self.data.holds(u, self.dual.value)
                 self.verdicts.enter("dual", holds, (line.raw, [float(v) for v in u]))
+
+    def _feasible(self, u: Any) -> Any:
+        """Return u shrunk until it meets every constraint; 0 meets them all."""
+        if self.limits is None:
+            return u
+        share = Fraction(1)
+        for row, limit in zip(*self.limits, strict=True):
+            product = _product(row, u)
+            if product > Fraction(float(limit)):
+                share = min(share, Fraction(float(limit)) / product)
+        return [share * v for v in u]
+
+    def on_constraints(self, line: Line) -> None:
+        """All constraints hold exactly, or are violated by no more than is printed."""
+        assert self.limits is not None
+        A, limits = self.limits
+        own = exactly(self.weights)
+        worst = max(
+            _product(row, own) - Fraction(float(r)) for row, r in zip(A, limits, strict=True)
+        )
+        allowed = line.figure("violation").value if line.has("violation") else Fraction(0)
+        self.verdicts.enter("constraints", worst <= allowed, (line.raw, float(worst)))
+        same = line.figure("count").value == len(limits)
+        same = same and 0 <= line.figure("pull").value <= len(limits)
+        self.verdicts.enter("count of constraints", same, line.raw)
+
+    on_feasible_dual = on_dual
 
     def on_gap(self, line: Line) -> None:
         gap = line.figure("gap")
@@ -127,6 +161,10 @@ class Hindsight:
         (gap,) = (line.figure("gap") for line in self.lines if line.kind == "gap")
         same = same and at_least(gap, Fraction(told["primal"]) - Fraction(told["dual"]))
         self.verdicts.enter("JSON", same, (str(self.objective), told))
+
+
+def _product(row: Any, u: Any) -> Fraction:
+    return sum((Fraction(float(a)) * v for a, v in zip(row, u, strict=True)), Fraction(0))
 
 
 def _with_bias(data: Data) -> Data:

@@ -35,6 +35,8 @@ class Reading:
     units: tuple[float, ...] | None = None
     #: Whether the loss or the map is a user's own, taken at its word.
     of_user: bool = False
+    #: Whether u stands for a difference from the optimum of a fit.
+    anchored: bool = False
 
     def space_in(self, space: Space) -> Space:
         """Return the class with the units that the reader knows."""
@@ -289,6 +291,9 @@ class Dual(Linear):
     def on_regulariser(self, line: Line) -> None:
         same = components(line.words("mirror"))[0] == self.reading.mirror
         self.verdicts.enter("regulariser", same, line.raw)
+
+    def on_anchored(self, line: Line) -> None:
+        self.verdicts.enter("anchored", self.reading.anchored, line.raw)
 
     def on_offsets(self, line: Line) -> None:
         self.verdicts.enter("offsets", self.data.offset is not None, line.raw)

@@ -21,7 +21,7 @@ WEIGHED = (
 )
 _OBJECTIVE = re.compile(
     rf"{WEIGHED}(?: \+ \((?P<sigma>{N})/2\)\|\|[uU]\|\|_2\^2 a round)?"
-    r"(?:, over (?P<passes>[\d,]+) passes)?"
+    r"(?:, over (?:(?P<fewest>[\d,]+) to )?(?P<passes>[\d,]+) passes)?"
 )
 _PART = re.compile(r"(\w+)(?:\((.*)\))?")
 #: Parameters that a user need not choose.
@@ -48,7 +48,8 @@ class Objective:
     parameters: Parameters
     inner: str
     sigma: float
-    passes: int
+    #: How often an example was learnt, at least and at most.
+    passes: tuple[int, int]
     #: Smallest and largest weight, (1, 1) if no weight is named.
     weights: tuple[float, float]
     offset: bool
@@ -67,7 +68,7 @@ class Objective:
         same = self.loss == data.loss and (not inner or self.inner == inner)
         name = inner or self.loss
         told = DEFAULTS.get(name, {}) | self.parameters
-        same = same and told == data.parameters
+        same = same and told == data.parameters and self.passes == data.passes
         if self.weights != (1.0, 1.0) and data.weight is not None:
             # An example of weight 0 is not learnt, and need not be counted.
             used = data.weight[data.weight > 0.0]
@@ -108,6 +109,10 @@ def weights_of(found: Any) -> tuple[float, float]:
     return (float(found["each"]),) * 2 if found["each"] else (1.0, 1.0)
 
 
+def _count(words: str | None) -> int:
+    return int((words or "1").replace(",", ""))
+
+
 def objective_of(words: str) -> Objective:
     """Return the objective that these words name."""
     found = _OBJECTIVE.fullmatch(words.strip())
@@ -119,7 +124,7 @@ def objective_of(words: str) -> Objective:
         parameters,
         inner,
         float(Fraction(found["sigma"] or 0)),
-        int((found["passes"] or "1").replace(",", "")),
+        (_count(found["fewest"] or found["passes"]), _count(found["passes"])),
         weights_of(found),
         bool(found["offset"]),
     )

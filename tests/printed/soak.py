@@ -11,12 +11,14 @@ import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 
+from tests.printed.cases_reached import counting, printing
 from tests.printed.families import FAMILIES, counts, judged
 from tests.printed.verdicts import Verdicts
 
-#: Certificates of every family in a run of the full length.
+#: Certificates of every family, and of every class that prints, in a run of the full length.
 LEAST = 200
 
 
@@ -40,7 +42,7 @@ def soak(family: str, seed: int, numbers: Sequence[int]) -> Verdicts:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak; return 1 if any statement was false."""
+    """Run the soak; return 1 if a statement was false, or a class was read too rarely."""
     parser = argparse.ArgumentParser(prog="tests.printed.soak", description=__doc__)
     parser.add_argument("--count", type=int, default=20000, help="how many certificates, about")
     parser.add_argument("--least", type=int, help=f"of every family [default: {LEAST} in 20000]")
@@ -52,6 +54,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     least = LEAST * options.count // 20000 if options.least is None else options.least
     wanted = counts(options.count, least)
     names = list(FAMILIES) if options.family is None else [options.family]
+    with counting() as reached:
+        whole = _all(options, names, wanted)
+    missing = 0
+    if options.family is None and options.only is None:
+        missing = _told(reached, least)
+    return 1 if whole.false or missing else 0
+
+
+def _told(reached: Counter[str], least: int) -> int:
+    """Print how often each class was read; return how many were read too rarely."""
+    print(f"{'class':<28}{'read':>8}")
+    for name in sorted(printing()):
+        print(f"{name:<28}{reached[name]:>8,}")
+    rare = [name for name in sorted(printing()) if reached[name] < least]
+    if rare:
+        print(f"read less than {least} times: {', '.join(rare)}")
+    return len(rare)
+
+
+def _all(options: argparse.Namespace, names: list[str], wanted: dict[str, int]) -> Verdicts:
+    """Soak the families, and print a table of them."""
     whole, certificates, start = Verdicts(), 0, time.monotonic()
     print(f"{'family':<22}{'certificates':>14}{'statements':>12}{'false':>8}{'seconds':>9}")
     for name in names:
@@ -69,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{certificates:,} certificates, {whole.judged.total():,} statements, "
         f"{len(whole.false)} false, {time.monotonic() - start:.0f} s"
     )
-    return 1 if whole.false else 0
+    return whole
 
 
 if __name__ == "__main__":

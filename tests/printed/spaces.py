@@ -215,8 +215,10 @@ _SPACES: list[tuple[str, Any]] = [
 
 def space_of(words: str) -> Space:
     """Return the class that these words name."""
+    # A ball around the optimum of fit is one of differences from it.
+    named = words.strip().removesuffix(", u the distance from the optimum of fit,")
     for pattern, make in _SPACES:
-        found = re.fullmatch(pattern, words.strip())
+        found = re.fullmatch(pattern, named)
         if found:
             return make(*found.groups())
     raise Unparsed(f"unknown class: {words!r}")

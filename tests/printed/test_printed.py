@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.printed.cases_reached import printing
+
 ROOT = Path(__file__).parent.parent.parent
 PAGES = Path(__file__).parent
 #: What parses and judges; cases import the library, which makes the texts.
-REFEREE = [path for path in PAGES.glob("*.py") if not path.name.startswith(("cases_", "test_"))]
+OTHERS = ("cases_", "test_", "soak")
+REFEREE = [path for path in PAGES.glob("*.py") if not path.name.startswith(OTHERS)]
 
 
 def soaked(count: int, seed: int) -> subprocess.CompletedProcess[str]:
@@ -37,6 +41,9 @@ def test_no_printed_statement_is_false() -> None:
     run = soaked(200, 7)
     assert run.returncode == 0, run.stdout + run.stderr
     assert ", 0 false, " in run.stdout
+    # A class that prints and that no family reaches fails the run.
+    for name in printing():
+        assert re.search(rf"^{name} +[1-9]", run.stdout, re.MULTILINE), (name, run.stdout)
 
 
 @pytest.mark.parametrize("page", REFEREE, ids=lambda page: page.name)

@@ -15,6 +15,7 @@ import pytest
 
 from noregret.cli.history import CLASSES
 from noregret.cli.record import load
+from noregret.cli.verdicts import Verdict
 from tests.cli.program import ROOT, Call, svmlight
 
 HELD = "statements that could be checked hold"
@@ -214,3 +215,21 @@ def test_a_model_of_several_classes_that_lies_is_exposed(
 def test_the_exit_codes_are_in_the_help(call: Call) -> None:
     told = " ".join(call("audit", "--help").stdout.replace("│", " ").split())
     assert "Exit codes: 0 all statements hold; 1 one is false; 3 none is false" in told
+
+
+def test_a_comparison_of_numpy_is_a_verdict() -> None:
+    """`holds is False` decides the exit code; numpy's False is another object."""
+    assert Verdict("a floor", np.bool_(False), "").holds is False
+    assert Verdict("a floor", np.bool_(True), "").holds is True
+    assert Verdict("a floor", None, "").holds is None
+
+
+def test_all_verdicts_of_several_classes_are_counted(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "a.csv").write_text("y,a,b\nr,0.5,1.0\ng,0.25,-1\nb,1,0.125\nr,0.1,0.2\n")
+    model = tmp_path / "m.nr"
+    learnt = call("learn", tmp_path / "a.csv", "--multiclass", "--save", model, "--quiet")
+    assert learnt.returncode == 0
+    run = call("audit", model)
+    passed = sum(line.startswith("PASS") for line in run.stdout.splitlines())
+    assert run.returncode == 0 and passed > 4
+    assert f"all {passed} statements that could be checked hold" in run.stdout

@@ -41,6 +41,11 @@ class Verdict:
     #: False for a theorem whose preconditions do not hold: the certificate does not state it.
     applies: bool = True
 
+    def __post_init__(self) -> None:
+        # Comparisons of numpy are no bool: `holds is False` would not see them.
+        if self.holds is not None:
+            object.__setattr__(self, "holds", bool(self.holds))
+
     @property
     def unchecked(self) -> bool:
         """Whether something is stated that could not be checked."""
