@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from noregret.classes import Littlestone
 from noregret.component import Component
 from noregret.learners.dual_store import DualStore
 from noregret.learners.matrix_engines import MatrixEngine
 from noregret.tracking import KernelDescent
 
-#: What is no knowledge: caches, what is bound to them, spare room and work space.
+#: What is no knowledge of learners and estimators: caches, spare room and work space.
 ROOM = {"_weights", "_one", "_storage", "search", "work", "links", "_feeder", "_plans", "_planned"}
 ROOM |= {"_sums", "_reader"}
-# Whose turn it is to learn is no part of what was learnt.
-ROOM |= {"_learning_turn"}
+#: Whose turn it is to learn is no part of what was learnt, by whomever.
+TURN = {"_learning_turn"}
+#: Games keep all they know, also under names that learners have their caches under.
+GAMES = tuple(f"noregret.{name}." for name in ("bandits", "classes", "experts", "oco"))
 
 
 def difference(one: Any, other: Any, path: str = "") -> str:
@@ -27,6 +30,11 @@ def difference(one: Any, other: Any, path: str = "") -> str:
                 return found
         return ""
     return "" if one == other else f"{path}: {one!r} != {other!r}"
+
+
+def known(own: dict[str, Any], room: set[str]) -> dict[str, Any]:
+    """Return what an object knows, without its room."""
+    return {name: value for name, value in own.items() if name not in room | TURN}
 
 
 def frozen(thing: Any) -> Any:
@@ -49,20 +57,24 @@ def frozen(thing: Any) -> Any:
     if isinstance(thing, MatrixEngine):
         # Records of features that are not known are room.
         own = dict(vars(thing)) | thing.arrays() | {"capacity": None}
-        return frozen(own)
+        return frozen(known(own, ROOM))
     if isinstance(thing, KernelDescent):
         own = dict(vars(thing))
         count = len(thing)
         own |= {"_points": thing.points, "_columns": thing._columns[:count]}
         own["_grams"] = thing._grams[:count, :count]
         own["width"] = thing._points.shape[1]
-        return frozen(own)
+        return frozen(known(own, ROOM))
+    if isinstance(thing, Littlestone):
+        # Dimensions that were searched for are a cache: those of the table never change.
+        return frozen([thing.hypotheses.table, thing.limit])
     if isinstance(thing, dict):
-        return tuple((str(key), frozen(value)) for key, value in thing.items() if key not in ROOM)
+        return tuple((str(key), frozen(value)) for key, value in thing.items())
     if isinstance(thing, list | tuple):
         return tuple(map(frozen, thing))
     if isinstance(thing, np.random.Generator):
         return frozen(thing.bit_generator.state)
     if hasattr(thing, "__dict__") and not callable(thing):
-        return (type(thing).__name__, frozen(vars(thing)))
+        room = set() if type(thing).__module__.startswith(GAMES) else ROOM
+        return (type(thing).__name__, frozen(known(vars(thing), room)))
     return repr(thing)

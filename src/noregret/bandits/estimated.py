@@ -83,8 +83,9 @@ class EstimatedGame:
         """End the round: the cost that was paid, and an unbiased estimate of a subgradient."""
         paid = number("cost", cost)
         z = vector("estimate", estimate, self._game.dimension)
+        total = number("the sum of the costs", self._cost + paid)
         self._game.suffer(float(self._game.play() @ z), z)
-        self._cost += paid
+        self._cost = total
 
     def certificate(self) -> EstimatedCertificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""

@@ -151,7 +151,11 @@ class Policy:
 
     @one_at_a_time
     def learn_many(self, decisions: Any, costs: Any) -> None:
-        """Tell the costs of many decisions, learnt in this order; all of them or none."""
+        """Tell the costs of many decisions, learnt in this order.
+
+        Input that cannot be used raises ValueError and leaves the policy as it was. Regressors
+        that diverge raise OverflowError: the decisions before are settled, the others wait.
+        """
         low, high = self.costs
         named = decisions.ids if isinstance(decisions, Decisions) else decisions
         found = [self._waiting.find(each) for each in named]
@@ -166,12 +170,16 @@ class Policy:
         units = np.array([(value - low) / (high - low) for value in values])
         chances = np.array([kept.probability for _, kept in found])
         rows = joined([(kept.columns, kept.values) for _, kept in found], self._columns)
-        self._learner.learn(rows, units, 1.0 / chances if self.importance else None)
-        for (settled, kept), unit in zip(found, units.tolist(), strict=True):
-            self._waiting.settle(settled)
-            self._estimate(kept, unit)
-            self._counts["cost"] += unit
-            self._counts["rounds"] += 1.0
+        before = self._learner.rounds
+        try:
+            self._learner.learn(rows, units, 1.0 / chances if self.importance else None)
+        finally:
+            learnt = self._learner.rounds - before
+            for (settled, kept), unit in zip(found[:learnt], units[:learnt].tolist(), strict=True):
+                self._waiting.settle(settled)
+                self._estimate(kept, unit)
+                self._counts["cost"] += unit
+                self._counts["rounds"] += 1.0
 
     @one_at_a_time
     def _learn_rows(self, X: Any, log: Log, arms: Indices) -> None:
@@ -183,9 +191,14 @@ class Policy:
         low, high = log.range
         units = (log.outcomes - low) / (high - low)
         weights = 1.0 / log.propensities if self.importance else None
-        self._learner.learn(crossed(rows, arms[:, None], self._copies), units, weights)
-        self._width = max(self._width, rows.width)
-        self._counts["logged"] += len(rows)
+        before = self._learner.rounds
+        try:
+            self._learner.learn(crossed(rows, arms[:, None], self._copies), units, weights)
+        finally:
+            learnt = self._learner.rounds - before
+            if learnt:
+                self._width = max(self._width, rows.width)
+            self._counts["logged"] += learnt
 
     @one_at_a_time
     def forget(self, decision: Decision | int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import refuse_masked
+from noregret.arrays import real_array, refuse_masked
 from noregret.domains.vectors import as_weights
 from noregret.rounding import exact
 
@@ -19,6 +19,8 @@ Matrix = npt.NDArray[np.float64]
 _TOLERANCE = 1e-9
 #: Larger numbers would overflow when they are squared and summed.
 LARGEST = 1e100
+#: What a price may be multiplied or divided by in a round.
+LARGEST_GROWTH = 1e50
 #: Larger rates would overflow when they multiply the costs of many rounds.
 STEEPEST = 1e150
 
@@ -110,3 +112,20 @@ def require_within(name: str, table: Matrix, low: float, high: float) -> tuple[V
             f"[{exact(least)}, {exact(most)}]"
         )
     return lows, highs
+
+
+def as_relatives(relatives: Any, assets: int | None = None) -> Matrix:
+    """Return the rows of price relatives, or name the first that is not above 0."""
+    table = np.ascontiguousarray(real_array("relatives", relatives), np.float64)
+    if table.ndim != 2 or table.shape[1] < 1 or (assets is not None and table.shape[1] != assets):
+        wanted = "an asset or more" if assets is None else f"{assets} assets"
+        raise ValueError(f"relatives has shape {table.shape}, expected rows of {wanted}")
+    # Ratios of two are squared, by the Newton step.
+    bad = np.argwhere(~((table >= 1.0 / LARGEST_GROWTH) & (table <= LARGEST_GROWTH)))
+    if len(bad):
+        t, i = bad[0]
+        raise ValueError(
+            f"relatives row {t}, asset {i}: {table[t, i]:g}; expected a number above 0, between "
+            f"{1.0 / LARGEST_GROWTH:g} and {LARGEST_GROWTH:g}"
+        )
+    return table

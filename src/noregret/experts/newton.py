@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import real_array
+from noregret.experts.checks import as_relatives
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -85,8 +87,12 @@ class NewtonStep:
 
     @one_at_a_time
     def learn(self, relatives: Vector) -> None:
-        """Learn the price relatives of one round."""
-        slope = relatives / float(self.weights @ relatives)
-        self._A += np.outer(slope, slope)
-        self._b += (1.0 + 1.0 / self.beta) * slope
-        self._point = simplex_minimum(self._A, self.delta * self._b, self._point)
+        """Learn the price relatives of one round.
+
+        Relatives that cannot be used raise ValueError and leave the portfolio as it was.
+        """
+        x = as_relatives(real_array("relatives", relatives)[None], len(self._point))[0]
+        slope = x / float(self.weights @ x)
+        A, b = self._A + np.outer(slope, slope), self._b + (1.0 + 1.0 / self.beta) * slope
+        self._point = simplex_minimum(A, self.delta * b, self._point)
+        self._A, self._b = A, b

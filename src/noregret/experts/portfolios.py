@@ -12,34 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import real_array
-from noregret.experts.checks import as_count, as_distribution, as_positive
+from noregret.experts.checks import as_count, as_distribution, as_positive, as_relatives
 from noregret.experts.combination import Combination, best_combination
 from noregret.experts.newton import NewtonStep
 from noregret.losses import NegativeLog
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
-
-#: What a price may be multiplied or divided by in a round.
-LARGEST_GROWTH = 1e50
-
-
-def as_relatives(relatives: Any, assets: int | None = None) -> Matrix:
-    """Return the rows of price relatives, or name the first that is not above 0."""
-    table = np.ascontiguousarray(real_array("relatives", relatives), np.float64)
-    if table.ndim != 2 or table.shape[1] < 1 or (assets is not None and table.shape[1] != assets):
-        wanted = "an asset or more" if assets is None else f"{assets} assets"
-        raise ValueError(f"relatives has shape {table.shape}, expected rows of {wanted}")
-    # Ratios of two are squared, by the Newton step.
-    bad = np.argwhere(~((table >= 1.0 / LARGEST_GROWTH) & (table <= LARGEST_GROWTH)))
-    if len(bad):
-        t, i = bad[0]
-        raise ValueError(
-            f"relatives row {t}, asset {i}: {table[t, i]:g}; expected a number above 0, between "
-            f"{1.0 / LARGEST_GROWTH:g} and {LARGEST_GROWTH:g}"
-        )
-    return table
 
 
 def buy_and_hold(relatives: Any, weights: Any = None) -> Vector:

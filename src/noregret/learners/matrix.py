@@ -18,6 +18,7 @@ from noregret.learners.matrix_engines import MatrixEngine, MatrixScaleFree, choo
 from noregret.learners.matrix_targets import as_targets, count_of
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.one_scores import OneScores, SingleScoresLearner
+from noregret.learners.together import Diverged
 from noregret.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.losses import OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
@@ -176,9 +177,10 @@ class MatrixDescent(SingleScoresLearner):
                     # Take back the room for features and scores of rows of which none was learnt.
                     self._outputs, self._engine = outputs, engine if opened else None
                     engine.dimension = known
-                raise OverflowError(
+                raise Diverged(
                     f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; "
-                    "use a smaller rate, a map with a radius, or scale the features"
+                    "use a smaller rate, a map with a radius, or scale the features",
+                    scores[: self.rounds - rounds],
                 )
         return scores
 

@@ -22,6 +22,7 @@ from noregret.learners.one_row import OneRow
 from noregret.learners.scale_free import ScaleFreeEngine
 from noregret.learners.singly import SingleRowLearner
 from noregret.learners.sized import SizedEngine
+from noregret.learners.together import Diverged
 from noregret.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
@@ -144,10 +145,10 @@ class MirrorDescent(SingleRowLearner):
             if backup is not None:
                 self._restore(backup)
             raise
-        except OverflowError:
+        except OverflowError as error:
             if self.rounds == rounds:
                 self._narrow(opened, known)
-            raise
+            raise Diverged(str(error), predictions[: self.rounds - rounds]) from None
         return predictions
 
     def _narrow(self, opened: bool, dimension: int) -> None:

@@ -6,6 +6,24 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+
+class Diverged(OverflowError):
+    """A row whose loss or gradient overflows was refused; the rows before it were learnt.
+
+    `predictions` are those made for the rows before it, each before its update.
+
+    >>> Diverged("round 3 overflows", np.zeros(2)).predictions.size
+    2
+    """
+
+    def __init__(self, message: str, predictions: npt.NDArray[np.float64]) -> None:
+        """Take the message and the predictions of the rows that were learnt."""
+        super().__init__(message)
+        self.predictions = predictions
+
 
 def learn_together(
     learners: Sequence[Any], start: int, stop: int, play: Callable[[int, int], None]

@@ -78,27 +78,37 @@ class DoublingTrick:
         """End the round, where the players made are games; see `Game.suffer`."""
         if not hasattr(self._epoch, "suffer"):
             raise ValueError(f"{type(self._epoch).__name__} must see whole losses: use face(loss)")
+        fresh = self._next()
         self._epoch.suffer(value, subgradient, curvature)
-        self._turn()
+        self._turn(fresh)
 
     @one_at_a_time
     def face(self, loss: Any) -> float:
         """Play a round against a loss; return the loss suffered."""
+        fresh = self._next()
         value = self._epoch.face(loss)
-        self._turn()
+        self._turn(fresh)
         return value
 
-    def _turn(self) -> None:
-        """Begin the next epoch when this one is full."""
-        epoch = self._epoch
-        if epoch.rounds < 1 << len(self._past):
-            return
+    def _next(self) -> Epoch | None:
+        """Return the player of the next epoch if the coming round is the last of this one.
+
+        It is made before the round, so that one which cannot go on leaves all as it was.
+        """
+        if self._epoch.rounds + 1 < 1 << len(self._past):
+            return None
         fresh = self._make(1 << (len(self._past) + 1))
-        ours, other = epoch.certificate(), fresh.certificate()
-        if _kind(ours) != _kind(other):
+        if _kind(self._epoch.certificate()) != _kind(fresh.certificate()):
             raise ValueError(
                 "make_game must return the same dimension, map, domain and kind of losses each time"
             )
+        return fresh
+
+    def _turn(self, fresh: Epoch | None) -> None:
+        """Begin the next epoch if there is one."""
+        if fresh is None:
+            return
+        epoch, ours = self._epoch, self._epoch.certificate()
         points = epoch.rounds * epoch.average
         self._points = points if self._points is None else self._points + points
         self._past.append(ours)

@@ -31,6 +31,10 @@ EVEN = (Hinge, Logistic, SquaredHinge)
 class Column(Protocol):
     """A learner of one score."""
 
+    @property
+    def rounds(self) -> int:
+        """How many rows were learnt."""
+
     def learn(self, rows: Any, y: Vector, weight: Vector | None) -> Vector:
         """Learn the rows one after the other; return the predictions made before each."""
 
@@ -57,6 +61,11 @@ class Signed:
         self, learner: MirrorDescent | Aggregate, mirror: Mirror, sign: float = 1.0
     ) -> None:
         self.learner, self.mirror, self.sign = learner, mirror, sign
+
+    @property
+    def rounds(self) -> int:
+        """How many rows were learnt."""
+        return self.learner.rounds
 
     def learn(self, rows: Any, y: Vector, weight: Vector | None) -> Vector:
         """Learn the rows one after the other; return the predictions made before each."""
@@ -95,6 +104,11 @@ class Columns:
     def __init__(self, columns: Sequence[Column], blank: Column, loss: Loss) -> None:
         self.columns, self.blank = list(columns), blank
         self.platt = None if type(loss) is Logistic else Platt(self.outputs)
+
+    @property
+    def rounds(self) -> int:
+        """How many rows were learnt."""
+        return self.columns[0].rounds
 
     @property
     def outputs(self) -> int:

@@ -104,6 +104,11 @@ class Ascent:
         self.sign = sign
         self.learner = DualAscent(loss, Euclidean(), C, dimension=len(anchor))
 
+    @property
+    def rounds(self) -> int:
+        """How many rows were learnt."""
+        return self.learner.rounds
+
     def _offset(self, rows: Any) -> Vector | None:
         return self.sign * _products(self.anchor, rows) if self.anchor.any() else None
 

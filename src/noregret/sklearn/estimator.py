@@ -94,10 +94,16 @@ class RowEstimator(BaseEstimator):
     def _as_it_was_if_refused(self) -> Iterator[None]:
         """Take back what is set within if it ends in a refusal, so that nothing has changed."""
         before = dict(vars(self))
+        rounds = _rounds(before.get("_learner"))
         try:
             yield
-        except (TypeError, ValueError):
-            self.__dict__ = before
+        except (OverflowError, TypeError, ValueError) as error:
+            # A row that overflows is refused alone: those before it are kept.
+            if (
+                not isinstance(error, OverflowError)
+                or _rounds(vars(self).get("_learner")) == rounds
+            ):
+                self.__dict__ = before
             raise
 
     def _scores(self, X: Any) -> Vector:
@@ -137,6 +143,11 @@ class RowEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _rounds(learner: Any) -> int:
+    """Return how many rows a learner has learnt; an optimum of all rows has learnt none yet."""
+    return int(getattr(learner, "rounds", 0))
 
 
 def _is_narrow(X: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -126,3 +126,21 @@ class Balance:
         other = Balance()
         other.counts, other.totals = self.counts.copy(), self.totals.copy()
         return other
+
+
+class Weighed(NamedTuple):
+    """Rows with the weights of their classes, and all rows counted by class, these included."""
+
+    #: The weights that were given, None for 1 each.
+    given: Vector | None
+    #: Those multiplied by the weights of the classes, None for 1 each.
+    weight: Vector | None
+    balance: Balance
+
+    def place(self, learnt: int) -> int:
+        """Return the place of the row after so many learnt ones, rows of weight 0 left out.
+
+        >>> Weighed(None, np.array([1.0, 0.0, 1.0]), Balance()).place(1)
+        2
+        """
+        return learnt if self.weight is None else int(np.flatnonzero(self.weight)[learnt])

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.learners import MatrixDescent, MirrorDescent
+from noregret.learners.together import Diverged
 from noregret.links import logistic, multinomial
 from noregret.losses import (
     Hinge,
@@ -75,6 +76,11 @@ class Scorer:
         return isinstance(self.learner, MirrorDescent)
 
     @property
+    def rounds(self) -> int:
+        """How many rows were learnt."""
+        return int(self.learner.rounds)
+
+    @property
     def outputs(self) -> int:
         """How many classes there is room for."""
         return 2 if self.binary else int(self.learner.outputs)
@@ -103,9 +109,18 @@ class Scorer:
     def learn(self, rows: Any, codes: Codes, weight: Vector | None) -> None:
         """Learn the classes of the rows, one after the other."""
         targets = _SIGNS.take(codes) if self.binary else codes
-        scores = self._shared(self.learner.learn(rows, targets, weight))
+        try:
+            self._calibrate(self.learner.learn(rows, targets, weight), codes, weight)
+        except Diverged as refusal:
+            self._calibrate(refusal.predictions, codes, weight)
+            raise
+
+    def _calibrate(self, made: Vector, codes: Codes, weight: Vector | None) -> None:
+        """Fit the probabilities to the scores made before each row that was learnt."""
         if self.platt is not None:
-            self.platt.learn(scores, codes, np.ones(len(codes)) if weight is None else weight)
+            learnt = slice(0, len(made))
+            masses = np.ones(len(made)) if weight is None else weight[learnt]
+            self.platt.learn(self._shared(made), codes[learnt], masses)
 
     def predict(self, rows: Any) -> Vector:
         """Return the scores: one a row for two classes, else one a row and class."""

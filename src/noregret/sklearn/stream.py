@@ -4,6 +4,7 @@
 # mypy: disable-error-code="misc, no-any-return, no-untyped-call"
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.labels import (
     Balance,
     Codes,
+    Weighed,
     codes_of,
     new_classes,
     require_classes,
@@ -87,9 +89,8 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
             with self._as_it_was_if_refused():
                 return self._partial_fit_checked(X, y, classes, sample_weight)
         try:
-            weight, balance = self._weighed(codes, None, self._balance, self.classes_)
-            self._play_all(rows, codes, weight, None)
-            self._balance = balance
+            weighed = self._weighed(codes, None, self._balance, self.classes_)
+            self._play_all(rows, codes, weighed, None, len(self.classes_))
         except ValueError:
             self._checked(X, reset=False)
             raise
@@ -110,21 +111,23 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         require_classes(fresh)
         everything = with_more(known, fresh)
         codes = codes_of(labels, everything)[0]
-        weight, balance = self._weighed(
-            codes, weight, self._balance if opened else Balance(), everything
-        )
+        weighed = self._weighed(codes, weight, self._balance if opened else Balance(), everything)
         if not opened:
             self._open(len(known))
+            self._balance = Balance()
         # All that can be refused comes before the learner changes.
         scorer = self._learner
         late = np.flatnonzero(codes >= max(scorer.outputs, len(known)))
         before = slice(0, late[0] if len(late) else 0)
-        begun = len(codes[before]) > 0 if weight is None else bool(weight[before].any())
+        masses = weighed.weight
+        begun = len(codes[before]) > 0 if masses is None else bool(masses[before].any())
         scorer.require_room(len(known), len(everything), begun)
-        scorer.grow(len(known))
+        if len(known) > scorer.outputs:
+            # A copy grows: if no row is learnt, the scorer is put back as it was.
+            self._learner = copy.deepcopy(scorer)
+            self._learner.grow(len(known))
         self.classes_ = everything
-        self._play_all(rows, codes, weight, order)
-        self._balance = balance
+        self._play_all(rows, codes, weighed, order, len(known))
         return self
 
     def _weighed(
@@ -133,8 +136,9 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         weight: Vector | None,
         balance: Balance,
         classes: npt.NDArray[Any],
-    ) -> tuple[Vector | None, Balance]:
-        """Return the weights of the rows with those of their classes, and the rows counted."""
+    ) -> Weighed:
+        """Return the rows with the weights of their classes, and the rows counted."""
+        given = weight
         if self.class_weight == "balanced":
             balance = balance.copy()
             masses = np.ones(len(codes)) if weight is None else weight
@@ -142,30 +146,50 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         elif self.class_weight is not None:
             factors = np.array([self.class_weight.get(one, 1.0) for one in classes.tolist()])
             weight = factors[codes] if weight is None else weight * factors[codes]
-        return None if weight is None else as_weights(weight, len(codes)), balance
+        return Weighed(given, None if weight is None else as_weights(weight, len(codes)), balance)
 
     def _play_all(
-        self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None
+        self, rows: Rows, codes: Codes, weighed: Weighed, order: Order | None, known: int
     ) -> None:
-        """Learn the rows, after which every class has a score."""
+        """Learn and count the rows, after which every class has a score.
+
+        A row that overflows is refused: it is not counted, and its class, if it is not among the
+        first `known` or that of a row before it, is not known.
+        """
+        rounds = self._learner.rounds
         try:
-            self._play(rows, codes, weight, order)
+            self._play(rows, codes, weighed.weight, order)
+        except OverflowError:
+            codes = codes[: weighed.place(self._learner.rounds - rounds)]
+            self.classes_ = self.classes_[: max(known, int(codes.max(initial=-1)) + 1)]
+            given = None if weighed.given is None else weighed.given[: len(codes)]
+            weighed = self._weighed(codes, given, self._balance, self.classes_)
+            self._balance = weighed.balance
+            raise
         finally:
             # Also where the learner has diverged, every class has a score.
             self._learner.grow(len(self.classes_))
+        self._balance = weighed.balance
 
     def _play(self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None) -> None:
         """Learn the rows of the order; a class gets a score at its first row."""
-        scorer = self._learner
         start = 0
         while start < len(codes):
+            kept = self._learner
+            if codes[start] >= kept.outputs:
+                # A copy grows: if the first row of the class is refused, nothing has changed.
+                self._learner = copy.deepcopy(kept)
+                self._learner.grow(int(codes[start]) + 1)
+            scorer = self._learner
             stop = len(codes)
             if len(self.classes_) > scorer.outputs and codes[start:].max() >= scorer.outputs:
                 stop = start + int((codes[start:] >= scorer.outputs).argmax())
-            if stop == start:
-                scorer.grow(int(codes[start]) + 1)
-                continue
-            self._play_segment(rows, codes, weight, order, start, stop)
+            try:
+                self._play_segment(rows, codes, weight, order, start, stop)
+            except OverflowError:
+                if scorer.rounds == kept.rounds:
+                    self._learner = kept
+                raise
             start = stop
 
     def _play_segment(

@@ -30,10 +30,11 @@ import numpy.typing as npt
 
 from noregret import domains, mirrors, rates
 from noregret.batch.problem import Problem
-from noregret.examples import as_labels, as_rows, as_weights
+from noregret.examples import Rows, as_labels, as_rows, as_weights
 from noregret.experts.mixing import mix_rounds
 from noregret.geometry import EPSILON
 from noregret.learners import MirrorDescent
+from noregret.learners.together import learn_together
 from noregret.ledger import require_room
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
@@ -118,13 +119,27 @@ class Tracker:
 
     @one_at_a_time
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
-        """Learn the rows of X one after the other; return the predictions made before each."""
+        """Learn the rows of X one after the other; return the predictions made before each.
+
+        Input that cannot be learnt raises ValueError and leaves the tracker as it was. A row whose
+        loss or gradient overflows raises OverflowError, with the rounds before it kept.
+        """
         rows = sound_rows(as_rows(X), 0)
         labels = as_labels(y, len(rows), self.loss)
         weights = as_weights(weight, len(rows))
         require_room(self.rounds, len(rows))
-        given = plain(rows)
         predictions = np.empty(len(rows))
+
+        def play(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            predictions[part] = self._mix(rows.part(start, stop), labels[part], weights[part])
+
+        learn_together([*self.members, *self.scaled], 0, len(rows), play)
+        return predictions
+
+    def _mix(self, rows: Rows, labels: Vector, weights: Vector) -> Vector:
+        """Have all members learn the rows, and mix what they predicted for them."""
+        given, predictions = plain(rows), np.empty(len(rows))
         made = [member.learn(given, labels, weights) for member in self.members]
         made += [member.learn(rows, labels, weights) for member in self.scaled]
         norms = row_norms(rows)
