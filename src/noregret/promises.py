@@ -57,6 +57,10 @@ class Broken:
         return dict(vars(self))
 
 
+class WrongConjugate(ValueError):
+    """A dual value that no convex loss can have: the conjugate of a loss is not its own."""
+
+
 def _promising(loss: Any) -> Any:
     """Return the loss whose promises count: of one against the rest that of one score."""
     inner = getattr(loss, "loss", None)
@@ -65,10 +69,18 @@ def _promising(loss: Any) -> Any:
 
 def broken_promise(loss: Any, ledger: npt.NDArray[np.float64]) -> Broken | None:
     """Return what the rounds of a ledger found broken first, None if nothing."""
-    rounds = float(ledger[Entry.PROMISE_BROKEN])
+    return broken_in(loss, float(ledger[Entry.PROMISE_BROKEN]), float(ledger[Entry.BROKEN_PROMISE]))
+
+
+def broken_in(loss: Any, rounds: float, which: float) -> Broken | None:
+    """Return the promise `which` that a loss broke in a round, None where the round is 0.
+
+    >>> from noregret.losses import Hinge
+    >>> str(broken_in(Hinge(), 3.0, float(Promise.CONVEX)))
+    'Hinge broke its promise of convexity in round 3'
+    """
     if not rounds > 0.0:
         return None
-    which = float(ledger[Entry.BROKEN_PROMISE])
     words = {float(one): text for one, text in _WORDS.items()}
     return Broken(type(_promising(loss)).__name__, int(rounds), words.get(which, "convexity"))
 
@@ -92,7 +104,13 @@ def assumption_of(loss: Any, conjugate: bool = False) -> str | None:
         promises.append(f"to have slopes of at most {exact(loss.lipschitz())}")
     if conjugate:
         promises.append("to have the conjugate it gives")
-    words = promises[0]
-    if len(promises) > 1:
-        words = f"{', '.join(promises[:-1])} and {promises[-1]}"
-    return f"{type(loss).__name__} is taken at its word {words}"
+    return f"{type(loss).__name__} is taken at its word {listed(promises)}"
+
+
+def listed(words: list[str]) -> str:
+    """Return words as a list in a sentence.
+
+    >>> listed(["to be convex", "never to be negative", "to be right"])
+    'to be convex, never to be negative and to be right'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -14,7 +14,7 @@ from noregret.batch.solver import solve
 from noregret.examples import as_rows
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.promises import assumption_of
+from noregret.promises import WrongConjugate, assumption_of
 
 #: Passes after which a run gives up and says so.
 MAX_PASSES = 10_000
@@ -111,7 +111,7 @@ def _trusted(solution: Solution, loss: Loss | ScoreLoss) -> Solution:
     """Name what a loss of one's own is trusted for; refuse duals that show it is not so."""
     assumption = assumption_of(loss, conjugate=True)
     if assumption is not None and solution.dual > solution.primal:
-        raise ValueError(
+        raise WrongConjugate(
             f"the dual value {solution.dual:g} is above the loss {solution.primal:g} of a "
             f"predictor: {type(loss).__name__}.conjugate is not that of a convex value(y, p)"
         )

@@ -252,7 +252,7 @@ class Aggregate:
         members = replace(self._mixer.certificate(), competitor="member", first=1)
         if proof.broken is not None:
             # Measured differences stay true, theorems about convex losses do not.
-            members = replace(members, bounds=[])
+            members = replace(members, bounds=[], broken=members.broken or proof.broken)
         return AggregateCertificate(**own, members=members)
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:

@@ -39,6 +39,11 @@ class Sum(IntEnum):
     OWN = 17
     OWN_LOW = 18
     OWN_SIZE = 19
+    #: The first round that broke a promise of a loss of one's own (0: none), which promise it was,
+    #: and where the loss was looked at in the round before.
+    PROMISE_BROKEN = 20
+    BROKEN_PROMISE = 21
+    LAST_POINT = 22
 
 
 _ROUNDS = int(Sum.ROUNDS)

@@ -17,6 +17,7 @@ from noregret.experts.book import Sum
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
 from noregret.geometry import EPSILON
+from noregret.promises import Broken
 from noregret.rounding import down, down_each, exact, up, up_each
 
 Vector = npt.NDArray[np.float64]
@@ -51,6 +52,8 @@ class ExpertCertificate:
     first: int = 0
     #: What is taken on trust: the promises of a loss that is not one of this package.
     assumption: str | None = None
+    #: The promise that such a loss broke, and the round: no theorem holds then.
+    broken: Broken | None = None
 
     def __post_init__(self) -> None:
         """Say in every bound whose loss it is about."""
@@ -106,6 +109,7 @@ class ExpertCertificate:
             "mix_loss": self.mix_loss,
             "bounds": [bound.as_dict() for bound in self.bounds],
             "assumption": self.assumption,
+            **({} if self.broken is None else {"broken": self.broken.as_dict()}),
         }
 
     def __str__(self) -> str:
@@ -125,7 +129,9 @@ class ExpertCertificate:
             proved = self.combination_regret
             lines.append(f"  {'against combinations':<26}{up(proved):>14}  at most, proved")
         lines += [f"  {bound}" for bound in self.bounds]
-        if self.assumption:
+        if self.broken is not None:
+            lines.append(f"  no theorem: {self.broken}")
+        elif self.assumption:
             lines.append(f"  assumption: {self.assumption}")
         return "\n".join(lines)
 

@@ -25,7 +25,7 @@ from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
 from noregret.geometry import EPSILON
 from noregret.ledger import require_room
 from noregret.losses import Loss, NegativeLog
-from noregret.promises import assumption_of
+from noregret.promises import Broken, assumption_of, broken_in
 from noregret.rounding import exact
 from noregret.turns import one_at_a_time
 
@@ -137,15 +137,18 @@ class Forecaster(Game):
         facts, slack = state.facts(), self._slack
         own = float(state.book[Sum.OWN] + state.book[Sum.OWN_LOW])
         linear = self.against == "combinations"
-        bounds = facts.bounds()
+        broken = self.broken
+        # Measured differences stay true where a loss is not what it promised, theorems do not.
+        bounds = facts.bounds() if broken is None else []
         # Convexity: the loss of the mixture is at most the mean loss of the experts, and at most
         # that of a combination plus the difference along the slope.
-        proved = facts.regret + self._line_slack() if linear and self.rounds else None
+        lined = linear and broken is None and self.rounds
+        proved = facts.regret + self._line_slack() if lined else None
         best = float(self._suffered.min())
         measured, room = own - best + slack, 2.0 * slack + ROUNDING * (abs(own) + abs(best))
         if proved is not None:
             measured, room = max(measured, proved), room + 2.0 * self._line_slack() + facts.slack
-        if self.rounds:
+        if self.rounds and broken is None:
             run = Measured(measured, room, suspect_of((self.loss, "convexity")))
             bounds = [_judged(bound, run) for bound in [*self._concave(), *bounds]]
         name = f"{state.title}, {type(self.loss).__name__}, against {self.against}"
@@ -158,6 +161,15 @@ class Forecaster(Game):
             bounds,
             proved,
             assumption=assumption_of(self.loss),
+            broken=broken,
+        )
+
+    @property
+    def broken(self) -> Broken | None:
+        """The promise that a loss of one's own was found to break, and the round."""
+        book = self._state.book
+        return broken_in(
+            self.loss, float(book[Sum.PROMISE_BROKEN]), float(book[Sum.BROKEN_PROMISE])
         )
 
     def _line_slack(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from noregret.elementary import exp
 from noregret.experts.book import SMALL_STEP, Sum, add, enter, gap_of
 from noregret.jit import kernel
+from noregret.passes.promises import promise_broken
 
 #: The kinds of rates: a fixed one, c/sqrt(t), c/sqrt(2^m) anew in rounds 2^m, and ln d / gaps.
 FIXED, ANYTIME, DOUBLING, ADAPTIVE = range(4)
@@ -20,6 +21,8 @@ _LEAST = 1e-200
 _ROUNDS, _GAP, _ETA, _EPOCHS = int(Sum.ROUNDS), int(Sum.GAP), int(Sum.ETA), int(Sum.EPOCHS)
 _REFERENCE, _TOTAL = int(Sum.REFERENCE), int(Sum.TOTAL)
 _OWN, _OWN_SIZE = int(Sum.OWN), int(Sum.OWN_SIZE)
+_BROKEN, _WHICH = int(Sum.PROMISE_BROKEN), int(Sum.BROKEN_PROMISE)
+_LAST_POINT = int(Sum.LAST_POINT)
 
 
 @kernel(fast=True)
@@ -171,8 +174,9 @@ def forecast_rounds(  # type: ignore[no-untyped-def]
     for t in range(predictions.shape[0]):
         row = predictions[t]
         p = min(max(_dot(parts, row) / book[_TOTAL], row.min()), row.max())
-        slope = weight[t] * loss.slope(y[t], p)
-        value = weight[t] * loss.value(y[t], p)
+        steepness, height = loss.slope(y[t], p), loss.value(y[t], p)
+        slope = weight[t] * steepness
+        value = weight[t] * height
         low, high, size = np.inf, -np.inf, abs(value)
         for i in range(count):
             own[i] = weight[t] * loss.value(y[t], row[i])
@@ -186,4 +190,10 @@ def forecast_rounds(  # type: ignore[no-untyped-def]
         book[_OWN_SIZE] += size
         suffered += own
         hedge_step(costs, low, high, kind, scale, parts, totals, past, book)
+        if loss.checked() and book[_BROKEN] == 0.0:
+            last, rounds = book[_LAST_POINT], book[_ROUNDS]
+            which = promise_broken(loss, rounds, last, y[t], p, height, steepness)
+            if which > 0.0:
+                book[_BROKEN], book[_WHICH] = rounds, which
+            book[_LAST_POINT] = p
     return predictions.shape[0]

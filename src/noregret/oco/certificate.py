@@ -25,6 +25,7 @@ from noregret.losses import Regression
 from noregret.oco.book import Monitors
 from noregret.oco.losses import vector
 from noregret.oco.setting import Setting
+from noregret.promises import listed
 from noregret.rounding import down, down_each, exact, up, up_each
 from noregret.wording import bound_lines
 
@@ -88,7 +89,12 @@ class GameCertificate(Certificate):
         """What is taken on trust."""
         sigma = self.rate.strong_convexity()
         kind = f"{exact(sigma)}-strongly convex" if sigma > 0.0 else "convex"
-        words = f"the losses are taken at their word to be {kind}"
+        promises = [f"to be {kind}"]
+        if self.loss_function.nonnegative:
+            promises.append("never to be negative")
+        if self.bend > sigma * self.rounds * (1.0 + ROUNDING):
+            promises.append("to have the curvature they give")
+        words = f"the losses are taken at their word {listed(promises)}"
         if self.domain is None or built_in(self.domain):
             return words
         return f"{words}, support() of {type(self.domain).__name__} to be right"

@@ -43,34 +43,40 @@ def _enter(ledger, which):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def keep_promises(loss, ledger, y, p, value, slope):  # type: ignore[no-untyped-def]
-    """Look at the promises about a round whose line touches the loss at p.
+def promise_broken(loss, rounds, last, y, p, value, slope):  # type: ignore[no-untyped-def]
+    """Return the promise that a round breaks whose line touches the loss at p, 0 for none.
 
     value >= 0 if the loss is never negative, |slope| <= lipschitz(), the line's height at 0 is not
-    above value - slope p, and the line is not above the loss at one other point: the last
+    above value - slope p, and the line is not above the loss at one other point: the `last`
     round's p, -p and 0 in turn.
     """
+    turn = np.int64(rounds) % 3
+    q = last if turn == 0 else (-p if turn == 1 else 0.0)
+    if q == p:
+        q = p - 1.0 if turn == 1 else p + 1.0
+    other = loss.value(y, q)
+    rise = slope * (q - p)
+    tip = slope * p
+    which = 0.0
+    if _passes_above(value + rise, other, abs(value) + abs(rise) + abs(other)):
+        which = _CONVEX
+    height = loss.intercept(y, p, value, slope)
+    if _passes_above(height, value - tip, abs(value) + abs(tip)):
+        which = _INTERCEPT
+    if not abs(slope) <= loss.lipschitz() * (1.0 + TOLERANCE):
+        which = _LIPSCHITZ
+    if loss.nonnegative and not (value >= 0.0 and other >= 0.0):
+        which = _NONNEGATIVE
+    return which
+
+
+@kernel(inline=True)
+def keep_promises(loss, ledger, y, p, value, slope):  # type: ignore[no-untyped-def]
+    """Enter the promise that a round breaks whose line touches the loss at p, if it does."""
     if loss.checked():
         last = ledger[_LAST_POINT]
         ledger[_LAST_POINT] = p
-        turn = np.int64(ledger[_ROUNDS]) % 3
-        q = last if turn == 0 else (-p if turn == 1 else 0.0)
-        if q == p:
-            q = p - 1.0 if turn == 1 else p + 1.0
-        other = loss.value(y, q)
-        rise = slope * (q - p)
-        tip = slope * p
-        which = 0.0
-        if _passes_above(value + rise, other, abs(value) + abs(rise) + abs(other)):
-            which = _CONVEX
-        height = loss.intercept(y, p, value, slope)
-        if _passes_above(height, value - tip, abs(value) + abs(tip)):
-            which = _INTERCEPT
-        if not abs(slope) <= loss.lipschitz() * (1.0 + TOLERANCE):
-            which = _LIPSCHITZ
-        if loss.nonnegative and not (value >= 0.0 and other >= 0.0):
-            which = _NONNEGATIVE
-        _enter(ledger, which)
+        _enter(ledger, promise_broken(loss, ledger[_ROUNDS], last, y, p, value, slope))
 
 
 @kernel(inline=True)

@@ -59,6 +59,8 @@ class DriftProof(Span):
     windows: tuple[Span, ...] = ()
     #: The smallest and the largest example weight.
     weights: tuple[float, float] = (1.0, 1.0)
+    #: What a loss of one's own was found to break of its promises: nothing is proved then.
+    broken: str | None = None
 
     @property
     def objective(self) -> str:
@@ -66,6 +68,8 @@ class DriftProof(Span):
         return weighted(repr(self.loss).removesuffix("()"), *self.weights)
 
     def __str__(self) -> str:
+        if self.broken:
+            return f"Nothing is proved.\n  no statement: {self.broken}"
         a, b = _apart(self.tracker_loss, self.static_bound)
         ball = exact(self.radius)
         lines = [
@@ -94,9 +98,10 @@ class DriftProof(Span):
             "radius": self.radius,
             "loss": str(self.loss),
             "objective": self.objective,
-            "tracker_loss": self.tracker_loss,
-            "static_bound": self.static_bound,
-            "margin": self.margin,
+            "tracker_loss": self.tracker_loss if math.isfinite(self.tracker_loss) else None,
+            "static_bound": None if self.broken else self.static_bound,
+            "margin": None if self.broken else self.margin,
+            "broken": self.broken,
             "assumption": self.assumption,
             "windows": [
                 {
@@ -189,8 +194,9 @@ def drift_proof(
         whole.static_bound,
         float(radius),
         loss,
-        windows,
+        () if watch.broken else windows,
         watch.weights,
+        watch.broken or None,
     )
 
 

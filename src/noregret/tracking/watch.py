@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.batch.progress import Progress
 from noregret.certificate import Certificate
 from noregret.examples import Rows, as_labels, as_rows, as_weights
 from noregret.foreign import Certifier, certify
 from noregret.geometry import EPSILON
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
+from noregret.promises import WrongConjugate
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.static import Moments, plain, row_norms, static_floor
 from noregret.turns import one_at_a_time
@@ -111,6 +113,8 @@ class Watch:
         self._kept: list[Part] = []
         self._given = self._learnt = self._dropped = 0
         self._windows: list[Span] = []
+        #: What the loss was found to break of its promises, in words.
+        self.broken = ""
         #: The smallest and the largest example weight so far.
         self.weights = (math.inf, 0.0)
 
@@ -183,10 +187,15 @@ class Watch:
         return Span(first + 1, first + len(part), _upper(proof), floor)
 
     def _static(self, part: Part) -> float:
-        return static_floor(
-            plain(part.rows), part.y, self._loss, self._radius, part.weight,
-            lambda now: self._tell(f"solving for the best fixed predictor, pass {now.passes:,}"),
-        )  # fmt: skip
+        def tell(now: Progress) -> None:
+            self._tell(f"solving for the best fixed predictor, pass {now.passes:,}")
+
+        rows = plain(part.rows)
+        try:
+            return static_floor(rows, part.y, self._loss, self._radius, part.weight, tell)
+        except WrongConjugate as error:
+            self.broken = self.broken or str(error)
+            return -math.inf
 
     def proof(self) -> tuple[Span, tuple[Span, ...]]:
         """Learn what still waits; return what is proved of all rounds, and of the windows."""
@@ -195,14 +204,16 @@ class Watch:
         self._learn(self._given - self._learnt)
         assert self._tracker is not None
         proof = self._certifier.certificate()
+        # A loss that broke its word in one round is not believed in another way either.
+        broken = proof.broken or self._tracker.broken
+        if broken is not None:
+            self.broken = str(broken)
         floors = [proof.floor(self._radius), self._tracker.floor()]
         if self._moments is not None:
             floors.append(self._moments.floor(self._radius))
-        else:
+        elif not self.broken:
             floors.append(self._static(_joined(self._kept)))
-        # A loss that broke its word in one round is not believed in another way either.
-        sound = proof.broken is None and self._tracker.broken is None
-        floor = max(floors) if sound else -math.inf
+        floor = max(floors) if not self.broken else -math.inf
         return Span(1, self._learnt, _upper(proof), floor), tuple(self._windows)
 
 
