@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import noregret as nr
 from noregret import losses, mirrors
 from noregret.batch.mapped import Ascent
 from noregret.batch.problem import evaluate
+from noregret.contradiction import RANGE, contradicted
 from noregret.learners import DualAscent
+from noregret.ledger import Entry
 from oracles.data import S_A, X_A, Y_A, near
 from oracles.duals import FORMS, MAPS, problem
 
@@ -154,6 +157,22 @@ def test_what_is_left_of_theorem_3(fraction: float) -> None:
             assert proof.mistakes <= mistakes.factor * lost + mistakes.value
         assert not named["dual ascent, the best C"].applies
         assert f"{fraction!r} of each step" in proof.text(2.0)
+
+
+def test_a_dual_that_rose_too_little_contradicts_what_is_left() -> None:
+    """Steps of a loss whose conjugate is not its own: judged as every other theorem is."""
+    learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), 0.4, fraction=0.5)
+    learner.learn(X_A, S_A)
+    proof = learner.certificate()
+    ledger = proof.ledger.copy()
+    ledger[Entry.LOSS] += 100.0
+    found = [
+        bound
+        for bound in replace(proof, ledger=ledger).bounds_for(2.0)
+        if bound.name == "dual ascent, a part of each step"
+    ]
+    assert [bound.applies for bound in found] == [False]
+    assert found[0].reason == contradicted(RANGE)
 
 
 def test_targets_and_files(tmp_path: Any) -> None:

@@ -154,7 +154,9 @@ def test_a_kernel_that_is_none_is_named_and_cannot_contradict_a_theorem_in_print
     assert proof.assumption == "Indefinite is taken at its word to be positive definite"
     additive = proof.bounds_for(1.0)[1]
     assert not additive.applies
-    assert additive.reason == "this run contradicts it: is the kernel positive definite?"
+    assert (
+        additive.reason == "this run contradicts it (suspect: positive definiteness of Indefinite)"
+    )
 
 
 def test_what_is_said_and_written() -> None:

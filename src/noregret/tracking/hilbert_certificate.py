@@ -30,6 +30,7 @@ from typing import Any
 
 from noregret.bounds import Bound
 from noregret.certificate import Certificate
+from noregret.contradiction import NOTHING, Measured, suspect_of
 from noregret.geometry import EPSILON
 from noregret.ledger import Entry
 from noregret.losses import Squared
@@ -161,19 +162,16 @@ class KernelCertificate:
     ) -> Bound:
         """Return a theorem with its rounding, or say why it does not speak about this run."""
         reference = f"{_SOURCE}, {reference}"
-        room = self.room + 16.0 * EPSILON * abs(value)
+        room, measured = self.room + 16.0 * EPSILON * abs(value), NOTHING
         if factor == 1.0 and not self.drops and not reason:
             # Without drops the lines prove the sum that the theorem bounds, to rounding.
-            proved = self.regret_bound(radius)
-            if value + room < proved - 4.0 * self.account.slack - self._doubt(radius):
-                reason = "this run contradicts it: is the kernel positive definite?"
-            else:
-                value, room = max(value, proved), 0.0
-        if not reason and not math.isfinite(value + room):
-            reason = "a number is out of range"
+            slack = room + 4.0 * self.account.slack + self._doubt(radius)
+            suspect = suspect_of((self.kernel, "positive definiteness"))
+            measured, room = Measured(self.regret_bound(radius), slack, suspect), 0.0
+        value, reason = measured.judge(value + room, reason)
         if reason:
             return Bound(name, reference, math.inf, 1.0, "loss", False, reason)
-        return Bound(name, reference, value + room, factor)
+        return Bound(name, reference, value, factor)
 
     @property
     def lemma(self) -> Lemma:
