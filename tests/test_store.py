@@ -199,7 +199,7 @@ def test_arrays_that_are_refused(small: Path, arrays: Any) -> None:
 
 
 def test_header_too_long_for_a_reader(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_LONGEST_HEADER", 1000)
+    monkeypatch.setattr(store, "LONGEST_HEADER", 1000)
     with pytest.raises(ValueError, match="keep large things in arrays"):
         store.write(path, {"text": "x" * 1000}, {})
     assert not path.exists()

@@ -28,16 +28,24 @@ import safetensors.numpy
 
 from noregret.component import Component, field_kinds
 from noregret.replacing import replaced
+from noregret.store_limits import (
+    FORMAT,
+    LONGEST_HEADER,
+    MOST_ARRAYS,
+    MOST_VALUES,
+    TooMany,
+    require_few,
+    require_size,
+    too_large,
+    values_of,
+)
 
-FORMAT = "noregret model"
 VERSION = 1
 
 _KEY = "noregret"
 _MARK = rb"\"checksum\":\""  # as it stands in the file: JSON inside a JSON string
 _BLANK = "0" * 64
 _LENGTH_BYTES = 8  # a safetensors file opens with the length of its header, little-endian
-_LONGEST_HEADER = 100_000_000  # safetensors refuses to read a longer one
-_MOST_ARRAYS = 10_000  # each costs its reader a tenth of a millisecond
 _TAG = "$float"
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _DTYPES = frozenset(np.dtype(code).name for code in "?efdbhiqBHIQ")
@@ -212,15 +220,20 @@ def _encode(
         "checksum": _BLANK,  # before the header, so that its first occurrence is this one
         "header": _plain(header, f"{_name(path)}: header"),
     }
-    if len(arrays) > _MOST_ARRAYS:
-        raise ValueError(f"{_name(path)}: {len(arrays)} arrays, at most {_MOST_ARRAYS} fit")
+    if len(arrays) > MOST_ARRAYS:
+        raise ValueError(f"{_name(path)}: {len(arrays)} arrays, at most {MOST_ARRAYS} fit")
     text = json.dumps(envelope, allow_nan=False, separators=(",", ":"))
+    if values_of(text) > MOST_VALUES:
+        raise ValueError(
+            f"{_name(path)}: the header holds {values_of(text)} values, at most {MOST_VALUES} fit: "
+            "keep large things in arrays"
+        )
     dense = {name: _dense(name, arrays[name], path) for name in sorted(arrays)}
     data = memoryview(safetensors.numpy.save(dense, {_KEY: text}))
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
-    if length > _LONGEST_HEADER:
+    if length > LONGEST_HEADER:
         raise ValueError(
-            f"{_name(path)}: the header takes {length} bytes, at most {_LONGEST_HEADER} fit: "
+            f"{_name(path)}: the header takes {length} bytes, at most {LONGEST_HEADER} fit: "
             "keep large things in arrays"
         )
     start = bytes(data[: _LENGTH_BYTES + length]).index(_MARK) + len(_MARK)
@@ -235,7 +248,12 @@ def _decode(stream: BinaryIO, size: int, name: str) -> tuple[dict[str, Any], dic
     # The head alone is read first: a large foreign file must not fill the memory.
     prefix = stream.read(_LENGTH_BYTES)
     length = int.from_bytes(prefix, "little")
-    if len(prefix) < _LENGTH_BYTES or length > min(_LONGEST_HEADER, size - _LENGTH_BYTES):
+    if len(prefix) == _LENGTH_BYTES and LONGEST_HEADER < length <= size - _LENGTH_BYTES:
+        raise ValueError(
+            f"{name}: is foreign or damaged, its header takes {length} bytes, expected a {FORMAT} "
+            f"with at most {LONGEST_HEADER}"
+        )
+    if len(prefix) < _LENGTH_BYTES or length > size - _LENGTH_BYTES:
         raise ValueError(f"{name}: is cut short or foreign, expected a {FORMAT}")
     head = stream.read(length)
     outer, envelope = _envelope(head, name)
@@ -247,11 +265,11 @@ def _decode(stream: BinaryIO, size: int, name: str) -> tuple[dict[str, Any], dic
             f"{name}: has format version {version} (noregret {shown(library)}), this one reads "
             f"a {FORMAT} up to version {VERSION}: upgrade noregret"
         )
-    _require_size(outer, size - _LENGTH_BYTES - length, name)
+    require_size(outer, size - _LENGTH_BYTES - length, name)
     try:
         data = prefix + head + stream.read(size)
     except MemoryError:
-        raise _too_large(size, name) from None
+        raise too_large(size, name) from None
     if not _intact(memoryview(data), len(prefix) + len(head), envelope.get("checksum")):
         raise ValueError(f"{name}: is damaged, its checksum is not the one a {FORMAT} must have")
     try:
@@ -259,7 +277,7 @@ def _decode(stream: BinaryIO, size: int, name: str) -> tuple[dict[str, Any], dic
     except (safetensors.SafetensorError, KeyError) as error:
         raise ValueError(f"{name}: holds arrays that a {FORMAT} cannot have: {error}") from error
     except MemoryError:
-        raise _too_large(size, name) from None
+        raise too_large(size, name) from None
     header = envelope.get("header")
     if not isinstance(header, dict):
         raise ValueError(f"{name}: has no header, expected a {FORMAT}")
@@ -267,48 +285,19 @@ def _decode(stream: BinaryIO, size: int, name: str) -> tuple[dict[str, Any], dic
     return header, {k: v if v.flags.writeable else v.copy() for k, v in sorted(arrays.items())}
 
 
-def _require_size(outer: dict[str, Any], size: int, name: str) -> None:
-    """Refuse a file whose arrays do not fill it, or are too many, before any of them is read."""
-    count = len(outer) - 1
-    if count > _MOST_ARRAYS:
-        raise ValueError(
-            f"{name}: says that it holds {count} arrays, expected {FORMAT}s with up to "
-            f"{_MOST_ARRAYS}"
-        )
-    try:
-        ends = [told["data_offsets"][1] for key, told in outer.items() if key != "__metadata__"]
-        end = max(ends, default=0)
-        whole = all(type(one) is int for one in ends) and end == size
-    except (TypeError, KeyError, IndexError):
-        whole = False
-    if not whole:
-        raise ValueError(f"{name}: is damaged, its size is not the one that its {FORMAT} says")
-    if size > _memory():
-        raise _too_large(size, name)
-
-
-def _too_large(size: int, name: str) -> ValueError:
-    return ValueError(
-        f"{name}: holds {size / 1e9:.3g} GB, which this machine has no memory for: expected a "
-        f"{FORMAT} that fits"
-    )
-
-
-def _memory() -> float:
-    """Return how many bytes of memory the machine has, infinity where it does not tell."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return math.inf
-
-
 def _envelope(head: bytes, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header of a safetensors file, and our own record in its metadata."""
     try:
+        # Counted before they are read, and again behind escapes.
+        require_few(head.decode(), name)
         outer = json.loads(head)
-        envelope = json.loads(outer["__metadata__"][_KEY], object_hook=_restore)
+        text = outer["__metadata__"][_KEY]
+        require_few(text, name)
+        envelope = json.loads(text, object_hook=_restore)
         if envelope["format"] == FORMAT:
             return outer, dict(envelope)
+    except TooMany:
+        raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"{name}: is foreign or damaged, expected a {FORMAT}") from error
     raise ValueError(f"{name}: is marked {shown(envelope['format'])}, expected a {FORMAT}")

@@ -1,0 +1,77 @@
+"""What a model file may take: limits that are checked before anything of it is read.
+
+A forged file must be refused within a second and without the memory that it asks for.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+FORMAT = "noregret model"
+
+# Names of features and all sums lie in arrays. A header grows with the arrays (100 bytes each) and
+# with the record of the inputs: a model of 100 classes that was resumed 3,000 times has about a
+# million values in 8 MB, which take half a second to read.
+LONGEST_HEADER = 16_000_000
+MOST_VALUES = 1_000_000
+MOST_ARRAYS = 10_000  # each costs its reader a tenth of a millisecond
+
+
+def values_of(text: str) -> int:
+    """Return how many values a JSON text has, at most: each follows one of these.
+
+    >>> values_of('{"a": [1, 2]}')
+    3
+    """
+    return text.count("{") + text.count("[") + text.count(",")
+
+
+def require_few(text: str, name: str) -> None:
+    """Refuse a JSON text with more values than the header of a model, before it is read."""
+    if values_of(text) > MOST_VALUES:
+        raise TooMany(
+            f"{name}: is foreign or damaged, its header holds {values_of(text)} values, expected a "
+            f"{FORMAT} with at most {MOST_VALUES}"
+        )
+
+
+class TooMany(ValueError):
+    """A header with more values than any model has."""
+
+
+def require_size(outer: dict[str, Any], size: int, name: str) -> None:
+    """Refuse a file whose arrays do not fill it, or are too many, before any of them is read."""
+    count = len(outer) - 1
+    if count > MOST_ARRAYS:
+        raise ValueError(
+            f"{name}: says that it holds {count} arrays, expected {FORMAT}s with up to "
+            f"{MOST_ARRAYS}"
+        )
+    try:
+        ends = [told["data_offsets"][1] for key, told in outer.items() if key != "__metadata__"]
+        end = max(ends, default=0)
+        whole = all(type(one) is int for one in ends) and end == size
+    except (TypeError, KeyError, IndexError):
+        whole = False
+    if not whole:
+        raise ValueError(f"{name}: is damaged, its size is not the one that its {FORMAT} says")
+    if size > _memory():
+        raise too_large(size, name)
+
+
+def too_large(size: int, name: str) -> ValueError:
+    """Return the error for a file that memory does not suffice for."""
+    return ValueError(
+        f"{name}: holds {size / 1e9:.3g} GB, which this machine has no memory for: expected a "
+        f"{FORMAT} that fits"
+    )
+
+
+def _memory() -> float:
+    """Return how many bytes of memory the machine has, infinity where it does not tell."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
