@@ -60,6 +60,8 @@ soak: $(VENV)/installed-test
 	@$(BIN)/python -m tests.truth.soak
 	@echo "== truth of what is printed"
 	@NUMBA_DISABLE_JIT=1 PYTHONPATH=src:. $(BIN)/python -W ignore -m tests.printed.soak
+	@echo "== truth of the whole product of components"
+	@$(BIN)/python -m tests.truth.product
 	@echo "== truth of certificates of several scores"
 	@$(BIN)/python -m tests.truth.matrix_streams
 	@echo "== truth of the best in hindsight on generated problems"

@@ -42,9 +42,9 @@ def _play(bandit: Any, table: Any, costs: tuple[float, float], biased: bool) -> 
     return pulls
 
 
-def arms(random: Random) -> Verdicts:
-    """Judge EXP3, EXP3-IX and Tsallis-INF; one time in eight over many draws."""
-    kind = int(random.integers(5))
+def arms(random: Random, kinds: tuple[int, ...]) -> Verdicts:
+    """Judge EXP3, EXP3-IX or Tsallis-INF; one time in eight over many draws."""
+    kind = int(random.choice(kinds))
     count, rounds = int(random.choice([2, 3, 5])), int(random.choice([1, 5, 30]))
     costs = (0.0, 1.0) if random.random() < 0.7 else (-1.0, 2.0)
     unit = np.round(random.random((rounds, count)) * random.choice([0.3, 1.0], count), 3)

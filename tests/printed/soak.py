@@ -75,22 +75,26 @@ def _told(reached: Counter[str], least: int) -> int:
 
 def _all(options: argparse.Namespace, names: list[str], wanted: dict[str, int]) -> Verdicts:
     """Soak the families, and print a table of them."""
-    whole, certificates, start = Verdicts(), 0, time.monotonic()
+    whole, certificates, start, expected = Verdicts(), 0, time.monotonic(), 0.0
     print(f"{'family':<22}{'certificates':>14}{'statements':>12}{'false':>8}{'seconds':>9}")
     for name in names:
         numbers = range(wanted[name]) if options.only is None else [options.only]
-        before = time.monotonic()
+        before, begun = time.monotonic(), time.process_time()
         total = soak(name, options.seed, numbers)
         whole.add(total)
         certificates += len(numbers)
         judged_here, false = total.judged.total(), len(total.false)
         passed = time.monotonic() - before
+        expected += (time.process_time() - begun) / len(numbers) * counts(20000, LEAST)[name]
         print(
             f"{name:<22}{len(numbers):>14,}{judged_here:>12,}{false:>8}{passed:>9.1f}", flush=True
         )
     print(
         f"{certificates:,} certificates, {whole.judged.total():,} statements, "
         f"{len(whole.false)} false, {time.monotonic() - start:.0f} s"
+    )
+    print(
+        f"20,000 certificates of these families take {expected / 60.0:.0f} minutes of one idle core"
     )
     return whole
 
