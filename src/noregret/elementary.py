@@ -1,21 +1,39 @@
-"""Elementary functions of which compiled loops have a form of their own.
+"""Elementary functions that mean the same interpreted and compiled, at extreme points too.
 
-Interpreted they are those of `math`. Compiled they are a few instructions without a call, so
-that a loop over features computes several of them at a time.
+Machine code goes on with infinity or NaN where Python's own functions and its division raise.
+A formula that may overflow, divide by 0 or leave the domain of a function therefore calls these,
+so that both forms refuse the same rows. Compiled, `exp` and `log1p_unit` are a few instructions
+without a call, so that a loop over features computes several of them at a time.
 """
 
 from __future__ import annotations
 
 import math
 
+#: Below the first e^x is 0, above the second infinite.
+LEAST_EXPONENT, LARGEST_EXPONENT = -708.0, 709.782712893384
+
 
 def exp(x: float) -> float:
     """Return e^x, compiled to one unit in the last place; 0 below -708, where `math` is denormal.
 
-    >>> exp(0.0)
-    1.0
+    >>> exp(0.0), exp(-709.0), exp(1000.0)
+    (1.0, 0.0, inf)
     """
-    return math.exp(x)
+    if x < LEAST_EXPONENT:
+        return 0.0
+    return math.inf if x > LARGEST_EXPONENT else math.exp(x)
+
+
+def log(x: float) -> float:
+    """Return ln x, minus infinity at 0 and NaN below.
+
+    >>> log(1.0), log(0.0), log(-1.0)
+    (0.0, -inf, nan)
+    """
+    if x > 0.0:
+        return math.log(x)
+    return -math.inf if x == 0.0 else math.nan
 
 
 def log1p_unit(x: float) -> float:
@@ -28,9 +46,36 @@ def log1p_unit(x: float) -> float:
 
 
 def sqrt(x: float) -> float:
-    """Return the square root.
+    """Return the square root, NaN below 0.
 
-    >>> sqrt(4.0)
-    2.0
+    >>> sqrt(4.0), sqrt(-4.0)
+    (2.0, nan)
     """
-    return math.sqrt(x)
+    return math.nan if x < 0.0 else math.sqrt(x)
+
+
+def power(x: float, y: float) -> float:
+    """Return x^y, infinite where it overflows or 0 is raised to less than 0, as C's pow does.
+
+    >>> power(2.0, 3.0), power(1e200, 2.0), power(0.0, -1.0), power(-1.0, 0.5)
+    (8.0, inf, inf, nan)
+    """
+    try:
+        return math.pow(x, y)
+    except (OverflowError, ValueError):
+        if x < 0.0 and y % 1.0 != 0.0:
+            return math.nan
+        # Odd powers keep the sign, that of -0 too.
+        return math.copysign(math.inf, x) if y % 2.0 == 1.0 else math.inf
+
+
+def divide(x: float, y: float) -> float:
+    """Return x / y, infinite for y = 0 and NaN for 0 / 0.
+
+    >>> divide(1.0, 4.0), divide(-1.0, 0.0), divide(0.0, 0.0)
+    (0.25, -inf, nan)
+    """
+    if y != 0.0:
+        return x / y
+    # 0 times infinity is NaN.
+    return x * math.copysign(math.inf, y)

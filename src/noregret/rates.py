@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from noregret.component import Component, require_positive
-from noregret.elementary import sqrt
+from noregret.elementary import divide, sqrt
 
 #: The rate before anything was seen; theta is 0 then, so that their product is 0.
 UNBOUNDED = 1e300
@@ -160,7 +160,7 @@ class PerCoordinate(Rate):
         total = squares + reach * reach
         if total <= 0.0:
             return 0.0
-        return self.scale / (sqrt(total) * (size if self.invariant else 1.0))
+        return divide(self.scale, sqrt(total) * (size if self.invariant else 1.0))
 
 
 @dataclass(frozen=True)
@@ -229,8 +229,9 @@ class CoinBetting(Rate):
 
     def bet(self, theta: float, squares: float, hint: float) -> float:
         """Return the fraction b_i of the wealth to bet, from theta_i, V_i and h_i above 0."""
-        limit = LARGEST_BET / hint
-        return min(max(theta / (2.0 * CURVATURE * (squares + hint * hint)), -limit), limit)
+        limit = divide(LARGEST_BET, hint)
+        wanted = divide(theta, 2.0 * CURVATURE * (squares + hint * hint))
+        return min(max(wanted, -limit), limit)
 
 
 @dataclass(frozen=True)

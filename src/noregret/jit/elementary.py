@@ -1,4 +1,4 @@
-"""The compiled form of `noregret.elementary`: polynomials, no calls, fit for vector registers."""
+"""The compiled form of `noregret.elementary`: instructions and, where they do, polynomials."""
 
 # Numba types its public face only, and differently in each version.
 # mypy: allow-untyped-calls, disable-error-code="attr-defined"
@@ -21,8 +21,6 @@ _LN2_HIGH = 0.693147180369123816490
 _LN2_LOW = 1.90821492927058770002e-10
 #: Added to a number, this leaves its nearest integer in the last bits.
 _ROUNDER = 1.5 * 2.0**52
-#: Below the first the result is 0, above the second infinite.
-_LOWEST, _HIGHEST = -708.0, 709.782712893384
 #: Terms of the series of e^r that are above the rounding error for |r| <= ln(2)/2.
 _EXP_DEGREE = 13
 #: Terms of the series of ln((1 + s)/(1 - s)) that are, for s^2 <= (3 - sqrt(8))^2.
@@ -45,9 +43,9 @@ def _polynomial(builder: Any, coefficients: list[float], x: Any) -> Any:
 
 def _exp(builder: Any, x: Any) -> Any:
     """Return e^x = 2^n e^r with n the nearest integer to x / ln 2."""
-    below = builder.fcmp_ordered("<", x, _number(_LOWEST))
-    above = builder.fcmp_ordered(">", x, _number(_HIGHEST))
-    inside = builder.select(below, _number(_LOWEST), x)
+    below = builder.fcmp_ordered("<", x, _number(elementary.LEAST_EXPONENT))
+    above = builder.fcmp_ordered(">", x, _number(elementary.LARGEST_EXPONENT))
+    inside = builder.select(below, _number(elementary.LEAST_EXPONENT), x)
     inside = builder.select(above, _number(709.0), inside)
     shifted = builder.fma(inside, _number(1.0 / math.log(2.0)), _number(_ROUNDER))
     n = builder.fsub(shifted, _number(_ROUNDER))
@@ -97,14 +95,37 @@ def _type_exp(context: Any, x: Any) -> Any:
     return nb.float64(nb.float64), generate
 
 
-def _type_sqrt(context: Any, x: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        root = builder.module.declare_intrinsic("llvm.sqrt", [_DOUBLE])
-        return builder.call(root, args)
+def _called(name: str) -> Any:
+    """Return what generates a call of LLVM's own function of this name."""
 
-    return nb.float64(nb.float64), generate
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.call(builder.module.declare_intrinsic(name, [_DOUBLE]), args)
+
+    return generate
+
+
+def _type_log(context: Any, x: Any) -> Any:
+    return nb.float64(nb.float64), _called("llvm.log")
+
+
+def _type_sqrt(context: Any, x: Any) -> Any:
+    return nb.float64(nb.float64), _called("llvm.sqrt")
+
+
+def _type_power(context: Any, x: Any, y: Any) -> Any:
+    return nb.float64(nb.float64, nb.float64), _called("llvm.pow")
+
+
+def _type_divide(context: Any, x: Any, y: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fdiv(*args)
+
+    return nb.float64(nb.float64, nb.float64), generate
 
 
 register(elementary.exp, _type_exp)
+register(elementary.log, _type_log)
 register(elementary.log1p_unit, _type_log1p_unit)
 register(elementary.sqrt, _type_sqrt)
+register(elementary.power, _type_power)
+register(elementary.divide, _type_divide)

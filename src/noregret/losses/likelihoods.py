@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from noregret.elementary import exp
+from noregret.elementary import divide, exp, log
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR
 from noregret.losses.powers import OneSided
 from noregret.losses.regression import Regression
@@ -41,7 +41,7 @@ class Exponential(OneSided):
         c = -y * s
         if c <= 0.0:
             return 0.0 if c == 0.0 else math.inf
-        return c * (math.log(c) - 1.0)
+        return c * (log(c) - 1.0)
 
     def initial_slope(self, y: float) -> float:
         """Return -y/2."""
@@ -57,7 +57,7 @@ class Exponential(OneSided):
         # c is at most exp(a), and at most a/q where it is above 1.
         positive = max(a, 0.0)
         ratio = positive / max(q, positive / _LARGEST_SIZE, LEAST_DIVISOR)
-        logarithm = min(a, math.log(max(ratio, 1.0)))
+        logarithm = min(a, log(max(ratio, 1.0)))
         if logarithm < -690.0:
             return -y * _LEAST_SIZE
         high = exp(logarithm)
@@ -65,7 +65,7 @@ class Exponential(OneSided):
         low = high * (1.0 + (a - logarithm)) / (1.0 + q * high)
         c = min(max(-y * guess, low), high)
         for _ in range(60):
-            new = c * (1.0 + (a - math.log(c))) / (1.0 + q * c)
+            new = divide(c * (1.0 + (a - log(c))), 1.0 + q * c)
             change, c = abs(new - c), min(new, high)
             if change <= LAST_CHANGE * c:
                 break
@@ -90,7 +90,7 @@ class NegativeLog(Regression):
 
     def value(self, y: float, p: float) -> float:
         """Return -ln p."""
-        return -math.log(p) if p > 0.0 else math.inf
+        return -log(p) if p > 0.0 else math.inf
 
     def slope(self, y: float, p: float) -> float:
         """Return -1/p."""
@@ -102,7 +102,7 @@ class NegativeLog(Regression):
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
-        return -1.0 - math.log(-s) if s < 0.0 else math.inf
+        return -1.0 - log(-s) if s < 0.0 else math.inf
 
     def highest_slope(self, y: float) -> float:
         """Return 0."""

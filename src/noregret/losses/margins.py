@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from noregret.component import require_positive
-from noregret.elementary import exp, log1p_unit
+from noregret.elementary import exp, log, log1p_unit
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss
 
 #: Logistic slopes stay between these, so that logarithms of them and of their complements exist.
@@ -184,7 +184,7 @@ class Logistic(Loss):
         if a > _LEAST_LOGIT:
             for _ in range(60):
                 odds = 1.0 / (1.0 - c)
-                new = c * (odds + a - math.log(c * odds)) / (odds + q * c)
+                new = c * (odds + a - log(c * odds)) / (odds + q * c)
                 change, c = abs(new - c), min(new, high)
                 # The error after a step is the square of the one before.
                 if change <= LAST_CHANGE * c:

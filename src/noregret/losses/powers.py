@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from noregret.component import require_positive
+from noregret.elementary import power
 from noregret.losses.base import LEAST_DIVISOR, Loss
 
 #: The powers of a hinge whose value and conjugate are known to a few units in the last place.
@@ -50,11 +51,11 @@ class PowerHinge(OneSided):
 
     def value(self, y: float, p: float) -> float:
         """Return [margin - y p]+^r / r."""
-        return math.pow(max(self.margin - y * p, 0.0), self.r) / self.r
+        return power(max(self.margin - y * p, 0.0), self.r) / self.r
 
     def slope(self, y: float, p: float) -> float:
         """Return -y [margin - y p]+^(r-1)."""
-        return -y * math.pow(max(self.margin - y * p, 0.0), self.r - 1.0)
+        return -y * power(max(self.margin - y * p, 0.0), self.r - 1.0)
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
@@ -63,8 +64,8 @@ class PowerHinge(OneSided):
             return 0.0 if c == 0.0 else math.inf
         m = self.r - 1.0
         # c^t = c c^(1/m). One step of Newton's method undoes the rounding of 1/m.
-        root = math.pow(c, 1.0 / m)
-        root -= root * (math.pow(root, m) / c - 1.0) / m
+        root = power(c, 1.0 / m)
+        root -= root * (power(root, m) / c - 1.0) / m
         return c * (root * (m / self.r) - self.margin)
 
     def curvature(self) -> float:
@@ -89,16 +90,16 @@ class PowerHinge(OneSided):
         if a >= 1.0 or excess < a * 1e300:
             x = excess / a
         if b >= 1.0 or excess < b * 1e300:
-            x = min(x, math.pow(excess / b, 1.0 / m))
+            x = min(x, power(excess / b, 1.0 / m))
         x = max(x, LEAST_DIVISOR)
         for _ in range(60):
-            power = b * math.pow(x, m - 1.0)
-            change = x * ((a - excess / x) + power) / (a + m * power)
+            bend = b * power(x, m - 1.0)
+            change = x * ((a - excess / x) + bend) / (a + m * bend)
             x -= change
             # The error after a step is the square of the one before, times m.
             if not change > 1e-9 / m * x:
                 break
-        return -y * (math.pow(x, m) if steep else x)
+        return -y * (power(x, m) if steep else x)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.elementary import exp
+from noregret.elementary import exp, log
 
 Vector = npt.NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def _probability(x: float, q: float) -> float:
     p = x / q if x > 1.0 and x < q * exp(min(x, 700.0)) else exp(min(x, 700.0))
     for _ in range(_STEPS):
         # Newton in ln p: a step from above lands below, and from below it stays there.
-        step = (x - math.log(p) - q * p) / (1.0 + q * p)
+        step = (x - log(p) - q * p) / (1.0 + q * p)
         p *= exp(max(step, -600.0))
         if abs(step) < 1e-8:
             # The next step would be its square.

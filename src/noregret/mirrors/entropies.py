@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from noregret.component import reassociable, require_positive
-from noregret.elementary import exp, sqrt
+from noregret.elementary import divide, exp, log, sqrt
 from noregret.mirrors.base import Mirror
 
 #: exp of anything above this is infinite in double precision; weights are capped there.
@@ -67,11 +67,11 @@ class Entropy(Exponential):
 
     def psi(self, s: float, reference: float) -> float:
         """Return scale (ln s + r)."""
-        return self.scale * (math.log(s) + reference)
+        return self.scale * (log(s) + reference)
 
     def psi_prime(self, s: float, reference: float) -> float:
         """Return scale / s."""
-        return self.scale / s
+        return divide(self.scale, s)
 
     def out_of_range(self, s: float, a: float, size: float, reference: float) -> bool:
         """Tell whether an exponent has outgrown the reference by 30."""
@@ -144,7 +144,7 @@ class UnnormalizedEntropy(Exponential):
 
     def inverse(self, w: float) -> float:
         """Return ln(w / start)."""
-        return math.log(w / self.start)  # type: ignore[operator]
+        return log(w / self.start)  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -196,11 +196,11 @@ class SignedEntropy(Exponential):
 
     def psi(self, s: float, reference: float) -> float:
         """Return ln s + r."""
-        return math.log(s) + reference
+        return log(s) + reference
 
     def psi_prime(self, s: float, reference: float) -> float:
         """Return 1 / s."""
-        return 1.0 / s
+        return divide(1.0, s)
 
     def out_of_range(self, s: float, a: float, size: float, reference: float) -> bool:
         """Tell whether an exponent has outgrown the reference by 30."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from noregret.component import reassociable, require_positive
+from noregret.elementary import divide, power
 from noregret.mirrors.base import Mirror
 
 
@@ -190,7 +191,7 @@ class PNorm(Mirror):
             return size * size * size
         if self.p == 3.0:
             return size * size
-        return math.pow(size, self.p - 1.0)
+        return power(size, self.p - 1.0)
 
     def phi(self, a: float, reference: float) -> float:
         """Return |a r|^p."""
@@ -206,15 +207,15 @@ class PNorm(Mirror):
 
     def psi(self, s: float, reference: float) -> float:
         """Return s^(2/p) / (2 r^2)."""
-        return 0.5 * math.pow(s, 2.0 / self.p) / (reference * reference)
+        return divide(0.5 * power(s, 2.0 / self.p), reference * reference)
 
     def psi_prime(self, s: float, reference: float) -> float:
         """Return s^(2/p - 1) / (p r), and 0 at s = 0 where every run starts."""
         if s <= 0.0:
             return 0.0
         if self.p == 4.0:
-            return 0.25 / (reference * math.sqrt(s))
-        return math.pow(s, 2.0 / self.p - 1.0) / (self.p * reference)
+            return divide(0.25, reference * math.sqrt(s))
+        return divide(power(s, 2.0 / self.p - 1.0), self.p * reference)
 
     def kappa(self, s: float, reference: float, eta: float) -> float:
         """Return eta Psi'(s)."""
@@ -242,7 +243,7 @@ class PNorm(Mirror):
 
     def norm(self, total: float) -> float:
         """Return the p-norm."""
-        return math.pow(total, 1.0 / self.p)
+        return power(total, 1.0 / self.p)
 
     def smoothness(self) -> float:
         """Return p - 1."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from noregret.component import reassociable
+from noregret.elementary import power
 from noregret.mirrors.base import Mirror
 
 
@@ -38,11 +39,11 @@ class Power(Mirror):
 
     def phi(self, a: float, reference: float) -> float:
         """Return |a|^q / q."""
-        return math.pow(abs(a), self.dual()) / self.dual()
+        return power(abs(a), self.dual()) / self.dual()
 
     def phi_prime(self, a: float, reference: float) -> float:
         """Return sign(a) |a|^(q-1)."""
-        return math.copysign(math.pow(abs(a), 1.0 / (self.p - 1.0)), a)
+        return math.copysign(power(abs(a), 1.0 / (self.p - 1.0)), a)
 
     def phi_given(self, a: float, reference: float, v: float) -> float:
         """Return |a| |v| / q."""
@@ -63,19 +64,16 @@ class Power(Mirror):
     @reassociable
     def norm_term(self, total: float, x: float) -> float:
         """Add |x|^q."""
-        return total + math.pow(abs(x), self.dual())
+        return total + power(abs(x), self.dual())
 
     def norm(self, total: float) -> float:
         """Return the q-norm."""
-        return math.pow(total, 1.0 / self.dual())
+        return power(total, 1.0 / self.dual())
 
     def largest_regularizer(self, radius: float, dimension: int) -> float:
         """Return radius^p / p, at a corner of the ball."""
-        try:
-            return math.pow(radius, self.p) / self.p
-        except OverflowError:
-            return math.inf
+        return power(radius, self.p) / self.p
 
     def inverse(self, w: float) -> float:
         """Return sign(w) |w|^(p-1)."""
-        return math.copysign(math.pow(abs(w), self.p - 1.0), w)
+        return math.copysign(power(abs(w), self.p - 1.0), w)
