@@ -102,7 +102,8 @@ def outcomes(make: Callable[[], Any], seed: int) -> list[Any]:
     learner = make()
     found: list[Any] = []
     for x, y, weight in zip(*stream(seed, learner.loss.labels, learner.dimension), strict=True):
-        size = float(np.max(np.abs(x) @ np.abs(learner.weights)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = float(np.max(np.abs(x) @ np.abs(learner.weights)))
         try:
             predictions = learner.learn(x[None], np.array([y]), np.array([weight]))
         except OverflowError as error:

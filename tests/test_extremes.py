@@ -292,6 +292,7 @@ def test_rows_of_extreme_size_are_learnt_or_refused_alike() -> None:
                     assert one == other, place
                     continue
                 (predictions, size), slack = other, CLOSE * max(one[1], other[1])
+                assert slack < math.inf, place
                 assert one[1] == pytest.approx(size, rel=1e-9), place
                 assert one[0] == pytest.approx(predictions, rel=1e-9, abs=slack), place
     assert refused > 50

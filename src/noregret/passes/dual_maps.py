@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from noregret.elementary import divide
 from noregret.jit import kernel
 from noregret.passes.lazy import keep_sum
 from noregret.passes.rows import place, row_span
@@ -193,7 +194,7 @@ def climb(  # type: ignore[no-untyped-def]
         following = new
         beyond = True
         if abs(p) < np.inf:
-            secant = (p_before - p) / (new - before)
+            secant = divide(p_before - p, new - before)
             q = secant if secant >= 0.0 and secant < np.inf else q
             following = loss.proximal_slope(label, p + q * new, q, new)
             error = abs(following - new)
