@@ -13,6 +13,7 @@ import numpy.typing as npt
 import noregret as nr
 from noregret import geometry
 from noregret.cli.screen import Solver, metrics_line
+from noregret.cli.verdicts_members import member_verdicts
 from noregret.cli.whole import joined, margins
 from noregret.evaluate import metrics_for
 from noregret.foreign import Certifier
@@ -87,6 +88,7 @@ class Statements:
         yield from self._floor(solution)
         yield from self._regularized()
         yield from self._theorems()
+        yield from member_verdicts(self.certificate, self.again.learner)
 
     def _take(self, replayed: Replay) -> None:
         """Take over what was learnt: every row once, with its weight as often as it was learnt."""

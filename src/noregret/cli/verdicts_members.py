@@ -1,0 +1,62 @@
+"""What an aggregate states about its members, judged against the members of the replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noregret.experts import AggregateCertificate
+from noregret.rounding import down, up
+
+if TYPE_CHECKING:
+    from noregret.cli.verdicts import Verdict
+
+
+def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
+    """Yield a verdict on every statement about members; none for a learner that has none.
+
+    `learner` is the one that was learnt again: each of its members has summed its own losses.
+    """
+    from noregret.cli.verdicts import Verdict
+
+    if not isinstance(certificate, AggregateCertificate) or certificate.broken is not None:
+        return
+    stated, count = certificate.members, len(certificate.members.totals)
+    best = stated.best_expert
+    texts = [
+        f"the best of its members is member {best + 1} of {count} and lost "
+        f"{down(stated.best_loss)}",
+        f"the regret against it is at most {up(stated.regret())}",
+    ]
+    theorems = [bound for bound in stated.bounds if bound.applies]
+    if any(member.loss != learner.loss for member in learner.learners):
+        reason = "not checked: members learn by another loss than they are compared by"
+        for text in [*texts, *(" ".join(str(bound).split()) for bound in theorems)]:
+            yield Verdict(text, None, reason)
+        return
+    proofs = [member.certificate() for member in learner.learners]
+    found = np.array([proof.plain_loss for proof in proofs])
+    room = np.array([proof.slack for proof in proofs]) + stated.slack
+    room += 1e-12 * (np.abs(found) + np.abs(stated.totals))
+    off = np.abs(found - stated.totals)
+    least = int(np.argmin(found))
+    yield Verdict(
+        texts[0],
+        bool((off <= room).all()) and found[best] <= found[least] + 2.0 * room[least],
+        f"replayed: member {least + 1} lost {found[least]:.10g}; the losses of all {count} differ "
+        f"from those stated by at most {up(float(off.max()))}",
+    )
+    regret = certificate.plain_loss - float(found[least])
+    # A regret that is equal to the bound but for the rounding of two sums is not above it.
+    spare = float(room[least])
+    yield Verdict(texts[1], regret <= stated.regret() + spare, f"measured: {up(regret, 10)}")
+    for bound in stated.bounds:
+        text = " ".join(str(bound).split())
+        if not bound.applies:
+            yield Verdict(text, None, bound.reference, applies=False)
+            continue
+        left = bound.value + spare - regret
+        detail = f"{bound.reference}; {down(left)} to spare against member {least + 1}"
+        yield Verdict(text, left >= 0.0, detail)
