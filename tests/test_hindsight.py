@@ -256,7 +256,7 @@ def test_a_solution_reads_well() -> None:
     best = hindsight([[1.0], [2.0]], [1, -1], nr.losses.Hinge(), l2=1.0)
     text = str(best)
     assert isinstance(best, Solution)
-    assert text.startswith("Best in hindsight, sum of Hinge(margin=1.0) + 1 x Euclidean: converged")
+    assert text.startswith("Best in hindsight, sum of Hinge + 1 x Euclidean: converged")
     assert "no predictor has less than" in text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -293,6 +294,10 @@ def test_learners_of_several_classes_are_compared(stream: Path, call: Call) -> N
     result = call("compare", stream, "--multiclass")
     assert result.returncode == 0, result.stderr
     assert "macro F1" in result.stdout and "multiclass-hinge " in result.stdout
+    # The rows that a single certificate's line names, too.
+    alone = call("learn", stream, "--multiclass").stdout
+    left = re.search(r"log loss [\d.]+ \((without .* whose class was new)\)", alone)
+    assert left is not None and f"log losses are {left[1]}" in result.stdout
     told = call("compare", stream, "--loss", "softmax", "-l", "default", "-l", "sgd:loss=hinge")
     assert "OneAgainstRest" in told.stdout, told.stderr
     bad = call("compare", stream, "--multiclass", "-l", "pa")

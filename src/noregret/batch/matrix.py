@@ -30,6 +30,7 @@ from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
 from noregret.passes import dual, dual_matrix
 from noregret.passes.checks import sound_rows
 from noregret.weighing import weighted
+from noregret.wording import named
 
 Vector = npt.NDArray[np.float64]
 
@@ -77,8 +78,7 @@ class MatrixProblem:
 
     def describe(self) -> str:
         """Return what is minimised, in words."""
-        loss = repr(self.loss).removesuffix("()")
-        loss = weighted(loss, float(self.weight.min()), float(self.weight.max()))
+        loss = weighted(named(self.loss), float(self.weight.min()), float(self.weight.max()))
         return f"sum of {loss} + {f'{self.strength!r}'.removesuffix('.0')} x Euclidean"
 
     def start(self, warm_start: Any) -> Vector:

@@ -30,6 +30,7 @@ from noregret.passes import gap, sync
 from noregret.passes.checks import sound_rows
 from noregret.rounding import down, up, up_minus
 from noregret.weighing import weighted
+from noregret.wording import named
 
 Vector = npt.NDArray[np.float64]
 
@@ -119,7 +120,7 @@ class Problem:
     def describe(self) -> str:
         """Return what is minimised, in words."""
         # All digits: what is said of this problem need not hold for a neighbouring one.
-        loss, mirror = (repr(part).removesuffix("()") for part in (self.loss, self.mirror))
+        loss, mirror = named(self.loss), named(self.mirror)
         loss = weighted(loss, float(self.weight.min()), float(self.weight.max()))
         if self.offset.any():
             loss += " at <w, x> + offset"

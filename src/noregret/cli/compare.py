@@ -118,7 +118,7 @@ def _show(
     from rich.table import Table
     from rich.text import Text
 
-    from noregret.cli.screen import METRICS, metric, short
+    from noregret.cli.screen import METRICS, left_out, metric, short
 
     columns = _COLUMNS[kind]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -169,6 +169,9 @@ def _show(
             "losses, floors and regrets are without the penalty of strongly-convex",
             style="dim",
         )
+    # All learners saw the same rows: what one leaves out, all do.
+    for left in sorted({left_out(trial.metrics.summary()) for trial in going} - {""}):
+        console.print(f"log losses are {left}", style="dim")
     console.print()
     console.print(table)
     for trial in trials:

@@ -130,15 +130,25 @@ def metrics_line(summary: Mapping[str, float]) -> str:
         if name == "auc" and summary["auc_error"] >= 0.00005:
             # The half unit of the last digit shown belongs to what is not known.
             text += f" ± {math.ceil(summary['auc_error'] * 1e4 + 0.5) / 1e4:.4f}"
-        if name == "log_loss" and "log_loss_without" in summary:
-            left = summary["log_loss_without"]
-            plain = summary.get("weight") == summary.get("examples")
-            unit = "rows" if plain else "of the weight, rows"
-            text += f" (without {left:,.6g} {unit} whose class was new)"
+        if name == "log_loss" and left_out(summary):
+            text += f" ({left_out(summary)})"
         words.append(f"{title} {text}")
     if words and summary.get("weighted"):
         words.append("(examples by weight)")
     return "   ".join(words)
+
+
+def left_out(summary: Mapping[str, float]) -> str:
+    """Return which rows the log loss of a summary is without, '' if without none.
+
+    >>> left_out({"log_loss_without": 3.0, "weight": 9.0, "examples": 9})
+    'without 3 rows whose class was new'
+    """
+    if "log_loss_without" not in summary:
+        return ""
+    plain = summary.get("weight") == summary.get("examples")
+    unit = "rows" if plain else "of the weight, rows"
+    return f"without {summary['log_loss_without']:,.6g} {unit} whose class was new"
 
 
 def metric(name: str, value: float) -> str:

@@ -38,6 +38,7 @@ from noregret.promises import assumption_of
 from noregret.rounding import down, exact, up
 from noregret.tracking.watch import Span, Watch
 from noregret.weighing import weighted
+from noregret.wording import named
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class DriftProof(Span):
     @property
     def objective(self) -> str:
         """What a round adds to both numbers, in words."""
-        return weighted(repr(self.loss).removesuffix("()"), *self.weights)
+        return weighted(named(self.loss), *self.weights)
 
     def __str__(self) -> str:
         if self.broken:
