@@ -120,7 +120,7 @@ class Problem:
     def describe(self) -> str:
         """Return what is minimised, in words."""
         # All digits: what is said of this problem need not hold for a neighbouring one.
-        loss, mirror = named(self.loss), named(self.mirror)
+        loss, mirror = named(self.loss), repr(self.mirror).removesuffix("()")
         loss = weighted(loss, float(self.weight.min()), float(self.weight.max()))
         if self.offset.any():
             loss += " at <w, x> + offset"
