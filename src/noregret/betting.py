@@ -27,7 +27,7 @@ ROOM = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Coins:
-    """What a bound on the regret of `rates.CoinBetting` is made of, for the features that occurred.
+    """The terms of the regret bound of `rates.CoinBetting`, for the features that occurred.
 
     Symbols: the initial `wealth` of each, `sizes` m, `hints` h, `squares` V, `prices` N.
     """

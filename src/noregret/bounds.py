@@ -80,7 +80,7 @@ def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Bound
 
 
 class Facts:
-    """The numbers that the theorems are made of."""
+    """The quantities that the theorems use."""
 
     def __init__(self, certificate: Certificate, radius: float | None) -> None:
         ledger = certificate.ledger

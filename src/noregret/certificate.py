@@ -73,11 +73,11 @@ class Certificate:
     played: bool = True
     #: The norm of the learner's weights, the radius of those maps that have none.
     reach: float | None = None
-    #: ||Z_i / m_i||_2, rounded up but for the rounding of Z, where the class measures each
-    #: feature by the largest |x_i| = m_i seen, or SMALLEST_SIZE; and the smallest |x_i| of these.
+    #: Upper bound on the 2-norm of (Z_i / m_i), m_i = max(max |x_i| seen, SMALLEST_SIZE), without
+    #: the rounding of Z itself; and the smallest m_i.
     scaled_length: float | None = None
     smallest_size: float = 1.0
-    #: What the theorem of `CoinBetting` is made of.
+    #: The terms of the theorem of `CoinBetting`.
     coins: Coins | None = None
     #: Whether the penalty (sigma/2)||u||^2 of strongly convex rounds is part of the objective.
     penalised: bool = True
@@ -243,7 +243,7 @@ class Certificate:
     def regularized_floor(self, eta: float | None = None) -> float:
         """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
 
-        R is the map's own regulariser with minimum 0; eta the current rate unless told.
+        R is the map's own regulariser with minimum 0; eta the current rate by default.
         For strongly convex rounds it is the floor of the regularised objective itself.
         """
         if self.curvature > 0.0 and eta is None:

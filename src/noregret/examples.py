@@ -15,7 +15,7 @@ from noregret.sealed import sealed_rows
 
 Floats = npt.NDArray[np.floating[Any]]
 
-#: Rows are learnt in chunks of about so many features; copies of rows are never larger.
+#: Approximate number of features in a chunk of rows; copies of rows are never larger.
 CHUNK = 1 << 21
 
 #: Targets and example weights are at most so large.

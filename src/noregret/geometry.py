@@ -388,7 +388,7 @@ def _sum_upper(mirror: mirrors.Power | mirrors.Hypentropy, a: Vector, eta: float
     with np.errstate(over="ignore"):
         if isinstance(mirror, mirrors.Power):
             q = mirror.dual()
-            # A rounding of a or of q moves the power by so many roundings.
+            # A relative error of a or q grows by this factor in the power.
             logs = np.log(np.maximum(a, 5e-324))
             terms, errors = a**q / q, 8.0 * q * (1.0 + np.abs(logs))
         else:

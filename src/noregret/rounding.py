@@ -8,7 +8,7 @@ from fractions import Fraction
 
 
 def down(value: float, digits: int = 6) -> str:
-    """Return the number to so many digits, not above its value.
+    """Return the number to `digits` digits, not above its value.
 
     >>> down(0.99999999)
     '0.999999'
@@ -17,7 +17,7 @@ def down(value: float, digits: int = 6) -> str:
 
 
 def up(value: float, digits: int = 6) -> str:
-    """Return the number to so many digits, not below its value.
+    """Return the number to `digits` digits, not below its value.
 
     >>> up(12.3456701)
     '12.3457'

@@ -6,10 +6,10 @@ beyond an array. Why none can get here through the public interface:
 - `Sealed` is made by our own parsers only, from arrays that they wrote and checked, and is kept in
   a private attribute. `Block(...)` never makes one, and neither do `copy`, `pickle` and
   `dataclasses.replace`, which go through `Block(...)`.
-- Arrays of sealed rows are not handed out: who asks a block for one breaks the seal first, for
-  that block and for all that share its memory. From then on its rows are checked as anyone's are.
-- The width is sealed with the arrays. To set an attribute of a block by force changes what the
-  block shows, and not what is learnt.
+- Arrays of sealed rows are not handed out: asking a block for one breaks the seal first, for that
+  block and for all that share its memory. From then on its rows are checked like any others.
+- The width is sealed with the arrays. Setting an attribute of a block by force changes what the
+  block shows, not what is learnt.
 """
 
 from __future__ import annotations

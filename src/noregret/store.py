@@ -52,7 +52,7 @@ _DTYPES = frozenset(np.dtype(code).name for code in "?efdbhiqBHIQ")
 
 _EXTRA = "extra"
 _SHOWN = 60  # characters of a file that an error message repeats
-_LONGEST_LINE = 300  # and of a message that somebody else made of it
+_LONGEST_LINE = 300  # characters of a message by another library
 
 FilePath = str | os.PathLike[str]
 C = TypeVar("C", bound=Component)
@@ -370,7 +370,7 @@ def _class_name(kind: type) -> str:
 @functools.cache
 def _library_version() -> str:
     """Return the version of the installed package, which a bare source tree does not have."""
-    from importlib import metadata  # a hundredth of a second that only those who save need
+    from importlib import metadata  # takes 10 ms: import it only when a model is saved
 
     try:
         return metadata.version("noregret")

@@ -2,7 +2,7 @@
 
 Two threads that learn with one learner would lose rounds, and a certificate of the rest could be
 false. So every method that changes a learner takes its *turn* first and gives it back at the end;
-who finds it taken does not wait. Methods that only read take none.
+a thread that finds it taken gets an error and does not wait. Methods that only read take none.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class ContextualBandit(Policy):
     ) -> None:
         """Make a policy.
 
-        `exploration` is `InverseGap()` unless told. `learner` is a fresh `MirrorDescent` for real
+        `exploration` is `InverseGap()` by default. `learner` is a fresh `MirrorDescent` for real
         targets, by default on the squared loss with nothing to tune; it sees costs in units of
         their range. `importance` weighs examples by 1/probability, and is off because the noise
         costs more than it gains on every set we have measured. The certificate of the regression

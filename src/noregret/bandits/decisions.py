@@ -17,7 +17,7 @@ LARGEST = 1e290
 
 
 class Decision(NamedTuple):
-    """An arm that was drawn, and with which probability; its cost is told under `id`."""
+    """An arm that was drawn, and with which probability; its cost is reported under `id`."""
 
     id: int
     arm: int

@@ -34,7 +34,7 @@ _ETA, _NEXT, _SCALE, _SHIFT = int(Sum.ETA), int(Sum.NEXT), int(Sum.SCALE), int(S
 
 @kernel
 def weight_of(estimate, shift, eta):  # type: ignore[no-untyped-def]
-    """Return exp(-eta (estimate - shift)), or 0 if that is next to nothing."""
+    """Return exp(-eta (estimate - shift)), or 0 where it is negligible."""
     weight = exp(-eta * (estimate - shift))
     return weight if weight >= SMALLEST_WEIGHT else 0.0
 

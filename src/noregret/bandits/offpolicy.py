@@ -32,7 +32,7 @@ FINITE = "finite-sample"
 ASYMPTOTIC = "asymptotic"
 #: Relative room for rounding in weights and sums.
 _ROUNDING = 1e-12
-#: Who logs a propensity below this part of the policy's has hardly seen it happen.
+#: Largest ratio pi/p accepted; beyond it the propensity is surely a data error.
 _LARGEST_WEIGHT = 1e15
 
 
@@ -53,7 +53,7 @@ class Estimate:
     level: float
     interval: str
     rows: int
-    #: (sum w)^2 / sum w^2: so many rows of its own would tell about as much.
+    #: Effective sample size (sum w)^2 / sum w^2.
     effective_rows: float
 
     def as_dict(self) -> dict[str, Any]:

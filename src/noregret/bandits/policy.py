@@ -122,7 +122,7 @@ class Policy:
         return np.clip(self._learner.predict(every).reshape(arms.shape), 0.0, 1.0), every
 
     def _explored(self, predicted: Vector, ahead: Vector) -> Vector:
-        """Return the probabilities of decisions that are so many ahead, 0 for the coming one."""
+        """Return the probabilities of the decision `ahead` steps from now, 0 for the next one."""
         times = self._waiting.made + 1.0 + ahead
         chances = self.exploration.probabilities(predicted, times)
         return as_probabilities(str(self.exploration), chances, *predicted.shape)

@@ -167,7 +167,7 @@ def regularization_path(
 ) -> Iterator[Solution]:
     """Yield the solution for every strength in turn, each started from the one before.
 
-    The strength multiplies the regulariser of the map, half the squared 2-norm unless told.
+    The strength multiplies the regulariser of the map, half the squared 2-norm by default.
     From the strongest to the weakest is the cheapest order as a rule.
 
     >>> import noregret as nr

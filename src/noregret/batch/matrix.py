@@ -34,9 +34,9 @@ from noregret.wording import named
 
 Vector = npt.NDArray[np.float64]
 
-#: The gap is computed exactly when what an epoch saw of it is so many times the goal, or less.
+#: The gap is computed exactly once an epoch's estimate of it is at most this multiple of the goal.
 AHEAD = 2.0
-#: Rows put aside are looked at again after so many epochs.
+#: Number of epochs after which rows put aside are visited again.
 REVIVAL = 10
 
 

@@ -105,7 +105,7 @@ def solve_radius(
 ) -> Solution:
     """Minimise the sum of the losses over the ball until gap <= tol max(1, |P|).
 
-    `centre` is where the proximal points begin, 0 unless told.
+    `centre` is where the proximal points begin, 0 by default.
     """
     slopes = problem.start(warm_start)
     state = Proximal(problem, slopes, seed, centre)

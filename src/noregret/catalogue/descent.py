@@ -152,7 +152,7 @@ def coin_betting(
     """Return parameter-free descent: every feature bets a fraction of its wealth on its sign.
 
     There is no rate, radius or horizon, features may be in any units, and the regret against
-    each u is nearly what the best constant rate for that u had. Logistic loss unless told.
+    each u is nearly what the best constant rate for that u had. Logistic loss by default.
     Reference: Orabona and Pal 2016; Cutkosky and Orabona 2018, Theorem 1; see
     `rates.CoinBetting`.
 

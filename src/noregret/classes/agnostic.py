@@ -65,7 +65,7 @@ class _Branch(NamedTuple):
 class Agnostic:
     """Predict label 1 with a probability, with small regret against the best hypothesis.
 
-    With `horizon` T the rounds are known in advance and eta = sqrt(8 ln N / T) unless told: the
+    With `horizon` T the rounds are known in advance and eta = sqrt(8 ln N / T) by default: the
     expected mistakes exceed those of the best hypothesis by at most sqrt(T ln N / 2). With
     `flip` beta < 1/2 instead there is no horizon: an expert flips each round with the prior
     probability beta, and eta must be told; with L = Ldim(H) the regret is at most

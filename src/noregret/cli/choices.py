@@ -109,10 +109,10 @@ _TABLES: Mapping[str, _Names] = {
 _OF_CLASSES = 6
 LOSS_HELP = (
     f"Of two classes: {', '.join(names('loss').split(', ')[:_OF_CLASSES])}. "
-    f"Of numbers: {', '.join(names('loss').split(', ')[_OF_CLASSES:])}. Logistic unless told."
+    f"Of numbers: {', '.join(names('loss').split(', ')[_OF_CLASSES:])}. Logistic by default."
 )
 SEVERAL_HELP = (
-    f"{LOSS_HELP} Of several classes: {names('several')}; softmax unless told with --multiclass."
+    f"{LOSS_HELP} Of several classes: {names('several')}; softmax by default with --multiclass."
 )
 
 

@@ -13,7 +13,7 @@ from noregret.cli.presets import PRESETS, parse_spec
 from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import to_json
 
-#: By the kind of labels: learners that are compared unless told, and how they are measured.
+#: By the kind of labels: learners that are compared by default, and how they are measured.
 _USUAL = {
     "sign": ("default", "ogd", "sgd", "adagrad", "perceptron", "pa", "pa2"),
     "real": ("default", "ogd", "sgd", "adagrad"),

@@ -21,9 +21,7 @@ def drift(
     given: Given,
     radius: Annotated[float, typer.Option(help="The ball of the fixed predictors, and ours.")],
     loss: Annotated[str, typer.Option(help=choices.names("loss"))] = "squared",
-    window: Annotated[
-        int | None, typer.Option(help="Also look at windows of so many examples.")
-    ] = None,
+    window: Annotated[int | None, typer.Option(help="Also look at windows of N examples.")] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the windows: a .png, .svg or .pdf file.")
     ] = None,

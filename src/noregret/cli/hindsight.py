@@ -40,9 +40,9 @@ def hindsight(
     ] = False,
     tol: Annotated[float, typer.Option(min=0.0, help="Relative duality gap to reach.")] = 1e-6,
     max_passes: Annotated[
-        int, typer.Option(min=1, help="Stop after so many passes, however wide the gap.")
+        int, typer.Option(min=1, help="Stop after N passes, however wide the gap.")
     ] = 10_000,
-    top: Annotated[int, typer.Option(min=0, help="Show so many of the largest weights.")] = 10,
+    top: Annotated[int, typer.Option(min=0, help="Show the N largest weights.")] = 10,
     weights: Annotated[Path | None, typer.Option(help="Write the weights here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

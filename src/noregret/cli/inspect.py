@@ -21,9 +21,7 @@ def inspect(
     files: NamingFiles = None,
     top: Annotated[
         int | None,
-        typer.Option(
-            min=0, help="Show so many of the largest weights: 20 unless told, 5 of each class."
-        ),
+        typer.Option(min=0, help="Show the N largest weights: 20 by default, 5 of each class."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

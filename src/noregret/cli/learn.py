@@ -40,14 +40,14 @@ def learn(
     classes: Annotated[
         int | None,
         typer.Option(
-            min=1, help="--multiclass: have so many classes from the beginning, as vw --oaa does."
+            min=1, help="--multiclass: have N classes from the beginning, as vw --oaa does."
         ),
     ] = None,
     mirror: Annotated[
         str | None,
         typer.Option(
             help=f"The map from gradients to weights: {choices.names('mirror')}. Euclidean "
-            "unless told."
+            "by default."
         ),
     ] = None,
     radius: Annotated[
@@ -57,7 +57,7 @@ def learn(
     rate: Annotated[
         str | None,
         typer.Option(
-            help=f"How far a step goes: {choices.names('rate')}. Unless told: scale-free, which "
+            help=f"How far a step goes: {choices.names('rate')}. By default: scale-free, which "
             "needs no tuning, where it is possible, else adaptive."
         ),
     ] = None,
@@ -68,12 +68,12 @@ def learn(
     update: Annotated[
         str | None,
         typer.Option(
-            help=f"Mirror descent: {', '.join(choices.DESCENTS)} (descent unless told). "
+            help=f"Mirror descent: {', '.join(choices.DESCENTS)} (descent by default). "
             f"Dual ascent: {', '.join(choices.ASCENTS)} (exact is Passive-Aggressive)."
         ),
     ] = None,
     C: Annotated[
-        float | None, typer.Option("-C", help="Dual ascent: weight of the loss; 1 unless told.")
+        float | None, typer.Option("-C", help="Dual ascent: weight of the loss; 1 by default.")
     ] = None,
     k: Annotated[
         int | None, typer.Option("-k", help="Updates window and mini: examples looked back at.")
@@ -253,7 +253,7 @@ def _check_plan(
 
 
 def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any]:
-    """Return what a `Holdout` is told, empty where nothing is held out."""
+    """Return the arguments of `Holdout`, empty where nothing is held out."""
     told: dict[str, Any] = {}
     if every is not None:
         if not (0.0 < every < 1.0 or (every > 1.0 and every.is_integer())):
@@ -283,7 +283,7 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]
         spec = replace(spec, features=stream.width or given.columns())
         learner = spec.make()
     else:
-        # Before the input is looked at: what was said wrongly is told first.
+        # Before the input is opened: report wrong options first.
         learner = spec.make()
         stream = given.open(rule)
     first = Input(given.found(), reading, rule, on_error=given.errors())

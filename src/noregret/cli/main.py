@@ -61,7 +61,7 @@ def _complain(text: str) -> None:
 
 
 def _complain_of(lost: OutputLost) -> None:
-    # The reader of a pipe who left (`| head`) knows it.
+    # No message for a closed pipe: its reader (`| head`) closed it on purpose.
     if lost.code != CLOSED_PIPE:
         _complain(f"{lost.filename}: {lost.strerror}")
 
@@ -72,15 +72,15 @@ def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
     for keyword, option in _SAID.items():
         text = text.replace(keyword, option)
-    # The library speaks of its keywords; whoever reads this has options.
+    # The library's messages name keywords; replace them by the options of the command line.
     return _KEYWORD.sub(lambda found: f"--{_OPTIONS[found[1]]} {found[3]}".rstrip(), text)
 
 
 def run() -> NoReturn:
     """Run the program and leave at once, with its exit code.
 
-    To take the interpreter apart piece by piece would be a tenth of a short run; files are
-    closed and threads joined by whoever opened them.
+    A regular interpreter shutdown would take a tenth of a short run; the code that opened files
+    and threads closes and joins them.
     """
     leave_at_once()
     guard_streams()

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from noregret.cli.record import Record
     from noregret.streams import Stream
 
-#: Names of hashed features are looked through whenever so many have come together.
+#: Number of hashed names that are collected before they are looked up.
 _MANY = 1 << 16
-#: So many names that share a slot are told.
+#: Number of names shown for a slot that several share.
 _TOLD = 3
 _KINDS = {"numbered": "numbers", "named": "names", "hashed": "hashed names"}
 
 
 class Names(Protocol):
-    """Whoever knows what columns are called."""
+    """A source of column names."""
 
     def name(self, column: int) -> str:
         """Return the name of a column, or its number where none is known."""
@@ -34,7 +34,7 @@ class Names(Protocol):
 
 
 class KnownNames:
-    """Names by column; of many names that share a slot the first are told.
+    """Names by column; of names that share a slot the first few are shown.
 
     >>> names = KnownNames({3: ["a^x", "b^y"], 5: list("abcdef")}, "slot")
     >>> names.name(3), names.name(4), names.name(5)
@@ -101,7 +101,7 @@ def find_names(
     def look() -> None:
         for column, known in _by_column(names.arrays(), wanted).items():
             entry = found.setdefault(column, [])
-            # One more than is told says that there are others.
+            # One more than is shown means that there are others.
             entry += [name for name in known if name not in entry][: _TOLD + 1 - len(entry)]
 
     clock = Clock(stream, silent=not progress)

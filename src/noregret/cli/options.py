@@ -82,15 +82,15 @@ class Given:
         str | None,
         _option(
             "--labels",
-            help="The two classes as the file writes them, NEGATIVE,POSITIVE. Found out unless "
-            "told: -1 and 1, 0 and 1, 1 and 2, or two names.",
+            help="The two classes as the file writes them, NEGATIVE,POSITIVE. Found out by "
+            "default: -1 and 1, 0 and 1, 1 and 2, or two names.",
         ),
     ] = None
     label: Annotated[
         str | None,
         _option(
             "--label",
-            help="Tables: the column to predict. Unless told: label, target, class or y, else "
+            help="Tables: the column to predict. By default: label, target, class or y, else "
             "the last.",
         ),
     ] = None
@@ -109,21 +109,21 @@ class Given:
         str | None,
         _option(
             "--missing",
-            help="Tables: what an empty value is, an error (`refuse`, unless told) or a feature "
+            help="Tables: what an empty value is, an error (`refuse`, by default) or a feature "
             "of its own (`indicator`).",
         ),
     ] = None
     separator: Annotated[
         str | None,
-        _option("--separator", help="csv: what stands between fields; a comma unless told."),
+        _option("--separator", help="csv: what stands between fields; a comma by default."),
     ] = None
     bits: Annotated[
         int | None,
         _option(
             "--bits",
             "-b",
-            help="Hash names into 2^BITS columns, or 0 to keep all names in a dictionary. Unless "
-            "told: 18 for vw, 0 for the rest.",
+            help="Hash names into 2^BITS columns, or 0 to keep all names in a dictionary. By "
+            "default: 18 for vw, 0 for the rest.",
         ),
     ] = None
     remember: Annotated[
@@ -146,12 +146,12 @@ class Given:
         float | None,
         _option(
             "--intercept",
-            help="Value of a feature that every example has; 1 unless told, 0 for none.",
+            help="Value of a feature that every example has; 1 by default, 0 for none.",
         ),
     ] = None
     first_index: Annotated[
         int | None,
-        _option("--first-index", help="svmlight: what features count from, 1 unless told, or 0."),
+        _option("--first-index", help="svmlight: what features count from, 1 by default, or 0."),
     ] = None
     features: Annotated[
         int | None,
@@ -165,13 +165,13 @@ class Given:
         str | None,
         _option(
             "--on-error",
-            help="What a bad line does: `stop` the run (unless told), `skip` it, or skip it and "
+            help="What a bad line does: `stop` the run (by default), `skip` it, or skip it and "
             "show the first (`count`).",
         ),
     ] = None
     threads: Annotated[
         int | None,
-        _option("--threads", help="How many threads parse ahead; 2 unless told, 0 for none."),
+        _option("--threads", help="How many threads parse ahead; 2 by default, 0 for none."),
     ] = None
 
     def reading(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class Given:
     ) -> Stream:
         """Return the stream; what a model kept of its own one counts where nothing was said.
 
-        With a `width` blocks have so many columns from the first on, as some maps need them.
+        With a `width` every block has that many columns, which some maps need.
         """
         import noregret as nr
         from noregret.streams import known_options
@@ -258,7 +258,7 @@ class Given:
         return "stop" if self.on_error in (None, "stop") else "skip"
 
     def columns(self) -> int:
-        """Return how many columns there will be, the intercept's among them; 0 if not told."""
+        """Return the number of columns including the intercept's, 0 if unknown."""
         if self.features is None:
             return 0
         if self.features < 1:

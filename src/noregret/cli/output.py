@@ -59,7 +59,7 @@ class _Outlet(io.RawIOBase):
             if self._inner is None:
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             while (count := self._inner.write(data)) is None:
-                # Somebody who shares the pipe or terminal made it non-blocking.
+                # Another process that shares the pipe or terminal made it non-blocking.
                 select.select([], [self._inner], [])
             return int(count)
         except OSError as error:
@@ -80,7 +80,7 @@ def guard_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # Else the next file that is opened would be stdout for whoever writes to number 1.
+            # Else the next file opened would get descriptor 1 and receive what goes to stdout.
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = _rewrapped(sys.stdout, _Outlet, "standard output")
     sys.stderr = _rewrapped(sys.stderr, _Complaints, "standard error")

@@ -34,8 +34,8 @@ def predict(
         str | None,
         typer.Option(
             "--as",
-            help="`margin` as it is (unless told), its logistic `probability`, or the `label`. Of "
-            "several classes: the `label` (unless told), or a table with the `score` or the "
+            help="`margin` as it is (by default), its logistic `probability`, or the `label`. Of "
+            "several classes: the `label` (by default), or a table with the `score` or the "
             "`probability` of each, parted by tabs.",
         ),
     ] = None,

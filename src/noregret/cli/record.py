@@ -139,7 +139,7 @@ class Record:
         arrays = getattr(stream.names, "arrays", None)
         if arrays is not None:
             self.names = arrays()
-        # Which columns of a table are numbers was told by its first rows: the next table's may
+        # Which columns of a table are numbers was decided by its first rows: the next table's may
         # tell otherwise.
         shape = getattr(stream, "format", stream)
         for role in ("label", "numeric", "categorical"):

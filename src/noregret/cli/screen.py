@@ -157,10 +157,10 @@ def metric(name: str, value: float) -> str:
 
 
 class PassingLine:
-    """A line on a person's terminal that goes away when something else is said."""
+    """A status line on a terminal that is erased before anything else is printed."""
 
     def __init__(self, first: str, silent: bool = False) -> None:
-        """Show `first` if nothing is told for as long as a person waits without wondering."""
+        """Show `first` if there is no update within `_PATIENCE` seconds."""
         self.terminal = sys.stderr.isatty() and not silent
         self._begin = self._told = time.monotonic()
         self._shown = False
@@ -176,7 +176,7 @@ class PassingLine:
 
     @property
     def long(self) -> bool:
-        """Whether there is a person, and one who has waited."""
+        """Whether a terminal is attached and `_PATIENCE` seconds have passed."""
         return self.terminal and self.seconds > _PATIENCE
 
     def tell(self, text: Callable[[], str]) -> None:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from noregret.cli.writing import Output
     from noregret.streams import Block, Stream
 
-#: Up to so many features a look at the learner costs next to nothing, and up to so many little
-#: enough for one at every power of two.
+#: Number of features up to which every progress point is shown, and up to which every power of
+#: two is: computing a certificate costs time in proportion to the features.
 _SMALL, _LARGE = 1 << 12, 1 << 20
-#: Beyond that, examples must have come for every so many features, to be worth it.
+#: Beyond that a progress point needs at least one example for this many features.
 _WORTH = 64
 
 
@@ -53,7 +53,7 @@ class Session:
             stream: the current input of the record.
             record: the run so far.
             save: where to write the model, None for nowhere.
-            save_every: write it after so many examples on the way, 0 for never.
+            save_every: write it after every N examples, 0 for never.
             on_made: called with the examples and predictions of every pass, held-out ones too.
         """
         if save is not None:
@@ -101,7 +101,7 @@ class Session:
                 self.save()
 
     def _is_mark(self, total: int) -> bool:
-        """Tell whether after so many examples one looks at the learner, whatever comes then."""
+        """Whether a progress point is due after `total` examples."""
         if next(mark for mark in marks(4) if mark >= total) > total:
             return False
         dimension = self.learner.dimension * max(getattr(self.learner, "outputs", 1), 1)

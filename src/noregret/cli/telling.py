@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from noregret.cli.session import Session
     from noregret.streams import Stream
 
-#: So many names of classes are told before the first line.
+#: Number of class names shown before the first line.
 _LISTED = 12
 
 
 @dataclass(frozen=True)
 class Ending:
-    """Why a run ended before it had learnt and told everything.
+    """Why a run ended before all input was learnt and printed.
 
     Attributes:
         code: the exit code.
@@ -199,7 +199,7 @@ def mention(stream: Stream, save: Path | None, ending: Ending | None, report: Pa
         print(f"noregret: {stream.refused:,} lines were left out", file=sys.stderr)
         for complaint in stream.complaints:
             print(f"  {visible(complaint)}", file=sys.stderr)
-    # The reader of a pipe who left (`| head`) knows it, but not that a model was saved.
+    # The reader of a closed pipe (`| head`) does not know that a model was saved.
     if ending is not None and (ending.saved or ending.code != CLOSED_PIPE):
         name = visible(save)
         kept = f"; {name} can be resumed with --resume {name} --same-input" if ending.saved else ""

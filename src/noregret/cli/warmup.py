@@ -42,7 +42,7 @@ _TEXTS = {
 def warmup(
     learner: Annotated[
         list[str] | None,
-        typer.Argument(help="Learners as in `compare --learner`; the common ones unless told."),
+        typer.Argument(help="Learners as in `compare --learner`; the common ones by default."),
     ] = None,
 ) -> None:
     """Compile learners and parsers into the cache on disk.

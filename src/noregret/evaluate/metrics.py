@@ -15,7 +15,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 #: Bits of a single-precision number that name its bin: the sign, 8 of exponent, 9 of mantissa.
 _BITS = 18
-#: Up to so many classes it is kept which was taken for which.
+#: Largest number of classes for which a confusion matrix is kept.
 CONFUSED = 64
 
 

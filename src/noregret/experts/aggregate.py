@@ -96,8 +96,8 @@ class Aggregate:
     ) -> None:
         """Make an aggregate of learners with `learn`, `predict` and `loss`.
 
-        `loss` is what the mixture is judged by, that of the first learner unless told; `mirror`
-        chooses the class of the certificate's floors, the 2-norm ball unless told.
+        `loss` is what the mixture is judged by, that of the first learner by default; `mirror`
+        chooses the class of the certificate's floors, the 2-norm ball by default.
         """
         self.learners = list(learners)
         if not self.learners:
@@ -170,8 +170,7 @@ class Aggregate:
         weights = as_weights(weight, len(rows))
         self._check_labels(labels, weight is not None)
         self._check_width(rows)
-        # Those who cannot be asked beforehand learn first: what the first of them refuses,
-        # nobody has learnt.
+        # Learners without a dry run go first, so that a refusal leaves all unchanged.
         order = sorted(range(len(self.learners)), key=lambda k: _can_be_asked(self.learners[k]))
         predictions = np.empty(len(rows))
 

@@ -28,7 +28,7 @@ def rate_grid(
     A bound R / eta + eta G is at most (sqrt 2 + 1 / sqrt 2) / 2 < 1.061 of its least value
     2 sqrt(R G) where eta is off by a factor sqrt 2: the best of the grid is that near the best
     rate between its ends, and AdaHedge is near the best of the grid, both in the certificate.
-    The map is Euclidean unless told, the rate `PerCoordinate(1, invariant=True)` with it, so
+    The map is Euclidean by default, the rate `PerCoordinate(1, invariant=True)` with it, so
     that features may be in any units, and `Adaptive(1)` with any other map.
     References: van Erven, Koolen, MetaGrad: Multiple Learning Rates in Online Learning, 2016,
     for the grid; `Aggregate` for the mixture.

@@ -26,7 +26,7 @@ class Hedge(CostGame):
     `eta`: a number; "anytime", sqrt(8 ln d / t) / (high - low) in round t; "doubling", the rate of
     2^m rounds from round 2^m on, anew; or "adaptive", AdaHedge: ln d over the sum of the
     mixability gaps <w, z> + (1/eta) ln sum_i w_i exp(-eta z_i) so far. AdaHedge needs no promise:
-    low and high are infinite unless told.
+    low and high are infinite by default.
 
     >>> learner = Hedge(3, eta=0.5)
     >>> costs = [[0.5, 0, 1], [1, 0.25, 0], [0, 1, 0.5], [0.75, 0.5, 0]]

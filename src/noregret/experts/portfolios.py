@@ -22,7 +22,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def buy_and_hold(relatives: Any, weights: Any = None) -> Vector:
-    """Return the wealth of what is bought once, in equal parts unless told, and never traded.
+    """Return the wealth of what is bought once, in equal parts by default, and never traded.
 
     >>> buy_and_hold([[2.0, 1.0], [2.0, 0.5]])
     array([1.5 , 2.25])
@@ -43,7 +43,7 @@ def best_stock(relatives: Any) -> tuple[int, float]:
 
 
 def rebalanced(relatives: Any, weights: Any = None) -> Vector:
-    """Return the wealth of a constantly rebalanced portfolio, in equal parts unless told.
+    """Return the wealth of a constantly rebalanced portfolio, in equal parts by default.
 
     >>> rebalanced([[2.0, 1.0], [2.0, 0.5]])
     array([1.5  , 1.875])

@@ -147,7 +147,7 @@ class Specialists:
         return int(self._totals[0])
 
     def weights(self, awake: Any = None) -> Vector:
-        """Return the weights of the coming round if these are awake; all of them unless told."""
+        """Return the weights of the coming round if these are awake; all of them by default."""
         logs = self._state[_LOGS]
         if awake is not None:
             mask = self._awake(awake, 1)[0]

@@ -82,7 +82,7 @@ class DualAscent(LinearLearner):
     ) -> None:
         """Make a learner.
 
-        `memory` is how many rows are kept, k unless told (a leader keeps all). `row_limit`
+        `memory` is how many rows are kept, k by default (a leader keeps all). `row_limit`
         promises ||x||_* <= row_limit to the aggressive step, whose R^2 is else 1. A window is
         left when its part of the duality gap is at most tolerance * max(1, D), or after so many
         sweeps. `seed` is for random schedules. `fraction`, in (0, 1], is the part of an exact step

@@ -181,7 +181,7 @@ class DualCertificate(Certificate):
 
 
 class _Facts:
-    """The numbers that the theorems are made of."""
+    """The quantities that the theorems use."""
 
     def __init__(self, certificate: DualCertificate, radius: float) -> None:
         ledger = certificate.ledger

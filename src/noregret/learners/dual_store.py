@@ -110,7 +110,7 @@ class DualStore:
         return _oldest_first(self.book, self.ring)
 
     def make_slots(self, more: int) -> None:
-        """Have slots for so many further rows, where all rows are kept."""
+        """Make room for `more` further rows, where all rows are kept."""
         if self.memory is None and self.count + more >= len(self.book):
             self._repack(max(2 * len(self.book), self.count + more + 1), len(self.values))
 

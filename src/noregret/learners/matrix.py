@@ -65,7 +65,7 @@ class MatrixDescent(SingleScoresLearner):
         conservative: bool = False,
         implicit: bool = False,
     ) -> None:
-        """Make a learner, with the map `Euclidean()` and the rate `ScaleFree()` unless told.
+        """Make a learner, with the map `Euclidean()` and the rate `ScaleFree()` by default.
 
         `outputs` is the number of scores, without it that of the first targets; `grow` adds
         more. `dimension` fixes the number of features; without it the learner grows with the

@@ -1,4 +1,4 @@
-"""What a loss of several scores is told: a class a row, or a row of numbers."""
+"""Targets of a loss of several scores: a class a row, or a row of numbers."""
 
 from __future__ import annotations
 

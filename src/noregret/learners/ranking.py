@@ -76,7 +76,7 @@ class Ranker:
         rate: Rate | None = None,
         dimension: int | None = None,
     ) -> None:
-        """Make a ranker: `PairwiseHinge()`, `Euclidean()` and `Adaptive()` unless told."""
+        """Make a ranker: `PairwiseHinge()`, `Euclidean()` and `Adaptive()` by default."""
         self.loss: ScoreLoss = PairwiseHinge() if loss is None else loss
         if not isinstance(self.loss, ScoreLoss) or self.loss.labels != "relevance":
             raise ValueError(

@@ -68,7 +68,7 @@ class ScoreLoss(Promised):
         return math.inf
 
     def slope_norm(self, outputs: int) -> float:
-        """Return the largest 2-norm of the slopes of so many scores, or more."""
+        """Return an upper bound on the 2-norm of the slopes of `outputs` scores."""
         return self.lipschitz() * math.sqrt(outputs)
 
 

@@ -92,7 +92,7 @@ class Entropy(Exponential):
 
 @dataclass(frozen=True)
 class UnnormalizedEntropy(Exponential):
-    """Entropy on the non-negative orthant: w_i = start exp(a_i), start = 1/d unless told.
+    """Entropy on the non-negative orthant: w_i = start exp(a_i), start = 1/d by default.
 
     phi(a) = start (exp(a) - 1), Psi(s) = s, so that G(0) = 0.
     Reference: Shalev-Shwartz, Online Learning, Theorem 2.23. The dimension must be known.

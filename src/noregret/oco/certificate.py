@@ -156,7 +156,7 @@ class GameCertificate(Certificate):
     def regularized_floor(self, eta: float | None = None) -> float:
         """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
 
-        R is the map's own regulariser with minimum 0; eta the current rate unless told. For
+        R is the map's own regulariser with minimum 0; eta the current rate by default. For
         the rate StronglyConvex and no eta it is the floor of sum f_t(u) alone.
         """
         if eta is None and self.rate.strong_convexity() > 0.0:

@@ -28,7 +28,7 @@ CONVEX = "convexity and curvature of the losses"
 
 @dataclass(frozen=True)
 class Facts:
-    """What the theorems about leaders are made of, kept round by round."""
+    """The quantities that the theorems about leaders use, updated each round."""
 
     #: Sum of f_t(w_t) - f_t(w_(t+1)), and of F_(t+1)(w_t) - F_(t+1)(w_(t+1)), F_t = R + past.
     stability: float = 0.0

@@ -56,7 +56,7 @@ class Scalar(IntEnum):
 #: Multipliers forget at this rate, learn at this speed and stay within these ends.
 MEMORY, SPEED, LEAST, LARGEST = 0.99, 0.05, 1e-3, 1e3
 STARTS = (1.0, 0.5)
-#: Residuals beyond so many of their root mean square count as so many.
+#: Residuals are clipped to this multiple of their root mean square.
 OUTLIER = 5.0
 #: What is added under roots that may be 0, and the least that is divided by.
 TINY = 1e-280

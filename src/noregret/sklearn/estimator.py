@@ -132,7 +132,7 @@ class RowEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        # Whose turn it is to learn is no part of what was learnt.
+        # The turn of a thread is not part of the model.
         state.pop("_learning_turn", None)
         if "_feeder" in state:
             # Buffers are room, not knowledge.

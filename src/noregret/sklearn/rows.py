@@ -69,7 +69,7 @@ class Feeder:
         return Feeder(self.constant)
 
     def chunks(self, rows: Rows, order: Order | None = None) -> Iterator[tuple[slice, Any]]:
-        """Yield (places in the order, rows as `learn` takes them); all rows unless told.
+        """Yield (places in the order, rows as `learn` takes them); all rows by default.
 
         A chunk is good until the next one is asked for.
         """
@@ -83,7 +83,7 @@ class Feeder:
                 yield part, self._sparse(rows, part, chosen)
 
     def whole(self, rows: Rows, order: Order) -> Any:
-        """Return the rows of the order all at once, for those who visit them again and again."""
+        """Return the rows of the order all at once, for solvers that visit them repeatedly."""
         every = len(order) == len(rows) and bool((order == np.arange(len(rows))).all())
         chosen = None if every else order
         part = slice(0, len(order))

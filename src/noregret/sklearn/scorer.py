@@ -38,7 +38,7 @@ MULTICLASS = ("one_against_rest", "softmax", "hinge")
 def open_scorer(
     loss: Loss, multiclass: str, mirror: Mirror, rate: Rate | None, dimension: int, outputs: int
 ) -> Scorer | Columns:
-    """Return the scorer of so many classes.
+    """Return the scorer of `outputs` classes.
 
     One against the rest is a learner a class. Where the learner of a matrix is the same to the
     bit, it is the one: it is quicker and has one certificate for all.

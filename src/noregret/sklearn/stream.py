@@ -46,7 +46,7 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         return chosen_loss(self.loss, CLASSIFICATION)
 
     def _open(self, classes: int) -> None:
-        """Make a scorer of so many classes that has seen nothing."""
+        """Make a scorer of that many classes that has learnt nothing."""
         raise NotImplementedError
 
     def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Codes, Vector]:

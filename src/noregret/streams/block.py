@@ -138,8 +138,8 @@ class Block:
         """Whether a parser has checked the rows and nobody can have changed them since.
 
         Columns ascend within every row and values are finite, so that a learner need not look
-        again. To ask for `indptr`, `indices` or `values` ends it: whoever holds an array can
-        write to it.
+        again. Reading `indptr`, `indices` or `values` ends this, since the caller can then
+        write to the array.
         """
         return sealed_rows(self) is not None
 

@@ -18,7 +18,7 @@ from noregret.streams.errors import StreamError
 from noregret.streams.slabs import Slabs
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-#: Memory is taken in multiples of so many words, so that batches of similar size reuse it.
+#: Buffers are multiples of this many words, so that batches of similar size reuse them.
 _STEP = 1 << 16
 
 

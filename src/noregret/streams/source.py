@@ -17,7 +17,7 @@ from noregret.streams.inputs import Input, Inputs, Tap, find
 CHUNK = 1 << 22
 #: A line that is longer than this is an error, not an example.
 LONGEST_LINE = 1 << 28
-#: A file with a zero among so many first bytes is no text.
+#: A file with a NUL among this many first bytes is not text.
 _TEXT = 8000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_END = b"\n"
@@ -94,7 +94,7 @@ class Source:
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
     def open(self) -> Reader:
-        """Begin at the beginning; whoever opens closes."""
+        """Start at the first input; the caller closes what this opens."""
         if self._begun is not None:
             reader, self._begun = self._begun, None
             return reader

@@ -25,7 +25,7 @@ OnError: TypeAlias = Literal["stop", "skip", "count"]
 
 #: How many messages about lines left out are kept.
 KEPT = 10
-#: So many values and refused lines are held back at most until it is known what labels mean.
+#: Largest number of values and refused lines held back until the meaning of labels is known.
 HELD = 1 << 23
 
 
@@ -246,7 +246,7 @@ class TextStream(Stream):
                 reasons.append((chunk.memory.count(b"\n", 0, offset), self.format.explain(line)))
             ordered = parsed.ordered
             if not ordered:
-                # Here, because whoever only asks what a stream is should not wait for the compiler.
+                # Import here: opening a stream without reading it should not wait for the compiler.
                 from noregret.streams.order import in_order
 
                 ordered = bool(in_order(parsed.indptr, parsed.indices, parsed.values))

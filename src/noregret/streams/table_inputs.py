@@ -17,7 +17,7 @@ from noregret.streams.labels import LOOK
 
 #: Rows that are made into a block at once.
 BATCH = 1 << 14
-#: Columns of Parquet are read in pieces of so many bytes.
+#: Number of bytes in which columns of Parquet are read.
 _PIECE = 1 << 20
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
 
@@ -176,7 +176,7 @@ class TableObject:
         return self._reader.schema
 
     def head(self, columns: list[str]) -> list[Any]:
-        """Return the first batches, which are kept for those who read all."""
+        """Return the first batches, which are kept for the full read."""
         with arrow_errors(self.name):
             self._begun += _enough(self._reader)
         return [batch.select(columns) for batch in self._begun]

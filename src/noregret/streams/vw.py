@@ -40,7 +40,7 @@ from noregret.streams.vw_parts import PART, Lines, cut_rows, with_constant
 
 Unlabelled = Literal["refuse", "keep"]
 
-#: As many as Vowpal Wabbit takes unless told otherwise.
+#: As many as Vowpal Wabbit takes by default.
 DEFAULT_BITS = 18
 
 _ALL = 0xFFFFFFFF

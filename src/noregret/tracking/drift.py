@@ -161,11 +161,11 @@ def drift_proof(
         X: rows as every learner takes them; or a stream of blocks, such as `nr.read` returns,
             with y left out: it is read once, and for the square loss not kept in memory.
         y: labels.
-        loss: the loss, `Squared()` unless told; it takes -1 and +1 as targets.
+        loss: the loss, `Squared()` by default; it takes -1 and +1 as targets.
         radius: the ball ||u||_2 <= radius, of both the fixed predictors and the tracker.
         weight: example weights.
-        window: also look at windows of so many rounds, four of them begun in every such length.
-        progress: told in words how far the work has come.
+        window: also look at windows of this many rounds, four begun in every such length.
+        progress: called with a line of text as the work proceeds.
 
     >>> import numpy as np
     >>> X = np.ones((40, 1))

@@ -42,7 +42,7 @@ from noregret.tracking.static import Moments, plain
 
 Vector = npt.NDArray[np.float64]
 
-#: Up to so many rounds every one of them is a cell, where the arithmetic below allows it.
+#: Largest number of rounds that are one cell each, where the arithmetic below allows it.
 EXACT = 2000
 #: Additions and multiplications that all segments together may take, by default.
 WORK = 4e10
@@ -125,7 +125,7 @@ def hindsight_path(
         penalty: the price of each change, in units of the loss.
         radius: keep every predictor in the ball of this radius.
         grid: how many cells change points are looked for between; one a round for up to about
-            2,000 rounds of few features, unless told.
+            2,000 rounds of few features, by default.
 
     >>> import numpy as np
     >>> X, y = np.ones((60, 1)), np.repeat([1.0, -1.0, 2.0], 20)

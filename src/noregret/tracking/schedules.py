@@ -124,7 +124,7 @@ class Schedule:
         return float(np.sum(steps)) * (1.0 + (len(steps) + 2.0) * EPSILON)
 
     def loss(self, X: Any, y: Any, loss: Loss | None = None) -> float:
-        """Return sum_t f(y_t, <u_t, x_t>); the square loss without a factor 1/2 unless told."""
+        """Return sum_t f(y_t, <u_t, x_t>); the square loss without a factor 1/2 by default."""
         low, high = self.loss_between(X, y, loss)
         return 0.5 * (low + high)
 

@@ -108,7 +108,7 @@ def tuned_alpha(rounds: int, size: float, simplex: int | None = None) -> float:
 
 
 class _Facts:
-    """The numbers that the bounds are made of."""
+    """The quantities that the bounds use."""
 
     def __init__(self, run: Replay, found: Lemma, loss: float, low: float, high: float) -> None:
         self.run, self.lemma, self.loss, self.low, self.high = run, found, loss, low, high

@@ -49,7 +49,7 @@ Vector = npt.NDArray[np.float64]
 BLOCK = 1024
 #: Sparse blocks with more than this share of nonzeros are faster as dense ones.
 CROWDED = 0.2
-#: Up to so many features a matrix of second moments is worth its memory and its decomposition.
+#: Largest number of features for which a matrix of second moments is kept and decomposed.
 LARGEST_WIDTH = 2048
 #: Relative gap and passes with which the dual of other losses is solved.
 TOLERANCE = 1e-4
@@ -135,7 +135,7 @@ class Moments:
         goal /= unit
         most = float(np.linalg.norm(goal)) / ratio if ratio > 0.0 else math.inf
         if not 2.0 * most < math.inf:
-            # A ball that is next to nothing.
+            # The radius is negligible.
             return np.zeros(self.width)
 
         def excess(mu: float) -> float:

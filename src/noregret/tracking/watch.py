@@ -26,7 +26,7 @@ Vector = npt.NDArray[np.float64]
 
 #: Rows that are learnt together; the first of them set the unit of the tracker's rates.
 PORTION = 8192
-#: Windows begin so many times within the length of one.
+#: Number of windows that begin within the length of one.
 OVERLAP = 4
 #: Rows below this size are measured by it.
 SMALLEST_ROW = 1e-100
@@ -134,7 +134,7 @@ class Watch:
             self._learn((self._given - self._learnt) // PORTION * PORTION)
 
     def _learn(self, count: int) -> None:
-        """Learn so many of the rows that wait, and judge the windows that they complete."""
+        """Learn `count` of the waiting rows, and judge the windows that they complete."""
         held = _joined(self._waiting)
         for start in range(0, count, PORTION):
             part = held.cut(start, min(start + PORTION, count))
