@@ -1,6 +1,6 @@
 """`python -m noregret` is the program `noregret`."""
 
-from noregret.cli.main import run
+from noregret.cli.start import run
 
 if __name__ == "__main__":
     run()

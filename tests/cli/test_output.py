@@ -304,10 +304,11 @@ class Strike:
             os.kill(os.getpid(), number)
 sys.meta_path.insert(0, Strike())
 sys.argv = ["noregret", *sys.argv[3:]]
-from noregret.cli.main import run
+from noregret.cli.start import run
 run()
 """
 _IMPORTS = (
+    "noregret.cli.main", "noregret.cli.output", "noregret.cli.visible",
     "typer", "rich", "noregret.cli.commands", "noregret.cli.learn", "numpy",
     "numpy._core._multiarray_umath", "numba", "llvmlite.binding", "noregret.streams",
     "noregret.learners", "noregret.cli.session", "safetensors",

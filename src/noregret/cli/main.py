@@ -1,7 +1,4 @@
-"""The program `noregret`: how it begins, and what happens when a command fails.
-
-Little is imported here: until `run` has said what signals do, Ctrl-C would show a traceback.
-"""
+"""The program `noregret`: how it runs, and what happens when a command fails."""
 
 from __future__ import annotations
 
