@@ -18,6 +18,7 @@ NO_STATEMENTS = {
     "Spec": "the options of a command",
     "Schedule": "predictors that a reader gave himself",
     "ShatteredTree": "a picture of a tree",
+    "ByClass": "what certificates of one class against the rest share, never made by itself",
     "Proved": "what certificates of finite classes share, never made by itself",
     "RegretCertificate": "what regret certificates of finite classes share, never made by itself",
 }

@@ -21,6 +21,7 @@ from tests.printed.cases_more import Lopsided, _counted, _data
 from tests.printed.data import Data
 from tests.printed.hindsight import Hindsight
 from tests.printed.linear import Dual, Linear, Reading
+from tests.printed.per_class import parted, solved, sums
 from tests.printed.regularizers import regularizer_of
 from tests.printed.risks import risk
 from tests.printed.scores import matrix_maps, matrix_units
@@ -38,7 +39,7 @@ def _classes(random: Random) -> tuple[Any, Any, Any]:
     return X, y, None if given.weight is None else given.weight[:12]
 
 
-def classifiers(random: Random) -> Verdicts:
+def classifiers(random: Random, apart: bool) -> Verdicts:
     """Judge online classifiers of three classes: one certificate, or one a class."""
     X, y, weight = _classes(random)
     logistic: Any = losses.Logistic()
@@ -50,6 +51,7 @@ def classifiers(random: Random) -> Verdicts:
         ({"rate": rates.InverseSqrt(0.3)}, None, rates.InverseSqrt(0.3)),
         ({"rate": "grid"}, None, None),
     ]
+    kinds = [kind for kind in kinds if (kind[1] is None) == apart]
     options, joint, rate = kinds[int(random.integers(len(kinds)))]
     passes = int(random.choice([1, 1, 2]))
     model = OnlineClassifier(passes=passes, shuffle=False, **options)
@@ -66,19 +68,25 @@ def classifiers(random: Random) -> Verdicts:
         reading = Reading(data, random, units=matrix_units(rows, 3))
         found = model.certificate_
         return Linear(str(found), found.as_dict(), reading).judge()
-    total = Verdicts()
-    for k, found in enumerate(model.certificate_):
+    whole = model.certificate_
+    lines, texts = parted(str(whole), [0, 1, 2])
+    judges: list[Linear] = []
+    for k, found in enumerate(whole):
         signs = np.where(labels == k, 1.0, -1.0)
         one = replace(_data(logistic, rows, signs, weights), passes=often)
         if rate is not None:
             twin: Any = nr.MirrorDescent(logistic, mirrors.Euclidean(), rate, dimension=d)
             one.predictions = np.asarray(twin.learn(rows, signs, weights))
-            total.add(Linear(str(found), found.as_dict(), Reading(one, random)).judge())
+            judges.append(Linear(texts[k], found.as_dict(), Reading(one, random)))
             continue
         grid = partial(experts.rate_grid, logistic, mirrors.Euclidean(), dimension=d)
         one.predictions = np.asarray(grid().learn(rows, signs, weights))
         others = [member.learn(rows, signs, weights) for member in grid().learners]
-        total.add(Aggregate(str(found), found.as_dict(), Reading(one, random), others).judge())
+        judges.append(Aggregate(texts[k], found.as_dict(), Reading(one, random), others))
+    total = Verdicts()
+    for judge in judges:
+        total.add(judge.judge())
+    total.add(sums(lines, judges, whole.as_dict()))
     return total
 
 
@@ -88,12 +96,18 @@ def dual_classifiers(random: Random) -> Verdicts:
     C = float(random.choice([1.0, 100.0, 0.3]))
     model = DualClassifier(losses.Hinge(), C=C, max_iter=200).fit(X, y, sample_weight=weight)
     rows = np.column_stack([X, np.ones(len(X))])
-    total = Verdicts()
-    for k, found in enumerate(model.certificate_):
+    lines, texts = parted(str(model.certificate_), [0, 1, 2])
+    judges, weights = [], []
+    for k in range(3):
         one = C * (np.ones(len(y)) if weight is None else weight)
         data = _data(losses.Hinge(), rows, np.where(y == k, 1.0, -1.0), one)
         own = np.append(model.coef_[k], model.intercept_[k])
-        total.add(Hindsight(str(found), Reading(data, random), own).judge())
+        judges.append(Hindsight(texts[k], Reading(data, random), own))
+        weights.append(own)
+    total = Verdicts()
+    for judge in judges:
+        total.add(judge.judge())
+    total.add(solved(lines, judges, weights))
     return total
 
 

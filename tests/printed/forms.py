@@ -54,6 +54,24 @@ FORMS: dict[str, dict[str, str]] = {
         "lambda": rf"gain a mistake \(lambda\)\s+(?P<gain>{N})",
         "anchored": r"u is the weights' difference from the optimum of fit",
     },
+    "per class": {
+        "heading": (
+            rf"Certificate after (?P<rounds>{COUNT}) rounds, sum over (?P<count>{COUNT}) classes "
+            r"against the rest: (?P<objective>.+)"
+        ),
+        "loss": rf"loss, all classes\s+(?P<loss>{N})\s+{EACH}",
+        "floor": rf"certified floor\s+(?P<floor>{N})\s+{EACH}",
+        "meaning": r"one u a class, each as named below, lost at least that much in sum",
+        "regret": rf"proved regret\s+(?P<regret>{N})\s+{EACH}, at most",
+        "best heading": (
+            rf"Best in hindsight, sum over (?P<count>{COUNT}) classes against the rest: "
+            r"(?P<objective>.+): (?P<state>converged|stopped) after "
+            rf"(?P<passes>{COUNT}) passes"
+        ),
+        "objective": rf"objective\s+(?P<objective>{N})",
+        "dual": rf"no predictors have less than\s+(?P<dual>{N})",
+        "gap": rf"gap\s+(?P<gap>{N})",
+    },
     "hindsight": {
         "heading": (
             r"Best in hindsight, (?P<objective>.+): (?P<state>converged|stopped) after "
