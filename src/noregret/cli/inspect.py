@@ -84,7 +84,7 @@ def inspect(
             console.print(fact, soft_wrap=True)
     lines = ["", certificate.text(radius)]
     if record.metrics:
-        lines.append(f"  progressive: {metrics_line(metrics.summary())}")
+        lines.append(f"  {record.measured}: {metrics_line(metrics.summary())}")
     if record.held_metrics:
         summary = held.summary()
         lines.append(f"  {summary['examples']:,.0f} held out: {metrics_line(summary)}")

@@ -94,6 +94,11 @@ class Record:
         """The largest number of passes over an input."""
         return max(one.position.passes for one in self.inputs)
 
+    @property
+    def measured(self) -> str:
+        """What the metrics are measured on, in words: they leave out all passes but the first."""
+        return "progressive" if self.passes == 1 else "progressive, first pass"
+
     def certificate(self, learner: Learner) -> Certificate:
         """Return the certificate of the learner, which names the passes over its examples."""
         often: dict[tuple[str, ...], tuple[int, int]] = {}

@@ -118,8 +118,9 @@ def _cards(learner: Learner, record: Record) -> Iterator[Card]:
     summary = metrics.summary()
     for name, title in METRICS.items():
         if name in summary:
+            first = "" if record.passes == 1 else ", first pass"
             by_weight = ", by weight" if summary.get("weighted") else ""
-            yield Card(metric(name, summary[name]), f"progressive {title}{by_weight}")
+            yield Card(metric(name, summary[name]), f"progressive {title}{first}{by_weight}")
 
 
 def _pictures(learner: Learner, record: Record, source: str, names: Names) -> Iterator[Picture]:

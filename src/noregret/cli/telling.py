@@ -163,8 +163,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
         )
     first = metrics_line(session.summary())
     if first:
-        name = "progressive" if record.passes == 1 else "progressive, first pass"
-        lines.append(f"  {name}: {first}")
+        lines.append(f"  {record.measured}: {first}")
     if held.get("examples"):
         lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
     text = "\n".join(lines)
