@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noregret.cli.visible import escaped, visible
+from noregret.visible import escaped, visible
 from tests.cli.program import Call, noregret, svmlight
 
 #: What rich would take for markup or an emoji, what a terminal would obey, what would break a

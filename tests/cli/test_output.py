@@ -308,7 +308,7 @@ from noregret.cli.start import run
 run()
 """
 _IMPORTS = (
-    "noregret.cli.main", "noregret.cli.output", "noregret.cli.visible",
+    "noregret.cli.main", "noregret.cli.output", "noregret.visible",
     "typer", "rich", "noregret.cli.commands", "noregret.cli.learn", "numpy",
     "numpy._core._multiarray_umath", "numba", "llvmlite.binding", "noregret.streams",
     "noregret.learners", "noregret.cli.session", "safetensors",

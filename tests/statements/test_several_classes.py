@@ -100,3 +100,11 @@ def test_the_optimum_of_several_classes_is_one_value() -> None:
     assert told["dual"] == best.dual and json.dumps(told)
     rounds = model.partial_fit(X[:10], NAMES[:10]).certificate_
     assert rounds.rounds == 10 and "class setosa: Certificate after 10 rounds" in str(rounds)
+
+
+def test_the_name_of_a_class_forges_no_line() -> None:
+    names = np.array(["a", "b", "c\n  certified floor 9999"])[Y]
+    model = OnlineClassifier("hinge", rate="coin_betting", passes=1).fit(X[::5], names[::5])
+    text = str(model.certificate_)
+    assert "\\n  certified floor 9999: Certificate after" in text
+    assert not [line for line in text.splitlines() if line.strip() == "certified floor 9999"]

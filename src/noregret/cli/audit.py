@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from noregret.cli.console import plain_console
 from noregret.cli.options import Given, reads_examples
-from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import to_json
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.cli.choices import Learner

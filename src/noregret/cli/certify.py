@@ -11,8 +11,8 @@ import typer
 
 from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples
-from noregret.cli.visible import visible
 from noregret.cli.writing import to_json
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

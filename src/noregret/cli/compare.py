@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from noregret.cli import choices
+from noregret.cli.console import plain_console
 from noregret.cli.options import Given, reads_examples
 from noregret.cli.presets import PRESETS, parse_spec
-from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import to_json
+from noregret.visible import visible
 
 #: By the kind of labels: learners that are compared by default, and how they are measured.
 _USUAL = {

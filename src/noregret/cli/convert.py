@@ -10,7 +10,7 @@ import typer
 
 from noregret.cli.interrupt import unwinding
 from noregret.cli.options import Given, reads_examples, require_outputs
-from noregret.cli.visible import visible
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.cli.screen import Clock

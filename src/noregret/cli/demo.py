@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noregret.cli.visible import plain_console, visible
+from noregret.cli.console import plain_console
 from noregret.cli.writing import require_place
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.evaluate import Point

@@ -10,8 +10,8 @@ import typer
 
 from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples
-from noregret.cli.visible import visible
 from noregret.cli.writing import Output, require_place, to_json
+from noregret.visible import visible
 
 _PICTURES = (".png", ".svg", ".pdf")
 

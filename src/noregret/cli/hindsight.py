@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli import choices
+from noregret.cli.console import plain_console
 from noregret.cli.options import Given, reads_examples, require_outputs
-from noregret.cli.visible import plain_console, visible
 from noregret.cli.writing import Output, to_json
 from noregret.rounding import up, up_each
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.cli.naming import Names

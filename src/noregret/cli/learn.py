@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli import choices
+from noregret.cli.console import plain_console
 from noregret.cli.options import INTERCEPT, Given, reads_examples, require_outputs
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclude, heading, mention
-from noregret.cli.visible import plain_console
 
 if TYPE_CHECKING:
     from noregret.cli.choices import Learner

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from noregret.cli.interrupt import Interrupted, leave_at_once
 from noregret.cli.output import CLOSED_PIPE, FAULT, MENDABLE, OutputLost, guard_streams
-from noregret.cli.visible import visible
+from noregret.visible import visible
 
 _OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}
 _OPTIONS |= {name: name for name in ("bits", "remember", "missing", "labels", "format", "threads")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
-from noregret.cli.visible import visible
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

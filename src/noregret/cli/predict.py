@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli.options import Given, ModelFile, reads_examples, require_outputs
-from noregret.cli.visible import escaped
 from noregret.cli.writing import Output
+from noregret.visible import escaped
 
 if TYPE_CHECKING:
     import numpy as np

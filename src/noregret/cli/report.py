@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from noregret.cli.options import ModelFile, NamingFiles, require_outputs
-from noregret.cli.visible import visible
 from noregret.cli.writing import Output
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

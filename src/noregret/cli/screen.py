@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from typing import TYPE_CHECKING, Self
 
 from noregret.cli.interrupt import unwinding
-from noregret.cli.visible import visible
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,9 +13,9 @@ import typer
 from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.record import class_names
 from noregret.cli.screen import metrics_line
-from noregret.cli.visible import visible
 from noregret.cli.writing import to_json
 from noregret.rounding import down, down_each, exact
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.cli.choices import Learner

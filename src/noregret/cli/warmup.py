@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli import choices
+from noregret.cli.console import plain_console
 from noregret.cli.interrupt import unwinding
 from noregret.cli.presets import parse_spec
-from noregret.cli.visible import plain_console, visible
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from noregret.cli.interrupt import unwinding
 from noregret.cli.output import OutputLost
-from noregret.cli.visible import escaped
 from noregret.replacing import replaced
+from noregret.visible import escaped
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,6 +14,7 @@ from noregret.batch import Solution
 from noregret.certificate import Certificate
 from noregret.geometry import EPSILON
 from noregret.rounding import down, down_each, up, up_each, up_minus
+from noregret.visible import visible
 
 
 def _sum_below(values: Sequence[float]) -> float:
@@ -71,7 +72,7 @@ class ByClass(Sequence[Any]):
         for label, part in zip(self.classes, self.parts, strict=True):
             own = str(part) if radius is None else part.text(radius)
             first, *rest = own.splitlines()
-            lines += [f"  class {label}: {first}", *(f"  {line}" for line in rest)]
+            lines += [f"  class {visible(label)}: {first}", *(f"  {line}" for line in rest)]
         return "\n".join(lines)
 
     @abstractmethod

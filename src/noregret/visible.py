@@ -2,17 +2,12 @@
 
 A name can hold control characters that a terminal obeys, newlines that break one line in two,
 characters that reverse the reading order, bytes that are not UTF-8, and square brackets that
-rich reads as markup. Every name that reaches a person goes through `visible`, and every console
-is a `plain_console`.
+rich reads as markup. Every name that reaches a person goes through `visible`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 #: Control characters (C0, DEL, C1), bidirectional controls, line and paragraph separators, and
 #: lone surrogates, which stand for bytes that are not UTF-8.
@@ -44,10 +39,3 @@ def escaped(name: str) -> str:
 
 def _escape(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
-
-
-def plain_console() -> Console:
-    """Return a console for stdout that prints a string as it is: no markup, no emoji codes."""
-    from rich.console import Console
-
-    return Console(markup=False, emoji=False, highlight=False)
