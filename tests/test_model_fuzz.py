@@ -301,7 +301,7 @@ FORGED: list[tuple[str, str, Callable[[Any], Any], str]] = [
         "slots holds float32",
     ),
     ("ball", "arrays", lambda arrays: arrays["ledger"].fill(2.5), "2.5 mistakes in 2.5 rounds"),
-    ("simplex", "arrays", lambda arrays: arrays["slots"].fill(0.0), "holds no whole model"),
+    ("simplex", "arrays", lambda arrays: arrays["slots"].fill(0.0), "its weights are not finite"),
     (
         "doubling",
         "arrays",

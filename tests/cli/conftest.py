@@ -12,11 +12,13 @@ from tests.cli.program import Call, Result, svmlight
 
 
 @pytest.fixture(autouse=True)
-def _hangups_are_heard() -> Iterator[None]:
-    """Signals ignored by a process stay ignored in its children, as under nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def _signals_are_heard() -> Iterator[None]:
+    """Signals ignored by a process stay ignored in its children: under nohup, or in background."""
+    heard = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in heard.items()}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

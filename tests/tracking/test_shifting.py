@@ -182,7 +182,7 @@ def test_preconditions_are_checked_on_the_data() -> None:
     signed[1, 0] = -0.2
     for X, y, words in (
         (signed, Y_T, "a negative feature, -0.2"),
-        (X_T, Y_T - 0.3, "a negative label, -0.2"),
+        (X_T, Y_T - 0.3, "a negative label, -0.19999999999999998"),
         (X_T, Y_T * 8, "clipped to below its label"),
         (X_T * 8, Y_T, "eta is too large for features up to 8"),
     ):
