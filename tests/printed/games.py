@@ -262,8 +262,8 @@ class Sleeping(Experts):
 
     def on_largest(self, line: Line) -> None:
         largest = max(self.regrets)
-        above = rounded_up(line.figure("regret"), largest, 6, ROOM * (1 + self.rounds))
-        self.verdicts.enter("regret", above, (line.raw, float(largest)))
+        near = nearest(line.figure("regret"), largest, 6, ROOM * (1 + self.rounds))
+        self.verdicts.enter("regret", near, (line.raw, float(largest)))
         self.named = int(line.figure("expert").value) - FIRST_EXPERT
         same = line.figure("awake").value == self.awake[self.named]
         near = abs(self.regrets[self.named] - largest) <= ROOM * (1 + self.rounds)

@@ -103,7 +103,7 @@ class SleepingCertificate:
         return "\n".join([
             f"Certificate after {self.rounds:,} rounds of specialists, {len(self.awake):,} experts",
             f"  {'loss':<26}{self.loss:>14.6g}  {self.loss / rounds:.6g} a round",
-            f"  {'largest regret':<26}{up(float(self.regret[worst])):>14}  against expert {worst} "
+            f"  {'largest regret':<26}{self.regret[worst]:>14.6g}  against expert {worst} "
             f"in its {self.awake[worst]:,} waking rounds, measured",
             self._line("after the fact", self.bound, "ln d/eta + gaps"),
             self._line("in advance", self.in_advance, "Freund et al. 1997"),
