@@ -18,7 +18,7 @@ from dense_reference import Reference
 from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 from noregret.learners.combination import Combination
-from noregret.ledger import Entry
+from noregret.proof.ledger import Entry
 
 LOSSES = (
     losses.Hinge(0.8),

@@ -12,9 +12,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from noregret import domains, losses, mirrors, rates
-from noregret.examples import CHUNK
-from noregret.foreign import certify
 from noregret.learners import MirrorDescent
+from noregret.learners.foreign import certify
+from noregret.rows.examples import CHUNK
 
 #: One learner of each engine, and one that restarts.
 LEARNERS: dict[str, Callable[[], MirrorDescent]] = {

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import catalogue, domains, losses, mirrors, rates, theorems
+from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
+from noregret.proof import theorems
 
 HINGE = losses.Hinge()
 

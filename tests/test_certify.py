@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import noregret as nr
 from noregret import losses, mirrors, rates
-from noregret.ledger import Entry
+from noregret.proof.ledger import Entry
 from tests.truth.comparators import Class, comparators
 from tests.truth.learners import COMBOS, Combo
 from tests.truth.referee import Referee

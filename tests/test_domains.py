@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from noregret.domains import Ball, Box, ClippedSimplex, Domain, Orthant, Simplex
-from noregret.store import component_from_header, component_to_header
+from noregret.files.store import component_from_header, component_to_header
 
 scales = st.sampled_from([0.25, 1.0, 7.0])
 alphas = st.floats(1e-6, 1.0) | st.just(1.0)

@@ -26,8 +26,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret import catalogue, geometry, losses, mirrors
+from noregret import catalogue, losses, mirrors
 from noregret.learners import DualAscent, load
+from noregret.proof import geometry
 
 each_pair = pytest.mark.parametrize("pair", PAIRS)
 each_update = pytest.mark.parametrize("update", UPDATES)

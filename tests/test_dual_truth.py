@@ -18,11 +18,12 @@ from dual_product import everything, stream
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret import geometry, losses, mirrors
-from noregret.geometry import EPSILON
+from noregret import losses, mirrors
 from noregret.learners import DualAscent, dual_store
-from noregret.ledger import Entry, new_ledger
-from noregret.passes.dual_steps import ACCOUNTS, enter_slope
+from noregret.passes.dual.dual_steps import ACCOUNTS, enter_slope
+from noregret.proof import geometry
+from noregret.proof.ledger import Entry, new_ledger
+from noregret.rounding.slack import EPSILON
 
 
 def exact_hinge(X: Any, y: Any, weight: Any, margin: float, u: Any) -> Fraction:

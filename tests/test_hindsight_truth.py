@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import noregret as nr
-from noregret import geometry
 from noregret.batch import Problem, hindsight
 from noregret.batch.leap import leap
 from noregret.batch.problem import evaluate
 from noregret.batch.radius import Proximal, examine
 from noregret.batch.solver import SETTLED, Ascent
-from noregret.passes import dual
+from noregret.passes.dual import dual
+from noregret.proof import geometry
 from tests.truth.referee import exact_loss
 
 LOSSES = (

@@ -11,7 +11,7 @@ import noregret as nr
 from noregret import losses, mirrors
 from noregret.batch import joint as rounds
 from noregret.batch.problem import Problem, link
-from noregret.passes import joint
+from noregret.passes.dual import joint
 
 MAPS = [
     mirrors.PNorm(4.0),

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import noregret as nr
-from noregret import bandits, classes, experts, losses, store
+from noregret import bandits, classes, experts, losses
+from noregret.files import store
 from noregret.learners.files import GAMES, KINDS
 
 MADE: dict[str, Callable[[], Any]] = {

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from noregret import losses
-from noregret.examples import as_labels
 from noregret.jit import kernel
 from noregret.losses import Loss
+from noregret.rows.examples import as_labels
 
 LOSSES = [
     losses.Hinge(),

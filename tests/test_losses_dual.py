@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noregret import losses
-from noregret.convexity import require_convex
 from noregret.jit import kernel
 from noregret.losses import Loss
+from noregret.proof.convexity import require_convex
 
 LOSSES = [
     losses.Hinge(),

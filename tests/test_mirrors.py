@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import geometry, mirrors
+from noregret import mirrors
 from noregret.jit import kernel
 from noregret.mirrors import Mirror
+from noregret.proof import geometry
 
 MIRRORS = [
     mirrors.Euclidean(),

@@ -22,10 +22,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret import domains, losses, mirrors, rates, store
+from noregret import domains, losses, mirrors, rates
 from noregret.cli import record as records
 from noregret.cli.choices import Spec
 from noregret.evaluate import Trial, metrics_for
+from noregret.files import store
 
 Arrays = dict[str, np.ndarray]
 

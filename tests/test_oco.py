@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import domains, geometry, losses, mirrors, oco, rates
-from noregret.ledger import Entry
+from noregret import domains, losses, mirrors, oco, rates
 from noregret.oco import maps
+from noregret.proof import geometry
+from noregret.proof.ledger import Entry
 
 Z = [[0.5, 0, 1], [1, 0.25, 0], [0, 1, 0.5], [0.75, 0.5, 0]]
 ZS = [[0.5, -0.25, 1], [-1, 0.25, 0], [0, 1, -0.5], [0.75, -0.5, 0]]

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from noregret import domains, mirrors, oco, rates, theorems
+from noregret import domains, mirrors, oco, rates
+from noregret.proof import theorems
 
 half = rates.Constant(0.5)
 

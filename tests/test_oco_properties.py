@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import noregret as nr
 from noregret import domains, losses, mirrors, oco, rates
-from noregret import geometry as geometry_of
 from noregret.oco import maps
+from noregret.proof import geometry as geometry_of
 
 SET_A = [
     ([-0.6, 0.5, -0.6], -1),

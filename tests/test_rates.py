@@ -14,7 +14,7 @@ import pytest
 from noregret import losses, mirrors, rates
 from noregret.jit import kernel
 from noregret.learners import MirrorDescent
-from noregret.ledger import Entry
+from noregret.proof.ledger import Entry
 from noregret.rates import Rate
 
 RATES = [

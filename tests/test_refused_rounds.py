@@ -21,7 +21,7 @@ from test_refused_rows import LEARNERS
 import noregret
 from noregret import bandits, losses, rates, sklearn, tracking
 from noregret.classes import Contrarian
-from noregret.foreign import Certifier
+from noregret.learners.foreign import Certifier
 from noregret.learners.ranking import Ranker
 from noregret.tracking.watch import Watch
 from noregret.turns import one_at_a_time

@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
 from noregret.experts import Aggregate
-from noregret.foreign import Certifier
 from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
+from noregret.learners.foreign import Certifier
 from noregret.learners.ranking import Ranker
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from noregret import replacing
-from noregret.replacing import replaced
+from noregret.files import replacing
+from noregret.files.replacing import replaced
 from tests.full_disk import small_files
 
 
@@ -149,7 +149,7 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
 def test_what_a_killed_writer_left_is_removed_by_the_next_one(old: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "from noregret.replacing import replaced\n"
+        "from noregret.files.replacing import replaced\n"
         "with replaced(sys.argv[1]) as stream:\n"
         "    stream.write(b'half')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -101,7 +101,7 @@ def test_chunks_inside_one_call_do_not_matter(monkeypatch: pytest.MonkeyPatch) -
         whole, cut = fresh(combo), fresh(combo)
         expected = whole.learn(rows, y, weight)
         with monkeypatch.context() as patch:
-            patch.setattr("noregret.examples.CHUNK", 50)
+            patch.setattr("noregret.rows.examples.CHUNK", 50)
             assert cut.learn(rows, y, weight).tobytes() == expected.tobytes()
         assert_same(cut, whole)
 

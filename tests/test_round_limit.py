@@ -8,7 +8,7 @@ from test_threads import LEARNERS, X
 
 from noregret.bandits.book import Sum as Bandits
 from noregret.experts.book import Sum as Experts
-from noregret.ledger import MOST_ROUNDS, Entry
+from noregret.proof.ledger import MOST_ROUNDS, Entry
 
 #: Where each counts its rounds: a path of attributes and a place.
 COUNTS = {

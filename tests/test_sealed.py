@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.examples import as_rows
-from noregret.sealed import sealed_rows
+from noregret.rows.examples import as_rows
+from noregret.rows.sealed import sealed_rows
 from noregret.streams import Block
 from noregret.streams.binary import write_binary
 

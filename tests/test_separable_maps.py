@@ -8,8 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from noregret import geometry, mirrors
+from noregret import mirrors
 from noregret.mirrors import Mirror
+from noregret.proof import geometry
 
 
 @pytest.mark.parametrize(

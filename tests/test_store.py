@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from noregret import store
 from noregret.component import Component
+from noregret.files import store
 
 DTYPES = "?efdbhiqBHIQ"
 HEADER = {"kind": "test", "eta": 0.1}

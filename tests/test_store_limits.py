@@ -15,7 +15,7 @@ import pytest
 import safetensors.numpy
 
 import noregret as nr
-from noregret import store
+from noregret.files import store
 from noregret.learners.files import learner_of
 
 ROOT = Path(__file__).parent.parent

@@ -16,7 +16,7 @@ import pytest
 
 import noregret as nr
 from noregret import bandits, classes, experts, losses, mirrors, oco, rates, tracking
-from noregret.foreign import Certifier
+from noregret.learners.foreign import Certifier
 from noregret.tracking.static import Moments
 
 X = np.array([[1.0, 0.5], [0.0, 1.0], [1.0, 1.0]])

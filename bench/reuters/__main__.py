@@ -30,7 +30,7 @@ from bench.reuters.experiment import (
     score,
     words,
 )
-from noregret.rounding import up
+from noregret.rounding.printed import up
 
 
 def main() -> None:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from noregret.batch import ConstrainedSolution, Solution
     from noregret.batch.constrained import hindsight_constrained
     from noregret.batch.hindsight import hindsight, regularization_path
-    from noregret.certificate import Certificate
     from noregret.experts import Aggregate
-    from noregret.foreign import certify
     from noregret.learners import DualAscent, MirrorDescent, load
+    from noregret.learners.foreign import certify
     from noregret.learners.matrix import MatrixDescent
     from noregret.learners.ranking import Ranker
+    from noregret.proof.certificate import Certificate
     from noregret.streams import read
     from noregret.tracking.drift import DriftProof, drift_proof
     from noregret.tracking.path import hindsight_path
@@ -36,7 +36,7 @@ __version__ = "0.1.0.dev0"
 #: Names are imported when first asked for, so that `import noregret` is quick.
 _LAZY = {
     "Aggregate": "noregret.experts",
-    "Certificate": "noregret.certificate",
+    "Certificate": "noregret.proof.certificate",
     "ConstrainedSolution": "noregret.batch",
     "DriftProof": "noregret.tracking.drift",
     "DualAscent": "noregret.learners",
@@ -46,7 +46,7 @@ _LAZY = {
     "Solution": "noregret.batch",
     "bandits": "noregret.bandits",
     "catalogue": "noregret.catalogue",
-    "certify": "noregret.foreign",
+    "certify": "noregret.learners.foreign",
     "classes": "noregret.classes",
     "domains": "noregret.domains",
     "drift_proof": "noregret.tracking.drift",

@@ -13,7 +13,7 @@ import noregret as nr
 from noregret.bandits import ContextualBandit, EpsilonGreedy, Exploration, InverseGap
 from noregret.bandits.crossing import crossed
 from noregret.bandits.exploration import draw_rows
-from noregret.examples import as_rows
+from noregret.rows.examples import as_rows
 
 
 def world(rng: np.random.Generator, rounds: int, arms: int = 3) -> tuple[np.ndarray, np.ndarray]:

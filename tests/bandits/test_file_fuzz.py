@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import store
 from noregret.bandits import (
     ArmFeatureBandit,
     ContextualBandit,
@@ -21,6 +20,7 @@ from noregret.bandits import (
     TsallisINF,
 )
 from noregret.domains import Ball
+from noregret.files import store
 
 VALUES: list[Any] = [None, -1, 0, 1e300, np.nan, np.inf, "x", [], {}, [1, 2, 3], True, 2**70]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import bandits, store
+from noregret import bandits
 from noregret.bandits import (
     ContextualBandit,
     EpsilonGreedy,
@@ -21,6 +21,7 @@ from noregret.bandits import (
 )
 from noregret.bandits.arms import ArmBandit
 from noregret.domains import Ball, Box
+from noregret.files import store
 from noregret.learners import load_with_extra
 
 ARMS = {

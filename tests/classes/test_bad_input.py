@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import classes, store
+from noregret import classes
+from noregret.files import store
 
 H = classes.thresholds(5)
 

@@ -126,8 +126,8 @@ def test_audit_finds_that_what_learn_states_is_true(
 def test_audit_exposes_a_certificate_that_lies(
     stream: Path, model: Path, tmp_path: Path, call: Call, lie: dict[str, float], exposed: str
 ) -> None:
-    from noregret import store
-    from noregret.ledger import Entry
+    from noregret.files import store
+    from noregret.proof.ledger import Entry
 
     header, arrays = store.read(model)
     for name, change in lie.items():

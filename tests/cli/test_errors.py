@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noregret import store
+from noregret.files import store
 from tests.cli.program import Call, Result, noregret, svmlight
 
 

@@ -106,7 +106,7 @@ def test_long_streams_are_learnt_in_parts(form: Any, monkeypatch: pytest.MonkeyP
     weight = np.random.default_rng(0).uniform(0.5, 1.0, len(y))
     whole, parts = Aggregate(members()), Aggregate(members())
     made = whole.learn(form(X), y, weight)
-    monkeypatch.setattr("noregret.examples.CHUNK", 64)
+    monkeypatch.setattr("noregret.rows.examples.CHUNK", 64)
     assert np.array_equal(parts.learn(form(X), y, weight), made)
     assert str(parts.certificate()) == str(whole.certificate())
 

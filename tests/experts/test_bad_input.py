@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import experts, losses, store
+from noregret import experts, losses
 from noregret.experts import Forecaster, Hedge, Shares, Specialists
+from noregret.files import store
 
 GOOD = np.array([[0.2, 0.8], [0.9, 0.1]])
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret import catalogue, losses, mirrors, rates
-from noregret.passes.matrix_implicit import matrix_implicit_pass
+from noregret.passes.matrices.matrix_implicit import matrix_implicit_pass
 
 Vector = npt.NDArray[np.float64]
 LOSSES: list[Any] = [

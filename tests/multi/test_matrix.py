@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 from noregret import losses, mirrors, rates
 from noregret.learners import MatrixDescent, MirrorDescent, load
-from noregret.passes.matrix import matrix_linear_pass, matrix_mapped_pass
-from noregret.passes.matrix_scale_free import matrix_scale_free_pass
+from noregret.passes.matrices.matrix_lazy import matrix_linear_pass, matrix_mapped_pass
+from noregret.passes.matrices.matrix_scale_free import matrix_scale_free_pass
 
 Random = np.random.Generator
 N, D, K = 120, 9, 4

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import catalogue, geometry, losses, mirrors, rates
+from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MatrixDescent
+from noregret.proof import geometry
 
 Vector = np.ndarray
 

@@ -13,8 +13,8 @@ from sklearn.metrics import ndcg_score
 
 import noregret as nr
 from noregret.evaluate.ranking import ndcg
-from noregret.ledger import Entry
 from noregret.losses import PairwiseHinge, PairwiseLogistic
+from noregret.proof.ledger import Entry
 
 LOSSES = [PairwiseHinge(), PairwiseHinge(0.5), PairwiseLogistic()]
 

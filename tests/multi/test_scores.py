@@ -10,7 +10,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from noregret import losses, store
+from noregret import losses
+from noregret.files import store
 from noregret.jit import kernel
 from noregret.losses import ScoreLoss
 from noregret.losses.scores import excess

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from noregret.bounds import Bound
-from noregret.certificate import Certificate
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
+from noregret.proof.bounds import Bound
+from noregret.proof.certificate import Certificate
 
 #: Six points in three dimensions, ||x|| <= 1, not separable by U0; Y_A are real targets.
 X_A = np.array(

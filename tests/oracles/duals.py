@@ -20,7 +20,7 @@ from noregret import losses, mirrors
 from noregret.batch.mapped import Ascent, solve_mapped
 from noregret.batch.problem import Problem, Solution, evaluate
 from noregret.losses import Loss
-from noregret.passes import dual_maps
+from noregret.passes.dual import dual_maps
 from oracles.data import S_A, X_A, Y_A
 
 #: As good as exact: what one-variable maximisation leaves is below rounding.

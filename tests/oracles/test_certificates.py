@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from noregret import catalogue, geometry, losses, mirrors, rates
-from noregret.certificate import Certificate
-from noregret.foreign import certify
+from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
+from noregret.learners.foreign import certify
+from noregret.proof import geometry
+from noregret.proof.certificate import Certificate
 from oracles.data import ROW_A, S_A, S_B, S_W, U0, X_A, X_B, X_T, X_W, Y_A, Y_T, near, total
 
 HINGE = losses.Hinge()

@@ -10,9 +10,10 @@ import math
 import numpy as np
 import pytest
 
-from noregret import geometry, losses, mirrors
+from noregret import losses, mirrors
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
+from noregret.proof import geometry
 from oracles.data import S_A, X_A, Y_A, near
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import geometry, losses, mirrors
+from noregret import losses, mirrors
 from noregret.batch.problem import evaluate, link
+from noregret.proof import geometry
 from oracles.data import S_A, X_A, near
 from oracles.duals import FORMS, MAPS, Form, Map, interpreted, problem, solved, sweeps, zeta
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import geometry, losses, mirrors
+from noregret import losses, mirrors
 from noregret.batch.mapped import Ascent
 from noregret.batch.problem import Problem, link
 from noregret.mirrors import Mirror
+from noregret.proof import geometry
 from oracles.data import near
 from oracles.duals import EXACT, FORMS, Map, interpreted, problem, settled, zeta
 from oracles.duals import solved as solve

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import losses, mirrors, theorems
+from noregret import losses, mirrors
 from noregret.learners import DualAscent
+from noregret.proof import theorems
 from oracles.data import S_A, S_B, S_W, U0, X_A, X_B, X_W, bound, near, total
 from oracles.dual_runs import BEST, FULLY, HINGE, ascent, numbers, run, theta
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import geometry, losses, mirrors
+from noregret import losses, mirrors
 from noregret.learners import DualAscent
 from noregret.learners.dual_certificate import DualCertificate
+from noregret.proof import geometry
 from oracles.data import S_A, S_N, U_N, X_A, X_N, near, total
 from oracles.dual_runs import (
     BEST,

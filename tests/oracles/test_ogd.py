@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from noregret import catalogue, losses, theorems
-from noregret.ledger import Entry
+from noregret import catalogue, losses
+from noregret.proof import theorems
+from noregret.proof.ledger import Entry
 from oracles.data import ROW_A, S_A, U0, X_A, Y_A, bound, near, played, total
 
 HINGE = losses.Hinge()

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import catalogue, geometry, losses, mirrors, rates, theorems
+from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.ledger import Entry
+from noregret.proof import geometry, theorems
+from noregret.proof.ledger import Entry
 from oracles.data import ROW_A, S_A, S_N, S_W, U0, U_N, X_A, X_N, X_W, bound, near, total
 
 HINGE = losses.Hinge()

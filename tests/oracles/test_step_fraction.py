@@ -12,9 +12,9 @@ import noregret as nr
 from noregret import losses, mirrors
 from noregret.batch.mapped import Ascent
 from noregret.batch.problem import evaluate
-from noregret.contradiction import RANGE, contradicted
 from noregret.learners import DualAscent
-from noregret.ledger import Entry
+from noregret.proof.contradiction import RANGE, contradicted
+from noregret.proof.ledger import Entry
 from oracles.data import S_A, X_A, Y_A, near
 from oracles.duals import FORMS, MAPS, problem
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import catalogue, geometry, losses, mirrors, rates, theorems
+from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.ledger import Entry
+from noregret.proof import geometry, theorems
+from noregret.proof.ledger import Entry
 from oracles.data import X_T, Y_T, ZS, Linear, Z, bound, near, played, total
 
 THETA = np.array([0.3, -0.2, 0.5])

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret import catalogue, geometry, losses, mirrors, theorems
-from noregret.ledger import Entry
+from noregret import catalogue, losses, mirrors
+from noregret.proof import geometry, theorems
+from noregret.proof.ledger import Entry
 from oracles.data import X_T, Y_T, near, played, total
 
 SQUARED = losses.Squared()

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import noregret as nr
-from noregret.examples import as_rows
+from noregret.rows.examples import as_rows
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
 from noregret.sklearn.rows import Feeder
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_learnt_leaves_the_model_as_it_was(maker, bad, cancer, mo
             model.partial_fit(rows, y[100:200])
         with pytest.raises(ValueError, match=words):
             model.predict(rows)
-    for module in ("noregret.examples", "noregret.sklearn.rows", "noregret.sklearn.estimator"):
+    for module in ("noregret.rows.examples", "noregret.sklearn.rows", "noregret.sklearn.estimator"):
         monkeypatch.setattr(f"{module}.CHUNK", 64)
     with pytest.raises(ValueError, match=words):
         model.partial_fit(wrong, y[100:200])

@@ -48,7 +48,7 @@ def test_a_refused_part_of_a_stream_changes_nothing(maker, begun) -> None:
 
 @pytest.mark.parametrize("maker", [OnlineRegressor, DualRegressor])
 def test_all_targets_are_looked_at_before_any_chunk_is_learnt(maker, monkeypatch) -> None:
-    monkeypatch.setattr("noregret.examples.CHUNK", 12)
+    monkeypatch.setattr("noregret.rows.examples.CHUNK", 12)
     monkeypatch.setattr("noregret.sklearn.rows.CHUNK", 12)
     monkeypatch.setattr("noregret.sklearn.estimator.CHUNK", 12)
     X, y = rows()

@@ -110,7 +110,7 @@ def test_many_chunks_are_one(name, monkeypatch) -> None:
     X, y, weight = stream()
     model = CLASSIFIERS[name]
     whole = content(played(pickle.loads(pickle.dumps(model)), X, y, weight, "whole"))
-    for module in ("noregret.examples", "noregret.sklearn.rows", "noregret.sklearn.estimator"):
+    for module in ("noregret.rows.examples", "noregret.sklearn.rows", "noregret.sklearn.estimator"):
         monkeypatch.setattr(f"{module}.CHUNK", 16)
     for form in ("float64", "CSR of int64"):
         small = played(pickle.loads(pickle.dumps(model)), forms(X)[form], y, weight, "parts")

@@ -195,8 +195,8 @@ def test_models_of_several_classes_are_audited(
 def test_a_model_of_several_classes_that_lies_is_exposed(
     tmp_path: Path, call: Call, lie: dict[str, float], exposed: str
 ) -> None:
-    from noregret import store
-    from noregret.ledger import Entry
+    from noregret.files import store
+    from noregret.proof.ledger import Entry
 
     path, model = tmp_path / "a.svm", tmp_path / "m.nr"
     path.write_text(svmlight(80))

@@ -12,12 +12,12 @@ import pytest
 import noregret as nr
 from noregret import bandits, domains, experts, losses, mirrors, oco, rates
 from noregret.bandits.book import Sum as ArmSum
-from noregret.betting import Coins
-from noregret.bounds import Bound
-from noregret.contradiction import RANGE, Measured, suspect_of
 from noregret.experts.book import Sum
 from noregret.learners import DualAscent
 from noregret.learners import dual_certificate as dual
+from noregret.proof.bounds import Bound
+from noregret.proof.coin_theorem import Coins
+from noregret.proof.contradiction import RANGE, Measured, suspect_of
 from noregret.tracking.statements import stated
 
 CONTRADICTED = f"this run contradicts it (suspect: {RANGE})"
@@ -207,7 +207,7 @@ def _coins() -> list[Bound]:
 def _strongly_convex() -> list[Bound]:
     learner = nr.catalogue.strongly_convex_ogd(losses.Hinge(), 0.5)
     learner.learn([[1.0], [-1.0]] * 10, [1.0, 1.0] * 10)
-    with mock.patch("noregret.theorems.strongly_convex_regret", lambda *given: -1.0):
+    with mock.patch("noregret.proof.theorems.strongly_convex_regret", lambda *given: -1.0):
         return learner.certificate().bounds_for(1.0)[1:2]
 
 
@@ -222,7 +222,7 @@ def _dual() -> list[Bound]:
 def _dual_mistakes() -> list[Bound]:
     learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), C=0.5)
     learner.learn([[0.6, 0.8], [0.8, 0.6]] * 5, [1, -1] * 5)
-    with mock.patch("noregret.theorems.mitigated", lambda *given: 1e3):
+    with mock.patch("noregret.proof.theorems.mitigated", lambda *given: 1e3):
         found = learner.certificate().bounds_for(1.0)
     return [bound for bound in found if bound.name.endswith("aggressive mistakes")]
 

@@ -10,8 +10,8 @@ import pytest
 
 import noregret as nr
 from noregret import catalogue, losses, mirrors, rates
-from noregret.certificate import Certificate
 from noregret.evaluate import Trial
+from noregret.proof.certificate import Certificate
 from tests.cli.conftest import call as call
 from tests.cli.program import Call, svmlight
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import geometry, losses, mirrors, oco, rates
+from noregret import losses, mirrors, oco, rates
 from noregret.mirrors.base import declares
-from noregret.strong_convexity import require_declared
+from noregret.proof import geometry
+from noregret.proof.strong_convexity import require_declared
 from tests.own_map import Cosh
 
 RANDOM = np.random.default_rng(5)

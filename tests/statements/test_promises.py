@@ -17,9 +17,9 @@ from numba import config
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
 from noregret.experts import Aggregate, Forecaster
-from noregret.foreign import Certifier
 from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
-from noregret.promises import assumption_of
+from noregret.learners.foreign import Certifier
+from noregret.proof.promises import assumption_of
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial
 from tests.without_compiler import compiled_only, passed_without_compiler

@@ -15,8 +15,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret.examples import as_rows
 from noregret.report.drift import drift_figure
+from noregret.rows.examples import as_rows
 from noregret.streams import Block
 from noregret.tracking import watch
 from noregret.tracking.drift import DriftProof, drift_proof

@@ -16,8 +16,8 @@ from oracles.data import X_T, Y_T, near, played
 
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
-from noregret.passes import floored
-from noregret.passes.groups import Mark
+from noregret.passes.descent import floored
+from noregret.passes.descent.groups import Mark
 from tracking.dense import Tracker
 
 ENTROPY, SQUARED = mirrors.Entropy(), losses.Squared()

@@ -15,8 +15,9 @@ from oracles.data import X_T, Y_T, near
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret import catalogue, store
-from noregret.bounds import Bound
+from noregret import catalogue
+from noregret.files import store
+from noregret.proof.bounds import Bound
 from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert import KernelDescent
 from noregret.tracking.kernels import Gaussian, Kernel, Linear, Polynomial, gram

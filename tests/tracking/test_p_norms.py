@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse
 from oracles.data import near, total
 
-from noregret import catalogue, domains, losses, theorems
+from noregret import catalogue, domains, losses
+from noregret.proof import theorems
 from noregret.tracking.potentials import PNormSquare
 from tracking.dense import Tracker
 

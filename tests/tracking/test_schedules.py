@@ -86,7 +86,7 @@ def _exact(loss: losses.Loss, gap: Fraction) -> Fraction:
 
 
 def test_predictions_that_are_off_widen_the_bounds() -> None:
-    from noregret.examples import as_rows
+    from noregret.rows.examples import as_rows
 
     rows, one = as_rows(np.array([[0.3], [0.5]])), np.ones(1)
     low, high = segment_loss(losses.Squared(), rows, np.zeros(2), one, 0.01)

@@ -11,8 +11,9 @@ from oracles.data import X_T, Y_T, near
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret import catalogue, theorems
-from noregret.bounds import Bound
+from noregret import catalogue
+from noregret.proof import theorems
+from noregret.proof.bounds import Bound
 from noregret.tracking.replay import replay
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds, tuned_alpha

@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret.examples import as_rows
+from noregret.rows.examples import as_rows
 from noregret.tracking import static
 from noregret.tracking.static import (
     BLOCK,

@@ -13,8 +13,9 @@ import scipy.sparse
 from oracles.data import X_T, Y_T, near, played, total
 
 import noregret as nr
-from noregret import catalogue, domains, losses, mirrors, rates, theorems
+from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.losses import Loss
+from noregret.proof import theorems
 from noregret.tracking.signed import doubled_features, folded_weights
 from tracking.dense import Tracker
 

@@ -13,9 +13,10 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 
-from noregret import Certificate, bounds, domains, geometry, mirrors, rates
-from noregret.contradiction import Measured
-from noregret.ledger import Entry
+from noregret import Certificate, domains, mirrors, rates
+from noregret.proof import bounds, geometry
+from noregret.proof.contradiction import Measured
+from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED
 from tests.truth.comparators import Class, comparators
 from tests.truth.referee import Referee, fractions, relative_entropy

@@ -22,7 +22,7 @@ from mpmath import mp, mpf
 from noregret import losses, mirrors, rates
 from noregret.learners import MatrixDescent
 from noregret.learners.matrix_certificate import MatrixCertificate
-from noregret.ledger import Entry
+from noregret.proof.ledger import Entry
 from tests.truth.claims import Tally
 from tests.truth.streams import saved_and_loaded
 

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from noregret.certificate import Certificate
+from noregret.proof.certificate import Certificate
 from noregret.tracking import static, watch
 from tests.truth.claims import Tally
 from tests.truth.drift_streams import KINDS, main, stream

@@ -10,8 +10,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret import bounds, domains, geometry, losses, mirrors, rates
-from noregret.ledger import Entry
+from noregret import domains, losses, mirrors, rates
+from noregret.proof import bounds, geometry
+from noregret.proof.ledger import Entry
 from tests.truth.claims import bare_theorems
 from tests.truth.referee import Referee
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import geometry
 from noregret.batch import Problem, hindsight
 from noregret.batch.problem import link
+from noregret.proof import geometry
 from tests.truth.claims import Tally
 from tests.truth.hindsight_problems import COMBOS, LOSSES, Combo, main, run_one
 from tests.truth.objectives import DIGITS, Objective, conjugate_at, loss_at, numbers

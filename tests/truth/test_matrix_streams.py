@@ -6,9 +6,9 @@ from unittest import mock
 
 import pytest
 
-from noregret import geometry
 from noregret.learners import matrix_certificate
 from noregret.learners.matrix_certificate import MatrixCertificate
+from noregret.proof import geometry
 from tests.truth.claims import Tally
 from tests.truth.matrix_streams import main, stream
 
@@ -46,7 +46,7 @@ def test_the_judge_catches_rounding_that_is_ignored() -> None:
         mock.patch.object(MatrixCertificate, "slack", 0.0),
         mock.patch.object(MatrixCertificate, "delta", 0.0),
         mock.patch.object(matrix_certificate, "EPSILON", 0.0),
-        mock.patch("noregret.certificate.EPSILON", 0.0),
+        mock.patch("noregret.proof.certificate.EPSILON", 0.0),
         mock.patch.object(geometry, "EPSILON", 0.0),
     ):
         assert {"floor", "1-norm", "regularised"} <= _caught()

@@ -9,10 +9,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from noregret import Certificate, bounds, geometry, losses
-from noregret.contradiction import Measured
+from noregret import Certificate, losses
 from noregret.learners import dual_certificate
 from noregret.learners.scale_free import ScaleFreeEngine
+from noregret.proof import bounds, geometry
+from noregret.proof.contradiction import Measured
 from tests.truth import dual_streams, soak
 from tests.truth.claims import Tally, bare_theorems
 from tests.truth.dual_streams import COMPILED, DUAL_COMBOS
@@ -72,8 +73,8 @@ def test_the_referee_catches_a_dual_value_that_is_too_high() -> None:
     with (
         mock.patch.object(plain, "slack", property(lambda self: 0.0 * true_slack(self))),
         mock.patch.object(plain, "delta", property(lambda self: 0.0 * true_delta(self))),
-        mock.patch("noregret.certificate.EPSILON", 0.0),
-        mock.patch("noregret.geometry.EPSILON", 0.0),
+        mock.patch("noregret.proof.certificate.EPSILON", 0.0),
+        mock.patch("noregret.proof.geometry.EPSILON", 0.0),
         mock.patch.object(plain, "dual", property(lambda self: self.C * self.regularized_floor())),
     ):
         for k in range(8):
@@ -95,8 +96,8 @@ def test_the_referee_catches_rounding_that_is_ignored() -> None:
     with (
         mock.patch.object(Certificate, "slack", 0.0),
         mock.patch.object(Certificate, "delta", 0.0),
-        mock.patch("noregret.certificate.EPSILON", 0.0),
-        mock.patch("noregret.geometry.EPSILON", 0.0),
+        mock.patch("noregret.proof.certificate.EPSILON", 0.0),
+        mock.patch("noregret.proof.geometry.EPSILON", 0.0),
     ):
         assert _caught("absolute, ball, doubling", "far targets")
 

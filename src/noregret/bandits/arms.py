@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
 from noregret.arrays import real_array
-from noregret.bandits.book import EPSILON, Sum, require_sound
+from noregret.bandits.book import Sum, require_sound
 from noregret.bandits.certificate import BanditCertificate, Statement
 from noregret.bandits.decisions import (
     Decision,
@@ -22,8 +21,10 @@ from noregret.bandits.decisions import (
     cost_of_reward,
 )
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
-from noregret.contradiction import RANGE, ROUNDING, Measured
-from noregret.ledger import require_room
+from noregret.files import store
+from noregret.proof.contradiction import RANGE, ROUNDING, Measured
+from noregret.proof.ledger import require_room
+from noregret.rounding.slack import EPSILON
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from noregret.jit import kernel
 
-EPSILON = float(np.finfo(np.float64).eps)
-
 
 class Sum(IntEnum):
     """Places in the book of a bandit; costs are counted in units of the promised range."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.contradiction import OVERFLOW, Measured
-from noregret.rounding import down, down_each, up
+from noregret.proof.contradiction import OVERFLOW, Measured
+from noregret.rounding.printed import down, down_each, up
 
 Vector = npt.NDArray[np.float64]
 

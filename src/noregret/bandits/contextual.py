@@ -13,9 +13,9 @@ from noregret.bandits.decisions import Decision, as_arms
 from noregret.bandits.exploration import Exploration, draw_rows
 from noregret.bandits.logs import Log
 from noregret.bandits.policy import Decisions, Kept, Policy
-from noregret.certificate import Certificate
-from noregret.examples import Rows
 from noregret.learners import MirrorDescent
+from noregret.proof.certificate import Certificate
+from noregret.rows.examples import Rows
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import Rows
+from noregret.rows.examples import Rows
 
 Vector = npt.NDArray[np.float64]
 Row = tuple[npt.NDArray[np.uint32], Vector]
@@ -20,7 +20,7 @@ _NOTHING = np.zeros(1, np.uint32), np.zeros(1)
 def crossed(rows: Rows, arms: npt.NDArray[np.int64], count: int) -> Rows:
     """Return each context crossed with each arm in its row of `arms`, one after the other.
 
-    >>> from noregret.examples import as_rows
+    >>> from noregret.rows.examples import as_rows
     >>> part = crossed(as_rows([[0.5, 2.0]]), np.array([[0, 2]]), 3)
     >>> part.indices, part.values
     (array([0, 3, 6, 2, 5, 8], dtype=uint32), array([1. , 0.5, 2. , 1. , 0.5, 2. ]))

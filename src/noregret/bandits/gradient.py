@@ -10,19 +10,20 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import mirrors, rates, store
+from noregret import mirrors, rates
 from noregret.bandits import theorems
-from noregret.bandits.book import EPSILON
 from noregret.bandits.certificate import MEAN, Statement, on_path, statement
 from noregret.bandits.decisions import as_rate
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 from noregret.bandits.shrunken import Shrunken
-from noregret.contradiction import ROUNDING, Measured, suspect_of
 from noregret.domains import Domain
-from noregret.ledger import require_room
+from noregret.files import store
 from noregret.oco import maps
 from noregret.oco.losses import number, vector, whole
 from noregret.oco.setting import settle
+from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
+from noregret.proof.ledger import require_room
+from noregret.rounding.slack import EPSILON
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

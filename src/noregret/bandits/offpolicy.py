@@ -24,7 +24,7 @@ from noregret.bandits.betting import mean_floor
 from noregret.bandits.decisions import as_rate
 from noregret.bandits.exploration import as_probabilities
 from noregret.bandits.logs import Log
-from noregret.rounding import down, exact, up
+from noregret.rounding.printed import down, exact, up
 
 Vector = npt.NDArray[np.float64]
 

@@ -9,20 +9,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
 from noregret.bandits.crossing import crossed, joined
 from noregret.bandits.decisions import Decision, Waiting, as_cost, as_range, cost_of_reward
 from noregret.bandits.exploration import Exploration, InverseGap, as_probabilities
 from noregret.bandits.logs import Log
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
-from noregret.examples import Rows, as_rows
+from noregret.files import store
 from noregret.learners import MirrorDescent
-from noregret.ledger import require_room
 from noregret.losses import Squared
 from noregret.mirrors import Euclidean
 from noregret.oco.losses import number
 from noregret.passes.checks import sound_rows
+from noregret.proof.ledger import require_room
 from noregret.rates import ScaleFree
+from noregret.rows.examples import Rows, as_rows
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

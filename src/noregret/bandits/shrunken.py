@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from noregret import domains
 from noregret.domains import Domain
+from noregret.rounding.slack import EPSILON
 
 #: Roundings between a projection on the shrunken set and the point played, a coordinate.
 ROUNDINGS = 16.0
-EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True)

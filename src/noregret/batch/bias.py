@@ -31,8 +31,8 @@ from noregret.batch.joint import Rounds, between
 from noregret.batch.mapped import Ascent, better, first_slopes, standing
 from noregret.batch.problem import Problem, Solution, Vector, closed, link
 from noregret.batch.progress import Progress, Reporter
-from noregret.geometry import EPSILON
-from noregret.passes import dual_maps
+from noregret.passes.dual import dual_maps
+from noregret.rounding.slack import EPSILON
 
 #: mu at first, and what it is multiplied by when the balance does not fall.
 FIRST_MU = 1.0

@@ -32,9 +32,9 @@ from noregret import mirrors
 from noregret.batch.problem import Problem, Solution, Vector, closed, link
 from noregret.batch.progress import Progress, Reporter
 from noregret.batch.solver import FAR, Ascent, Guess
-from noregret.geometry import EPSILON
 from noregret.losses import Loss
-from noregret.rounding import down, up
+from noregret.rounding.printed import down, up
+from noregret.rounding.slack import EPSILON
 
 #: The gap at which an inner problem counts as solved, as a part of the tolerance; and by what it
 #: is multiplied when that was too rough.

@@ -11,10 +11,10 @@ from noregret.batch.problem import Problem, Solution
 from noregret.batch.progress import Progress
 from noregret.batch.radius import solve_radius
 from noregret.batch.solver import solve
-from noregret.examples import as_rows
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.promises import WrongConjugate, assumption_of
+from noregret.proof.promises import WrongConjugate, assumption_of
+from noregret.rows.examples import as_rows
 
 #: Passes after which a run gives up and says so.
 MAX_PASSES = 10_000

@@ -25,9 +25,10 @@ import numpy as np
 
 from noregret.batch.leap import _conjugate_gradients
 from noregret.batch.problem import Problem, Vector, link
-from noregret.examples import Rows
 from noregret.mirrors import Mirror
-from noregret.passes import joint, sync
+from noregret.passes import sync
+from noregret.passes.dual import joint
+from noregret.rows.examples import Rows
 
 #: The matrix of a step is formed up to this size, if that takes no longer than so many
 #: conjugate gradients, which need only apply it.

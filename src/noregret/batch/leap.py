@@ -17,8 +17,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from noregret.batch.problem import Problem, Vector
-from noregret.passes import dual
-from noregret.passes.dual import inner
+from noregret.passes.dual import dual
+from noregret.passes.dual.dual import inner
 
 if TYPE_CHECKING:
     from noregret.batch.solver import Ascent

@@ -21,7 +21,7 @@ from noregret.batch.joint import Rounds, between
 from noregret.batch.problem import Problem, Solution, Vector, closed, link
 from noregret.batch.progress import Progress, Reporter
 from noregret.batch.solver import examine
-from noregret.passes import dual_maps
+from noregret.passes.dual import dual_maps
 from noregret.passes.slots import new_slots
 
 #: A row's search ends when its next step would be this part of the move so far.

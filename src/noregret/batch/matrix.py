@@ -18,19 +18,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, mirrors
+from noregret import mirrors
 from noregret.batch.problem import LINK_ERRORS, Problem, Solution, closed
 from noregret.batch.progress import Progress, Reporter
 from noregret.batch.solver import seed_state
-from noregret.certificate import ROUND_ERRORS, UNDERFLOW
-from noregret.examples import Rows, as_rows, as_weights
-from noregret.geometry import EPSILON
 from noregret.losses.score_duals import allowed
 from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
-from noregret.passes import dual, dual_matrix
 from noregret.passes.checks import sound_rows
-from noregret.weighing import weighted
-from noregret.wording import named
+from noregret.passes.dual import dual, dual_matrix
+from noregret.proof import geometry
+from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.proof.weighing import weighted
+from noregret.proof.wording import named
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows, as_rows, as_weights
 
 Vector = npt.NDArray[np.float64]
 

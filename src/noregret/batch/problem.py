@@ -19,18 +19,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, mirrors
-from noregret.certificate import ROUND_ERRORS, UNDERFLOW
-from noregret.convexity import require_convex
-from noregret.examples import Rows, as_labels, as_offsets, as_rows, as_weights
-from noregret.geometry import EPSILON
+from noregret import mirrors
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes import gap, sync
+from noregret.passes import sync
 from noregret.passes.checks import sound_rows
-from noregret.rounding import down, up, up_minus
-from noregret.weighing import weighted
-from noregret.wording import named
+from noregret.passes.dual import gap
+from noregret.proof import geometry
+from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.proof.convexity import require_convex
+from noregret.proof.weighing import weighted
+from noregret.proof.wording import named
+from noregret.rounding.printed import down, up, up_minus
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 
 Vector = npt.NDArray[np.float64]
 

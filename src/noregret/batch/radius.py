@@ -26,7 +26,7 @@ from noregret import mirrors
 from noregret.batch.problem import Problem, Solution, Vector, closed
 from noregret.batch.progress import Progress, Reporter
 from noregret.batch.solver import FIRST_DAMPING, Ascent, Guess
-from noregret.passes.dual import inner
+from noregret.passes.dual.dual import inner
 
 #: The centre moves when the rows' part of the gap has fallen to this part of the regulariser.
 ENOUGH = 5.0

@@ -16,7 +16,7 @@ import numpy as np
 from noregret.batch.leap import leap
 from noregret.batch.problem import Problem, Solution, Vector, closed, evaluate
 from noregret.batch.progress import Progress, Reporter
-from noregret.passes import dual
+from noregret.passes.dual import dual
 
 #: About how many visits of an epoch are looked at to guess the gap.
 SAMPLE = 4096

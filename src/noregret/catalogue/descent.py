@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from noregret import domains, losses, mirrors, rates, theorems
+from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
+from noregret.proof import theorems
 
 
 def perceptron(dimension: int | None = None) -> MirrorDescent:

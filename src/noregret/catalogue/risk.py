@@ -27,11 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.catalogue.batch import one_pass
-from noregret.certificate import Certificate
-from noregret.geometry import EPSILON
 from noregret.learners import MirrorDescent
-from noregret.ledger import Entry
-from noregret.rounding import exact, up, up_each
+from noregret.proof.certificate import Certificate
+from noregret.proof.ledger import Entry
+from noregret.rounding.printed import exact, up, up_each
+from noregret.rounding.slack import EPSILON
 
 Vector = npt.NDArray[np.float64]
 

@@ -8,10 +8,11 @@ Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Figure 1 an
 
 from __future__ import annotations
 
-from noregret import domains, losses, mirrors, rates, theorems
+from noregret import domains, losses, mirrors, rates
 from noregret.catalogue.descent import require_square_loss, simplex_rate
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
+from noregret.proof import theorems
 
 SQUARED = losses.Squared()
 

@@ -19,8 +19,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
-from noregret.bounds import Bound
 from noregret.classes.certificates import SURVEY, RegretCertificate
 from noregret.classes.littlestone import Littlestone, as_dimension
 from noregret.classes.soa import larger_label
@@ -34,6 +32,8 @@ from noregret.classes.tables import (
     pairs,
     whole,
 )
+from noregret.files import store
+from noregret.proof.bounds import Bound
 from noregret.turns import one_at_a_time
 
 #: Weights below exp of minus that much beside the largest do not move a float64.

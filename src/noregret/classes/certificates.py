@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from noregret.bounds import Bound
-from noregret.rounding import up
+from noregret.proof.bounds import Bound
+from noregret.rounding.printed import up
 
 SURVEY = "Shalev-Shwartz 2012"
 

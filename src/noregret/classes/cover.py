@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from noregret.classes.adversary import Learner, other_label, play
 from noregret.classes.tables import label, whole
-from noregret.rounding import up
+from noregret.rounding.printed import up
 
 
 class Contrarian:

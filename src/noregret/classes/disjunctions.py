@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
 from noregret.arrays import refuse_masked
 from noregret.classes.certificates import Proved, mistake_bound
 from noregret.classes.tables import whole
+from noregret.files import store
 from noregret.turns import one_at_a_time
 
 Flags = npt.NDArray[np.bool_]

@@ -18,12 +18,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
 from noregret.arrays import refuse_masked
-from noregret.bounds import Bound
 from noregret.classes.certificates import SURVEY, RegretCertificate
 from noregret.classes.tables import MOST_RATE, between, whole
-from noregret.store import shown
+from noregret.files import store
+from noregret.files.store import shown
+from noregret.proof.bounds import Bound
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -54,7 +54,7 @@ def certify(
 
     from noregret.cli.screen import Clock, metrics_line
     from noregret.evaluate import metrics_for
-    from noregret.foreign import Certifier
+    from noregret.learners.foreign import Certifier
 
     certifier = Certifier(chosen, shape)
     metrics = metrics_for(chosen)
@@ -79,7 +79,7 @@ def certify(
     if next(numbers, None) is not None:
         raise ValueError(f"{predictions}: holds more predictions than the {count:,} examples")
     certificate = certifier.certificate()
-    from noregret.rounding import down, down_each, exact
+    from noregret.rounding.printed import down, down_each, exact
 
     if as_json:
         result = certificate.as_dict(radii[0]) | {"metrics": metrics.summary()}

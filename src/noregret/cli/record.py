@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from noregret.certificate import Certificate
     from noregret.cli.choices import Learner
     from noregret.evaluate import Point
+    from noregret.proof.certificate import Certificate
     from noregret.streams import Stream
 
 #: Raised when an older program could not make sense of what is kept.
@@ -171,7 +171,7 @@ class Record:
 
     def save(self, learner: Learner, path: Path) -> None:
         """Write the learner and this record, atomically."""
-        from noregret.store import Extra
+        from noregret.files.store import Extra
 
         header = {
             "version": VERSION,
@@ -190,8 +190,8 @@ class Record:
 
 def load(path: Path) -> tuple[Learner, Record]:
     """Return the learner of a model file and what it remembers of its stream."""
+    from noregret.files.store import shown
     from noregret.learners import load_with_extra
-    from noregret.store import shown
 
     learner, extra = load_with_extra(path)
     header = extra.header.get("stream")

@@ -14,7 +14,7 @@ from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.record import class_names
 from noregret.cli.screen import metrics_line
 from noregret.cli.writing import to_json
-from noregret.rounding import down, down_each, exact
+from noregret.rounding.printed import down, down_each, exact
 from noregret.visible import visible
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Ending:
 
 def heading(session: Session) -> Iterator[str]:
     """Yield the title of a run and what is to be known before its first line."""
-    from noregret.geometry import describe, own_radius
+    from noregret.proof.geometry import describe, own_radius
 
     learner, record = session.learner, session.record
     yield f"noregret learn {visible(session.stream.name)}"

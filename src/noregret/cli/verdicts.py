@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 import noregret as nr
-from noregret import geometry
 from noregret.cli.screen import Solver, metrics_line
 from noregret.cli.verdicts_members import member_verdicts
 from noregret.cli.whole import joined, margins
 from noregret.evaluate import metrics_for
-from noregret.foreign import Certifier
-from noregret.ledger import Entry
-from noregret.rounding import down, exact, up
+from noregret.learners.foreign import Certifier
+from noregret.proof import geometry
+from noregret.proof.ledger import Entry
+from noregret.rounding.printed import down, exact, up
 
 if TYPE_CHECKING:
     from noregret.batch import Solution

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import noregret as nr
 from noregret.cli.screen import Solver
 from noregret.cli.verdicts import Statements, Verdict
-from noregret.geometry import EPSILON
-from noregret.ledger import Entry
-from noregret.passes.matrix import score_losses, score_rows
+from noregret.passes.matrices.matrix_lazy import score_losses, score_rows
+from noregret.proof.ledger import Entry
+from noregret.rounding.slack import EPSILON
 
 if TYPE_CHECKING:
     from noregret.batch import Solution

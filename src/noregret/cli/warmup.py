@@ -99,7 +99,7 @@ def _learning(spec: choices.Spec) -> Callable[[], None]:
     def work() -> None:
         import numpy as np
 
-        from noregret.foreign import Certifier
+        from noregret.learners.foreign import Certifier
         from noregret.passes.distance import FAR
         from noregret.streams import Block
 

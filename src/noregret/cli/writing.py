@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from noregret.cli.interrupt import unwinding
 from noregret.cli.output import OutputLost
-from noregret.replacing import replaced
+from noregret.files.replacing import replaced
 from noregret.visible import escaped
 
 if TYPE_CHECKING:

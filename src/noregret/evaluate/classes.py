@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.links import log_against_rest, log_multinomial
+from noregret.losses.links import log_against_rest, log_multinomial
 
 if TYPE_CHECKING:
     from noregret.streams import Block

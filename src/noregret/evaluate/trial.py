@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from noregret.evaluate.classes import learn_block
-from noregret.ledger import Entry
-from noregret.rounding import down_each, up_each
+from noregret.proof.ledger import Entry
+from noregret.rounding.printed import down_each, up_each
 
 if TYPE_CHECKING:
     import numpy.typing as npt

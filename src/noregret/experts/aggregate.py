@@ -12,22 +12,23 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, store
-from noregret.bounds import Bound
-from noregret.certificate import Certificate
-from noregret.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.experts.certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster
-from noregret.foreign import Certifier
+from noregret.files import store
 from noregret.learners.files import KINDS, learner_of
+from noregret.learners.foreign import Certifier
 from noregret.learners.together import learn_together
-from noregret.ledger import SIZE
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
+from noregret.proof import geometry
+from noregret.proof.bounds import Bound
+from noregret.proof.certificate import Certificate
+from noregret.proof.ledger import SIZE
 from noregret.rates import ScaleFree
-from noregret.rounding import down, down_each, up, up_each
-from noregret.sealed import opened
+from noregret.rounding.printed import down, down_each, up, up_each
+from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
+from noregret.rows.sealed import opened
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.bounds import Bound
-from noregret.contradiction import RANGE, Measured
 from noregret.experts import theorems
 from noregret.experts.book import Sum
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
-from noregret.geometry import EPSILON
-from noregret.promises import Broken
-from noregret.rounding import down, down_each, exact, up, up_each
+from noregret.proof.bounds import Bound
+from noregret.proof.contradiction import RANGE, Measured
+from noregret.proof.promises import Broken
+from noregret.rounding.printed import down, down_each, exact, up, up_each
+from noregret.rounding.slack import EPSILON
 
 Vector = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noregret.arrays import real_array, refuse_masked
 from noregret.domains.vectors import as_weights
-from noregret.rounding import exact
+from noregret.rounding.printed import exact
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.bounds import Bound
-from noregret.contradiction import RANGE, ROUNDING, Measured
 from noregret.experts import theorems
 from noregret.experts.book import gap_of
 from noregret.experts.checks import STEEPEST, as_count, as_positive, as_table
-from noregret.rounding import up
+from noregret.proof.bounds import Bound
+from noregret.proof.contradiction import RANGE, ROUNDING, Measured
+from noregret.rounding.printed import up
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import as_labels
 from noregret.experts.checks import LARGEST, as_table, require_within
 from noregret.experts.newton import simplex_minimum
-from noregret.geometry import EPSILON
 from noregret.losses import Loss
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import as_labels
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]

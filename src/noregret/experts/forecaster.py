@@ -10,23 +10,23 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
 from noregret.arrays import real_array
-from noregret.bounds import Bound
-from noregret.contradiction import ROUNDING, Measured, suspect_of
-from noregret.convexity import require_convex
-from noregret.examples import as_labels
 from noregret.experts.book import Sum
 from noregret.experts.certificate import GAMES, ExpertCertificate, rounding_slack
 from noregret.experts.checks import as_interval, as_table, require_within
 from noregret.experts.concavity import cost_range, exp_concavity
 from noregret.experts.game import Game, Weighing
 from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
-from noregret.geometry import EPSILON
-from noregret.ledger import require_room
+from noregret.files import store
 from noregret.losses import Loss, NegativeLog
-from noregret.promises import Broken, assumption_of, broken_in
-from noregret.rounding import exact
+from noregret.proof.bounds import Bound
+from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
+from noregret.proof.convexity import require_convex
+from noregret.proof.ledger import require_room
+from noregret.proof.promises import Broken, assumption_of, broken_in
+from noregret.rounding.printed import exact
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import as_labels
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

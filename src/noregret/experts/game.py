@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import refuse_masked
-from noregret.contradiction import ROUNDING
 from noregret.experts import theorems
 from noregret.experts.book import Sum
 from noregret.experts.certificate import Facts, rounding_slack
 from noregret.experts.checks import as_count, as_positive, as_table, require_within
 from noregret.experts.rounds import ADAPTIVE, FIXED
-from noregret.geometry import EPSILON
-from noregret.ledger import require_room
-from noregret.rounding import exact
+from noregret.proof.contradiction import ROUNDING
+from noregret.proof.ledger import require_room
+from noregret.rounding.printed import exact
+from noregret.rounding.slack import EPSILON
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

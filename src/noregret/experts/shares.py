@@ -10,16 +10,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
-from noregret.bounds import Bound
 from noregret.experts import theorems
 from noregret.experts.book import Sum
 from noregret.experts.certificate import ExpertCertificate, Facts, rounding_slack
 from noregret.experts.checks import as_count, as_interval, as_positive
 from noregret.experts.game import CostGame, Weighing
 from noregret.experts.mixing import share_rounds
-from noregret.geometry import EPSILON
-from noregret.rounding import exact
+from noregret.files import store
+from noregret.proof.bounds import Bound
+from noregret.rounding.printed import exact
+from noregret.rounding.slack import EPSILON
 
 Vector = npt.NDArray[np.float64]
 

@@ -10,9 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import store
 from noregret.arrays import refuse_masked
-from noregret.contradiction import RANGE, ROUNDING, Measured, contradicted
 from noregret.elementary import exp
 from noregret.experts.book import add
 from noregret.experts.certificate import sum_slack
@@ -24,10 +22,12 @@ from noregret.experts.checks import (
     as_table,
     require_within,
 )
-from noregret.geometry import EPSILON
+from noregret.files import store
 from noregret.jit import kernel
-from noregret.ledger import require_room
-from noregret.rounding import up
+from noregret.proof.contradiction import RANGE, ROUNDING, Measured, contradicted
+from noregret.proof.ledger import require_room
+from noregret.rounding.printed import up
+from noregret.rounding.slack import EPSILON
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

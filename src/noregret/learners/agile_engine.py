@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from noregret.domains import Domain
-from noregret.examples import Rows
 from noregret.jit import Call
 from noregret.learners.engines import (
     CoordinateEngine,
@@ -19,10 +18,12 @@ from noregret.learners.engines import (
 )
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes import agile, sync
-from noregret.passes.implicit import SEARCH
+from noregret.passes import sync
+from noregret.passes.descent import agile
+from noregret.passes.descent.implicit import SEARCH
 from noregret.passes.slots import Slot
 from noregret.rates import PerCoordinate, Rate
+from noregret.rows.examples import Rows
 
 
 class AgileEngine(Engine):

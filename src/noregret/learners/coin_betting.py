@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.betting import Coins
-from noregret.examples import Rows
-from noregret.geometry import EPSILON, norm_upper
 from noregret.jit import Call
 from noregret.learners.engines import Vector
 from noregret.learners.sized import SizedEngine
-from noregret.passes import coin_betting
-from noregret.passes.coin_betting import Scalar
+from noregret.passes.descent import coin_betting
+from noregret.passes.descent.coin_betting import Scalar
+from noregret.proof.coin_theorem import Coins
+from noregret.proof.geometry import norm_upper
 from noregret.rates import CoinBetting
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows
 
 
 class CoinBettingEngine(SizedEngine):

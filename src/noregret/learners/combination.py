@@ -6,15 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from noregret import domains, geometry, mirrors, rates
+from noregret import domains, mirrors, rates
 from noregret.component import Component, built_in
-from noregret.convexity import require_convex
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.entropies import LARGEST_EXPONENT
+from noregret.proof import geometry
+from noregret.proof.convexity import require_convex
+from noregret.proof.strong_convexity import require_declared, require_scale
 from noregret.rates import Rate
-from noregret.strong_convexity import require_declared, require_scale
 
 
 @dataclass(frozen=True)

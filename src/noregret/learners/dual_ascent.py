@@ -9,19 +9,21 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, mirrors, store
-from noregret.examples import Rows, as_labels, as_offsets, as_rows, as_weights
+from noregret import mirrors
+from noregret.files import store
 from noregret.learners.combination import Combination
 from noregret.learners.dual_certificate import DualCertificate
 from noregret.learners.dual_store import DualStore, sparse_parts
 from noregret.learners.linear import LinearLearner
-from noregret.ledger import Entry, require_room
 from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
-from noregret.passes import dual_online
 from noregret.passes.checks import sound_rows
-from noregret.passes.dual_steps import MARGINS, VALUE, VALUE_LOW
+from noregret.passes.dual import dual_online
+from noregret.passes.dual.dual_steps import MARGINS, VALUE, VALUE_LOW
+from noregret.proof import geometry
+from noregret.proof.ledger import Entry, require_room
 from noregret.rates import Constant
+from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -11,15 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, theorems
-from noregret.bounds import UNDERFLOW, Bound
-from noregret.certificate import ROUND_ERRORS, Certificate
-from noregret.certificate import UNDERFLOW as LOST
-from noregret.contradiction import NOTHING, RANGE, ROUNDING, Measured, suspect_of
-from noregret.geometry import EPSILON
-from noregret.ledger import Entry
 from noregret.losses import Hinge
-from noregret.passes.dual_steps import (
+from noregret.passes.dual.dual_steps import (
     ERROR,
     FELL,
     MARGINS,
@@ -28,9 +21,16 @@ from noregret.passes.dual_steps import (
     TRAVELLED,
     VISITS,
 )
-from noregret.promises import assumption_of
-from noregret.rounding import down, exact
-from noregret.wording import named
+from noregret.proof import geometry, theorems
+from noregret.proof.bounds import UNDERFLOW, Bound
+from noregret.proof.certificate import ROUND_ERRORS, Certificate
+from noregret.proof.certificate import UNDERFLOW as LOST
+from noregret.proof.contradiction import NOTHING, RANGE, ROUNDING, Measured, suspect_of
+from noregret.proof.ledger import Entry
+from noregret.proof.promises import assumption_of
+from noregret.proof.wording import named
+from noregret.rounding.printed import down, exact
+from noregret.rounding.slack import EPSILON
 
 Vector = npt.NDArray[np.float64]
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import Rows
-from noregret.ledger import SIZE, Entry, new_ledger
 from noregret.mirrors import Mirror
-from noregret.passes import dual_rows
-from noregret.passes.dual_maps import settle
-from noregret.passes.dual_rows import BOOK_COLUMNS, COUNT, FIRST, RANDOM, RING_SIZE
-from noregret.passes.dual_steps import ACCOUNTS
+from noregret.passes.dual import dual_rows
+from noregret.passes.dual.dual_maps import settle
+from noregret.passes.dual.dual_rows import BOOK_COLUMNS, COUNT, FIRST, RANDOM, RING_SIZE
+from noregret.passes.dual.dual_steps import ACCOUNTS
 from noregret.passes.slots import Slot, new_slots
+from noregret.proof.ledger import SIZE, Entry, new_ledger
+from noregret.rows.examples import Rows
 
 Array = npt.NDArray[Any]
 Vector = npt.NDArray[np.float64]

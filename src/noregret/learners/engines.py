@@ -16,17 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import Rows
-from noregret.geometry import EPSILON
 from noregret.jit import Call
-from noregret.ledger import Entry
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes import coordinate, lazy, sync
+from noregret.passes import sync
 from noregret.passes.averages import Averages, Dropped, Kept
+from noregret.passes.descent import coordinate, lazy
 from noregret.passes.distance import distance
 from noregret.passes.slots import Slot, Stop, new_slots
+from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows
 
 Vector = npt.NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noregret import store
-from noregret.ledger import SIZE, Entry
+from noregret.files import store
+from noregret.proof.ledger import SIZE, Entry
 
 if TYPE_CHECKING:
     from noregret.learners.dual_ascent import DualAscent

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.domains import ClippedSimplex
-from noregret.examples import Rows
 from noregret.jit import Call
 from noregret.learners.engines import Engine, Vector
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes import floored, groups
-from noregret.passes.groups import Mark
-from noregret.passes.implicit import SEARCH
+from noregret.passes.descent import floored, groups
+from noregret.passes.descent.groups import Mark
+from noregret.passes.descent.implicit import SEARCH
 from noregret.rates import Rate
+from noregret.rows.examples import Rows
 
 
 class FlooredEngine(Engine):

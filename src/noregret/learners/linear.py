@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import Rows, as_rows
 from noregret.learners.combination import Combination
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.sync import predict_rows
+from noregret.rows.examples import Rows, as_rows
 
 Vector = npt.NDArray[np.float64]
 

@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, mirrors, rates, store
-from noregret.convexity import require_convex
-from noregret.examples import Rows, as_rows, as_weights
+from noregret import mirrors, rates
+from noregret.files import store
 from noregret.learners.combination import natural_scale
 from noregret.learners.matrix_binary import two_classes
 from noregret.learners.matrix_certificate import MatrixCertificate
@@ -19,13 +18,16 @@ from noregret.learners.matrix_targets import as_targets, count_of
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.one_scores import OneScores, SingleScoresLearner
 from noregret.learners.together import Diverged
-from noregret.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.losses import OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
-from noregret.passes.matrix import score_rows
+from noregret.passes.matrices.matrix_lazy import score_rows
 from noregret.passes.slots import Stop
+from noregret.proof import geometry
+from noregret.proof.convexity import require_convex
+from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.rates import Rate
+from noregret.rows.examples import Rows, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

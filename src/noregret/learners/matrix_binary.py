@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import losses, mirrors, rates
-from noregret.ledger import Entry
 from noregret.losses import OneAgainstRest
 from noregret.mirrors import Mirror
 from noregret.passes.slots import new_slots
+from noregret.proof.ledger import Entry
 from noregret.rates import Rate
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from noregret import geometry
 from noregret.arrays import real_array
-from noregret.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
-from noregret.geometry import EPSILON
-from noregret.ledger import SMALLEST_SIZE
 from noregret.losses import ScoreLoss
-from noregret.rounding import down
+from noregret.proof import geometry
+from noregret.proof.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
+from noregret.proof.ledger import SMALLEST_SIZE
+from noregret.rounding.printed import down
+from noregret.rounding.slack import EPSILON
 
 #: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
 SCORE_ERRORS = 1024.0

@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import Rows
-from noregret.geometry import EPSILON
 from noregret.jit import Call
 from noregret.learners.engines import Engine, LinearEngine, MappedEngine
-from noregret.ledger import SMALLEST_SIZE
 from noregret.losses import ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.passes import matrix, scale_free
+from noregret.passes.descent import scale_free
+from noregret.passes.descent.scale_free import Scalar
 from noregret.passes.distance import distance
-from noregret.passes.matrix_implicit import matrix_implicit_pass
-from noregret.passes.matrix_scale_free import matrix_scale_free_pass
-from noregret.passes.scale_free import Scalar
+from noregret.passes.matrices import matrix_lazy as matrix
+from noregret.passes.matrices.matrix_implicit import matrix_implicit_pass
+from noregret.passes.matrices.matrix_scale_free import matrix_scale_free_pass
+from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import Rate, ScaleFree
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows
 
 Vector = npt.NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import real_array
-from noregret.examples import LARGEST_LABEL
 from noregret.losses import ScoreLoss
+from noregret.rows.examples import LARGEST_LABEL
 
 Vector = npt.NDArray[np.float64]
 

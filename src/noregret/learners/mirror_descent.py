@@ -8,11 +8,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, store
-from noregret.certificate import Certificate
 from noregret.component import Component
 from noregret.domains import ClippedSimplex, Domain, Everywhere
-from noregret.examples import Rows, as_labels, as_rows, as_weights
+from noregret.files import store
 from noregret.learners.agile_engine import choose_engine
 from noregret.learners.coin_betting import CoinBettingEngine
 from noregret.learners.combination import Combination
@@ -23,12 +21,15 @@ from noregret.learners.scale_free import ScaleFreeEngine
 from noregret.learners.singly import SingleRowLearner
 from noregret.learners.sized import SizedEngine
 from noregret.learners.together import Diverged
-from noregret.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
+from noregret.proof import geometry
+from noregret.proof.certificate import Certificate
+from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.rates import CoinBetting, Rate, ScaleFree
+from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import real_array, refuse_masked
-from noregret.examples import LARGEST_LABEL, LARGEST_WEIGHT, Rows
 from noregret.jit import Call, entry
 from noregret.learners.engines import Engine, MappedEngine
 from noregret.learners.floored import FlooredEngine
 from noregret.learners.scale_free import ScaleFreeEngine
-from noregret.ledger import MOST_ROUNDS, Entry
-from noregret.passes.scale_free import predict_row
+from noregret.passes.descent.scale_free import predict_row
 from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows, take_records
+from noregret.proof.ledger import MOST_ROUNDS, Entry
+from noregret.rows.examples import LARGEST_LABEL, LARGEST_WEIGHT, Rows
 
 Columns = npt.NDArray[np.uint32]
 Vector = npt.NDArray[np.float64]

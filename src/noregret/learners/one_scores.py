@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import LARGEST_WEIGHT, Rows
 from noregret.jit import entry
 from noregret.learners.matrix_engines import MatrixEngine, MatrixScaleFree
 from noregret.learners.one_row import PLAIN, BoundPass, Columns, as_row
 from noregret.losses import ScoreLoss
 from noregret.passes.checks import SOUND, check_rows
-from noregret.passes.matrix import score_rows
-from noregret.passes.matrix_scale_free import score_row
+from noregret.passes.matrices.matrix_lazy import score_rows
+from noregret.passes.matrices.matrix_scale_free import score_row
+from noregret.rows.examples import LARGEST_WEIGHT, Rows
 from noregret.turns import taken, turn_of
 
 Vector = npt.NDArray[np.float64]

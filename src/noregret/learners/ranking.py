@@ -10,19 +10,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import mirrors, rates, store
+from noregret import mirrors, rates
 from noregret.arrays import real_array, refuse_masked
 from noregret.component import Component
-from noregret.examples import LARGEST_LABEL, Rows, as_rows, as_weights
+from noregret.files import store
 from noregret.learners.files import learner_of
 from noregret.learners.matrix_certificate import ScoresCertificate
 from noregret.learners.mirror_descent import MirrorDescent
-from noregret.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.losses import Loss, PairwiseHinge, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import LARGEST_FEATURE, sound_rows
-from noregret.passes.ranking import rank_pass
+from noregret.passes.descent.ranking import rank_pass
+from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.rates import Rate
+from noregret.rows.examples import LARGEST_LABEL, Rows, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from noregret.examples import Rows
-from noregret.geometry import EPSILON
 from noregret.jit import Call
 from noregret.learners.engines import Vector
 from noregret.learners.sized import SizedEngine
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes import scale_free
-from noregret.passes.scale_free import Scalar
+from noregret.passes.descent import scale_free
+from noregret.passes.descent.scale_free import Scalar
 from noregret.rates import Rate
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows
 
 
 class ScaleFreeEngine(SizedEngine):

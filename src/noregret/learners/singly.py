@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import Rows
 from noregret.learners.engines import Engine
 from noregret.learners.linear import LinearLearner
 from noregret.learners.one_row import Columns, OneRow, as_row
+from noregret.rows.examples import Rows
 from noregret.turns import Turn, one_at_a_time, taken, turn_of
 
 Vector = npt.NDArray[np.float64]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.betting import Coins
 from noregret.learners.engines import Engine, Vector
-from noregret.ledger import SMALLEST_SIZE
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
+from noregret.proof.coin_theorem import Coins
+from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import Rate
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from noregret.ledger import Entry, new_ledger
+from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import UNBOUNDED
 
 Vector = npt.NDArray[np.float64]

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from noregret import mirrors, rates, theorems
-from noregret.bounds import Bound
+from noregret import mirrors, rates
 from noregret.component import built_in
-from noregret.ledger import Entry
 from noregret.oco import maps
 from noregret.oco.certificate import Comparators
-from noregret.rounding import exact
+from noregret.proof import theorems
+from noregret.proof.bounds import Bound
+from noregret.proof.ledger import Entry
+from noregret.rounding.printed import exact
 
 SURVEY = "Shalev-Shwartz 2012"
 

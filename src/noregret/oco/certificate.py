@@ -15,19 +15,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import domains, geometry, mirrors
-from noregret.bounds import Bound
-from noregret.certificate import Certificate
+from noregret import domains, mirrors
 from noregret.component import built_in
-from noregret.contradiction import NOTHING, ROUNDING, Measured, suspect_of
-from noregret.ledger import Entry
 from noregret.losses import Regression
 from noregret.oco.book import Monitors
 from noregret.oco.losses import vector
 from noregret.oco.setting import Setting
-from noregret.promises import listed
-from noregret.rounding import down, down_each, exact, up, up_each
-from noregret.wording import bound_lines
+from noregret.proof import geometry
+from noregret.proof.bounds import Bound
+from noregret.proof.certificate import Certificate
+from noregret.proof.contradiction import NOTHING, ROUNDING, Measured, suspect_of
+from noregret.proof.ledger import Entry
+from noregret.proof.promises import listed
+from noregret.proof.wording import bound_lines
+from noregret.rounding.printed import down, down_each, exact, up, up_each
 
 Vector = npt.NDArray[np.float64]
 

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from noregret import theorems
-from noregret.bounds import Bound
 from noregret.oco.book import merged
 from noregret.oco.bounds import SURVEY
 from noregret.oco.certificate import Comparators, GameCertificate
+from noregret.proof import theorems
+from noregret.proof.bounds import Bound
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

@@ -9,9 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, rates
+from noregret import rates
 from noregret.domains import Domain
-from noregret.ledger import Entry, require_room
 from noregret.mirrors import Mirror
 from noregret.oco import maps
 from noregret.oco.book import Book, Monitors, check_sizes
@@ -20,6 +19,8 @@ from noregret.oco.certificate import ConvexLoss, GameCertificate, NonnegativeLos
 from noregret.oco.losses import ConvexFunction, as_loss, number, vector, whole
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import settle
+from noregret.proof import geometry
+from noregret.proof.ledger import Entry, require_room
 from noregret.rates import UNBOUNDED, Rate
 from noregret.turns import one_at_a_time
 

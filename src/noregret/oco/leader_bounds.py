@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry
-from noregret.bounds import Bound
-from noregret.contradiction import NOTHING, ROUNDING, Measured
-from noregret.ledger import Entry
 from noregret.oco.bounds import SURVEY
 from noregret.oco.certificate import Comparators
+from noregret.proof import geometry
+from noregret.proof.bounds import Bound
+from noregret.proof.contradiction import NOTHING, ROUNDING, Measured
+from noregret.proof.ledger import Entry
 
 if TYPE_CHECKING:
     from noregret.oco.leaders import Past

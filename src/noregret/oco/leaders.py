@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, mirrors, rates
-from noregret.bounds import Bound
+from noregret import mirrors, rates
 from noregret.domains import Domain
-from noregret.ledger import require_room
 from noregret.mirrors import Mirror
 from noregret.oco import maps, solvers
 from noregret.oco.book import Book, check_sizes
@@ -22,6 +20,9 @@ from noregret.oco.leader_bounds import Facts, leader_bounds, regularized_bounds
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle
+from noregret.proof import geometry
+from noregret.proof.bounds import Bound
+from noregret.proof.ledger import require_room
 from noregret.rates import UNBOUNDED
 from noregret.turns import one_at_a_time
 

@@ -13,15 +13,16 @@ from typing import TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from noregret import geometry, mirrors
+from noregret import mirrors
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.mirrors.entropies import LARGEST_EXPONENT
+from noregret.proof import geometry
 
 Vector = npt.NDArray[np.float64]
 
 ENTROPIES = (mirrors.Entropy, mirrors.UnnormalizedEntropy)
-#: Maps whose regulariser and conjugate `noregret.geometry` knows.
+#: Maps whose regulariser and conjugate `noregret.proof.geometry` knows.
 KNOWN = (
     mirrors.Euclidean,
     mirrors.PNorm,

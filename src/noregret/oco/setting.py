@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret import domains, geometry, mirrors, rates
+from noregret import domains, mirrors, rates
 from noregret.component import Component
-from noregret.convexity import require_support
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco import maps
+from noregret.proof import geometry
+from noregret.proof.convexity import require_support
+from noregret.proof.strong_convexity import require_declared, require_scale
 from noregret.rates import Rate
-from noregret.strong_convexity import require_declared, require_scale
 
 Vector = npt.NDArray[np.float64]
 
@@ -40,7 +41,7 @@ class Setting:
 
     @property
     def shown(self) -> Mirror:
-        """The map as `noregret.geometry` knows it: a lazy ball or box is a map of its own."""
+        """The map as `noregret.proof.geometry` knows it: a lazy ball or box is a map of its own."""
         if self.lazy and type(self.mirror) is mirrors.Euclidean:
             if type(self.domain) is domains.Ball:
                 return mirrors.Ball(self.domain.radius)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from noregret import geometry, rates, theorems
+from noregret import rates
 from noregret.component import require_positive
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco.losses import whole
 from noregret.oco.setting import settle
+from noregret.proof import geometry, theorems
 
 
 class Tuned(NamedTuple):

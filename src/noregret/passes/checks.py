@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from noregret.examples import Rows, canonical
 from noregret.jit import kernel
-from noregret.soundness import LARGEST_FEATURE as LARGEST_FEATURE
-from noregret.soundness import bounded, descents
+from noregret.rows.examples import Rows, canonical
+from noregret.rows.soundness import LARGEST_FEATURE as LARGEST_FEATURE
+from noregret.rows.soundness import bounded, descents
 
 #: Rows that are checked together.
 GROUP = np.uint64(32)

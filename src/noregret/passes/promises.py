@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.ledger import Entry
-from noregret.promises import Promise
+from noregret.proof.ledger import Entry
+from noregret.proof.promises import Promise
 
 _ROUNDS = int(Entry.ROUNDS)
 _BROKEN = int(Entry.PROMISE_BROKEN)

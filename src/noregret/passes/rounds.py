@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noregret.jit import kernel
-from noregret.ledger import Entry
 from noregret.passes.promises import keep_promises
+from noregret.proof.ledger import Entry
 
 _ROUNDS = int(Entry.ROUNDS)
 _MISTAKES = int(Entry.MISTAKES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.soundness import bounded
+from noregret.rows.soundness import bounded
 
 
 @kernel

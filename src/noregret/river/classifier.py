@@ -13,15 +13,15 @@ import numpy.typing as npt
 from river import base
 
 from noregret import losses, mirrors, rates
-from noregret.examples import as_weights
 from noregret.learners import MirrorDescent
 from noregret.learners.matrix import MatrixDescent
 from noregret.learners.matrix_binary import two_classes
-from noregret.links import logistic, multinomial
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss, Softmax
+from noregret.losses.links import logistic, multinomial
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
 from noregret.river.features import FeatureColumns, Measured, growing
+from noregret.rows.examples import as_weights
 from noregret.turns import one_at_a_time
 
 if TYPE_CHECKING:

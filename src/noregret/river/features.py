@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import Rows
 from noregret.learners.linear import LinearLearner
-from noregret.soundness import LARGEST_FEATURE
+from noregret.rows.examples import Rows
+from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.records import FeatureRules, Unfit
 
 _Learner = TypeVar("_Learner", bound=LinearLearner)

@@ -9,13 +9,13 @@ import numpy as np
 from river import base
 
 from noregret import losses, mirrors, rates
-from noregret.certificate import Certificate
-from noregret.examples import as_labels, as_weights
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
+from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
 from noregret.river.features import FeatureColumns, Measured, growing
+from noregret.rows.examples import as_labels, as_weights
 from noregret.turns import one_at_a_time
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.certificate import Certificate
-from noregret.examples import as_rows
 from noregret.experts import Aggregate
 from noregret.learners import MirrorDescent
 from noregret.learners.together import learn_together
-from noregret.links import logistic
 from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
+from noregret.losses.links import logistic
 from noregret.mirrors import Euclidean, Mirror
+from noregret.proof.certificate import Certificate
+from noregret.rows.examples import as_rows
 from noregret.sklearn.calibration import Platt
 from noregret.sklearn.labels import Codes
 from noregret.sklearn.several import ClassCertificates

@@ -22,9 +22,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from noregret.batch import Solution, hindsight
-from noregret.examples import Rows
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
-from noregret.rounding import up
+from noregret.rounding.printed import up
+from noregret.rows.examples import Rows
 from noregret.sklearn.choices import require_count
 from noregret.sklearn.columns import Columns
 from noregret.sklearn.dual_scorer import Ascent, Optimum

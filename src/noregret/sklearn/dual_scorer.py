@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.batch import Solution
-from noregret.examples import as_rows
 from noregret.learners import DualAscent
 from noregret.learners.dual_certificate import DualCertificate
-from noregret.links import logistic, multinomial
 from noregret.losses import Loss
+from noregret.losses.links import logistic, multinomial
 from noregret.mirrors import Euclidean
 from noregret.passes.checks import sound_rows
 from noregret.passes.sync import predict_rows
+from noregret.rows.examples import as_rows
 from noregret.sklearn.columns import EVEN, facing, joined
 from noregret.sklearn.several import ClassSolutions
 

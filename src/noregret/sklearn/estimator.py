@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from noregret.arrays import refuse_kind, refuse_masked
-from noregret.examples import CHUNK, Rows, as_rows, as_weights
 from noregret.passes.checks import sound_rows
+from noregret.rows.examples import CHUNK, Rows, as_rows, as_weights
 from noregret.sklearn.rows import Feeder
 
 Vector = npt.NDArray[np.float64]

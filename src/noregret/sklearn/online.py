@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from noregret.certificate import Certificate
+from noregret.proof.certificate import Certificate
 from noregret.sklearn.choices import require_count
 from noregret.sklearn.estimator import RowEstimator
 from noregret.sklearn.rows import Order

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import CHUNK, Rows
 from noregret.jit import kernel
-from noregret.sealed import Seal, Sealed
-from noregret.soundness import LARGEST_FEATURE, descents
+from noregret.rows.examples import CHUNK, Rows
+from noregret.rows.sealed import Seal, Sealed
+from noregret.rows.soundness import LARGEST_FEATURE, descents
 from noregret.streams import Block
 
 Order = npt.NDArray[np.intp]

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from noregret.learners import MatrixDescent, MirrorDescent
 from noregret.learners.together import Diverged
-from noregret.links import logistic, multinomial
 from noregret.losses import (
     Hinge,
     Logistic,
@@ -20,6 +19,7 @@ from noregret.losses import (
     ScoreLoss,
     Softmax,
 )
+from noregret.losses.links import logistic, multinomial
 from noregret.mirrors import Euclidean, Mirror, SignedEntropy
 from noregret.rates import Constant, Rate, ScaleFree
 from noregret.sklearn.calibration import Platt

@@ -11,9 +11,9 @@ from typing import Any, Self, overload
 import numpy as np
 
 from noregret.batch import Solution
-from noregret.certificate import Certificate
-from noregret.geometry import EPSILON
-from noregret.rounding import down, down_each, up, up_each, up_minus
+from noregret.proof.certificate import Certificate
+from noregret.rounding.printed import down, down_each, up, up_each, up_minus
+from noregret.rounding.slack import EPSILON
 from noregret.visible import visible
 
 

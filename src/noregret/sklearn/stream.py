@@ -15,8 +15,8 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from noregret.examples import Rows, as_weights
 from noregret.losses import Loss
+from noregret.rows.examples import Rows, as_weights
 from noregret.sklearn.choices import CLASSIFICATION, chosen_loss
 from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.labels import (

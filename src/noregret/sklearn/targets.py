@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from noregret.examples import Rows, as_labels
 from noregret.losses import Loss
+from noregret.rows.examples import Rows, as_labels
 from noregret.sklearn.choices import REGRESSION, chosen_loss
 from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.rows import Order

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from noregret.replacing import replaced
+from noregret.files.replacing import replaced
 from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.binary_file import MARK, VERSION, Facts
 from noregret.streams.block import Block

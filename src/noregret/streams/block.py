@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.sealed import Sealed, sealed_rows
+from noregret.rows.sealed import Sealed, sealed_rows
 
 _ARRAYS = ("indptr", "indices", "values")
 

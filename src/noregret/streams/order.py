@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import kernel
-from noregret.soundness import bounded, descents
+from noregret.rows.soundness import bounded, descents
 from noregret.streams.block import Floats
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from noregret.sealed import Seal, Sealed
+from noregret.rows.sealed import Seal, Sealed
 from noregret.streams.ahead import parts_ahead
 from noregret.streams.block import Block
 from noregret.streams.errors import CutShort, Malformed, StreamError

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.soundness import LARGEST_FEATURE
+from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of

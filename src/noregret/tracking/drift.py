@@ -32,13 +32,13 @@ from typing import Any
 import numpy as np
 
 from noregret.batch.problem import Problem
-from noregret.examples import as_rows
 from noregret.losses import Loss, Squared
-from noregret.promises import assumption_of
-from noregret.rounding import down, exact, up
+from noregret.proof.promises import assumption_of
+from noregret.proof.weighing import weighted
+from noregret.proof.wording import named
+from noregret.rounding.printed import down, exact, up
+from noregret.rows.examples import as_rows
 from noregret.tracking.watch import Span, Watch
-from noregret.weighing import weighted
-from noregret.wording import named
 
 
 @dataclass(frozen=True)

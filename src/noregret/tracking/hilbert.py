@@ -22,17 +22,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from noregret import mirrors, rates, store
-from noregret.certificate import Certificate
+from noregret import mirrors, rates
 from noregret.component import require_positive
-from noregret.convexity import require_convex
 from noregret.domains import Ball
-from noregret.examples import as_labels, as_rows
-from noregret.geometry import EPSILON
-from noregret.ledger import Entry, new_ledger, require_room
+from noregret.files import store
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
-from noregret.rounding import exact, up
+from noregret.proof.certificate import Certificate
+from noregret.proof.convexity import require_convex
+from noregret.proof.ledger import Entry, new_ledger, require_room
+from noregret.rounding.printed import exact, up
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import as_labels, as_rows
 from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.hilbert_pass import (

@@ -28,13 +28,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from noregret.bounds import Bound
-from noregret.certificate import Certificate
-from noregret.contradiction import NOTHING, Measured, suspect_of
-from noregret.geometry import EPSILON
-from noregret.ledger import Entry
 from noregret.losses import Squared
-from noregret.rounding import down, down_each, exact, up, up_each
+from noregret.proof.bounds import Bound
+from noregret.proof.certificate import Certificate
+from noregret.proof.contradiction import NOTHING, Measured, suspect_of
+from noregret.proof.ledger import Entry
+from noregret.rounding.printed import down, down_each, exact, up, up_each
+from noregret.rounding.slack import EPSILON
 from noregret.tracking.hilbert_pass import Place
 from noregret.tracking.kernels import Kernel
 from noregret.tracking.lemmas import Lemma, judged

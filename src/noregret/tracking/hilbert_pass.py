@@ -11,9 +11,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from noregret.geometry import EPSILON
 from noregret.jit import kernel as compiled
 from noregret.passes.rounds import LARGEST_GRADIENT, enter_round, playable
+from noregret.rounding.slack import EPSILON
 from noregret.tracking.kernels import total_of
 
 #: The common factor is folded into the coefficients before its inverse loses range.

@@ -35,11 +35,11 @@ from typing import Any
 import numpy as np
 
 from noregret import mirrors
-from noregret.examples import Rows, as_labels, as_rows
-from noregret.geometry import EPSILON
-from noregret.ledger import Entry
 from noregret.losses import Squared
-from noregret.rounding import exact, up
+from noregret.proof.ledger import Entry
+from noregret.rounding.printed import exact, up
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic
 from noregret.tracking.replay import Replay
 

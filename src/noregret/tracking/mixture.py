@@ -30,15 +30,15 @@ import numpy.typing as npt
 
 from noregret import domains, mirrors, rates
 from noregret.batch.problem import Problem
-from noregret.examples import Rows, as_labels, as_rows, as_weights
 from noregret.experts.mixing import mix_rounds
-from noregret.geometry import EPSILON
 from noregret.learners import MirrorDescent
 from noregret.learners.together import learn_together
-from noregret.ledger import require_room
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
-from noregret.promises import Broken
+from noregret.proof.ledger import require_room
+from noregret.proof.promises import Broken
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.scaled import ScaledDescent
 from noregret.tracking.static import plain, products, row_norms
 from noregret.turns import one_at_a_time

@@ -30,12 +30,13 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.batch.problem import Problem
-from noregret.certificate import UNDERFLOW
-from noregret.examples import Rows, as_labels, as_rows
-from noregret.geometry import EPSILON, norm_upper
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
-from noregret.rounding import down, exact, up
+from noregret.proof.certificate import UNDERFLOW
+from noregret.proof.geometry import norm_upper
+from noregret.rounding.printed import down, exact, up
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.segments import LONGEST, fewest, priced, segment_costs
 from noregret.tracking.static import Moments, plain

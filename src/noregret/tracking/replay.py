@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
-from noregret.certificate import Certificate
-from noregret.examples import Rows, as_labels, as_rows
 from noregret.learners import MirrorDescent
 from noregret.passes.checks import sound_rows
+from noregret.proof.certificate import Certificate
+from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Potential, potential_of
 from noregret.tracking.schedules import Schedule
 

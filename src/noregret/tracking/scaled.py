@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from noregret.examples import Rows
 from noregret.jit import kernel
 from noregret.losses import Loss
+from noregret.rows.examples import Rows
 
 Vector = npt.NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def scaled_pass(  # type: ignore[no-untyped-def]
 class ScaledDescent:
     """One such learner: predictions of vectors in a ball, for the mixture.
 
-    >>> from noregret.examples import as_rows
+    >>> from noregret.rows.examples import as_rows
     >>> from noregret.losses import Squared
     >>> learner = ScaledDescent(Squared(), eta=0.01, radius=1.0)
     >>> rows, y = as_rows([[1.0], [1.0]]), np.array([1.0, 1.0])

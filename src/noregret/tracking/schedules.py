@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.certificate import ROUND_ERRORS, UNDERFLOW
-from noregret.examples import Rows, as_labels, as_rows
-from noregret.geometry import EPSILON, norm_upper
 from noregret.jit import kernel
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
+from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.proof.geometry import norm_upper
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows, as_labels, as_rows
 
 Vector = npt.NDArray[np.float64]
 

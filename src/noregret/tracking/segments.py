@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from noregret.geometry import EPSILON
 from noregret.jit import kernel
+from noregret.rounding.slack import EPSILON
 
 Matrix = npt.NDArray[np.float64]
 

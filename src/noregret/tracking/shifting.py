@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from noregret.bounds import Bound
 from noregret.domains import Ball, Box, ClippedSimplex, PNormBall, Simplex
-from noregret.geometry import EPSILON, dual_exponent
 from noregret.learners import MirrorDescent
-from noregret.rounding import exact
+from noregret.proof.bounds import Bound
+from noregret.proof.geometry import dual_exponent
+from noregret.rounding.printed import exact
+from noregret.rounding.slack import EPSILON
 from noregret.tracking.lemmas import Lemma, lemma
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic, Square
 from noregret.tracking.replay import Replay, replay

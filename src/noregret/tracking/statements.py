@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from noregret.bounds import Bound
-from noregret.contradiction import RANGE, ROUNDING, Measured
-from noregret.geometry import EPSILON
-from noregret.rounding import exact, up
+from noregret.proof.bounds import Bound
+from noregret.proof.contradiction import RANGE, ROUNDING, Measured
+from noregret.rounding.printed import exact, up
+from noregret.rounding.slack import EPSILON
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,14 @@ from scipy.sparse import csr_array
 
 from noregret.batch.hindsight import hindsight
 from noregret.batch.progress import Progress
-from noregret.certificate import UNDERFLOW
-from noregret.examples import Rows, as_labels, as_rows, as_weights
-from noregret.foreign import certify
-from noregret.geometry import EPSILON, norm_upper
+from noregret.learners.foreign import certify
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.passes.rounds import LARGEST_GRADIENT, LARGEST_LOSS, LARGEST_PREDICTION
+from noregret.proof.certificate import UNDERFLOW
+from noregret.proof.geometry import norm_upper
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]

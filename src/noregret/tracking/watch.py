@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.batch.progress import Progress
-from noregret.certificate import Certificate
-from noregret.examples import Rows, as_labels, as_rows, as_weights
-from noregret.foreign import Certifier, certify
-from noregret.geometry import EPSILON
+from noregret.learners.foreign import Certifier, certify
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
-from noregret.promises import WrongConjugate
+from noregret.proof.certificate import Certificate
+from noregret.proof.promises import WrongConjugate
+from noregret.rounding.slack import EPSILON
+from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.static import Moments, plain, row_norms, static_floor
 from noregret.turns import one_at_a_time

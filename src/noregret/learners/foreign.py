@@ -1,0 +1,101 @@
+"""A certificate for anyone's predictions, against the class of linear predictors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from noregret import mirrors, rates
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.certify import certify_pass
+from noregret.passes.checks import sound_rows
+from noregret.proof.certificate import Certificate
+from noregret.proof.convexity import require_convex
+from noregret.proof.ledger import Entry, new_ledger, require_room
+from noregret.proof.strong_convexity import require_declared
+from noregret.rows.examples import as_labels, as_predictions, as_rows, as_weights
+from noregret.turns import one_at_a_time
+
+
+def certify(
+    X: Any,
+    y: Any,
+    predictions: Any,
+    loss: Loss,
+    weight: Any = None,
+    mirror: Mirror | None = None,
+) -> Certificate:
+    """Return what the predictions of any model prove about every fixed linear predictor.
+
+    Convexity of the loss in the prediction is all that is used: with slopes g_t at the given
+    p_t, sum f_t(u) >= sum (f_t(p_t) - g_t p_t) + <u, sum g_t x_t> for every u. The model that
+    made the predictions may be anything. `mirror` chooses the geometry of `floor(radius)`.
+
+    >>> from noregret import losses
+    >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    >>> proof = certify(X, [1.0, 2.0, 3.0], [1.1, 1.9, 3.0], losses.Squared())
+    >>> round(proof.loss, 6), round(proof.floor(0.3), 4)
+    (0.02, 0.0951)
+    """
+    certifier = Certifier(loss, mirror)
+    certifier.add(X, y, predictions, weight)
+    return certifier.certificate()
+
+
+class Certifier:
+    """Anyone's predictions, taken in part by part: `certify` for streams of any length.
+
+    >>> from noregret import losses
+    >>> certifier = Certifier(losses.Squared())
+    >>> certifier.add([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], [1.1, 1.9])
+    >>> certifier.add([[1.0, 1.0]], [3.0], [3.0])
+    >>> certifier.certificate().rounds, round(certifier.certificate().floor(0.3), 4)
+    (3, 0.0951)
+    """
+
+    def __init__(self, loss: Loss, mirror: Mirror | None = None) -> None:
+        require_convex(loss)
+        self._loss = loss
+        self._mirror = mirrors.Euclidean() if mirror is None else mirror
+        require_declared(self._mirror)
+        self._ledger = new_ledger()
+        self._gradient = np.zeros(0)
+
+    @one_at_a_time
+    def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
+        """Enter rows with their labels and what was predicted for them."""
+        rows = as_rows(X)
+        labels = as_labels(y, len(rows), self._loss)
+        weights = as_weights(weight, len(rows))
+        given = as_predictions(predictions, len(rows))
+        require_room(int(self._ledger[Entry.ROUNDS]), len(rows))
+        # What is known stays as it was where rows are refused.
+        more = max(rows.width - len(self._gradient), 0)
+        ledger, gradient = self._ledger.copy(), np.pad(self._gradient, (0, more))
+        mirror = self._resolved(len(gradient))
+        for start, stop in rows.chunks():
+            part = sound_rows(rows.part(start, stop), start)
+            entered = certify_pass(
+                self._loss, mirror, part.indptr, part.indices, part.values, labels[start:stop],
+                weights[start:stop], given[start:stop], ledger, gradient,
+            )  # fmt: skip
+            if entered < stop - start:
+                row = start + entered
+                raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
+        self._ledger, self._gradient = ledger, gradient
+
+    def _resolved(self, dimension: int) -> Mirror:
+        mirror = self._mirror
+        if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
+            return mirror.replace(start=1.0 / max(dimension, 1))
+        return mirror
+
+    def certificate(self) -> Certificate:
+        """Return what the predictions so far prove."""
+        mirror = self._resolved(len(self._gradient))
+        return Certificate(
+            self._loss, mirror, rates.Constant(1.0), self._ledger.copy(), self._gradient.copy(),
+            played=False,
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Passes of mirror descent with one vector of weights."""

@@ -1,0 +1,1 @@
+"""Passes of dual ascent, on streams and in batch."""

@@ -1,0 +1,194 @@
+"""Dual coordinate ascent for matrices of weights, all slopes of one row at a time.
+
+    minimise over W  sum_i c_i f(y_i, W^T x_i) + (b/2) ||W||_F^2
+
+Input: rows, slopes g (a row of K each), weights W = -(1/b) sum_i c_i x_i g_i^T, the order of
+visits. Output: the same, better. With s the scores of a row and q = c_i ||x_i||^2 / b a visit
+replaces its slopes by the proximal ones at s + q g_i, which raises the dual as far as they can.
+Reference: Keerthi, Sundararajan, Chang, Hsieh, Lin, A Sequential Dual Method for Large Scale
+Multi-Class Linear SVMs, 2008.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.passes.rows import place, row_span
+from noregret.rounding.slack import EPSILON
+
+_0, _1 = np.uint64(0), np.uint64(1)
+
+
+@kernel(fast=True, inline=True)
+def _read_scores(weights, indptr, indices, values, t, s):  # type: ignore[no-untyped-def]
+    """Write W^T x_t into s."""
+    outputs = np.uint64(s.shape[0])
+    for k in range(outputs):
+        s[k] = 0.0
+    begin, end = row_span(indptr, values, t)
+    for at in range(begin, end):
+        j, x = place(values, indices, _0, at, t)
+        for k in range(outputs):
+            s[k] += x * weights[j, k]
+
+
+@kernel(fast=True, inline=True)
+def _add_slopes(weights, scale, indptr, indices, values, t, g):  # type: ignore[no-untyped-def]
+    """Add scale * x_t g^T to W."""
+    outputs = np.uint64(g.shape[0])
+    begin, end = row_span(indptr, values, t)
+    for at in range(begin, end):
+        j, x = place(values, indices, _0, at, t)
+        for k in range(outputs):
+            weights[j, k] += scale * x * g[k]
+
+
+@kernel(fast=True)
+def squares(indptr, indices, values, found):  # type: ignore[no-untyped-def]
+    """Write ||x_t||^2 of every row."""
+    for t in range(np.uint64(found.shape[0])):
+        total = 0.0
+        begin, end = row_span(indptr, values, t)
+        for at in range(begin, end):
+            _, x = place(values, indices, _0, at, t)
+            total += x * x
+        found[t] = total
+
+
+@kernel
+def gather(indptr, indices, values, scale, slopes, weights):  # type: ignore[no-untyped-def]
+    """Add to W what belongs to the slopes."""
+    for t in range(np.uint64(slopes.shape[0])):
+        if scale[t] > 0.0:
+            _add_slopes(weights, -scale[t], indptr, indices, values, t, slopes[t])
+
+
+@kernel
+def ascend(  # type: ignore[no-untyped-def]
+    loss, indptr, indices, values, y, scale, square, slopes, weights, order, active
+):
+    """Visit the first `active` rows of `order`; put those aside that did not move.
+
+    `scale` holds c_i / b. Returns how many rows are still active, the largest movement
+    q |g' - g|, and the sums over the rows of losses and of parts of the gap, both before the
+    visit and in units of the strength.
+    """
+    outputs = np.uint64(slopes.shape[1])
+    s, z, new = np.empty(outputs), np.empty(outputs), np.empty(outputs)
+    largest = 0.0
+    lost = 0.0
+    apart = 0.0
+    turn = _0
+    while turn < active:
+        i = np.uint64(order[turn])
+        g = slopes[i]
+        q = scale[i] * square[i]
+        _read_scores(weights, indptr, indices, values, i, s)
+        value = loss.value_and_slopes(y[i], s, new)
+        touching = 0.0
+        for k in range(outputs):
+            touching += g[k] * s[k]
+            z[k] = s[k] + q * g[k]
+        lost += scale[i] * value
+        apart += scale[i] * max(value + loss.conjugate(y[i], g) - touching, 0.0)
+        loss.proximal_slopes(y[i], z, q, new)
+        move = 0.0
+        for k in range(outputs):
+            change = new[k] - g[k]
+            move = max(move, abs(change))
+            z[k] = change
+            g[k] = new[k]
+        if move > 0.0:
+            _add_slopes(weights, -scale[i], indptr, indices, values, i, z)
+            largest = max(largest, q * move)
+            turn += _1
+        else:
+            active -= _1
+            order[turn], order[active] = order[active], order[turn]
+    return active, largest, lost, apart
+
+
+@kernel
+def dual_sums(loss, indptr, indices, values, y, weight, slopes, state):  # type: ignore[no-untyped-def]
+    """Return -sum c_i f*(g_i), its magnitude and how far the gradient travelled in the 1-norm.
+
+    The gradient sum c_i x_i g_i^T is added to `state[:, :, 0]`, what rounding lost to [:, :, 1].
+    """
+    total = 0.0
+    low = 0.0
+    magnitude = 0.0
+    travel = 0.0
+    outputs = np.uint64(slopes.shape[1])
+    for t in range(np.uint64(slopes.shape[0])):
+        c = weight[t]
+        if c == 0.0:
+            continue
+        g = slopes[t]
+        term = -c * loss.conjugate(y[t], g)
+        new = total + term
+        shadow = new - total
+        low += (total - (new - shadow)) + (term - shadow)
+        total = new
+        size = 0.0
+        for k in range(outputs):
+            size += abs(g[k])
+        # Conjugates are sums of terms of at most the size of the slopes, or of 1.
+        magnitude += abs(term) + c * (1.0 + size)
+        if size == 0.0:
+            continue
+        begin, end = row_span(indptr, values, t)
+        reach = 0.0
+        for at in range(begin, end):
+            j, x = place(values, indices, _0, at, t)
+            reach += abs(x)
+            for k in range(outputs):
+                step = c * g[k] * x
+                old = state[j, k, _0]
+                summed = old + step
+                ghost = summed - old
+                state[j, k, _1] += (old - (summed - ghost)) + (step - ghost)
+                state[j, k, _0] = summed
+        travel += c * size * reach
+    return total + low, magnitude, travel
+
+
+@kernel
+def primal_sums(loss, indptr, indices, values, y, weight, weights, roundings):  # type: ignore[no-untyped-def]
+    """Return a sum that sum c_i f(W^T x_i) does not exceed, and its magnitude.
+
+    `roundings` are those of each weight, in units of EPSILON. No slope is above lipschitz.
+    """
+    total = 0.0
+    low = 0.0
+    magnitude = 0.0
+    steepest = loss.lipschitz()
+    outputs = np.uint64(weights.shape[1])
+    s, slopes, sizes = np.empty(outputs), np.empty(outputs), np.empty(outputs)
+    for t in range(np.uint64(weight.shape[0])):
+        c = weight[t]
+        if c == 0.0:
+            continue
+        begin, end = row_span(indptr, values, t)
+        for k in range(outputs):
+            s[k] = 0.0
+            sizes[k] = 0.0
+        for at in range(begin, end):
+            j, x = place(values, indices, _0, at, t)
+            for k in range(outputs):
+                product = x * weights[j, k]
+                s[k] += product
+                sizes[k] += abs(product)
+        size = 0.0
+        for k in range(outputs):
+            size += sizes[k]
+        error = (np.float64(end - begin) + roundings) * EPSILON * size
+        value = loss.value_and_slopes(y[t], s, slopes)
+        term = c * (value + steepest * error)
+        new = total + term
+        shadow = new - total
+        low += (total - (new - shadow)) + (term - shadow)
+        total = new
+        # The value is a difference of scores and what is added to it.
+        magnitude += abs(term) + c * size
+    return total + low, magnitude

@@ -1,0 +1,147 @@
+"""The sums of a duality gap: what slopes prove, and what weights cost, in one pass each.
+
+Both are read off with their rounding: the gradient is summed with a low-order part beside
+every coordinate, and a loss without a largest slope is taken at the worse end of the interval
+in which the true prediction lies, which for a convex function bounds it everywhere between.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.rounding.slack import EPSILON
+
+#: Twice the unit roundoff of double precision.
+
+_0, _1 = np.uint64(0), np.uint64(1)
+
+
+@kernel(inline=True)
+def _add_exactly(state, j, term):  # type: ignore[no-untyped-def]
+    old = state[j, _0]
+    new = old + term
+    shadow = new - old
+    state[j, _1] += (old - (new - shadow)) + (term - shadow)
+    state[j, _0] = new
+
+
+@kernel(inline=True)
+def _add_scaled(state, step, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Add step * x to column 0, what rounding lost to column 1; return ||x||_1."""
+    size = 0.0
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            x = np.float64(values[t, j])
+            size += abs(x)
+            _add_exactly(state, j, step * x)
+    else:
+        for k in range(indptr[t], indptr[t + _1]):
+            x = np.float64(values[k])
+            size += abs(x)
+            _add_exactly(state, np.uint64(indices[k]), step * x)
+    return size
+
+
+@kernel(inline=True)
+def _anchor(loss, y):  # type: ignore[no-untyped-def]
+    size = abs(loss.value(y, 0.0))
+    return size if size < np.inf else 1.0
+
+
+@kernel
+def dual_sums(loss, indptr, indices, values, y, weight, offset, slopes, state):  # type: ignore[no-untyped-def]
+    """Return sum c_i (s_i o_i - f*(s_i)), its magnitude and how far the gradient travelled.
+
+    The gradient sum c_i s_i x_i is added to `state`, a record of the sum and its low-order part
+    for each coordinate.
+    """
+    total = 0.0
+    low = 0.0
+    magnitude = 0.0
+    travel = 0.0
+    below, above = _anchor(loss, -1.0), _anchor(loss, 1.0)
+    for t in range(np.uint64(y.shape[0])):
+        c, s = weight[t], slopes[t]
+        if c == 0.0:
+            continue
+        conjugate = loss.conjugate(y[t], s)
+        term = c * (s * offset[t] - conjugate)
+        new = total + term
+        shadow = new - total
+        low += (total - (new - shadow)) + (term - shadow)
+        total = new
+        # Where the parts of a conjugate cancel, they are of the size of one of these.
+        anchor = below if y[t] == -1.0 else (above if y[t] == 1.0 else _anchor(loss, y[t]))
+        size = abs(s)
+        magnitude += c * (abs(conjugate) + anchor + size * (size + abs(y[t]) + abs(offset[t])))
+        if s != 0.0:
+            reach = _add_scaled(state, c * s, indptr, indices, values, t)
+            travel += c * size * reach
+    return total + low, magnitude, travel
+
+
+@kernel(fast=True, inline=True)
+def _read(weights, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return <w, x>, sum |w_j x_j| and the number of features."""
+    product = 0.0
+    size = 0.0
+    if values.ndim == 2:
+        for j in range(np.uint64(values.shape[1])):
+            term = weights[j] * np.float64(values[t, j])
+            product += term
+            size += abs(term)
+        return product, size, np.float64(values.shape[1])
+    else:
+        begin, end = indptr[t], indptr[t + _1]
+        for k in range(begin, end):
+            term = weights[indices[k]] * np.float64(values[k])
+            product += term
+            size += abs(term)
+        return product, size, np.float64(end - begin)
+
+
+@kernel
+def primal_sums(loss, indptr, indices, values, y, weight, offset, bias, weights, roundings):  # type: ignore[no-untyped-def]
+    """Return a sum that sum c_i f(<w, x_i> + o_i + bias) does not exceed, and its magnitude.
+
+    `roundings` are those of each weight, in units of EPSILON.
+    """
+    total = 0.0
+    low = 0.0
+    magnitude = 0.0
+    steepest = loss.lipschitz()
+    for t in range(np.uint64(y.shape[0])):
+        c = weight[t]
+        if c == 0.0:
+            continue
+        product, size, count = _read(weights, indptr, indices, values, t)
+        p = product + (offset[t] + bias)
+        error = (count + roundings) * EPSILON * size
+        error += 2.0 * EPSILON * (abs(offset[t]) + abs(bias) + abs(p))
+        if steepest < np.inf:
+            term = c * (loss.value(y[t], p) + steepest * error)
+        else:
+            term = c * max(loss.value(y[t], p - error), loss.value(y[t], p + error))
+        new = total + term
+        shadow = new - total
+        low += (total - (new - shadow)) + (term - shadow)
+        total = new
+        # What the value itself may have rounded away is of the size of one of these.
+        magnitude += abs(term)
+    return total + low, magnitude
+
+
+@kernel
+def first_slopes(loss, y, slopes):  # type: ignore[no-untyped-def]
+    """Write a slope at which the conjugate is finite for every row."""
+    for t in range(np.uint64(y.shape[0])):
+        slopes[t] = loss.initial_slope(y[t])
+
+
+@kernel
+def allowed_slopes(loss, y, slopes):  # type: ignore[no-untyped-def]
+    """Bring every slope into the interval of its row, or to where its conjugate is finite."""
+    for t in range(np.uint64(y.shape[0])):
+        s = min(max(slopes[t], loss.lowest_slope(y[t])), loss.highest_slope(y[t]))
+        slopes[t] = s if abs(loss.conjugate(y[t], s)) < np.inf else loss.initial_slope(y[t])

@@ -1,0 +1,1 @@
+"""Proofs: the sums of a run, what they prove, and in which words."""

@@ -1,0 +1,388 @@
+"""What a run proves: floors under every competitor and bounds on the regret.
+
+Convexity gives sum f_t(u) >= a + <u, Z> for every u, with a the sum of the intercepts of the
+supporting lines and Z the sum of the gradients, for any predictions whatever. Minimising the
+right side over a class of predictors gives a floor under the loss of all of them. Rounding is
+accounted for: a slack proportional to the sizes that were summed is taken off every floor and
+added to every bound, so that the statements hold for the data as they are stored.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.arrays import real_array
+from noregret.domains import Domain
+from noregret.losses import Absolute, Hinge, Loss
+from noregret.mirrors import Mirror
+from noregret.proof import geometry
+from noregret.proof.bounds import Bound, theorem_bounds
+from noregret.proof.coin_theorem import Coins, coin_betting_bound
+from noregret.proof.ledger import SMALLEST_SIZE, Entry
+from noregret.proof.promises import Broken, assumption_of, broken_promise
+from noregret.proof.wording import Objective, certificate_dict, certificate_text, named
+from noregret.rates import UNBOUNDED, Rate
+from noregret.rounding.printed import down
+from noregret.rounding.slack import EPSILON
+
+Vector = npt.NDArray[np.float64]
+
+#: What `value` and `slope` of a loss promise, in units of EPSILON, with room for the ledger's
+#: own products and sums of a round.
+ROUND_ERRORS = 32.0
+#: Further roundings of Z beside the one or two of each round.
+GRADIENT_ERRORS = 256.0
+#: What one underflow can cost, in a slope or a product, times the largest feature or weight.
+UNDERFLOW = 1e-220
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A statement about the rounds seen so far, true whatever the data were.
+
+    >>> import noregret as nr
+    >>> learner = nr.MirrorDescent(nr.losses.Hinge(), nr.mirrors.Ball(1), nr.rates.Constant(1))
+    >>> _ = learner.learn([[0.6, 0.8], [0.8, 0.6]], [1, -1])
+    >>> certificate = learner.certificate()
+    >>> certificate.rounds, certificate.mistakes, certificate.floor(1) <= certificate.loss
+    (2, 2, True)
+
+    Warning: a loss of one's own is taken at its word for what `assumption` says, and its value and
+    slope to be right to about 16 units in the last place. Where a round has shown that it broke its
+    word, `broken` says so: floors are -inf, regrets inf, and there are no bounds.
+    """
+
+    loss_function: Loss
+    mirror: Mirror
+    rate: Rate
+    ledger: Vector
+    gradient: Vector
+    domain: Domain | None = None
+    lazy: bool = True
+    conservative: bool = False
+    factors: Vector | None = None
+    squares: Vector | None = None
+    #: False for predictions made elsewhere, clipped or followed by implicit steps: no theorem here
+    #: speaks about those.
+    played: bool = True
+    #: The norm of the learner's weights, the radius of those maps that have none.
+    reach: float | None = None
+    #: Upper bound on the 2-norm of (Z_i / m_i), m_i = max(max |x_i| seen, SMALLEST_SIZE), without
+    #: the rounding of Z itself; and the smallest m_i.
+    scaled_length: float | None = None
+    smallest_size: float = 1.0
+    #: The terms of the theorem of `CoinBetting`.
+    coins: Coins | None = None
+    #: Whether the penalty (sigma/2)||u||^2 of strongly convex rounds is part of the objective.
+    penalised: bool = True
+    #: How often an example was learnt, at least and at most: all rounds of all passes are summed.
+    passes: tuple[int, int] = (1, 1)
+
+    #: The letter of a comparator.
+    predictor: ClassVar[str] = "u"
+
+    def sum_of(self, place: Entry) -> float:
+        """Return a compensated sum of the ledger."""
+        return float(self.ledger[place] + self.ledger[place + 1])
+
+    @property
+    def rounds(self) -> int:
+        """How many examples were learnt."""
+        return int(self.ledger[Entry.ROUNDS])
+
+    @property
+    def mistakes(self) -> int:
+        """How many labels were predicted wrongly; a prediction of zero margin counts."""
+        return int(self.ledger[Entry.MISTAKES])
+
+    @property
+    def objective(self) -> str:
+        """What a round adds to `loss`, `floor`, `regret` and `bounds`, in words."""
+        sigma = self.rate.strong_convexity() if self.penalised else 0.0
+        loss = named(self.loss_function)
+        return str(Objective(loss, sigma, self.predictor, self.passes, self.example_weights))
+
+    @property
+    def example_weights(self) -> tuple[float, float]:
+        """The smallest and the largest example weight of the rounds, 1 and 1 before the first."""
+        if self.rounds == 0:
+            return 1.0, 1.0
+        return float(self.ledger[Entry.LEAST_WEIGHT]), float(self.ledger[Entry.MOST_WEIGHT])
+
+    @property
+    def loss(self) -> float:
+        """The learner's own objective, summed over the rounds."""
+        penalty = float(self.ledger[Entry.REGULARIZER]) if self.penalised else 0.0
+        return self.plain_loss + penalty
+
+    @property
+    def plain_loss(self) -> float:
+        """The learner's own loss without a penalty, summed over the rounds."""
+        return self.sum_of(Entry.LOSS)
+
+    def plain(self) -> Self:
+        """Return the certificate about the loss without a penalty.
+
+        The lines of the ledger are those of the loss alone, so that they prove floors for it.
+        """
+        return self if self.curvature == 0.0 else replace(self, penalised=False)
+
+    @property
+    def average_loss(self) -> float:
+        """The learner's own objective a round."""
+        return self.loss / self.rounds if self.rounds else 0.0
+
+    @property
+    def intercept(self) -> float:
+        """The height at u = 0 of the sum of the supporting lines."""
+        return self.sum_of(Entry.INTERCEPT)
+
+    @property
+    def curvature(self) -> float:
+        """The sum of the sigmas that strongly convex rounds carry."""
+        return self.rate.strong_convexity() * self.rounds if self.penalised else 0.0
+
+    @property
+    def round_errors(self) -> float:
+        """What the loss and the line of a round lose at most, in units of EPSILON."""
+        return ROUND_ERRORS
+
+    @property
+    def gradient_errors(self) -> float:
+        """What Z loses at most beside a rounding a round, in units of EPSILON."""
+        return GRADIENT_ERRORS
+
+    @cached_property
+    def slack(self) -> float:
+        """How far rounding can have moved the loss and the intercept, at most."""
+        ledger = self.ledger
+        growth = 1.0 + 2.0 * self.rounds * EPSILON
+        return (
+            self.round_errors * EPSILON * float(ledger[Entry.MAGNITUDE]) * growth
+            + float(ledger[Entry.REGULARIZER_SLACK]) * growth
+            + self.rounds * UNDERFLOW
+        )
+
+    @cached_property
+    def delta(self) -> float:
+        """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
+        return self._moved(Entry.TRAVEL) + self.rounds * len(self.gradient) * UNDERFLOW
+
+    @property
+    def _scaled_delta(self) -> float:
+        """How far rounding can have moved sum |Z_i| / m_i, at most."""
+        # A product with a feature that underflows loses a smallest number, over m_i.
+        lost = UNDERFLOW + 1e-323 / max(self.smallest_size, SMALLEST_SIZE)
+        return self._moved(Entry.SCALED_TRAVEL) + self.rounds * len(self.gradient) * lost
+
+    def _moved(self, place: Entry) -> float:
+        """Return how far rounding can have moved Z if it has travelled so far, underflow aside."""
+        travel = float(self.ledger[place]) * (1.0 + 2.0 * self.rounds * EPSILON)
+        return (self.rounds + self.gradient_errors) * EPSILON * travel
+
+    @property
+    def radius(self) -> float | None:
+        """The radius of the learner's own set, or the norm of its weights if there is none."""
+        if self.domain is not None and not math.isnan(self.domain.extent()):
+            return self.domain.extent()
+        own = geometry.own_radius(self.mirror)
+        return self.reach if own is None else own
+
+    @property
+    def class_radius(self) -> float | None:
+        """The radius of the class of `floor()`, None where that is no ball of the map's norm."""
+        return None if self._own_set() else self.radius
+
+    def floor(self, radius: float | None = None, norm: float | None = None) -> float:
+        """Return a number that no fixed predictor of the class can have beaten on these rounds.
+
+        sum f_t(u) >= floor for every u of the class: the ball of `radius` in the norm that
+        belongs to the map (2-norm, q-norm, 1-norm, the simplex of that scale, or the
+        non-negative vectors of at most that sum), or sum (m_i u_i)^2 <= radius^2 with m_i the
+        largest |x_i| seen for `ScaleFree` and `CoinBetting`; `norm` chooses another ball. Without a
+        radius it is the learner's own set, or the ball of its own norm if that has no bound.
+        """
+        if self.rounds == 0:
+            return 0.0
+        if radius is None and norm is None and self.domain is not None and self._own_set():
+            return self._lowered(self.domain_support(self.domain))
+        radius = self._radius(radius)
+        if self.scaled_length is not None and norm is None:
+            length = self.scaled_length + self._scaled_delta
+            return self._lowered(radius * length * (1.0 + 4.0 * EPSILON))
+        length = geometry.support_upper(self.mirror, self.gradient, radius, self.delta, norm)
+        if self.curvature > 0.0 and norm is None:
+            # The lines are bent upwards by (curvature/2)||u||^2: the worst u may lie inside.
+            reach = length / radius if radius > 0.0 else 0.0
+            best = min(radius, reach / self.curvature)
+            length = best * (reach - 0.5 * self.curvature * best) * (1.0 + 16.0 * EPSILON)
+        return self._lowered(length)
+
+    def domain_support(self, domain: Domain) -> float:
+        """Return the maximum of <u, -z> over the domain, rounded up."""
+        reach = domain.largest_coordinate(max(len(self.gradient), 1))
+        if math.isinf(reach):
+            return math.inf
+        value = domain.support(-self.gradient)
+        size = reach * geometry.norm_upper(self.gradient, 1.0)
+        return value + reach * self.delta + (len(self.gradient) + 16.0) * EPSILON * size
+
+    def _own_set(self) -> bool:
+        """Tell whether the learner's own set is a bounded domain that is not a ball."""
+        domain = self.domain
+        if domain is None or domain.is_ball() or self.rounds == 0:
+            return False
+        return math.isfinite(self.domain_support(domain))
+
+    def regularized_floor(self, eta: float | None = None) -> float:
+        """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
+
+        R is the map's own regulariser with minimum 0; eta the current rate by default.
+        For strongly convex rounds it is the floor of the regularised objective itself.
+        """
+        if self.curvature > 0.0 and eta is None:
+            length = geometry.norm_upper(self.gradient, 2.0) + self.delta
+            return self._lowered(length * length / (2.0 * self.curvature) * (1.0 + 8.0 * EPSILON))
+        if eta is None:
+            # Before anything but zeros was seen, an adaptive rate is not known.
+            eta = float(self.ledger[Entry.LAST_ETA]) or UNBOUNDED
+        if self.rounds == 0:
+            return 0.0
+        if self.factors is not None and eta != float(self.ledger[Entry.LAST_ETA]):
+            raise ValueError("per-coordinate rates have no single eta: call regularized_floor()")
+        if not 0.0 < eta < math.inf:
+            raise ValueError(f"eta must be a finite number above 0, got {eta}")
+        conjugate = geometry.conjugate_upper(
+            self.mirror, -self.gradient, eta, self.delta, self.rounds, self.factors
+        )
+        return self._lowered(conjugate)
+
+    def _lowered(self, length: float) -> float:
+        rough = self.intercept - length
+        slack = self.slack + 8.0 * EPSILON * (abs(self.intercept) + abs(length))
+        floor = rough - slack
+        if math.isnan(floor):
+            # Something overflowed, and nothing is known.
+            floor = -math.inf
+        if self.broken is not None:
+            return -math.inf
+        # Losses that cannot be negative cannot sum to less than zero either.
+        return max(floor, 0.0) if self.loss_function.nonnegative else floor
+
+    def _radius(self, radius: float | None) -> float:
+        if radius is None:
+            radius = self.radius
+            if radius is None:
+                raise ValueError("there is no learner whose radius could be taken: give radius")
+        if not 0.0 <= radius < math.inf:
+            raise ValueError(f"radius must be a finite number >= 0, got {radius}")
+        return float(radius)
+
+    def regret(self, u: Any) -> float:
+        """Return an upper bound on the learner's loss minus the loss of the fixed predictor u."""
+        vector = np.asarray(real_array("u", u), np.float64)
+        if vector.ndim != 1 or len(vector) < len(self.gradient):
+            raise ValueError(
+                f"u has shape {vector.shape}, expected ({len(self.gradient)},), a weight a feature"
+            )
+        if not np.all(np.isfinite(vector)):
+            raise ValueError("u must hold finite numbers")
+        used = vector[: len(self.gradient)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            line = float(used @ self.gradient)
+            size = float(np.abs(used) @ np.abs(self.gradient))
+            square = float(vector @ vector) if self.curvature > 0.0 else 0.0
+        square *= 0.5 * self.curvature
+        error = float(np.abs(used).max(initial=0.0)) * self.delta
+        error += (len(used) + 8.0) * EPSILON * (size + square)
+        error += 8.0 * EPSILON * (abs(self.loss) + abs(self.intercept)) + 2.0 * self.slack
+        bound = self.loss - self.intercept - line - square + error
+        if math.isnan(bound):
+            # Numbers overflowed, and nothing is known from the lines.
+            bound = math.inf
+        if self.broken is not None:
+            return math.inf
+        if self._lost_nothing:
+            bound = min(bound, 0.0)
+        if self.loss_function.nonnegative:
+            bound = min(bound, self.loss + self.slack + 8.0 * EPSILON * abs(self.loss))
+        return bound
+
+    @property
+    def _lost_nothing(self) -> bool:
+        """Whether the learner's loss is 0 exactly, so that nobody can have lost less.
+
+        Of these losses a computed 0 is a true 0: a difference of numbers is 0 only if they are
+        equal, and no weight below 1 can make a product vanish.
+        """
+        known = type(self.loss_function) in (Hinge, Absolute) and self.example_weights[0] >= 1.0
+        return known and self.loss == 0.0
+
+    def regret_bound(self, radius: float | None = None) -> float:
+        """Return a proved upper bound on the regret against the whole class of that radius."""
+        if self._lost_nothing:
+            return 0.0
+        gap = self.loss - self.floor(radius)
+        return gap + self.slack + 8.0 * EPSILON * abs(self.loss)
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """The theorems that speak about this run, for the learner's own class, or radius 1."""
+        return self.bounds_for()
+
+    def bounds_for(self, radius: float | None = None) -> list[Bound]:
+        """Return each theorem's bound for the class of `floor(radius)` beside what is proved.
+
+        Without a radius it is the class of `floor()`, or radius 1 where there is no learner.
+        """
+        if self.broken is not None:
+            return []
+        if radius is None and self._own_set():
+            return theorem_bounds(self, None)
+        if radius is None and self.radius is None:
+            radius = 1.0
+        radius = self._radius(radius)
+        if self.coins is not None:
+            return [coin_betting_bound(self, self.coins, radius)] if self.rounds else []
+        return theorem_bounds(self, radius)
+
+    def describe(self, radius: float | None = None) -> str:
+        """Return in words the class that `floor(radius)` speaks about."""
+        if radius is None and self._own_set():
+            return f"every u in {self.domain}"
+        if self.scaled_length is not None:
+            limit = down(self._radius(radius))
+            least = f" or {SMALLEST_SIZE:g}" if self.smallest_size < SMALLEST_SIZE else ""
+            return f"every u with ||m u||_2 <= {limit}, m_i the largest |x_i| seen{least},"
+        return geometry.describe(self.mirror, self._radius(radius))
+
+    def statement(self, radius: float | None = None) -> str:
+        """Return in words what `floor(radius)` says, but for the number."""
+        return f"{self.describe(radius)} lost at least that much by {self.objective}"
+
+    def as_dict(self, radius: float | None = None) -> dict[str, Any]:
+        """Return the certificate as plain numbers, ready for JSON."""
+        return certificate_dict(self, radius)
+
+    @property
+    def assumption(self) -> str | None:
+        """What is taken on trust: the promises of a loss that is not one of ours."""
+        return assumption_of(self.loss_function)
+
+    @property
+    def broken(self) -> Broken | None:
+        """The promise that the loss was found to break first; nothing is proved then."""
+        return broken_promise(self.loss_function, self.ledger)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, radius: float | None = None) -> str:
+        """Return the certificate for a person, for comparators of that radius."""
+        return certificate_text(self, radius)

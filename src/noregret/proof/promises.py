@@ -1,0 +1,116 @@
+"""What a loss that is not of this package is taken at its word for, and what broke.
+
+Certificates are true if value, slope and what else is used of a loss belong to one convex
+function. For the losses of this package that is proved and tested; one's own promises it. Each
+round looks at what one more value tells; the rest is named as an assumption.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.proof.ledger import Entry
+from noregret.rounding.printed import exact
+
+
+class Promise(IntEnum):
+    """The promises that a round can find broken, as the ledger counts them."""
+
+    NONNEGATIVE = 1
+    LIPSCHITZ = 2
+    CONVEX = 3
+    INTERCEPT = 4
+    CONJUGATE = 5
+
+
+_WORDS = {
+    Promise.NONNEGATIVE: "values >= 0",
+    Promise.LIPSCHITZ: "slopes of at most lipschitz()",
+    Promise.CONVEX: "convexity",
+    Promise.INTERCEPT: "an intercept not above value - slope * p",
+    Promise.CONJUGATE: "its conjugate",
+}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A promise that a loss broke, and the first round that showed it.
+
+    >>> str(Broken("Wavy", 17, "convexity"))
+    'Wavy broke its promise of convexity in round 17'
+    """
+
+    loss: str
+    round: int
+    promise: str
+
+    def __str__(self) -> str:
+        return f"{self.loss} broke its promise of {self.promise} in round {self.round:,}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON."""
+        return dict(vars(self))
+
+
+class WrongConjugate(ValueError):
+    """A dual value that no convex loss can have: the conjugate of a loss is not its own."""
+
+
+def _promising(loss: Any) -> Any:
+    """Return the loss whose promises count: of one against the rest that of one score."""
+    inner = getattr(loss, "loss", None)
+    return inner if inner is not None and not loss.foreign else loss
+
+
+def broken_promise(loss: Any, ledger: npt.NDArray[np.float64]) -> Broken | None:
+    """Return what the rounds of a ledger found broken first, None if nothing."""
+    return broken_in(loss, float(ledger[Entry.PROMISE_BROKEN]), float(ledger[Entry.BROKEN_PROMISE]))
+
+
+def broken_in(loss: Any, rounds: float, which: float) -> Broken | None:
+    """Return the promise `which` that a loss broke in a round, None where the round is 0.
+
+    >>> from noregret.losses import Hinge
+    >>> str(broken_in(Hinge(), 3.0, float(Promise.CONVEX)))
+    'Hinge broke its promise of convexity in round 3'
+    """
+    if not rounds > 0.0:
+        return None
+    words = {float(one): text for one, text in _WORDS.items()}
+    return Broken(type(_promising(loss)).__name__, int(rounds), words.get(which, "convexity"))
+
+
+def assumption_of(loss: Any, conjugate: bool = False) -> str | None:
+    """Return what a loss is taken at its word for, None for those of this package.
+
+    `conjugate` tells whether its conjugate is used too.
+
+    >>> from noregret.losses import Hinge
+    >>> assumption_of(Hinge()) is None
+    True
+    """
+    loss = _promising(loss)
+    if not loss.foreign:
+        return None
+    promises = ["to be convex"]
+    if loss.nonnegative:
+        promises.append("never to be negative")
+    if loss.lipschitz() < float("inf"):
+        promises.append(f"to have slopes of at most {exact(loss.lipschitz())}")
+    if conjugate:
+        promises.append("to have the conjugate it gives")
+    return f"{type(loss).__name__} is taken at its word {listed(promises)}"
+
+
+def listed(words: list[str]) -> str:
+    """Return words as a list in a sentence.
+
+    >>> listed(["to be convex", "never to be negative", "to be right"])
+    'to be convex, never to be negative and to be right'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,149 @@
+"""The words of a certificate: what is summed, for which class, and the numbers beside them.
+
+Heading, class line, bounds and JSON of a certificate name one objective: the quantity whose sum
+over the rounds the loss, the floor and the regret are about.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from noregret.component import Component
+from noregret.proof.weighing import weighted
+from noregret.rounding.printed import down, down_each, exact, up, up_each
+
+if TYPE_CHECKING:
+    from noregret.proof.certificate import Certificate
+
+
+def named(component: Component) -> str:
+    """Return the name of a loss or map with the parameters that are not the usual ones.
+
+    >>> from noregret import losses
+    >>> named(losses.Hinge()), named(losses.Hinge(0.5)), named(losses.OneAgainstRest())
+    ('Hinge', 'Hinge(margin=0.5)', 'OneAgainstRest(Logistic)')
+    """
+    defaults: dict[str, Any] = {}
+    if dataclasses.is_dataclass(component):
+        defaults = {field.name: field.default for field in dataclasses.fields(component)}
+    parts = []
+    for name, value in component.fields().items():
+        if isinstance(value, Component):
+            parts.append(named(value))
+        elif value != defaults.get(name):
+            parts.append(f"{name}={exact(value) if isinstance(value, float) else value}")
+    kind = type(component).__name__
+    return f"{kind}({', '.join(parts)})" if parts else kind
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a round adds to the sums of a certificate, in words.
+
+    `loss` is the loss of an example, `sigma` the factor of the penalty (sigma/2)||u||_2^2 that
+    every round carries (0: none), `predictor` the letter of a comparator, `passes` how often an
+    example was learnt at least and at most, `weights` the smallest and the largest example weight.
+
+    >>> str(Objective("Hinge")), str(Objective("Hinge", 0.5, passes=(3, 3)))
+    ('Hinge', 'Hinge + (0.5/2)||u||_2^2 a round, over 3 passes')
+    >>> str(Objective("Hinge", passes=(1, 3)))
+    'Hinge, over 1 to 3 passes'
+    >>> str(Objective("Hinge", weights=(2.0, 2.0))), str(Objective("Hinge", weights=(0.5, 2.0)))
+    ('2 x Hinge', 'weight x Hinge (weights 0.5 to 2)')
+    """
+
+    loss: str
+    sigma: float = 0.0
+    predictor: str = "u"
+    passes: tuple[int, int] = (1, 1)
+    weights: tuple[float, float] = (1.0, 1.0)
+
+    def __str__(self) -> str:
+        words = weighted(self.loss, *self.weights)
+        if self.sigma > 0.0:
+            words += f" + ({exact(self.sigma)}/2)||{self.predictor}||_2^2 a round"
+        least, most = self.passes
+        if most > 1:
+            words += (
+                f", over {most:,} passes"
+                if least == most
+                else f", over {least:,} to {most:,} passes"
+            )
+        return words
+
+
+def certificate_text(certificate: Certificate, radius: float | None) -> str:
+    """Return a certificate for a person, for comparators of that radius."""
+    rounds = max(certificate.rounds, 1)
+    lines = [f"Certificate after {certificate.rounds:,} rounds, {certificate.objective}"]
+
+    def line(name: str, value: str, note: str = "") -> None:
+        lines.append(f"  {name:<26}{value:>14}  {note}".rstrip())
+
+    loss = certificate.loss
+    if certificate.curvature > 0.0:
+        plain = certificate.plain_loss
+        line("learner's penalised loss", f"{loss:.6g}", f"{certificate.average_loss:.6g} a round")
+        note = f"{plain / rounds:.6g} a round, without the penalty"
+        line("learner's plain loss", f"{plain:.6g}", note)
+    else:
+        line("learner's loss", f"{loss:.6g}", f"{certificate.average_loss:.6g} a round")
+    if certificate.loss_function.labels != "real":
+        mistakes = certificate.mistakes
+        plainly = (
+            "" if certificate.example_weights == (1.0, 1.0) else " of the rounds, not weighted"
+        )
+        line("mistakes", f"{mistakes:,}", f"{mistakes / rounds:.2%}{plainly}")
+    if certificate.broken is not None:
+        lines.append(f"  no statement: {certificate.broken}")
+        return "\n".join(lines)
+    if radius is not None or certificate.radius is not None:
+        floor, regret = certificate.floor(radius), certificate.regret_bound(radius)
+        line("certified floor", down(floor), f"{down(down_each(floor, rounds))} a round")
+        lines.append(f"    {certificate.statement(radius)}")
+        line("proved regret", up(regret), f"{up(up_each(regret, rounds))} a round, at most")
+        lines.extend(bound_lines(certificate, radius))
+    if certificate.assumption:
+        lines.append(f"  assumption: {certificate.assumption}")
+    return "\n".join(lines)
+
+
+def bound_lines(certificate: Certificate, radius: float | None) -> list[str]:
+    """Return the theorems about a class, and what the L(u) in them is."""
+    bounds = certificate.bounds_for(radius)
+    letter = certificate.predictor
+    lines = [f"  {bound}".replace("L(u)", f"L({letter})") for bound in bounds]
+    if any(bound.applies for bound in bounds):
+        lines.append(f"    L({letter}): what such a {letter} lost by {certificate.objective}")
+    return lines
+
+
+def certificate_dict(certificate: Certificate, radius: float | None) -> dict[str, Any]:
+    """Return a certificate as plain numbers, ready for JSON.
+
+    `loss`, `floor`, `regret_bound` and `bounds` are about `objective`; `plain_loss` is the loss
+    without a penalty. `radius` is None where the class is no ball.
+    """
+    result: dict[str, Any] = {
+        "rounds": certificate.rounds,
+        "objective": certificate.objective,
+        "example_weights": list(certificate.example_weights),
+        "mistakes": certificate.mistakes,
+        "loss": certificate.loss,
+        "average_loss": certificate.average_loss,
+        "plain_loss": certificate.plain_loss,
+        "radius": radius if radius is not None else certificate.class_radius,
+        "rounding_slack": certificate.slack,
+        "assumption": certificate.assumption,
+    }
+    if certificate.broken is not None:
+        nothing: dict[str, Any] = {"floor": None, "regret_bound": None, "bounds": []}
+        return result | nothing | {"broken": certificate.broken.as_dict()}
+    if radius is not None or certificate.radius is not None:
+        result["class"] = certificate.describe(radius)
+        result["floor"] = certificate.floor(radius)
+        result["regret_bound"] = certificate.regret_bound(radius)
+        result["bounds"] = [bound.as_dict() for bound in certificate.bounds_for(radius)]
+    return result

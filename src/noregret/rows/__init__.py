@@ -1,0 +1,1 @@
+"""Rows: examples, labels and weights, with their checks."""

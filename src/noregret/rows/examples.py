@@ -1,0 +1,197 @@
+"""From what a user holds to what a pass reads: checked rows, labels and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.arrays import real_array
+from noregret.losses import Loss
+from noregret.rows.sealed import sealed_rows
+
+Floats = npt.NDArray[np.floating[Any]]
+
+#: Approximate number of features in a chunk of rows; copies of rows are never larger.
+CHUNK = 1 << 21
+
+#: Targets and example weights are at most so large.
+LARGEST_LABEL = LARGEST_WEIGHT = 1e100
+
+_NO_INDPTR = np.zeros(1, np.uint64)
+_NO_INDICES = np.zeros(0, np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows in the form the passes read: CSR arrays, or a dense matrix in `values`."""
+
+    indptr: npt.NDArray[np.uint64]
+    indices: npt.NDArray[np.uint32]
+    values: Floats
+    width: int
+    #: How many of the first rows are known to be sound.
+    trusted: int = 0
+
+    def __len__(self) -> int:
+        return len(self.values) if self.dense else len(self.indptr) - 1
+
+    @property
+    def dense(self) -> bool:
+        """Whether `values` is a matrix."""
+        return self.values.ndim == 2
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Return rows start to stop - 1 as a view."""
+        trusted = min(max(self.trusted - start, 0), stop - start)
+        if self.dense:
+            return replace(self, values=self.values[start:stop], trusted=trusted)
+        return replace(self, indptr=self.indptr[start : stop + 1], trusted=trusted)
+
+    def plain(self) -> Any:
+        """Return the rows in a form that every learner takes: a matrix, or themselves."""
+        return self.values if self.dense else self
+
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Yield (start, stop) of consecutive parts with about CHUNK features each."""
+        if self.dense:
+            cuts = list(range(0, len(self), max(1, CHUNK // max(1, self.width))))
+        else:
+            goals = np.arange(int(self.indptr[0]), int(self.indptr[-1]), CHUNK, dtype=np.uint64)
+            cuts = np.unique(np.searchsorted(self.indptr, goals)).tolist()
+        # Rows without any features are a part too.
+        cuts = cuts or [0]
+        for start, stop in zip(cuts, [*cuts[1:], len(self)], strict=True):
+            if stop > start:
+                yield start, stop
+
+
+def as_rows(X: Any) -> Rows:
+    """Return the rows of a block, a scipy sparse matrix or a dense array, without copying.
+
+    Values are kept in float32 or float64; anything else becomes float64.
+
+    >>> as_rows([[1, 0], [0, 2]]).values.dtype
+    dtype('float64')
+    """
+    sealed = sealed_rows(X)
+    if sealed is not None:
+        count = len(sealed.indptr) - 1
+        return Rows(sealed.indptr, sealed.indices, sealed.values, sealed.width, count)
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()
+    if all(hasattr(X, name) for name in ("indptr", "indices")):
+        values = X.values if hasattr(X, "values") else X.data
+        width = X.width if hasattr(X, "width") else X.shape[1]
+        indices, starts = np.ascontiguousarray(X.indices), np.ascontiguousarray(X.indptr)
+        for what, array in (("column indices", indices), ("indptr", starts)):
+            if array.dtype.kind not in "iu" and array.size:
+                raise ValueError(f"X has {what} of type {array.dtype}, expected whole numbers")
+        if indices.dtype == np.int32:
+            # A negative index becomes a huge one, which the check of the rows refuses.
+            indices = indices.view(np.uint32)
+        elif indices.dtype != np.uint32:
+            if indices.size and (indices.min() < 0 or indices.max() > 0xFFFFFFFF):
+                raise ValueError("X has a column index outside 0 ... 2^32 - 1")
+            indices = indices.astype(np.uint32)
+        indptr = np.ascontiguousarray(starts, np.uint64)
+        values = _as_floats(values)
+        if len(indptr) == 0 or values.ndim != 1 or values.shape != indices.shape:
+            raise ValueError("X is not a CSR matrix: indptr, indices and values do not fit")
+        if int(indptr[-1]) > len(values) or np.any(indptr[1:] < indptr[:-1]):
+            raise ValueError("X is not a CSR matrix: indptr falls or ends beyond the values")
+        return Rows(indptr, indices, values, int(width))
+    values = _as_floats(X)
+    if values.ndim == 1:
+        values = values.reshape(1, -1)
+    if values.ndim != 2:
+        raise ValueError(f"X must have rows and columns, got an array of shape {values.shape}")
+    return Rows(_NO_INDPTR, _NO_INDICES, values, values.shape[1])
+
+
+def _as_floats(values: Any) -> Floats:
+    return np.ascontiguousarray(real_array("X", values))
+
+
+def canonical(rows: Rows) -> Rows:
+    """Return the rows with sorted columns and without duplicates (which are added up)."""
+    from scipy.sparse import csr_array
+
+    begin, end = int(rows.indptr[0]), int(rows.indptr[-1])
+    matrix = csr_array(
+        (
+            # Duplicates are added in double precision, whatever the values are stored in.
+            rows.values[begin:end].astype(np.float64),
+            rows.indices[begin:end].astype(np.int64),
+            (rows.indptr - rows.indptr[0]).astype(np.int64),
+        ),
+        shape=(len(rows), rows.width),
+    )
+    matrix.sum_duplicates()
+    return Rows(
+        matrix.indptr.astype(np.uint64), matrix.indices.astype(np.uint32), matrix.data, rows.width
+    )
+
+
+def as_labels(y: Any, count: int, loss: Loss) -> npt.NDArray[np.float64]:
+    """Return the labels as float64, or say in one line which one the loss cannot take."""
+    labels = _as_vector("y", y, count)
+    if loss.labels == "sign":
+        bad = np.flatnonzero((labels != 1.0) & (labels != -1.0))
+        expected = f"{type(loss).__name__} expects -1 or +1"
+    else:
+        bad = np.flatnonzero(~(np.abs(labels) <= LARGEST_LABEL))
+        expected = f"expected a finite number of size at most {LARGEST_LABEL:g}"
+    if bad.size:
+        raise ValueError(f"y row {bad[0]}: label {labels[bad[0]]:g}; {expected}")
+    return labels
+
+
+def as_weights(weight: Any, count: int) -> npt.NDArray[np.float64]:
+    """Return the example weights, ones if there are none."""
+    if weight is None:
+        return np.ones(count)
+    weights = _as_vector("weight", weight, count)
+    bad = np.flatnonzero(~((weights >= 0.0) & (weights <= LARGEST_WEIGHT)))
+    if bad.size:
+        raise ValueError(
+            f"weight row {bad[0]}: {weights[bad[0]]:g}; expected a number from 0 to "
+            f"{LARGEST_WEIGHT:g}"
+        )
+    return weights
+
+
+def as_predictions(predictions: Any, count: int) -> npt.NDArray[np.float64]:
+    """Return anyone's predictions as float64, refusing what is not finite."""
+    vector = _as_vector("predictions", predictions, count)
+    bad = np.flatnonzero(~(np.abs(vector) < 1e150))
+    if bad.size:
+        raise ValueError(f"predictions row {bad[0]}: {vector[bad[0]]:g}; expected a finite number")
+    return vector
+
+
+def _as_vector(name: str, values: Any, count: int) -> npt.NDArray[np.float64]:
+    given = np.atleast_1d(real_array(name, values))
+    vector = np.ascontiguousarray(given, np.float64)
+    if vector.shape != (count,):
+        raise ValueError(
+            f"{name} has shape {vector.shape}, expected ({count},): one entry a row of X"
+        )
+    return vector
+
+
+def as_offsets(offset: Any, count: int, name: str = "offset") -> npt.NDArray[np.float64]:
+    """Return the fixed parts of the predictions, or margins, zeros if there are none."""
+    if offset is None:
+        return np.zeros(count)
+    offsets = _as_vector(name, offset, count)
+    bad = np.flatnonzero(~(np.abs(offsets) <= 1e100))
+    if bad.size:
+        raise ValueError(
+            f"{name} row {bad[0]}: {offsets[bad[0]]:g}; expected a finite number of size "
+            "at most 1e100"
+        )
+    return offsets
