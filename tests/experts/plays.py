@@ -16,7 +16,7 @@ from noregret.experts import (
     SurrogateClassifier,
     best_combination,
     best_sequence,
-    theorems,
+    expert_theorems,
 )
 from noregret.experts.book import Sum
 
@@ -96,28 +96,32 @@ def judge_hedge(learner: Hedge, costs: np.ndarray) -> list[str]:
     eta, width = float(book[Sum.LAST_ETA]), learner.high - learner.low
     values = {}
     if learner._eta == "doubling":
-        values["doubling"] = theorems.doubling_regret(d, rounds, width)
+        values["doubling"] = expert_theorems.doubling_regret(d, rounds, width)
     elif learner._eta == "anytime":
-        values["anytime"] = theorems.anytime_regret(d, rounds, width)
-        values["gaps"] = theorems.after_the_fact(d, eta, gaps)
+        values["anytime"] = expert_theorems.anytime_regret(d, rounds, width)
+        values["gaps"] = expert_theorems.after_the_fact(d, eta, gaps)
     elif learner._eta == "adaptive":
         widest = float(widths.max())
-        values["gaps"] = theorems.after_the_fact(d, eta, gaps)
-        values["second order"] = theorems.adaptive_regret(d, float(book[Sum.VARIANCE]), widest)
-        values["worst case"] = theorems.adaptive_regret(d, 0.25 * widest**2 * rounds, widest)
+        values["gaps"] = expert_theorems.after_the_fact(d, eta, gaps)
+        values["second order"] = expert_theorems.adaptive_regret(
+            d, float(book[Sum.VARIANCE]), widest
+        )
+        values["worst case"] = expert_theorems.adaptive_regret(d, 0.25 * widest**2 * rounds, widest)
         if not values["gaps"] <= values["second order"] + ROUNDING:
             values["gaps above the second order"] = -math.inf
     else:
-        values["gaps"] = theorems.after_the_fact(d, eta, gaps)
-        values["ranges"] = theorems.hedge_regret(d, eta, squares)
-        values["in advance"] = theorems.hedge_regret(d, eta, width**2 * rounds)
+        values["gaps"] = expert_theorems.after_the_fact(d, eta, gaps)
+        values["ranges"] = expert_theorems.hedge_regret(d, eta, squares)
+        values["in advance"] = expert_theorems.hedge_regret(d, eta, width**2 * rounds)
         if eta * costs.min() >= -1.0:
-            local = theorems.local_norms(d, eta, float(book[Sum.SQUARES]), costs.min() >= 0.0)
+            local = expert_theorems.local_norms(
+                d, eta, float(book[Sum.SQUARES]), costs.min() >= 0.0
+            )
             values["local norms"] = local
         if costs.min() >= 0.0 and costs.max() <= 1.0:
-            values["3.1 (1)"] = theorems.weighted_majority(d, eta, rounds)
+            values["3.1 (1)"] = expert_theorems.weighted_majority(d, eta, rounds)
             if eta < 1.0:
-                values["3.1 (2)"] = theorems.weighted_majority_small(d, eta, best)
+                values["3.1 (2)"] = expert_theorems.weighted_majority_small(d, eta, best)
     slack = ROUNDING * (1.0 + np.abs(costs).sum())
     false = [f"{name} {v} < {regret}" for name, v in values.items() if not regret <= v + slack]
     if not regret <= proof.regret() <= regret + slack:
@@ -197,7 +201,10 @@ def judge_forecasts(
             false.append(f"combinations: {proof.loss - least.loss} > {proof.combination_regret}")
         book = forecaster._state.book
         widest, variance = float(book[Sum.WIDEST]), float(book[Sum.VARIANCE])
-        if not proof.combination_regret <= theorems.adaptive_regret(d, variance, widest) + slack:
+        if (
+            not proof.combination_regret
+            <= expert_theorems.adaptive_regret(d, variance, widest) + slack
+        ):
             false.append(f"AdaHedge on slopes: {proof.combination_regret}")
     return false
 

@@ -89,7 +89,7 @@ def test_randomised_prediction() -> None:
     T, d = 200, 16
     table = random.integers(0, 2, (T, d)).astype(float)
     y = np.where(random.uniform(size=T) < 0.8, table[:, 3], 1.0 - table[:, 3])
-    eta = experts.theorems.tuned_rate(d, T)
+    eta = experts.expert_theorems.tuned_rate(d, T)
     forecaster = Forecaster(d, losses.Absolute(), eta, 0.0, 1.0)
     made = forecaster.learn(table, y)
     best = np.abs(table - y[:, None]).sum(axis=0).min()

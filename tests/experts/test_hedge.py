@@ -12,7 +12,7 @@ import pytest
 
 import noregret as nr
 from noregret import losses
-from noregret.experts import Forecaster, Hedge, draw, theorems, weighted_majority
+from noregret.experts import Forecaster, Hedge, draw, expert_theorems, weighted_majority
 from noregret.experts.book import Sum
 from noregret.experts.rounds import hedge_rounds
 
@@ -44,9 +44,9 @@ def test_weighted_majority_of_the_survey() -> None:
     assert 1.5 + found["after the fact, ln d/eta + gaps"] == close(3.84370725074)
     book = learner._state.book
     # The survey's factor 1; costs >= 0 allow the half of it.
-    local = theorems.local_norms(3, 0.5, float(book[Sum.SQUARES]), nonnegative=False)
+    local = expert_theorems.local_norms(3, 0.5, float(book[Sum.SQUARES]), nonnegative=False)
     assert 1.5 + local == close(4.48050177999)
-    assert found["local norms"] == close(theorems.local_norms(3, 0.5, 1.56655440531, True))
+    assert found["local norms"] == close(expert_theorems.local_norms(3, 0.5, 1.56655440531, True))
     assert book[Sum.SQUARES] == close(1.56655440531)
     assert book[Sum.GAP] == close(0.146482673402)
     mix = -2.0 * math.log(np.mean(np.exp(-0.5 * Z.sum(axis=0))))
@@ -55,7 +55,7 @@ def test_weighted_majority_of_the_survey() -> None:
 
 
 def test_theorem_1_3() -> None:
-    eta = theorems.tuned_rate(3, 4)
+    eta = expert_theorems.tuned_rate(3, 4)
     assert eta == close(1.48230380737)
     learner = Hedge(3, eta)
     learner.learn(Z)
@@ -64,7 +64,7 @@ def test_theorem_1_3() -> None:
     assert proof.regret() == close(0.63773699197)
     assert bounds(learner)["in advance"] == close(1.48230380737)
     # One hypothesis: nothing to learn and no regret.
-    alone = Hedge(1, theorems.tuned_rate(1, 4))
+    alone = Hedge(1, expert_theorems.tuned_rate(1, 4))
     alone.learn(Z[:, :1])
     assert alone.certificate().regret() == pytest.approx(0.0, abs=1e-12)
     assert all(bound.value < 1e300 for bound in alone.certificate().bounds if bound.applies)
@@ -91,13 +91,15 @@ def test_local_norms_of_signed_costs() -> None:
 def test_constants_of_the_errata() -> None:
     d, T = 16, 100
     # Corollary 2.14 with its own rate, with the best rate of its formula, and what it claims.
-    corollary = theorems.weighted_majority(d, math.sqrt(math.log(d) / (2 * T)), T)
+    corollary = expert_theorems.weighted_majority(d, math.sqrt(math.log(d) / (2 * T)), T)
     assert corollary == close(35.3223006755)
-    assert theorems.weighted_majority(d, 0.166510922232, T) == close(33.3021844463)
+    assert expert_theorems.weighted_majority(d, 0.166510922232, T) == close(33.3021844463)
     half = math.log(d) / 0.235482004503 + 0.5 * 0.235482004503 * T
     assert half == close(23.5482004503)
     # Theorem 1.3 follows from half ranges.
-    assert theorems.hedge_regret(d, theorems.tuned_rate(d, T), T) == close(11.7741002252)
+    assert expert_theorems.hedge_regret(d, expert_theorems.tuned_rate(d, T), T) == close(
+        11.7741002252
+    )
     learner = weighted_majority(d, rounds=T)
     learner.learn(np.zeros((T, d)))
     assert bounds(learner)["Weighted Majority, (1)"] == close(33.3021844463)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noregret.experts import Hedge, theorems
+from noregret.experts import Hedge, expert_theorems
 from tests.experts.plays import KINDS, judge_hedge, play
 
 
@@ -27,5 +27,7 @@ def test_the_judge_sees_a_false_theorem(monkeypatch: pytest.MonkeyPatch) -> None
     costs[:, 3] = 0.0
     learner.learn(costs)
     assert judge_hedge(learner, costs) == []
-    monkeypatch.setattr(theorems, "hedge_regret", lambda d, eta, ranges: 0.125 * eta * ranges)
+    monkeypatch.setattr(
+        expert_theorems, "hedge_regret", lambda d, eta, ranges: 0.125 * eta * ranges
+    )
     assert any("in advance" in text for text in judge_hedge(learner, costs))

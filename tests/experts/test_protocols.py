@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from noregret import losses
-from noregret.experts import Forecaster, Hedge, theorems
+from noregret.experts import Forecaster, Hedge, expert_theorems
 
 CLICKS = [2, 2, 3, 1, 2]
 
@@ -29,7 +29,7 @@ def test_ranking_by_permutations() -> None:
     positions = np.array([[each.index(click) + 1 for each in lists] for click in CLICKS])
     totals = dict(zip(lists, positions.sum(axis=0).tolist(), strict=True))
     assert [totals[1, 2, 3], totals[2, 1, 3], totals[3, 1, 2]] == [10, 8, 12]
-    learner = Hedge(len(lists), theorems.tuned_rate(len(lists), rounds))
+    learner = Hedge(len(lists), expert_theorems.tuned_rate(len(lists), rounds))
     learner.learn((positions - 1.0) / (k - 1.0))
     proof = learner.certificate()
     assert lists[proof.best_expert] == (2, 1, 3)

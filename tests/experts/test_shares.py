@@ -13,7 +13,7 @@ import pytest
 
 import noregret as nr
 from noregret import domains, experts
-from noregret.experts import Shares, Specialists, best_expert, best_sequence, theorems
+from noregret.experts import Shares, Specialists, best_expert, best_sequence, expert_theorems
 from noregret.experts.book import Sum
 from noregret.experts.mixing import mix_rounds, share_rounds
 from noregret.losses import Squared
@@ -60,9 +60,9 @@ def test_the_best_switching_rate() -> None:
     learner.learn(np.zeros((T, n)))
     alpha = learner.certificate().best_alpha(k)
     assert alpha * (n - 1) / n == close(k / (T - 1))
-    assert theorems.switching_price(n, alpha, T, k) == close(7.38181172284)
+    assert expert_theorems.switching_price(n, alpha, T, k) == close(7.38181172284)
     for other in (0.5 * alpha, 0.9 * alpha, 1.1 * alpha, 2.0 * alpha):
-        assert theorems.switching_price(n, other, T, k) > 7.38181172284
+        assert expert_theorems.switching_price(n, other, T, k) > 7.38181172284
 
 
 @pytest.mark.parametrize("update", ["fixed", "projection"])

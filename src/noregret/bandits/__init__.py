@@ -9,7 +9,7 @@
 """
 
 from noregret.bandits.arm_features import ArmFeatureBandit, ArmFeatureCertificate
-from noregret.bandits.certificate import BanditCertificate, Statement
+from noregret.bandits.bandit_certificate import BanditCertificate, Statement
 from noregret.bandits.contextual import ContextualBandit, ContextualCertificate
 from noregret.bandits.decisions import Decision
 from noregret.bandits.estimated import EstimatedCertificate, EstimatedGame

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import real_array
+from noregret.bandits.bandit_certificate import BanditCertificate, Statement
 from noregret.bandits.book import Sum, require_sound
-from noregret.bandits.certificate import BanditCertificate, Statement
 from noregret.bandits.decisions import (
     Decision,
     Waiting,

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.bandits.certificate import BanditCertificate
+from noregret.bandits.bandit_certificate import BanditCertificate
 from noregret.bandits.decisions import Decision, as_arms
 from noregret.bandits.exploration import Exploration, draw_rows
 from noregret.bandits.logs import Log

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from noregret.bandits import theorems
+from noregret.bandits.bandit_certificate import Statement, statement
 from noregret.bandits.book import Sum
-from noregret.bandits.certificate import Statement, statement
 from noregret.bandits.decisions import as_float
 from noregret.bandits.exp3 import Exp3, stretch
 

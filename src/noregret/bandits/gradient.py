@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noregret import mirrors, rates
 from noregret.bandits import theorems
-from noregret.bandits.certificate import MEAN, Statement, on_path, statement
+from noregret.bandits.bandit_certificate import MEAN, Statement, on_path, statement
 from noregret.bandits.decisions import as_rate
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 from noregret.bandits.shrunken import Shrunken

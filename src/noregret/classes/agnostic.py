@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.classes.certificates import SURVEY, RegretCertificate
+from noregret.classes.class_certificates import SURVEY, RegretCertificate
 from noregret.classes.littlestone import Littlestone, as_dimension
 from noregret.classes.soa import larger_label
 from noregret.classes.tables import (

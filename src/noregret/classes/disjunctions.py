@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import refuse_masked
-from noregret.classes.certificates import Proved, mistake_bound
+from noregret.classes.class_certificates import Proved, mistake_bound
 from noregret.classes.tables import whole
 from noregret.files import store
 from noregret.turns import one_at_a_time

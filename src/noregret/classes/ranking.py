@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import refuse_masked
-from noregret.classes.certificates import SURVEY, RegretCertificate
+from noregret.classes.class_certificates import SURVEY, RegretCertificate
 from noregret.classes.tables import MOST_RATE, between, whole
 from noregret.files import store
 from noregret.files.store import shown

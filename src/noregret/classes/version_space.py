@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.classes.certificates import Proved, mistake_bound
+from noregret.classes.class_certificates import Proved, mistake_bound
 from noregret.classes.tables import FiniteClass, as_class, bits_of, flags_of, pairs, whole
 from noregret.files import store
 from noregret.turns import one_at_a_time

@@ -9,10 +9,10 @@
 """
 
 from noregret.experts.aggregate import Aggregate, AggregateCertificate
-from noregret.experts.certificate import ExpertCertificate
 from noregret.experts.classifier import SurrogateClassifier
 from noregret.experts.combination import Combination, best_combination
 from noregret.experts.concavity import exp_concavity
+from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster
 from noregret.experts.grid import rate_grid
 from noregret.experts.hedge import Hedge, draw, weighted_majority

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.experts.certificate import ExpertCertificate
+from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster
 from noregret.files import store
 from noregret.learners.files import KINDS, learner_of

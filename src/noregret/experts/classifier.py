@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.experts import theorems
+from noregret.experts import expert_theorems
 from noregret.experts.book import gap_of
 from noregret.experts.checks import STEEPEST, as_count, as_positive, as_table
 from noregret.proof.bounds import Bound
@@ -105,12 +105,14 @@ class SurrogateClassifier:
         survey = "Shalev-Shwartz 2012, section 2.1.2"
         # Each mistake costs at least 1 in the surrogate loss.
         bounds = [
-            self._bound("after the fact", survey, theorems.after_the_fact(d, eta, self._gaps), 1.0)
+            self._bound(
+                "after the fact", survey, expert_theorems.after_the_fact(d, eta, self._gaps), 1.0
+            )
         ]
         if eta == 0.25:
             bounds.append(self._bound("in advance", survey, 8.0 * math.log(d), 2.0))
         if eta < 2.0:
-            value, factor = theorems.surrogate_mistakes(d, eta, 0.0), 1.0 / (1.0 - 0.5 * eta)
+            value, factor = expert_theorems.surrogate_mistakes(d, eta, 0.0), 1.0 / (1.0 - 0.5 * eta)
             reference = f"{survey}, Theorem 2.21"
             bounds.append(self._bound("in advance, half ranges", reference, value, factor))
         return SurrogateCertificate(self.rounds, self.mistakes, best, bounds)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from noregret.arrays import real_array
 from noregret.experts.book import Sum
-from noregret.experts.certificate import GAMES, ExpertCertificate, rounding_slack
 from noregret.experts.checks import as_interval, as_table, require_within
 from noregret.experts.concavity import cost_range, exp_concavity
+from noregret.experts.expert_certificate import GAMES, ExpertCertificate, rounding_slack
 from noregret.experts.game import Game, Weighing
 from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
 from noregret.files import store

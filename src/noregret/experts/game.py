@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import refuse_masked
-from noregret.experts import theorems
+from noregret.experts import expert_theorems
 from noregret.experts.book import Sum
-from noregret.experts.certificate import Facts, rounding_slack
 from noregret.experts.checks import as_count, as_positive, as_table, require_within
+from noregret.experts.expert_certificate import Facts, rounding_slack
 from noregret.experts.rounds import ADAPTIVE, FIXED
 from noregret.proof.contradiction import ROUNDING
 from noregret.proof.ledger import require_room
@@ -46,7 +46,7 @@ class Weighing:
             if self.kind == ADAPTIVE:
                 self.scale, first = math.log(self.experts), math.inf
             elif math.isfinite(width):
-                self.scale = first = theorems.tuned_rate(self.experts, 1.0, width)
+                self.scale = first = expert_theorems.tuned_rate(self.experts, 1.0, width)
             else:
                 raise ValueError(f"eta={eta!r} needs costs of a promised range: give low and high")
         else:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.experts.book import Sum
-from noregret.experts.certificate import ExpertCertificate, rounding_slack
 from noregret.experts.checks import as_count, as_distribution, as_interval
+from noregret.experts.expert_certificate import ExpertCertificate, rounding_slack
 from noregret.experts.game import CostGame, Weighing
 from noregret.experts.rounds import hedge_rounds
 from noregret.files import store

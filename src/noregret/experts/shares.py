@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.experts import theorems
+from noregret.experts import expert_theorems
 from noregret.experts.book import Sum
-from noregret.experts.certificate import ExpertCertificate, Facts, rounding_slack
 from noregret.experts.checks import as_count, as_interval, as_positive
+from noregret.experts.expert_certificate import ExpertCertificate, Facts, rounding_slack
 from noregret.experts.game import CostGame, Weighing
 from noregret.experts.mixing import share_rounds
 from noregret.files import store
@@ -46,7 +46,7 @@ class ShareCertificate(ExpertCertificate):
             raise ValueError(f"switches must be 0 ... {self.rounds - 1}, got {switches}")
         book, n = self.facts.book, len(self.totals)
         eta, gaps = float(book[Sum.ETA]), float(book[Sum.GAP])
-        price = theorems.switching_price(n, self.alpha, self.rounds, switches)
+        price = expert_theorems.switching_price(n, self.alpha, self.rounds, switches)
         # Weights, and the logarithms of their sums that the gaps are made of, are right to a few
         # roundings for each expert and round; over eta as the price is.
         error = (self.rounds * (2.0 * n + 64.0) + 64.0 * abs(price)) * EPSILON / eta
@@ -125,7 +125,7 @@ class Shares(CostGame):
     def _bounds(self, facts: Facts) -> Iterator[Bound]:
         reference = "Herbster, Warmuth 2001, Theorem 10"
         book, rounds = facts.book, self.rounds
-        price = theorems.switching_price(self.experts, self.alpha, rounds, 0) / self.eta
+        price = expert_theorems.switching_price(self.experts, self.alpha, rounds, 0) / self.eta
         yield facts.bound("one expert, after the fact", reference, price + float(book[Sum.GAP]))
         spread = 0.125 * self.eta * float(book[Sum.RANGES])
         yield facts.bound("one expert, observed ranges", reference, price + spread)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from noregret.arrays import refuse_masked
 from noregret.elementary import exp
 from noregret.experts.book import add
-from noregret.experts.certificate import sum_slack
 from noregret.experts.checks import (
     STEEPEST,
     as_count,
@@ -22,6 +21,7 @@ from noregret.experts.checks import (
     as_table,
     require_within,
 )
+from noregret.experts.expert_certificate import sum_slack
 from noregret.files import store
 from noregret.jit import kernel
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured, contradicted

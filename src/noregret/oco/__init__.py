@@ -8,9 +8,9 @@
 True
 """
 
-from noregret.oco.certificate import GameCertificate
 from noregret.oco.doubling import DoublingTrick, doubling
 from noregret.oco.game import Game, Player, run
+from noregret.oco.game_certificate import GameCertificate
 from noregret.oco.leaders import FollowTheLeader, FollowTheRegularizedLeader
 from noregret.oco.losses import ConvexFunction, FromFunctions, Linear, Quadratic
 from noregret.oco.maps import divergence

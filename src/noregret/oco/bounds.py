@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from noregret import mirrors, rates
 from noregret.component import built_in
 from noregret.oco import maps
-from noregret.oco.certificate import Comparators
+from noregret.oco.game_certificate import Comparators
 from noregret.proof import theorems
 from noregret.proof.bounds import Bound
 from noregret.proof.ledger import Entry

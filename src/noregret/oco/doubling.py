@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from noregret.oco.book import merged
 from noregret.oco.bounds import SURVEY
-from noregret.oco.certificate import Comparators, GameCertificate
+from noregret.oco.game_certificate import Comparators, GameCertificate
 from noregret.proof import theorems
 from noregret.proof.bounds import Bound
 from noregret.turns import one_at_a_time

@@ -15,7 +15,7 @@ from noregret.mirrors import Mirror
 from noregret.oco import maps
 from noregret.oco.book import Book, Monitors, check_sizes
 from noregret.oco.bounds import game_bounds
-from noregret.oco.certificate import ConvexLoss, GameCertificate, NonnegativeLoss
+from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
 from noregret.oco.losses import ConvexFunction, as_loss, number, vector, whole
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import settle

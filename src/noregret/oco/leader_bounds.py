@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.oco.bounds import SURVEY
-from noregret.oco.certificate import Comparators
+from noregret.oco.game_certificate import Comparators
 from noregret.proof import geometry
 from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured

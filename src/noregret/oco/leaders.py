@@ -15,7 +15,7 @@ from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco import maps, solvers
 from noregret.oco.book import Book, check_sizes
-from noregret.oco.certificate import Comparators, ConvexLoss, GameCertificate, NonnegativeLoss
+from noregret.oco.game_certificate import Comparators, ConvexLoss, GameCertificate, NonnegativeLoss
 from noregret.oco.leader_bounds import Facts, leader_bounds, regularized_bounds
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
 from noregret.oco.point_player import PointPlayer

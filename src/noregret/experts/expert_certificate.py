@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.experts import theorems
+from noregret.experts import expert_theorems
 from noregret.experts.book import Sum
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
@@ -192,45 +192,47 @@ class Facts:
             epochs += 0.0 if (rounds + 1) & rounds == 0 else 1.0 / eta
             value = math.log(d) * epochs + gaps
             yield self.bound(name, f"{SURVEY}, Lemma 2.20, in every epoch", value)
-            value = theorems.doubling_regret(d, rounds, self.width)
+            value = expert_theorems.doubling_regret(d, rounds, self.width)
             yield self.bound("doubling trick", f"{SURVEY}, section 2.3.1", value, self.wider())
             return
         yield self.bound(
-            name, f"{SURVEY}, Lemma 2.20; {LEADER}, mix loss", theorems.after_the_fact(d, eta, gaps)
+            name,
+            f"{SURVEY}, Lemma 2.20; {LEADER}, mix loss",
+            expert_theorems.after_the_fact(d, eta, gaps),
         )
         if self.kind == FIXED:
             yield from self._fixed(eta, rounds)
         elif self.kind == ANYTIME:
-            value = theorems.anytime_regret(d, rounds, self.width)
+            value = expert_theorems.anytime_regret(d, rounds, self.width)
             reference = f"{GAMES}, Theorem 2.3"
             yield self.bound("rates sqrt(8 ln d/t)", reference, value, self.wider())
         elif self.kind == ADAPTIVE:
             widest = float(book[Sum.WIDEST])
-            value = theorems.adaptive_regret(d, float(book[Sum.VARIANCE]), widest)
+            value = expert_theorems.adaptive_regret(d, float(book[Sum.VARIANCE]), widest)
             yield self.bound("AdaHedge, second order", f"{LEADER}, second-order bound", value)
-            value = theorems.adaptive_regret(d, 0.25 * widest * widest * rounds, widest)
+            value = expert_theorems.adaptive_regret(d, 0.25 * widest * widest * rounds, widest)
             yield self.bound("AdaHedge, worst case", f"{LEADER}, with V <= S^2 T/4", value)
 
     def _fixed(self, eta: float, rounds: int) -> Iterator[Bound]:
         d, book = self.experts, self.book
-        value = theorems.hedge_regret(d, eta, float(book[Sum.RANGES]))
+        value = expert_theorems.hedge_regret(d, eta, float(book[Sum.RANGES]))
         yield self.bound("observed ranges", f"{GAMES}, Theorem 2.2", value)
         if math.isfinite(self.width):
-            value = theorems.hedge_regret(d, eta, self.width * self.width * rounds)
+            value = expert_theorems.hedge_regret(d, eta, self.width * self.width * rounds)
             reference = f"{GAMES}, Theorem 2.2; {SURVEY}, Theorem 1.3"
             yield self.bound("in advance", reference, value, self.wider())
         low, high = float(book[Sum.LOWEST]), float(book[Sum.HIGHEST])
         step = float(book[Sum.LOWEST_STEP])
-        value = theorems.local_norms(d, eta, float(book[Sum.SQUARES]), low >= 0.0)
+        value = expert_theorems.local_norms(d, eta, float(book[Sum.SQUARES]), low >= 0.0)
         reason = "" if step >= -1.0 else f"eta z = {exact(step)} was seen, needed >= -1"
         yield self.bound("local norms", f"{SURVEY}, Theorem 2.22", value, reason)
         inside = low >= 0.0 and high <= 1.0
         reason = (
             "" if inside else f"costs in [{exact(low)}, {exact(high)}] were seen, needed [0, 1]"
         )
-        value = theorems.weighted_majority(d, eta, rounds)
+        value = expert_theorems.weighted_majority(d, eta, rounds)
         yield self.bound("Weighted Majority, (1)", f"{SURVEY}, Theorem 3.1", value, reason)
         if not reason and not eta < 1.0:
             reason = f"eta = {exact(eta)}, needed < 1"
-        value = 0.0 if reason else theorems.weighted_majority_small(d, eta, self.best)
+        value = 0.0 if reason else expert_theorems.weighted_majority_small(d, eta, self.best)
         yield self.bound("Weighted Majority, (2)", f"{SURVEY}, Theorem 3.1", value, reason)
