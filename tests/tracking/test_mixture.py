@@ -13,8 +13,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret.experts.mixing import mix_rounds
-from noregret.tracking.mixture import MARGIN, RATES, RATIO, Tracker
-from noregret.tracking.scaled import DECAY, ScaledDescent
+from noregret.tracking.mixture import DECAY, MARGIN, RATES, RATIO, ScaledDescent, Tracker
 
 SQUARED = nr.losses.Squared()
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret.tracking.path import HindsightPath, hindsight_path
-from noregret.tracking.segments import LANES, fewest, priced, segment_costs
+from noregret.tracking.segments import LANES, cheapest, segment_costs
 from tests.truth.drift_streams import least_squares
 
 
@@ -190,13 +190,13 @@ def test_degenerate_rows() -> None:
 
 def test_the_cheapest_way_by_hand() -> None:
     costs = np.array([[0.0, 1.0, 9.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
-    assert fewest(costs, 0, 0) == ([0], 9.0)
-    assert fewest(costs, 1, 0) == ([0, 2], 1.0)
-    assert fewest(costs, 9, 0)[1] == 0.0
+    assert cheapest(costs, 0, 0.0, 0) == ([0], 9.0)
+    assert cheapest(costs, 1, 0.0, 0) == ([0, 2], 1.0)
+    assert cheapest(costs, 9, 0.0, 0)[1] == 0.0
     # A change leaves the cell out in which it happens.
-    assert fewest(costs, 1, 1)[1] == 0.0
-    assert priced(costs, 2.0, 0) == ([0, 2], 3.0)
-    assert priced(costs, 20.0, 1) == ([0], 9.0)
+    assert cheapest(costs, 1, 0.0, 1)[1] == 0.0
+    assert cheapest(costs, None, 2.0, 0) == ([0, 2], 3.0)
+    assert cheapest(costs, None, 20.0, 1) == ([0], 9.0)
 
 
 def test_what_it_says() -> None:

@@ -14,9 +14,9 @@ from oracles.data import X_T, Y_T, near, played, total
 
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
+from noregret.catalogue.trackers import doubled_features, folded_weights
 from noregret.losses import Loss
 from noregret.proof import theorems
-from noregret.tracking.signed import doubled_features, folded_weights
 from tracking.dense import Tracker
 
 SQUARED = losses.Squared()

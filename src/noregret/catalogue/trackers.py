@@ -8,8 +8,14 @@ Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Figure 1 an
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from noregret import domains, losses, mirrors, rates
 from noregret.catalogue.descent import require_square_loss, simplex_rate
+from noregret.component import require_positive
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.proof import theorems
@@ -201,18 +207,50 @@ def signed_c_eg(
     *,
     dimension: int | None = None,
 ) -> MirrorDescent:
-    """Return C-EG for features of both signs: feed it `tracking.doubled_features(X, radius)`.
+    """Return C-EG for features of both signs: feed it `doubled_features(X, radius)`.
 
     Rows x with max |x_i| <= row_limit become (U x, -U x) with U = radius, of width 2 U row_limit,
     so that eta = 1/(6 (U row_limit)^2); weights w' on the simplex of 2 n stand for w =
     U (w'+ - w'-), which the floor keeps in ||w||_1 <= (1 - alpha) U. `dimension` counts the
-    features x; Theorem 16 holds for the doubled ones.
+    features x; Theorem 16 holds for the doubled ones. Every w with ||w||_1 <= U has such a w': the
+    reduction loses nothing.
+    Reference: Herbster and Warmuth, section 5.1; Kivinen and Warmuth, Exponentiated Gradient
+    versus Gradient Descent, 1997 (EG+-).
 
     >>> signed_c_eg(2.0, 0.5, 0.5, dimension=1).rate == rates.Constant(1.0 / 6.0)
     True
     """
     doubled = None if dimension is None else 2 * dimension
     return c_eg(alpha, 2.0 * radius * row_limit, loss, dimension=doubled)
+
+
+def doubled_features(X: Any, radius: float = 1.0) -> Any:
+    """Return the rows (U x, -U x) with U = radius, sparse if X is a scipy sparse matrix.
+
+    >>> doubled_features([[-0.5]], 2.0)
+    array([[-1.,  1.]])
+    """
+    require_positive("doubled_features: radius", radius)
+    if hasattr(X, "tocsr"):
+        import scipy.sparse
+
+        scaled = radius * X.tocsr()
+        return scipy.sparse.hstack([scaled, -scaled], format="csr")
+    rows = np.atleast_2d(np.asarray(X, np.float64))
+    return np.hstack([radius * rows, -radius * rows])
+
+
+def folded_weights(weights: npt.ArrayLike, radius: float = 1.0) -> npt.NDArray[np.float64]:
+    """Return the w = U (w'+ - w'-) that weights on doubled features stand for.
+
+    >>> folded_weights([0.25, 0.75], 2.0)
+    array([-1.])
+    """
+    both = np.asarray(weights, np.float64)
+    if both.ndim != 1 or len(both) % 2:
+        raise ValueError(f"weights must be one a doubled feature, got the shape {both.shape}")
+    half = len(both) // 2
+    return radius * (both[:half] - both[half:])
 
 
 def shifting_p_norm(

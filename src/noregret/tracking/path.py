@@ -38,8 +38,8 @@ from noregret.rounding.printed import down, exact, up
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.schedules import Schedule
-from noregret.tracking.segments import LONGEST, fewest, priced, segment_costs
-from noregret.tracking.static import Moments, plain
+from noregret.tracking.segments import LONGEST, cheapest, segment_costs
+from noregret.tracking.static import Moments
 
 Vector = npt.NDArray[np.float64]
 
@@ -151,11 +151,11 @@ def hindsight_path(
     cells = _moments(rows, targets, edges, unit)
     price_in_units = _scaled(price, -2 * unit[1])
     # Each shift takes a cell at least, or leaves one out.
-    at_most = len(edges) - 1 if shifts is None else min(int(shifts), len(edges) - 1)
+    at_most = None if shifts is None else min(int(shifts), len(edges) - 1)
     reach = math.inf if radius is None else float(radius)
     ball = _ball(reach, unit)
     costs = _costs(cells, ball)
-    starts = priced(costs, price_in_units, 0)[0] if shifts is None else fewest(costs, at_most, 0)[0]
+    starts, _ = cheapest(costs, at_most, price_in_units, 0)
     schedule = _schedule(rows, targets, edges[np.asarray(starts)], reach)
     if radius is None:
         # Without a radius the bound is for predictors no longer than those found.
@@ -167,14 +167,11 @@ def hindsight_path(
     if lost:
         # An empty cell at the end, so that a change within the last one has where to lead.
         costs = np.pad(np.hstack([costs, costs[:, -1:]]), ((0, 1), (0, 0)))
-    value = (
-        priced(costs, price_in_units, lost)[1] if shifts is None
-        else fewest(costs, at_most, lost)[1]
-    )  # fmt: skip
+    _, value = cheapest(costs, at_most, price_in_units, lost)
     lower = _scaled(value - _slack(cells, edges, ball), 2 * unit[1])
     return HindsightPath(
         schedule=schedule,
-        loss=schedule.loss_between(plain(rows), targets)[1],
+        loss=schedule.loss_between(rows.plain(), targets)[1],
         lower_bound=max(math.nextafter(lower, -math.inf), 0.0) if math.isfinite(lower) else 0.0,
         rounds=len(rows),
         cells=len(edges) - 1,
@@ -235,7 +232,7 @@ def _moments(rows: Rows, y: Vector, edges: npt.NDArray[np.int64], unit: tuple[in
     cells = np.empty((len(edges) - 1, d + 1, d + 1))
     for k, (start, stop) in enumerate(itertools.pairwise(edges)):
         cell = Moments()
-        cell.add(plain(rows.part(int(start), int(stop))), y[start:stop])
+        cell.add(rows.part(int(start), int(stop)).plain(), y[start:stop])
         cells[k] = cell.matrix
     return cells
 
@@ -264,7 +261,7 @@ def _schedule(rows: Rows, y: Vector, starts: npt.NDArray[np.int64], radius: floa
     parts = []
     for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True):
         segment = Moments()
-        segment.add(plain(rows.part(int(start), int(stop))), y[start:stop])
+        segment.add(rows.part(int(start), int(stop)).plain(), y[start:stop])
         u = segment.minimizer(radius)
         while norm_upper(u, 2.0) > radius:
             u *= radius / norm_upper(u, 2.0) * (1.0 - EPSILON)

@@ -2,7 +2,8 @@
 
 The projection of w on a set is argmin over its u of D(u, w). On {v : A v = b} its gradient is
 grad F(p) = grad F(w) - A' lambda, with the lambda that makes A p = b: the zero of a monotone
-function for one row, the minimum of a smooth convex one for several. D(u, w) = D(u, p) + D(p, w)
+function for one row, found by bisection; the minimum of a smooth convex one for several, found by
+Newton's method. D(u, w) = D(u, p) + D(p, w)
 for every u of an affine set; on a half-space it is >=. Balls, boxes and simplices with a floor
 are in `noregret.domains`.
 Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorem 2 and Propositions
@@ -43,17 +44,12 @@ def project_hyperplane(
     if not row.any() or not math.isfinite(y):
         raise ValueError(f"x must have a component that is not 0 and y be finite, got y={y}")
     if isinstance(potential, Square):
-        size = largest_size(row)
-        unit = row / size
-        return start - unit * ((float(unit @ start) - y / size) / float(unit @ unit))
+        return project_affine(potential, start, row[None], [y])
     _require_reachable(potential, row[start > 0.0], y)
 
-    def excess(multiplier: float) -> tuple[float, float]:
+    def excess(multiplier: float) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
-            moved = _moved(potential, start, multiplier * row)
-            mean = float(row @ moved)
-            centre = mean if isinstance(potential, SimplexEntropic) else 0.0
-            return mean - y, float((row - centre) ** 2 @ moved)
+            return float(row @ _moved(potential, start, multiplier * row)) - y
 
     return _moved(potential, start, _zero(excess, 1.0 / largest_size(row)) * row)
 
@@ -102,15 +98,12 @@ def project_affine(
         hessian = (centred * point) @ centred.T
         # The residual is the gradient of the dual in the multipliers.
         direction, *_ = np.linalg.lstsq(hessian, -residual, rcond=1e-15)
-        slope, height = (
-            float(residual @ direction),
-            _dual(potential, start, rows, right, multipliers),
-        )
-        step = 1.0
+        slope, step = float(residual @ direction), 1.0
+        height = _dual(potential, start, rows, right, multipliers)
         for _ in range(_HALVINGS):
             ahead = multipliers + step * direction
             value = _dual(potential, start, rows, right, ahead)
-            # Near the minimum the decrease drowns in rounding, and full steps are right.
+            # Near the minimum rounding exceeds the decrease: accept the full step.
             if value <= height + 1e-4 * step * slope + 1e-13 * (1.0 + abs(height)):
                 break
             step *= 0.5
@@ -174,29 +167,14 @@ def _require_solved(rows: Vector, right: Vector, point: Vector) -> None:
         raise ValueError("A u = b holds for no u inside the potential's domain")
 
 
-def _zero(excess: Callable[[float], tuple[float, float]], unit: float) -> float:
-    """Return the zero of a falling function, which `excess` gives with minus its derivative."""
-    value, _ = excess(0.0)
-    if value == 0.0:
-        return 0.0
-    sign = math.copysign(1.0, value)
+def _zero(excess: Callable[[float], float], unit: float) -> float:
+    """Return the zero of a falling function: double the bracket from 0 outwards, then bisect."""
+    sign = math.copysign(1.0, excess(0.0))
     near, far = 0.0, sign * unit
-    while excess(far)[0] * sign > 0.0:
+    while excess(far) * sign > 0.0:
         near, far = far, 2.0 * far
         if not math.isfinite(far):
             raise ValueError("the hyperplane is out of reach of floating point")
-    low, high = min(near, far), max(near, far)
-    guess = 0.5 * low + 0.5 * high
-    for _ in range(_ROUNDS):
-        value, slope = excess(guess)
-        if value == 0.0:
-            return guess
-        low, high = (guess, high) if value > 0.0 else (low, guess)
-        step = guess + value / slope if slope > 0.0 and math.isfinite(value) else math.nan
-        middle = 0.5 * low + 0.5 * high
-        if not low < middle < high:
-            break
-        if abs(step - guess) <= 2.0**-52 * abs(guess):
-            break
-        guess = step if low < step < high else middle
-    return guess
+    while (middle := 0.5 * near + 0.5 * far) not in (near, far):
+        near, far = (middle, far) if excess(middle) * sign > 0.0 else (near, middle)
+    return min(near, far, key=lambda multiplier: abs(excess(multiplier)))

@@ -184,57 +184,17 @@ def segment_costs(cells, radius, costs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _cheapest(costs, before, price, lost, best, origin):  # type: ignore[no-untyped-def]
-    """Write the cheapest way to begin a segment at every cell, `before` being that of one less.
+def _extend(costs, before, price, lost, best, origin):  # type: ignore[no-untyped-def]
+    """Lower best[i] to the cheapest way to begin a segment at cell i, by one segment from `before`.
 
-    A segment from p that ends where another begins at i has the cells p to i - 1 - lost.
+    A segment from p that ends where another begins at i has the cells p to i - 1 - lost. With
+    `before` and `best` the same array a way may have any number of segments.
     """
     count = costs.shape[0]
     for i in range(1, count + 1):
-        best[i] = before[i]
-        origin[i] = -1
         for p in range(i):
             last = i - 1 - (lost if i < count else 0)
-            value = before[p] + price + (costs[p, last] if last >= p else 0.0)
-            if value < best[i]:
-                best[i] = value
-                origin[i] = p
-
-
-def fewest(costs: Matrix, shifts: int, lost: int) -> tuple[list[int], float]:
-    """Return where segments begin, with at most so many shifts, and what they cost together.
-
-    >>> costs = np.array([[0.0, 0.0, 4.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
-    >>> fewest(costs, 1, 0), fewest(costs, 0, 0)
-    (([0, 2], 0.0), ([0], 4.0))
-    """
-    count = len(costs)
-    values = [np.full(count + 1, math.inf)]
-    values[0][0] = 0.0
-    origins = []
-    for _ in range(shifts + 1):
-        best, origin = np.full(count + 1, math.inf), np.full(count + 1, -1, np.int64)
-        best[0] = 0.0
-        _cheapest(costs, values[-1], 0.0, lost, best, origin)
-        values.append(best)
-        origins.append(origin)
-    starts, place = [], count
-    for origin in reversed(origins):
-        if origin[place] >= 0:
-            place = int(origin[place])
-            starts.append(place)
-    return starts[::-1], float(values[-1][count])
-
-
-@kernel
-def _priced(costs, price, lost, best, origin):  # type: ignore[no-untyped-def]
-    count = costs.shape[0]
-    best[0] = 0.0
-    for i in range(1, count + 1):
-        best[i] = np.inf
-        for p in range(i):
-            last = i - 1 - (lost if i < count else 0)
-            value = best[p] + (costs[p, last] if last >= p else 0.0)
+            value = before[p] + (costs[p, last] if last >= p else 0.0)
             if p > 0:
                 value += price
             if value < best[i]:
@@ -242,18 +202,28 @@ def _priced(costs, price, lost, best, origin):  # type: ignore[no-untyped-def]
                 origin[i] = p
 
 
-def priced(costs: Matrix, price: float, lost: int) -> tuple[list[int], float]:
-    """Return where segments begin if every shift has a price, and what all costs together.
+def cheapest(costs: Matrix, shifts: int | None, price: float, lost: int) -> tuple[list[int], float]:
+    """Return where the segments of the cheapest schedule begin, and its cost with the price.
+
+    shifts: the most shifts, with price = 0; None for any number of them, at a price each. lost:
+    how many cells before a shift are not counted.
 
     >>> costs = np.array([[0.0, 0.0, 4.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
-    >>> priced(costs, 3.0, 0), priced(costs, 5.0, 0)
+    >>> cheapest(costs, 1, 0.0, 0), cheapest(costs, 0, 0.0, 0)
+    (([0, 2], 0.0), ([0], 4.0))
+    >>> cheapest(costs, None, 3.0, 0), cheapest(costs, None, 5.0, 0)
     (([0, 2], 3.0), ([0], 4.0))
     """
     count = len(costs)
-    best, origin = np.empty(count + 1), np.full(count + 1, -1, np.int64)
-    _priced(costs, price, lost, best, origin)
+    best = np.full(count + 1, math.inf)
+    best[0] = 0.0
+    origins = []
+    for _ in range(1 if shifts is None else shifts + 1):
+        origins.append(np.full(count + 1, -1, np.int64))
+        _extend(costs, best if shifts is None else best.copy(), price, lost, best, origins[-1])
     starts, place = [], count
-    while place > 0:
-        place = int(origin[place])
-        starts.append(place)
+    for origin in reversed(origins * count if shifts is None else origins):
+        if origin[place] >= 0:
+            place = int(origin[place])
+            starts.append(place)
     return starts[::-1], float(best[count])

@@ -222,11 +222,6 @@ def _small_enough(rows: Rows, y: Any, weight: Any, made: Vector) -> bool:
         return bool(np.all(fits & (slopes < LARGEST_PREDICTION)))
 
 
-def plain(rows: Rows) -> Any:
-    """Return rows in a form that every function on rows takes."""
-    return rows.values if rows.dense else rows
-
-
 def products(rows: Rows, weights: Vector) -> Vector:
     """Return <w, x> for every row."""
     parts = [np.asarray(matrix @ weights) for matrix, _ in _matrices(rows)]

@@ -19,7 +19,7 @@ from noregret.proof.promises import WrongConjugate
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.mixture import Tracker
-from noregret.tracking.static import Moments, plain, row_norms, static_floor
+from noregret.tracking.static import Moments, row_norms, static_floor
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -138,7 +138,7 @@ class Watch:
         held = _joined(self._waiting)
         for start in range(0, count, PORTION):
             part = held.cut(start, min(start + PORTION, count))
-            part.predictions[:] = self._track(plain(part.rows), part.y, part.weight)
+            part.predictions[:] = self._track(part.rows.plain(), part.y, part.weight)
             self._tell(f"tracking, {self._learnt + start + len(part):,} examples")
         self._learnt += count
         self._waiting = [held.cut(count, len(held))]
@@ -179,7 +179,7 @@ class Watch:
         self._kept = [held]
 
     def _judge(self, part: Part, first: int) -> Span:
-        given = plain(part.rows)
+        given = part.rows.plain()
         proof = certify(given, part.y, part.predictions, self._loss, part.weight)
         floor = -math.inf
         if proof.broken is None:
@@ -190,7 +190,7 @@ class Watch:
         def tell(now: Progress) -> None:
             self._tell(f"solving for the best fixed predictor, pass {now.passes:,}")
 
-        rows = plain(part.rows)
+        rows = part.rows.plain()
         try:
             return static_floor(rows, part.y, self._loss, self._radius, part.weight, tell)
         except WrongConjugate as error:
