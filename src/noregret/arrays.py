@@ -1,11 +1,12 @@
-"""From what a user holds to an array of real numbers; what only looks like one is refused.
+"""Validate numbers, vectors and arrays that a user gives: the checks that all packages share.
 
-numpy converts without a word: it drops the mask of a masked array, turns dates into counts of
-days, and parses text. A number that nobody meant would be learnt.
+numpy converts silently: it drops the mask of a masked array, turns dates into counts of days, and
+parses text. Refuse these, so that no unintended number is learnt.
 """
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -13,7 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.visible import shown
+
 Floats = npt.NDArray[np.floating[Any]]
+Vector = npt.NDArray[np.float64]
+
+#: Larger whole numbers are not all floats, so that counting by 1.0 would stop there.
+LARGEST_COUNT = 2**53
 
 _MUST = "must hold numbers"
 #: What is said of a vector instead.
@@ -90,3 +97,97 @@ def not_real(value: object) -> bool:
     """
     # A duration of numpy is one of its integers.
     return isinstance(value, np.timedelta64) or not isinstance(value, Real | Decimal | np.bool_)
+
+
+def as_real(name: str, value: Any, expected: str = "a number") -> float:
+    """Return one real number as a float, infinity and NaN included; refuse text.
+
+    Text that reads as a number is most often a column that was not parsed. `expected` completes
+    the message "{name} must be ...".
+
+    >>> as_real("eta", 1), as_real("eta", np.float32(0.5))
+    (1.0, 0.5)
+    """
+    text = isinstance(value, str | bytes | np.generic | np.ma.MaskedArray) and not_real(value)
+    try:
+        if not text and np.ndim(value) == 0:
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"{name} must be {expected}, got {shown(value)}")
+
+
+def as_number(name: str, value: Any) -> float:
+    """Return one finite number as a float.
+
+    >>> as_number("value", [1.0])
+    Traceback (most recent call last):
+    ValueError: value must be one number, got the shape (1,)
+    """
+    if np.ndim(value) != 0:
+        raise ValueError(f"{name} must be one number, got the shape {np.shape(value)}")
+    number = as_real(name, value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, got {number}")
+    return number
+
+
+def as_positive(name: str, value: Any, most: float = math.inf) -> float:
+    """Return a finite number above 0 and not above `most`; refuse True.
+
+    >>> as_positive("alpha", 2, most=1.0)
+    Traceback (most recent call last):
+    ValueError: alpha must be a finite number above 0 and at most 1, got 2
+    """
+    expected = "a finite number above 0" + ("" if most == math.inf else f" and at most {most:g}")
+    number = as_real(name, value, expected)
+    if isinstance(value, bool) or not 0.0 < number <= most or number == math.inf:
+        raise ValueError(f"{name} must be {expected}, got {shown(value)}")
+    return number
+
+
+def as_whole(name: str, value: Any, least: int = 1) -> int:
+    """Return a whole number from `least` to 2^53; 1e6 is one, 2.5 and True are not.
+
+    >>> as_whole("horizon", 1e3)
+    1000
+    """
+    number = as_real(name, value, f"a whole number >= {least}")
+    if isinstance(value, bool) or not least <= number < math.inf or number % 1.0:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {shown(value)}")
+    if value > LARGEST_COUNT:
+        raise ValueError(f"{name} must be a whole number up to 2^53, got {shown(value)}")
+    return int(number)
+
+
+def as_count(name: str, value: Any, least: int = 1) -> int:
+    """Return an integer >= `least` that counts things, such as experts or arms; refuse 2.0.
+
+    >>> as_count("arms", np.int64(3))
+    3
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number >= {least}, got {shown(value)}")
+    return int(value)
+
+
+def as_vector(name: str, values: Any, count: int | None = None, finite: bool = True) -> Vector:
+    """Return a fresh float64 vector, of `count` components if that is given.
+
+    `finite`: refuse infinities and NaN [default: True].
+
+    >>> as_vector("w", [1, 2], 3)
+    Traceback (most recent call last):
+    ValueError: w has shape (2,), expected (3,): one number a coordinate
+    """
+    vector = np.array(real_array(name, values, VECTOR), dtype=np.float64)
+    if count is not None and vector.shape != (count,):
+        raise ValueError(
+            f"{name} has shape {vector.shape}, expected ({count},): one number a coordinate"
+        )
+    if vector.ndim != 1 or vector.size == 0:
+        raise ValueError(f"{name} must be a non-empty vector, got the shape {vector.shape}")
+    if finite and not np.isfinite(vector).all():
+        i = int(np.argmin(np.isfinite(vector)))
+        raise ValueError(f"{name} must be finite, got {vector[i]} at index {i}")
+    return vector

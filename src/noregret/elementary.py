@@ -3,12 +3,16 @@
 Machine code goes on with infinity or NaN where Python's own functions and its division raise.
 A formula that may overflow, divide by 0 or leave the domain of a function therefore calls these,
 so that both forms refuse the same rows. Compiled, `exp` and `log1p_unit` are a few instructions
-without a call, so that a loop over features computes several of them at a time.
+without a call, so that a loop over features computes several of them at a time. `log_sum_exp` is
+for arrays, interpreted only.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 #: Below the first e^x is 0, above the second infinite.
 LEAST_EXPONENT, LARGEST_EXPONENT = -708.0, 709.782712893384
@@ -79,3 +83,19 @@ def divide(x: float, y: float) -> float:
         return x / y
     # 0 times infinity is NaN.
     return x * math.copysign(math.inf, y)
+
+
+def log_sum_exp(terms: Any) -> Any:
+    """Return ln sum_i e^(terms_i) along the last axis, minus infinity for a sum without terms.
+
+    Each sum is taken from its own largest term, so that it neither overflows nor vanishes.
+
+    >>> round(float(log_sum_exp([1000.0, 1000.0])) - 1000.0, 12), float(log_sum_exp([]))
+    (0.693147180560, -inf)
+    """
+    array = np.asarray(terms, np.float64)
+    top = array.max(axis=-1, initial=-np.inf)
+    # With minus infinity for every term the differences would be NaN.
+    shift = np.where(top == -np.inf, 0.0, top)
+    with np.errstate(divide="ignore"):
+        return shift + np.log(np.exp(array - shift[..., None]).sum(axis=-1))

@@ -16,6 +16,9 @@ _UNPRINTABLE = re.compile(
 )
 _UNPRINTABLE_OR_BACKSLASH = re.compile(rf"\\|{_UNPRINTABLE.pattern}")
 
+_SHOWN = 60  # characters of a value that an error message repeats
+_LONGEST_INTEGER = 128  # bits of an integer that is written in base 10
+
 
 def visible(name: object) -> str:
     r"""Return a name as one line in which every character can be seen.
@@ -35,6 +38,18 @@ def escaped(name: str) -> str:
     a\nb a\\nb
     """
     return _UNPRINTABLE_OR_BACKSLASH.sub(_escape, name)
+
+
+def shown(value: object) -> str:
+    """Return a value as an error message can repeat it: in one line of at most 60 characters.
+
+    >>> shown("a" * 99)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
+    """
+    # Python refuses to write integers of more than 4300 digits in decimal, not in base 16.
+    huge = type(value) is int and value.bit_length() > _LONGEST_INTEGER
+    text = f"{value:#x}" if huge else " ".join(repr(value).split())
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -18,9 +18,7 @@ GOOD = np.array([[0.2, 0.8], [0.9, 0.1]])
 
 
 def state(learner: Any) -> list[bytes]:
-    kept = learner._state
-    arrays = [kept, learner._totals] if isinstance(kept, np.ndarray) else kept.arrays().values()
-    return [np.asarray(array).tobytes() for array in arrays]
+    return [array.tobytes() for array in learner._to_file()[1].values()]
 
 
 @pytest.mark.parametrize(

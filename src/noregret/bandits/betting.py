@@ -7,6 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from noregret.elementary import log_sum_exp
+
 Vector = npt.NDArray[np.float64]
 
 #: Shares of the capital are staked in steps of this ratio, so many of them below the middle one.
@@ -62,8 +64,7 @@ def mean_floor(values: Vector, delta: float) -> float:
             part = slice(start, start + _CHUNK)
             gains = shares[:, None] * (found[part] / price - 1.0)
             logs += np.log1p(gains) @ counts[part]
-        highest = float(logs.max())
-        return highest + math.log(float(np.exp(logs - highest).sum())) >= goal
+        return bool(log_sum_exp(logs) >= goal)
 
     high = float(values.mean())
     # Prices are halved until one is too low for the gambler to lose; 2^-40 of the mean is nothing.

@@ -24,6 +24,7 @@ from noregret.proof.ledger import require_room
 from noregret.rates import ScaleFree
 from noregret.rows.examples import Rows, as_rows
 from noregret.turns import one_at_a_time
+from noregret.visible import shown
 
 Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -248,13 +249,13 @@ class Policy:
         policy._rng = generator_from_header(header["generator"])
         policy._counts = {name: number(name, header["counts"][name]) for name in _COUNTS}
         if min(policy._counts.values()) < 0.0 or policy._counts["rounds"] % 1.0:
-            raise ValueError(f"counts are {store.shown(header['counts'])}")
+            raise ValueError(f"counts are {shown(header['counts'])}")
         if arrays["estimates"].shape != (policy._copies,) or arrays["estimates"].dtype != float:
             raise ValueError(f"estimates have shape {arrays['estimates'].shape}")
         policy._estimates = arrays["estimates"]
         for name in ("made", "width"):
             if type(header[name]) is not int or not 0 <= header[name] < 2**53:
-                raise ValueError(f"{name} is {store.shown(header[name])}, expected a whole number")
+                raise ValueError(f"{name} is {shown(header[name])}, expected a whole number")
         policy._waiting.made, policy._width = header["made"], header["width"]
         starts, columns, values = (arrays[f"waiting_{k}"] for k in ("starts", "columns", "values"))
         sound_rows(as_rows(Rows(starts, columns, values, policy._columns)), 0)

@@ -22,9 +22,9 @@ from noregret.arrays import refuse_masked
 from noregret.classes.class_certificates import SURVEY, RegretCertificate
 from noregret.classes.tables import MOST_RATE, between, whole
 from noregret.files import store
-from noregret.files.store import shown
 from noregret.proof.bounds import Bound
 from noregret.turns import one_at_a_time
+from noregret.visible import shown
 
 Vector = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import refuse_masked
-from noregret.files.store import shown
+from noregret.visible import shown
 
 Bits = npt.NDArray[np.uint8]
 

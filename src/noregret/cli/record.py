@@ -190,8 +190,8 @@ class Record:
 
 def load(path: Path) -> tuple[Learner, Record]:
     """Return the learner of a model file and what it remembers of its stream."""
-    from noregret.files.store import shown
     from noregret.learners import load_with_extra
+    from noregret.visible import shown
 
     learner, extra = load_with_extra(path)
     header = extra.header.get("stream")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
+from noregret.arrays import as_vector
 from noregret.component import require_positive
 from noregret.domains.base import Domain
-from noregret.domains.vectors import Vector, all_finite, as_vector, largest_size, length
+from noregret.domains.vectors import Vector, all_finite, largest_size, length
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noregret.arrays import as_vector
 from noregret.domains.base import Domain
-from noregret.domains.vectors import Vector, all_finite, as_vector, as_weights, dot
+from noregret.domains.vectors import Vector, all_finite, as_weights, dot
 
 
 @dataclass(frozen=True)

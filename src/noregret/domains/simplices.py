@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noregret.arrays import as_vector
 from noregret.component import require_positive
 from noregret.domains.base import Domain
-from noregret.domains.vectors import Vector, as_positive_unit, as_vector, sums_to
+from noregret.domains.vectors import Vector, as_positive_unit, sums_to
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noregret.arrays import VECTOR, real_array
+from noregret.arrays import as_vector
 
 Vector = NDArray[np.float64]
-
-
-def as_vector(name: str, values: ArrayLike, finite: bool = True) -> Vector:
-    """Return a fresh float64 vector, or refuse what is none."""
-    vector = np.array(real_array(name, values, VECTOR), dtype=np.float64)
-    if vector.ndim != 1 or vector.size == 0:
-        raise ValueError(f"{name} must be a non-empty vector, got the shape {vector.shape}")
-    if finite and not all_finite(vector):
-        i = int(np.argmin(np.isfinite(vector)))
-        raise ValueError(f"{name} must be finite, got {vector[i]} at index {i}")
-    return vector
 
 
 def as_weights(name: str, values: ArrayLike) -> Vector:

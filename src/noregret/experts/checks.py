@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import real_array, refuse_masked
+from noregret.arrays import not_real, real_array, refuse_masked
 from noregret.domains.vectors import as_weights
 from noregret.rounding.printed import exact
 
@@ -25,22 +25,6 @@ LARGEST_GROWTH = 1e50
 STEEPEST = 1e150
 
 
-def as_count(name: str, value: Any, least: int = 1) -> int:
-    """Return a whole number that is not below `least`."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {value!r}")
-    return int(value)
-
-
-def as_positive(name: str, value: Any, most: float = math.inf) -> float:
-    """Return a finite number above 0 and not above `most`."""
-    if not _is_number(value) or not 0.0 < value <= most or math.isinf(value):
-        limit = "" if math.isinf(most) else f" and at most {most:g}"
-        raise ValueError(f"{name} must be a finite number above 0{limit}, got {value!r}")
-    return float(value)
-
-
 def as_interval(low: Any, high: Any) -> tuple[float, float]:
     """Return the ends of an interval, which may be infinite but not empty.
 
@@ -49,18 +33,13 @@ def as_interval(low: Any, high: Any) -> tuple[float, float]:
     ...
     ValueError: low and high must be infinite or within 1e+100 of 0, got 0.0 and 1e+200
     """
-    if not (_is_number(low) and _is_number(high) and low < high):
+    if not_real(low) or not_real(high) or not low < high:
         raise ValueError(f"low must be below high, got {low} and {high}")
     if any(LARGEST < abs(end) < math.inf for end in (low, high)):
         raise ValueError(
             f"low and high must be infinite or within {LARGEST:g} of 0, got {low} and {high}"
         )
     return float(low), float(high)
-
-
-def _is_number(value: Any) -> bool:
-    kinds = (int, float, np.integer, np.floating)
-    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def as_distribution(name: str, values: Any, count: int) -> Vector:

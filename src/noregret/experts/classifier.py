@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import as_count, as_positive
+from noregret.elementary import log_sum_exp
 from noregret.experts import expert_theorems
 from noregret.experts.book import gap_of
-from noregret.experts.checks import STEEPEST, as_count, as_positive, as_table
+from noregret.experts.checks import STEEPEST, as_table
 from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
 from noregret.rounding.printed import up
@@ -92,7 +94,7 @@ class SurrogateClassifier:
             variance, third = float(w @ (z - mean) ** 2), float(w @ (eta * (z - mean)) ** 3)
             logs = self._logs - eta * (z - low)
             # Sums from their own largest term: the weights that count next may be 0 now.
-            shifted = (_log_sum(logs) - _log_sum(self._logs)) / eta
+            shifted = float(log_sum_exp(logs) - log_sum_exp(self._logs)) / eta
             self._gaps += gap_of(mean, variance, third, low, high, shifted, eta)
             self._logs = logs - logs.max()
             self._surrogate += 2.0 * np.abs(v - y)
@@ -129,9 +131,3 @@ class SurrogateClassifier:
         if len(row) != 1 or not np.all((row == 0.0) | (row == 1.0)):
             raise ValueError(f"values must be {self.hypotheses} numbers 0 or 1")
         return np.asarray(row[0])
-
-
-def _log_sum(logs: Vector) -> float:
-    """Return ln sum_i e^(logs_i)."""
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()))

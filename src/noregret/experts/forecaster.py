@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
-import os
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,9 @@ from noregret.experts.book import Sum
 from noregret.experts.checks import as_interval, as_table, require_within
 from noregret.experts.concavity import cost_range, exp_concavity
 from noregret.experts.expert_certificate import GAMES, ExpertCertificate, rounding_slack
-from noregret.experts.game import Game, Weighing
 from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
-from noregret.files import store
+from noregret.experts.weighing import Weighing, WeightedGame
+from noregret.files.fields import Array, Setting
 from noregret.losses import Loss, NegativeLog
 from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
@@ -32,7 +32,7 @@ from noregret.turns import one_at_a_time
 Vector = npt.NDArray[np.float64]
 
 
-class Forecaster(Game):
+class Forecaster(WeightedGame):
     """Exponentially weighted averages of the experts' predictions, for any convex loss.
 
     Each round: see the predictions p_i of d experts, forecast p = sum_i w_i p_i, see the outcome,
@@ -52,6 +52,15 @@ class Forecaster(Game):
     Reference: Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, Theorems 2.2 and 3.2;
     section 2.5 for the slopes.
     """
+
+    _FIELDS = (
+        Setting("experts"),
+        Setting("eta", "_eta"),
+        *map(Setting, ("low", "high", "against")),
+        Setting("loss", of=Loss),
+        *WeightedGame._STATE,
+        Array("suffered"),
+    )
 
     def __init__(
         self,
@@ -111,15 +120,14 @@ class Forecaster(Game):
             raise ValueError("weight above 1 needs eta='adaptive', which promises no range")
         require_room(self.rounds, len(table))
         state, forecasts = self._state, np.empty(len(table))
-        backup, suffered = state.copied(), self._suffered.copy()
+        before = copy.deepcopy(state), self._suffered.copy()
         played = forecast_rounds(
             self.loss, self.against == "combinations", table, y, weights, state.kind,
             state.scale, state.parts, state.totals, state.past, self._suffered, state.book,
             forecasts,
         )  # fmt: skip
         if played < len(table):
-            state.restore(backup)
-            self._suffered = suffered
+            self._state, self._suffered = before
             raise ValueError(f"predictions row {played}: the loss or its slope overflows")
         return forecasts
 
@@ -192,29 +200,6 @@ class Forecaster(Game):
                 math.inf if reason else value, applies=not reason, reason=reason,
             )
         ]  # fmt: skip
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the forecaster to a file, atomically; `nr.load` resumes it to the bit."""
-        header, arrays = self._to_file()
-        store.write(path, header, arrays)
-
-    def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
-        header = {"game": "Forecaster", "experts": self.experts, "eta": self._eta}
-        header |= {"low": self.low, "high": self.high, "against": self.against}
-        header["loss"] = store.component_to_header(self.loss)
-        return header, self._state.arrays() | {"suffered": self._suffered}
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        loss = store.component_from_header(header["loss"], Loss)
-        names = ("eta", "low", "high", "against")
-        forecaster = cls(header["experts"], loss, **{name: header[name] for name in names})
-        suffered = arrays["suffered"]
-        if suffered.shape != (forecaster.experts,) or not np.isfinite(suffered).all():
-            raise ValueError(f"suffered must hold {forecaster.experts} finite numbers")
-        forecaster._state.restore(arrays)
-        forecaster._suffered = suffered.astype(np.float64)
-        return forecaster
 
 
 def _judged(bound: Bound, run: Measured) -> Bound:

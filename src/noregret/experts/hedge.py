@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import as_count
 from noregret.experts.book import Sum
-from noregret.experts.checks import as_count, as_distribution, as_interval
+from noregret.experts.checks import as_distribution, as_interval
 from noregret.experts.expert_certificate import ExpertCertificate, rounding_slack
-from noregret.experts.game import CostGame, Weighing
 from noregret.experts.rounds import hedge_rounds
-from noregret.files import store
+from noregret.experts.weighing import CostGame, Weighing
+from noregret.files.fields import Setting
 
 Vector = npt.NDArray[np.float64]
 
@@ -38,6 +38,14 @@ class Hedge(CostGame):
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 3.1;
     de Rooij et al., Follow the Leader If You Can, Hedge If You Must, 2014, for AdaHedge.
     """
+
+    _FIELDS = (
+        Setting("experts"),
+        Setting("eta", "_eta"),
+        Setting("low"),
+        Setting("high"),
+        *CostGame._STATE,
+    )
 
     def __init__(
         self,
@@ -72,18 +80,6 @@ class Hedge(CostGame):
             state.facts().bounds(),
             mix_loss=state.loss - float(state.book[Sum.GAP]),
         )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
-        header = {"game": "Hedge", "experts": self.experts, "eta": self._eta}
-        header |= {"low": self.low, "high": self.high}
-        store.write(path, header, self._state.arrays())
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        learner = cls(header["experts"], header["eta"], header["low"], header["high"])
-        learner._state.restore(arrays)
-        return learner
 
 
 def weighted_majority(experts: int, rounds: int | None = None, eta: float | None = None) -> Hedge:

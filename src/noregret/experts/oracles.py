@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.experts.checks import LARGEST, as_count, as_table, require_within
+from noregret.arrays import as_count
+from noregret.experts.checks import LARGEST, as_table, require_within
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]

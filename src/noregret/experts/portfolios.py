@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.experts.checks import as_count, as_distribution, as_positive, as_relatives
+from noregret.arrays import as_count, as_positive
+from noregret.experts.checks import as_distribution, as_relatives
 from noregret.experts.combination import Combination, best_combination
 from noregret.experts.newton import NewtonStep
 from noregret.losses import NegativeLog

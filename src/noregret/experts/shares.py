@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import as_count, as_positive
 from noregret.experts import expert_theorems
 from noregret.experts.book import Sum
-from noregret.experts.checks import as_count, as_interval, as_positive
+from noregret.experts.checks import as_interval
 from noregret.experts.expert_certificate import ExpertCertificate, Facts, rounding_slack
-from noregret.experts.game import CostGame, Weighing
 from noregret.experts.mixing import share_rounds
-from noregret.files import store
+from noregret.experts.weighing import CostGame, Weighing
+from noregret.files.fields import Setting
 from noregret.proof.bounds import Bound
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import EPSILON
@@ -79,6 +78,11 @@ class Shares(CostGame):
     Linear Predictor (projection, Theorem 7).
     """
 
+    _FIELDS = (
+        *map(Setting, ("experts", "eta", "alpha", "update", "low", "high")),
+        *CostGame._STATE,
+    )
+
     def __init__(
         self,
         experts: int,
@@ -129,16 +133,3 @@ class Shares(CostGame):
         yield facts.bound("one expert, after the fact", reference, price + float(book[Sum.GAP]))
         spread = 0.125 * self.eta * float(book[Sum.RANGES])
         yield facts.bound("one expert, observed ranges", reference, price + spread)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
-        header = {"game": "Shares", "experts": self.experts, "eta": self.eta}
-        header |= {"alpha": self.alpha, "update": self.update, "low": self.low, "high": self.high}
-        store.write(path, header, self._state.arrays())
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        names = ("experts", "eta", "alpha", "update", "low", "high")
-        learner = cls(**{name: header[name] for name in names})
-        learner._state.restore(arrays)
-        return learner

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import refuse_masked
+from noregret.arrays import as_count, as_positive, refuse_masked
 from noregret.elementary import exp
 from noregret.experts.book import add
-from noregret.experts.checks import (
-    STEEPEST,
-    as_count,
-    as_interval,
-    as_positive,
-    as_table,
-    require_within,
-)
+from noregret.experts.checks import STEEPEST, as_interval, as_table, require_within
 from noregret.experts.expert_certificate import sum_slack
-from noregret.files import store
+from noregret.files.fields import Array, Saved, Setting
 from noregret.jit import kernel
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured, contradicted
 from noregret.proof.ledger import require_room
@@ -116,7 +108,7 @@ class SleepingCertificate:
         return f"  {name:<26}{up(value):>14}  {note}"
 
 
-class Specialists:
+class Specialists(Saved):
     """Weights over experts of which only some are awake in a round.
 
     Each round: play w restricted to those awake, see their costs z, pay the mean; those awake are
@@ -131,6 +123,13 @@ class Specialists:
     >>> learner.weights([False, True, True]).round(6)
     array([0.      , 0.349755, 0.650245])
     """
+
+    _KIND = "game"
+    _FIELDS = (
+        *map(Setting, ("experts", "eta", "low", "high")),
+        Array("specialists", "_state"),
+        Array("totals"),
+    )
 
     def __init__(self, experts: int, eta: float, low: float = 0.0, high: float = 1.0) -> None:
         self.experts = as_count("experts", experts)
@@ -215,21 +214,3 @@ class Specialists:
         size += self.rounds * (2.0 * self.experts + 64.0) * EPSILON / self.eta
         columns = zip(values, regret, 2.0 * size, strict=True)
         return np.array([Measured(r, s, RANGE).judge(v)[0] for v, r, s in columns])
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; `nr.load` resumes it to the bit."""
-        header = {"game": "Specialists", "experts": self.experts, "eta": self.eta}
-        header |= {"low": self.low, "high": self.high}
-        store.write(path, header, {"specialists": self._state, "totals": self._totals})
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        learner = cls(header["experts"], header["eta"], header["low"], header["high"])
-        for name, kept in (("specialists", learner._state), ("totals", learner._totals)):
-            given = arrays[name]
-            if given.shape != kept.shape or given.dtype != kept.dtype:
-                raise ValueError(f"{name} has shape {given.shape}, expected {kept.shape}")
-            if not np.isfinite(given).all():
-                raise ValueError(f"{name} holds what is not finite, expected numbers")
-            kept[...] = given
-        return learner

@@ -39,6 +39,7 @@ from noregret.files.store_limits import (
     too_large,
     values_of,
 )
+from noregret.visible import shown
 
 VERSION = 1
 
@@ -51,7 +52,6 @@ _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _DTYPES = frozenset(np.dtype(code).name for code in "?efdbhiqBHIQ")
 
 _EXTRA = "extra"
-_SHOWN = 60  # characters of a file that an error message repeats
 _LONGEST_LINE = 300  # characters of a message by another library
 
 FilePath = str | os.PathLike[str]
@@ -192,18 +192,8 @@ def component_from_header(header: dict[str, Any], base: type[C]) -> C:
     return found[-1](**given)
 
 
-def shown(value: object) -> str:
-    """Return what a file says as an error message can repeat it: in one line, not too long.
-
-    >>> shown("a" * 99)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
-    """
-    text = " ".join(repr(value).split())
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-
-
 def one_line(error: Exception) -> str:
-    """Return the message of an error that may repeat what a file says, as `shown` would."""
+    """Return the message of an error that may repeat what a file says, in one line."""
     return " ".join(str(error).split())[:_LONGEST_LINE]
 
 

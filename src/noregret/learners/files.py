@@ -12,6 +12,7 @@ import numpy as np
 
 from noregret.files import store
 from noregret.proof.ledger import SIZE, Entry
+from noregret.visible import shown
 
 if TYPE_CHECKING:
     from noregret.learners.dual_ascent import DualAscent
@@ -98,14 +99,14 @@ def _opened(path: str | os.PathLike[str], made: Callable[[dict[str, Any], Arrays
     except ValueError as error:
         raise ValueError(f"{where}: {store.one_line(error)}") from error
     except (LookupError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
-        raise ValueError(f"{where}: holds no whole model: {store.shown(error)}") from error
+        raise ValueError(f"{where}: holds no whole model: {shown(error)}") from error
 
 
 def _model(header: dict[str, Any], arrays: Arrays) -> Any:
     plain, own, extra = store.detached(header, arrays)
     kind = next((plain[name] for name in _NAMED if name in plain), None)
     if not isinstance(kind, str) or kind not in KINDS | GAMES:
-        raise ValueError(f"holds {store.shown(kind)}, not a model of a kind known here")
+        raise ValueError(f"holds {shown(kind)}, not a model of a kind known here")
     if kind in GAMES:
         return _maker(kind)._from_file(plain, own)
     learner = learner_of(plain, own)
@@ -123,7 +124,7 @@ def learner_of(header: dict[str, Any], arrays: Arrays) -> Any:
     """Return the learner of a header and arrays, or refuse what none can go on with."""
     kind = header.get("learner")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"holds {store.shown(kind)}, not a learner")
+        raise ValueError(f"holds {shown(kind)}, not a learner")
     _require_sound(header, arrays)
     learner = _maker(kind)._from_file(header, arrays)
     kept = learner.coefficients if kind == "KernelDescent" else learner._current_weights()
@@ -136,7 +137,7 @@ def _require_sound(header: dict[str, Any], arrays: Arrays) -> None:
     """Refuse what no learner has written, before room is made for what it says."""
     for name in _SWITCHES & set(header):
         if not isinstance(header[name], bool):
-            raise ValueError(f"{name} is {store.shown(header[name])}, expected true or false")
+            raise ValueError(f"{name} is {shown(header[name])}, expected true or false")
     for name in _NUMBERS & set(arrays):
         array = arrays[name]
         if array.dtype != np.float64:

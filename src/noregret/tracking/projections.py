@@ -18,7 +18,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from noregret.domains.vectors import as_vector, as_weights, largest_size
+from noregret.arrays import as_vector
+from noregret.domains.vectors import as_weights, largest_size
 from noregret.tracking.potentials import Entropic, Potential, SimplexEntropic, Square
 
 Vector = npt.NDArray[np.float64]

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import refuse_masked
+from noregret.arrays import as_count, as_positive, refuse_masked
 from noregret.experts import expert_theorems
 from noregret.experts.book import Sum
-from noregret.experts.checks import as_count, as_positive, as_table, require_within
+from noregret.experts.checks import as_table, require_within
 from noregret.experts.expert_certificate import Facts, rounding_slack
 from noregret.experts.rounds import ADAPTIVE, FIXED
+from noregret.files.fields import Array, Saved
 from noregret.proof.contradiction import ROUNDING
 from noregret.proof.ledger import require_room
 from noregret.rounding.printed import exact
@@ -90,36 +91,17 @@ class Weighing:
         slack += rounds * (2.0 * self.experts + 64.0) * EPSILON / eta if eta > 0.0 else 0.0
         return Facts(self.experts, self.kind, self.book.copy(), self.width, best, regret, slack)
 
-    def arrays(self) -> dict[str, Vector]:
-        """Return the state."""
-        return {
-            "book": self.book, "parts": self.parts, "totals": self.totals, "past": self.past
-        }  # fmt: skip
 
-    def copied(self) -> dict[str, Vector]:
-        """Return a copy of the state."""
-        return {name: array.copy() for name, array in self.arrays().items()}
-
-    def restore(self, arrays: dict[str, Vector]) -> None:
-        """Take a state back, or refuse one that no run has left."""
-        for name, kept in self.arrays().items():
-            given = arrays[name]
-            if given.shape != kept.shape or given.dtype != kept.dtype:
-                raise ValueError(f"{name} has shape {given.shape}, expected {kept.shape}")
-            if np.isnan(given).any():
-                raise ValueError(f"{name} holds NaN, expected numbers")
-        with np.errstate(all="ignore"):
-            shares = arrays["parts"] / arrays["book"][Sum.TOTAL]
-        if not (np.all(shares >= 0.0) and abs(float(shares.sum()) - 1.0) <= 1e-6):
-            raise ValueError("parts are not those of weights that sum to 1")
-        for name, kept in self.arrays().items():
-            kept[...] = arrays[name]
-
-
-class Game:
+class WeightedGame(Saved):
     """A game with d experts in which weights are played and a cost is paid."""
 
+    _KIND = "game"
     _state: Weighing
+    #: The fields of a file that hold `_state`; sums may be infinite.
+    _STATE = tuple(
+        Array(name, f"_state.{name}", unbounded=True)
+        for name in ("book", "parts", "totals", "past")
+    )
 
     @property
     def experts(self) -> int:
@@ -141,8 +123,15 @@ class Game:
         """The weights of the coming round."""
         return self._state.weights
 
+    def _check_loaded(self) -> None:
+        """Refuse weights that do not sum to 1."""
+        with np.errstate(all="ignore"):
+            weights = self.weights
+        if not (np.all(weights >= 0.0) and abs(float(weights.sum()) - 1.0) <= 1e-6):
+            raise ValueError("parts are not those of weights that sum to 1")
 
-class CostGame(Game):
+
+class CostGame(WeightedGame):
     """A game in which the costs of all experts are seen, within a promised range."""
 
     low: float

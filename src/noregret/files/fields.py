@@ -1,0 +1,196 @@
+"""Declarative model files: a class lists its fields once; saving and loading follow from the list.
+
+A `Setting` is an argument of the constructor; all other fields are state, which a loaded file puts
+into a fresh object. The order of the list is that of the header, so that equal objects give equal
+files.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.arrays import as_number, as_whole
+from noregret.component import Component
+from noregret.files import store
+from noregret.visible import shown
+
+Header = dict[str, Any]
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One entry of a file: `name` there, the attribute `at`, dotted if it is inside another one.
+
+    The attribute of a state field is `_name` by default. This class keeps a plain JSON value.
+    """
+
+    name: str
+    at: str = ""
+
+    def get(self, owner: Any) -> Any:
+        """Return the value of the attribute."""
+        return operator.attrgetter(self.at or f"_{self.name}")(owner)
+
+    def set(self, owner: Any, value: Any) -> None:
+        """Set the attribute."""
+        path, _, last = (self.at or f"_{self.name}").rpartition(".")
+        setattr(operator.attrgetter(path)(owner) if path else owner, last, value)
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the field in the header or the arrays of a file."""
+        header[self.name] = self.get(owner)
+
+    def argument(self, header: Header, arrays: Arrays) -> Header:
+        """Return the arguments of the constructor that the field gives: none for state."""
+        return {}
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Put the field of a file into a fresh object, or refuse it."""
+        self.set(owner, header[self.name])
+
+
+@dataclass(frozen=True)
+class Setting(Field):
+    """An argument of the constructor, under the name of the field, kept in the attribute `at`.
+
+    `of`: the base class of a component, such as a loss; None for plain values [default: None].
+    """
+
+    of: type[Component] | None = None
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the argument in the header."""
+        value = operator.attrgetter(self.at or self.name)(owner)
+        header[self.name] = store.component_to_header(value) if self.of else value
+
+    def argument(self, header: Header, arrays: Arrays) -> Header:
+        """Return the argument of the constructor; this checks plain values."""
+        value = header[self.name]
+        return {self.name: store.component_from_header(value, self.of) if self.of else value}
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Do nothing: the constructor has had the argument."""
+
+
+class Count(Field):
+    """A whole number from 0 to 2^53 in the header."""
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Check and set the count."""
+        self.set(owner, as_whole(self.name, header[self.name], least=0))
+
+
+class Number(Field):
+    """A finite number in the header."""
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Check and set the number."""
+        self.set(owner, as_number(self.name, header[self.name]))
+
+
+class Numbers(Field):
+    """A dictionary of finite numbers in the header, with the keys of a fresh object."""
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Check and set the numbers."""
+        kept = header[self.name]
+        self.set(owner, {key: as_number(key, kept[key]) for key in self.get(owner)})
+
+
+class Random(Field):
+    """The state of a random generator on PCG64 in the header."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the state of the generator."""
+        header[self.name] = dict(self.get(owner).bit_generator.state)
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Set a generator that goes on from that state."""
+        bits = np.random.PCG64(0)
+        bits.state = header[self.name]
+        self.set(owner, np.random.Generator(bits))
+
+
+@dataclass(frozen=True)
+class Array(Field):
+    """An array with the shape and the type that it has in a fresh object.
+
+    `unbounded`: infinities are allowed, NaN never is [default: False].
+    """
+
+    unbounded: bool = False
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the array."""
+        arrays[self.name] = self.get(owner)
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Copy the array into the one of the fresh object."""
+        kept, given = self.get(owner), arrays[self.name]
+        if given.shape != kept.shape or given.dtype != kept.dtype:
+            raise ValueError(
+                f"{self.name} has shape {given.shape} of {given.dtype}, expected {kept.shape} of "
+                f"{kept.dtype}"
+            )
+        if np.isnan(given).any() if self.unbounded else not np.isfinite(given).all():
+            raise ValueError(f"{self.name} holds {_odd(given)}, expected numbers")
+        kept[...] = given
+
+
+class Saved:
+    """Base of the games that keep themselves in a model file, by the list `_FIELDS`.
+
+    >>> import tempfile
+    >>> class Counter(Saved):
+    ...     _KIND, _FIELDS = "game", (Setting("step"), Count("total"))
+    ...     def __init__(self, step):
+    ...         self.step, self._total = step, 0
+    >>> counter = Counter(3)
+    >>> counter._total = 9
+    >>> counter._to_file()
+    ({'game': 'Counter', 'step': 3, 'total': 9}, {})
+    >>> Counter._from_file(*counter._to_file())._total
+    9
+    """
+
+    #: The key of the header that names the class: "game", "bandit" or "learner".
+    _KIND: ClassVar[str]
+    _FIELDS: ClassVar[tuple[Field, ...]]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it to a file, atomically; `nr.load` resumes it to the bit."""
+        store.write(path, *self._to_file())
+
+    def _to_file(self) -> tuple[Header, Arrays]:
+        """Return the header and the arrays of a file."""
+        header: Header = {self._KIND: type(self).__name__}
+        arrays: Arrays = {}
+        for field in self._FIELDS:
+            field.write(self, header, arrays)
+        return header, arrays
+
+    @classmethod
+    def _from_file(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the object that `_to_file` described, or refuse what no object has written."""
+        arguments: Header = {}
+        for field in cls._FIELDS:
+            arguments |= field.argument(header, arrays)
+        made = cls(**arguments)
+        for field in cls._FIELDS:
+            field.read(made, header, arrays)
+        made._check_loaded()
+        return made
+
+    def _check_loaded(self) -> None:
+        """Refuse fields that are fine each by itself and impossible together."""
+
+
+def _odd(array: npt.NDArray[Any]) -> str:
+    return "NaN" if np.isnan(array).any() else shown(float(array[~np.isfinite(array)].flat[0]))
