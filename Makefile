@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint bench soak fuzz clean
+.PHONY: help demo docs test lint bench soak fuzz mutants clean
 
 help:
 	@echo "make demo   learn a real stream, print its certificate, draw demo.png"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench  the benchmarks"
 	@echo "make soak   tests that take minutes"
 	@echo "make fuzz   thousands of random inputs"
+	@echo "make mutants  faults put into the sources one at a time: does a test notice?"
 	@echo "make clean  remove what the other targets made"
 
 # One stamp a set of extras: a changed pyproject.toml reinstalls, an unchanged one costs nothing.
@@ -70,6 +71,10 @@ soak: $(VENV)/installed-test
 fuzz: $(VENV)/installed-test
 	@echo "== random inputs"
 	@$(BIN)/python -m pytest -m 'fuzz or hypothesis' -n 2 --hypothesis-profile explore
+
+mutants: $(VENV)/installed-test
+	@echo "== mutations of the sources, one at a time"
+	@$(BIN)/python -m tests.mutants
 
 clean:
 	@echo "== removing $(VENV), caches and built files"

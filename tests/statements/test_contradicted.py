@@ -18,6 +18,7 @@ from noregret.learners import dual_certificate as dual
 from noregret.proof.bounds import Bound
 from noregret.proof.coin_theorem import Coins
 from noregret.proof.contradiction import RANGE, Measured, suspect_of
+from noregret.proof.ledger import Entry
 from noregret.tracking.statements import stated
 
 CONTRADICTED = f"this run contradicts it (suspect: {RANGE})"
@@ -231,7 +232,7 @@ def _perceptron() -> list[Bound]:
     learner = nr.catalogue.perceptron()
     learner.learn([[0.6, 0.8], [0.8, 0.6]] * 5, [1, -1] * 5)
     certificate = learner.certificate()
-    certificate.ledger[nr.ledger.Entry.LARGEST_COUNTED_ROW] = 1e-3
+    certificate.ledger[Entry.LARGEST_COUNTED_ROW] = 1e-3
     return [bound for bound in certificate.bounds_for(1.0) if bound.name == "Perceptron"]
 
 
