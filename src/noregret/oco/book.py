@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,6 @@ class Monitors:
     #: First round with eta z_i < -1, and with z_i < 0.
     steep_round: int = 0
     negative_round: int = 0
-
-    def copy(self) -> Monitors:
-        """Return a copy."""
-        return replace(self)
 
     def watch(self, t: int, w: Vector, z: Vector, eta: float, divergence: float) -> None:
         """Enter a round."""

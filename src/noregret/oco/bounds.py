@@ -3,13 +3,15 @@
 For lazy games with non-increasing rates, regret(u) <= (R(u) - R(w_1)) / eta_T + sum_t D_t, with
 D_t the divergence of the conjugate at the rate of round t (Lemma 2.20, and McMahan 2017 for
 falling rates). D_t <= (eta_t/2) c ||z_t||_*^2 gives the form with observed gradients, and a
-promised limit on ||z_t||_* the form in advance: after the fact <= observed <= in advance.
+promised limit on ||z_t||_* the form in advance: after the fact <= observed <= in advance. The
+theorems about leaders bound the regret on the losses themselves, not on their lines.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from noregret import mirrors, rates
 from noregret.component import built_in
@@ -19,6 +21,9 @@ from noregret.proof import theorems
 from noregret.proof.bounds import Bound
 from noregret.proof.ledger import Entry
 from noregret.rounding.printed import exact
+
+if TYPE_CHECKING:
+    from noregret.oco.leaders import Facts
 
 SURVEY = "Shalev-Shwartz 2012"
 
@@ -104,14 +109,16 @@ def _in_advance(
             return
         # eta_T >= scale / (limit sqrt(T)), and sum eta_t ||z_t||^2 <= 2 scale limit sqrt(T).
         scale = float(rate.scale or 1.0)
-        reach = limit * math.sqrt(certificate.rounds)
-        value = 0.0
-        if not reason:
-            value = reach * (comparators.complexity(1.0) / scale + smoothness * scale)
-    broken = int(certificate.ledger[Entry.LIMIT_BROKEN])
-    if broken and not reason:
-        reason = f"||z||_* <= {exact(limit)} does not hold since round {broken}"
+        growth = limit * math.sqrt(certificate.rounds)
+        both = 0.0 if reason else comparators.complexity(1.0) / scale + smoothness * scale
+        value = growth * both
+    reason = reason or _since(f"||z||_* <= {exact(limit)}", certificate.ledger[Entry.LIMIT_BROKEN])
     yield comparators.bound(f"{title}, in advance", f"{theorem}, promised limit", value, reason)
+
+
+def _since(claim: str, first: float) -> str:
+    """Say since which round a claim does not hold, nothing where it always did (round 0)."""
+    return f"{claim} does not hold since round {int(first)}" if first else ""
 
 
 def _local_norms(comparators: Comparators, complexity: float, outside: str) -> Iterator[Bound]:
@@ -121,23 +128,17 @@ def _local_norms(comparators: Comparators, complexity: float, outside: str) -> I
     monitors = certificate.monitors
     normalised = type(certificate.setting.mirror) is mirrors.Entropy
     theorem = "2.22" if normalised else "2.23"
-    reason = outside
-    if not reason and monitors.steep_round:
-        reason = f"eta z_i >= -1 does not hold since round {monitors.steep_round}"
     yield comparators.bound(
         "exponentiated gradient, local norms",
         f"{SURVEY}, Theorem {theorem}",
         complexity + monitors.local,
-        reason,
+        outside or _since("eta z_i >= -1", monitors.steep_round),
     )
-    reason = outside
-    if not reason and monitors.negative_round:
-        reason = f"z_i >= 0 does not hold since round {monitors.negative_round}"
     yield comparators.bound(
         "exponentiated gradient, costs >= 0",
         f"{SURVEY}, proof of Theorem {theorem} with exp(-a) <= 1 - a + a^2/2",
         complexity + 0.5 * monitors.local,
-        reason,
+        outside or _since("z_i >= 0", monitors.negative_round),
     )
     if normalised:
         yield comparators.bound(
@@ -170,14 +171,75 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Bound]:
         theorems.strongly_convex_regret(float(ledger[Entry.LARGEST_ROW]), sigma, rounds),
         reason,
     )
-    limit, broken = float(ledger[Entry.ROW_LIMIT]), int(ledger[Entry.LIMIT_BROKEN])
+    limit = float(ledger[Entry.ROW_LIMIT])
     if math.isfinite(limit):
-        if broken and not reason:
-            reason = f"||z||_2 <= {exact(limit)} does not hold since round {broken}"
-        value = theorems.strongly_convex_regret(limit, sigma, rounds)
         yield comparators.bound(
             "strongly convex OGD, in advance",
             "Cesa-Bianchi 2024, strongly convex case, promised limit",
-            value,
-            reason,
+            theorems.strongly_convex_regret(limit, sigma, rounds),
+            reason or _since(f"||z||_2 <= {exact(limit)}", ledger[Entry.LIMIT_BROKEN]),
         )
+
+
+def leader_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
+    """Return the bounds that speak about follow the leader."""
+    setting, u = comparators.certificate.setting, comparators.u
+    measured, rounding = facts.measured(comparators), 2.0 * comparators.certificate.slack
+    outside = ""
+    if setting.domain is not None:
+        inside = setting.domain.contains(u) if u is not None else not comparators.outside()
+        outside = "" if inside else comparators.outside() or "u lies outside the domain"
+    yield comparators.bound(
+        "follow the leader, after the fact",
+        f"{SURVEY}, Lemma 2.1",
+        facts.stability + rounding,
+        outside,
+        measured,
+    )
+    reason = outside
+    if facts.other_round:
+        reason = f"a loss other than ||w - z||^2/2 was met in round {facts.other_round}"
+    elif setting.domain is not None:
+        reason = "the quadratic game has no domain"
+    yield comparators.bound(
+        "quadratic game, observed",
+        f"{SURVEY}, Corollary 2.2",
+        facts.gaps + rounding,
+        reason,
+        measured,
+    )
+    if not reason and facts.first > facts.largest:
+        reason = "||w_1|| is above the largest ||z_t||"
+    growth = math.log(comparators.certificate.rounds) + 1.0
+    yield comparators.bound(
+        "quadratic game",
+        f"{SURVEY}, Corollary 2.2",
+        4.0 * facts.largest**2 * growth + rounding,
+        reason,
+        measured,
+    )
+
+
+def regularized_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
+    """Return the bounds that speak about follow the regularised leader."""
+    certificate = comparators.certificate
+    ledger, smoothness = certificate.ledger, certificate.setting.smoothness
+    eta = float(ledger[Entry.LAST_ETA])
+    reason = comparators.outside()
+    complexity = comparators.complexity(eta) if not reason else 0.0
+    forms = [
+        ("FoReL, exact stability", "Lemma 2.3 with F_(t+1) in place of f_t", facts.sharp),
+        ("FoReL, after the fact", "Lemma 2.3", facts.stability),
+    ]
+    if smoothness > 0.0:
+        observed = eta * smoothness * float(ledger[Entry.SQUARES])
+        worst = eta * smoothness * certificate.rounds * float(ledger[Entry.LARGEST_SQUARE])
+        forms += [
+            ("FoReL, observed gradients", "Theorem 2.11, stability halved", 0.5 * observed),
+            ("FoReL, observed gradients, plain", "Theorems 2.4 and 2.11", observed),
+            ("FoReL, largest gradient", "Theorem 2.11", worst),
+        ]
+    measured = facts.measured(comparators)
+    for name, theorem, stability in forms:
+        value = complexity + stability + 2.0 * certificate.slack
+        yield comparators.bound(name, f"{SURVEY}, {theorem}", value, reason, measured)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from noregret.oco.book import merged
 from noregret.oco.bounds import SURVEY
+from noregret.oco.game import Player
 from noregret.oco.game_certificate import Comparators, GameCertificate
 from noregret.proof import theorems
 from noregret.proof.bounds import Bound
@@ -21,7 +23,7 @@ from noregret.turns import one_at_a_time
 Vector = npt.NDArray[np.float64]
 
 
-class Epoch(Protocol):
+class Epoch(Player, Protocol):
     """A player that can be restarted by making a new one."""
 
     @property
@@ -35,21 +37,15 @@ class Epoch(Protocol):
     def play(self) -> Vector:
         """Return the point of the coming round."""
 
-    def face(self, loss: Any) -> float:
-        """Play a round against a loss."""
-
-    def certificate(self) -> GameCertificate:
-        """Return what the rounds so far prove."""
-
 
 class DoublingTrick:
     """A player for an unknown horizon, made by `doubling`."""
 
     def __init__(self, make_game: Callable[[int], Epoch], alpha: float | None) -> None:
-        self._make, self._alpha = make_game, alpha
+        self._make, self._alpha, self._epoch = make_game, alpha, make_game(1)
         self._past: list[GameCertificate] = []
-        self._points: Vector | None = None
-        self._epoch = make_game(1)
+        #: The sum of the points of the epochs in the past.
+        self._points = np.zeros(len(self.play()))
 
     @property
     def rounds(self) -> int:
@@ -66,8 +62,7 @@ class DoublingTrick:
         """The average of the points played so far; the first point before any round."""
         if not self.rounds:
             return self.play()
-        total = self._epoch.rounds * self._epoch.average
-        return (total if self._points is None else total + self._points) / self.rounds
+        return (self._epoch.rounds * self._epoch.average + self._points) / self.rounds
 
     def play(self) -> Vector:
         """Return the point of the coming round."""
@@ -106,13 +101,10 @@ class DoublingTrick:
 
     def _turn(self, fresh: Epoch | None) -> None:
         """Begin the next epoch if there is one."""
-        if fresh is None:
-            return
-        epoch, ours = self._epoch, self._epoch.certificate()
-        points = epoch.rounds * epoch.average
-        self._points = points if self._points is None else self._points + points
-        self._past.append(ours)
-        self._epoch = fresh
+        if fresh is not None:
+            self._points = self._points + self._epoch.rounds * self._epoch.average
+            self._past.append(self._epoch.certificate())
+            self._epoch = fresh
 
     def certificate(self) -> GameCertificate:
         """Return what all epochs together prove about one fixed point."""
@@ -150,46 +142,37 @@ def doubling(make_game: Callable[[int], Epoch], alpha: float | None = None) -> D
     return DoublingTrick(make_game, alpha)
 
 
-@dataclass(frozen=True)
-class _Sum:
-    """A bound added up over the epochs."""
-
-    value: float = 0.0
-    reason: str = ""
-
-
 def summed_bounds(
     parts: tuple[GameCertificate, ...], alpha: float | None, comparators: Comparators
 ) -> Iterator[Bound]:
     """Return each theorem that speaks about every epoch, added up over them."""
-    sums: dict[str, _Sum] = {}
-    found: list[dict[str, Bound]] = []
-    begin = 1
+    found: dict[str, list[Bound]] = {}
+    begins = list(itertools.accumulate((part.rounds for part in parts), initial=1))
     for part in parts:
-        own = Comparators(part, comparators.radius, comparators.u)
-        found.append({bound.name: bound for bound in part.theorems(own)})
-        for name, bound in found[-1].items():
-            past = sums.get(name, _Sum())
-            reason = bound.reason and f"in the epoch from round {begin}: {bound.reason}"
-            sums[name] = _Sum(past.value + bound.value, past.reason or reason)
-        begin += part.rounds
-    for name, bound in found[0].items():
-        if all(name in epoch for epoch in found) and bound.factor == 1.0:
-            total = sums[name]
-            title = f"doubling trick: {name}"
-            yield comparators.bound(title, bound.reference, total.value, total.reason)
+        for bound in part.theorems(replace(comparators, certificate=part)):
+            found.setdefault(bound.name, []).append(bound)
+    for name, bounds in found.items():
+        if len(bounds) == len(parts) and bounds[0].factor == 1.0:
+            reasons = (
+                f"in the epoch from round {begin}: {bound.reason}"
+                for begin, bound in zip(begins, bounds, strict=False)
+                if bound.reason
+            )
+            yield comparators.bound(
+                f"doubling trick: {name}",
+                bounds[0].reference,
+                sum(bound.value for bound in bounds),
+                next(reasons, ""),
+            )
     if alpha is not None:
         value = theorems.doubling_regret(alpha, comparators.certificate.rounds)
-        # The promise is about the losses, the lines prove less about them: no contradiction.
-        proved = comparators.measured()
-        reason = (
-            proved.judge(value)[1] and "the lines of this run do not confirm the promised alpha"
-        )
+        # The promise is about the losses; the lines prove less, so they cannot contradict it.
+        _, reason = comparators.measured().judge(value)
         yield comparators.bound(
             "doubling trick, in advance",
             f"{SURVEY}, section 2.3.1, for the promised alpha",
             value,
-            reason,
+            reason and "the lines of this run do not confirm the promised alpha",
         )
 
 

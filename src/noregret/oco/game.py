@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +14,13 @@ from noregret import rates
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco import maps
-from noregret.oco.book import Book, Monitors, check_sizes
+from noregret.oco.book import Monitors
 from noregret.oco.bounds import game_bounds
-from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
-from noregret.oco.losses import ConvexFunction, as_loss, number, vector, whole
+from noregret.oco.game_certificate import GameCertificate
+from noregret.oco.losses import ConvexFunction, as_loss, number, whole
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import settle
-from noregret.proof import geometry
-from noregret.proof.ledger import Entry, require_room
+from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.turns import one_at_a_time
 
@@ -62,18 +62,16 @@ class Game(PointPlayer):
         `gradient_limit` promises ||z||_* <= gradient_limit in the map's dual norm; the bounds
         in advance use it, and say since which round it was broken.
         """
-        self._setting = settle(whole("dimension", dimension), mirror, rate, domain, bool(lazy))
-        self.nonnegative = bool(nonnegative)
+        setting = settle(whole("dimension", dimension), mirror, rate, domain, bool(lazy))
         if gradient_limit is not None:
             gradient_limit = number("gradient_limit", gradient_limit)
             if not gradient_limit > 0.0:
                 raise ValueError(f"gradient_limit must be above 0, got {gradient_limit}")
-        self._book = Book(self.dimension, gradient_limit)
+        super().__init__(setting, nonnegative, gradient_limit)
         self._monitors = Monitors()
-        self._squares = np.zeros(self.dimension)
-        self._sizes = np.zeros(self.dimension)
-        self._factors = np.zeros(self.dimension)
-        self._used = np.zeros(self.dimension)
+        #: For a rate of each coordinate: the sum of z_i^2, the largest |z_i|, the coming round's
+        #: factor and the last one used.
+        self._coordinates = np.zeros((4, self.dimension))
         self._begin()
 
     def _begin(self) -> None:
@@ -127,41 +125,39 @@ class Game(PointPlayer):
         self._end(value, subgradient, curvature)
 
     def _end(self, value: float, subgradient: npt.ArrayLike, curvature: float) -> None:
-        require_room(self.rounds, 1)
-        value = number("value", value)
-        if self.nonnegative and value < 0.0:
-            raise ValueError(f"value must be >= 0 in a game with nonnegative=True, got {value}")
-        z = vector("subgradient", subgradient, self.dimension)
-        curvature = number("curvature", curvature)
-        if curvature < 0.0:
-            raise ValueError(f"curvature must be >= 0, got {curvature}")
-        norm = geometry.norm_upper(z, geometry.dual_exponent(self._setting.mirror))
-        check_sizes(value, z, self._w, norm)
+        value, z, norm, curvature = self._examined(value, subgradient, curvature)
+        t, sigma = self.rounds + 1, self.rate.strong_convexity()
+        step = self._curved if sigma > 0.0 else self._plain
+        if isinstance(self.rate, rates.PerCoordinate):
+            step = self._by_coordinate
         with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(self.rate, rates.PerCoordinate):
-                self._suffer_by_coordinate(value, z, norm, curvature)
-            elif self.rate.strong_convexity() > 0.0:
-                self._suffer_curved(value, z, norm, max(curvature, self.rate.strong_convexity()))
-            else:
-                self._suffer(value, z, norm, curvature)
+            move = step(z, norm)
+            self._finite(move.w)
+            self._monitors.watch(t, self._w, z, move.eta, move.divergence)
+            self._book.enter(self._w, value, z, norm, move.eta, max(curvature, sigma))
+        self._theta, self._w = move.theta, move.w
+        if move.coordinates is not None:
+            self._coordinates = move.coordinates
+        if self.rate.restarts() and (t + 1) & t == 0:
+            self._begin()
 
-    def _suffer(self, value: float, z: Vector, norm: float, curvature: float) -> None:
+    def _plain(self, z: Vector, norm: float) -> _Move:
         setting, mirror = self._setting, self._setting.mirror
         ledger, t = self._book.ledger, self.rounds + 1
         squares = float(ledger[Entry.SQUARES])
         limit = float(ledger[Entry.ROW_LIMIT])
-        reach = max(float(ledger[Entry.LARGEST_SQUARE]), limit**2 if limit < math.inf else 0.0)
+        largest = max(float(ledger[Entry.LARGEST_SQUARE]), limit**2 if limit < math.inf else 0.0)
         # Before the first gradient a lazy game stands at w_1 at every rate, and an agile one
         # steps only now: both may choose the rate knowing this round's gradient.
         known = setting.lazy and squares > 0.0
-        eta = self.rate.at(t - 1.0, squares, reach if known else max(reach, norm * norm))
+        eta = self.rate.at(t - 1.0, squares, largest if known else max(largest, norm * norm))
         divergence = self._divergence(z, eta) if norm > 0.0 else 0.0
         if setting.lazy:
             theta = self._theta - z
-            after = self.rate.at(float(t), squares + norm * norm, max(reach, norm * norm))
+            after = self.rate.at(float(t), squares + norm * norm, max(largest, norm * norm))
             threshold = mirror.threshold(float(t))
             if threshold > 0.0:
-                drawn = np.copysign(np.maximum(np.abs(theta) - threshold, 0.0), theta)
+                drawn = _shrunk(theta, threshold)
                 w = after * drawn if after < UNBOUNDED else np.zeros(self.dimension)
             else:
                 a = after * theta if after < UNBOUNDED else np.zeros(self.dimension)
@@ -172,38 +168,33 @@ class Game(PointPlayer):
             if setting.domain is not None:
                 w = maps.project(mirror, setting.domain, self._finite(w))
                 theta = maps.inverse_link(mirror, w)
-        self._move(theta, w, value, z, norm, eta, curvature, divergence)
-        if self.rate.restarts() and (t + 1) & t == 0:
-            self._begin()
+        return _Move(theta, w, eta, divergence)
 
-    def _suffer_curved(self, value: float, z: Vector, norm: float, curvature: float) -> None:
-        setting, t = self._setting, self.rounds + 1
-        sigma = self.rate.strong_convexity()
-        eta = self.rate.at(float(t), 0.0, 0.0)
+    def _curved(self, z: Vector, norm: float) -> _Move:
+        setting, sigma = self._setting, self.rate.strong_convexity()
+        eta = self.rate.at(self.rounds + 1.0, 0.0, 0.0)
         if setting.lazy:
             theta = self._theta - (z - sigma * self._w)
             a = eta * theta
         else:
             theta = a = self._w - eta * z
         w = maps.constrained_link(setting.mirror, setting.domain, self._finite(a))
-        self._move(theta, w, value, z, norm, eta, curvature, 0.0)
+        return _Move(theta, w, eta)
 
-    def _suffer_by_coordinate(self, value: float, z: Vector, norm: float, curvature: float) -> None:
+    def _by_coordinate(self, z: Vector, norm: float) -> _Move:
         assert isinstance(self.rate, rates.PerCoordinate)
         scale, size = self.rate.scale, np.abs(z)
+        squares, sizes, used, _ = self._coordinates.copy()
         # A coordinate that never moved stands at 0 at every rate: its first is chosen now.
-        fresh = (self._squares == 0.0) & (size > 0.0)
-        used = self._factors.copy()
+        fresh = (squares == 0.0) & (size > 0.0)
         used[fresh] = scale / size[fresh]
         divergence = 0.5 * float(np.sum(used * z * z))
         theta = self._theta - z
-        squares, sizes = self._squares + z * z, np.maximum(self._sizes, size)
+        squares, sizes = squares + z * z, np.maximum(sizes, size)
         total = squares + sizes * sizes
         factors = np.divide(scale, np.sqrt(total), out=np.zeros_like(total), where=total > 0.0)
-        threshold = self._setting.mirror.threshold(self.rounds + 1.0)
-        drawn = np.copysign(np.maximum(np.abs(theta) - threshold, 0.0), theta)
-        self._move(theta, drawn * factors, value, z, norm, scale, curvature, divergence)
-        self._squares, self._sizes, self._factors, self._used = squares, sizes, factors, used
+        w = _shrunk(theta, self._setting.mirror.threshold(self.rounds + 1.0)) * factors
+        return _Move(theta, w, scale, divergence, np.array([squares, sizes, factors, used]))
 
     def _divergence(self, z: Vector, eta: float) -> float:
         """Return D_t, the exact stability term of Lemma 2.20 at this round's rate."""
@@ -228,43 +219,32 @@ class Game(PointPlayer):
             )
         return point
 
-    def _move(
-        self,
-        theta: Vector,
-        w: Vector,
-        value: float,
-        z: Vector,
-        norm: float,
-        eta: float,
-        curvature: float,
-        divergence: float,
-    ) -> None:
-        """Enter the round in the books and stand at the new point; nothing changes before this."""
-        self._finite(w)
-        self._monitors.watch(self.rounds + 1, self._w, z, eta, divergence)
-        self._book.enter(self._w, value, z, norm, eta, curvature)
-        self._theta, self._w = theta, w
+    def _evidence(self) -> dict[str, Any]:
+        evidence = {
+            "lazy": self._setting.lazy,
+            "theorems": game_bounds,
+            "monitors": replace(self._monitors),
+        }
+        if isinstance(self.rate, rates.PerCoordinate):
+            squares, _, _, used = self._coordinates.copy()
+            evidence |= {"factors": used, "squares": squares}
+        return evidence
 
-    def certificate(self) -> GameCertificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
-        book, setting = self._book, self._setting
-        by_coordinate = isinstance(setting.rate, rates.PerCoordinate)
-        return GameCertificate(
-            loss_function=NonnegativeLoss() if self.nonnegative else ConvexLoss(),
-            mirror=setting.shown,
-            rate=setting.rate,
-            ledger=book.ledger.copy(),
-            gradient=book.gradient.copy(),
-            domain=setting.domain,
-            lazy=setting.lazy,
-            factors=self._used.copy() if by_coordinate else None,
-            squares=self._squares.copy() if by_coordinate else None,
-            setting=setting,
-            theorems=game_bounds,
-            monitors=self._monitors.copy(),
-            bend=book.bend,
-            pull=book.pull.copy(),
-        )
+
+class _Move(NamedTuple):
+    """Where a round leads, before anything is written: the new theta and w."""
+
+    theta: Vector
+    w: Vector
+    #: The rate of the round and its stability term D_t.
+    eta: float
+    divergence: float = 0.0
+    coordinates: Vector | None = None
+
+
+def _shrunk(theta: Vector, threshold: float) -> Vector:
+    """Return theta drawn towards 0 by the threshold in every coordinate."""
+    return np.copysign(np.maximum(np.abs(theta) - threshold, 0.0), theta)
 
 
 class Player(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,60 +14,59 @@ from noregret import mirrors, rates
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco import maps, solvers
-from noregret.oco.book import Book, check_sizes
-from noregret.oco.game_certificate import Comparators, ConvexLoss, GameCertificate, NonnegativeLoss
-from noregret.oco.leader_bounds import Facts, leader_bounds, regularized_bounds
+from noregret.oco.bounds import leader_bounds, regularized_bounds
+from noregret.oco.game_certificate import Comparators
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle
 from noregret.proof import geometry
 from noregret.proof.bounds import Bound
-from noregret.proof.ledger import require_room
+from noregret.proof.contradiction import NOTHING, ROUNDING, Measured
 from noregret.rates import UNBOUNDED
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 Minimizer = Callable[[ConvexFunction, Vector], npt.ArrayLike]
 
+#: The promises that a contradiction puts in doubt, for losses that the user gives.
+CONVEX = "convexity and curvature of the losses"
 
+
+@dataclass(frozen=True, eq=False)
 class Past:
     """The sum of the losses seen and of the regulariser, as a function.
 
-    Linear and quadratic losses are kept as (c/2)||w||^2 + <b, w>, all others one by one.
+    Linear and quadratic losses are kept as (c/2)||w||^2 + <b, w> + constant, all others one by one.
     """
 
-    def __init__(self, setting: Setting, eta: float) -> None:
-        self.setting, self.eta = setting, eta
-        self.c = 0.0
-        self.b = np.zeros(setting.dimension)
-        #: What the quadratic losses have at 0, which no minimiser needs.
-        self.constant = 0.0
-        self.others: list[ConvexFunction] = []
+    setting: Setting
+    eta: float
+    b: Vector
+    c: float = 0.0
+    #: Not needed by minimisers.
+    constant: float = 0.0
+    others: tuple[ConvexFunction, ...] = ()
 
-    def add(self, loss: ConvexFunction) -> None:
-        """Add a loss."""
-        if type(loss) is Quadratic:
-            self.c += loss.curvature
-            self.b = self.b - loss.curvature * loss.center
-            self.constant += 0.5 * loss.curvature * float(loss.center @ loss.center)
-        elif type(loss) is Linear:
-            self.b = self.b + loss.z
-        else:
-            self.others.append(loss)
-
-    def copy(self) -> Past:
-        """Return a copy to which a loss can be added on trial."""
-        twin = Past(self.setting, self.eta)
-        twin.c, twin.b, twin.others = self.c, self.b, list(self.others)
-        twin.constant = self.constant
-        return twin
+    def plus(self, loss: ConvexFunction) -> Past:
+        """Return the sum with one loss more."""
+        if type(loss) is Linear:
+            return replace(self, b=self.b + loss.z)
+        if type(loss) is not Quadratic:
+            return replace(self, others=(*self.others, loss))
+        square = 0.5 * loss.curvature * float(loss.center @ loss.center)
+        return replace(
+            self,
+            c=self.c + loss.curvature,
+            b=self.b - loss.curvature * loss.center,
+            constant=self.constant + square,
+        )
 
     def losses(self, w: Vector) -> float:
         """Return the sum of the losses at w."""
         return self._varying(w) + self.constant
 
     def size(self, w: Vector) -> float:
-        """Return the sizes that the quadratic part of `losses` is a sum of."""
+        """Return the sum of the absolute terms of the quadratic part of `losses`."""
         return 0.5 * self.c * float(w @ w) + float(np.abs(self.b) @ np.abs(w)) + self.constant
 
     def _varying(self, w: Vector) -> float:
@@ -123,19 +122,60 @@ class Past:
         return w if domain is None else domain.project(w)
 
 
+@dataclass(frozen=True)
+class Facts:
+    """The quantities that the theorems about leaders use, as they are after a round."""
+
+    #: Sum of f_t(w_t) - f_t(w_(t+1)), and of F_(t+1)(w_t) - F_(t+1)(w_(t+1)), F_t = R + past.
+    stability: float = 0.0
+    sharp: float = 0.0
+    #: Quadratic game: sum of ||w_t - z_t||^2 / t, largest ||z_t||, ||w_1||, first other round.
+    gaps: float = 0.0
+    largest: float = 0.0
+    first: float = 0.0
+    other_round: int = 0
+    #: The sum of the losses seen, and the leader of the coming round.
+    past: Past | None = None
+    leader: Vector | None = None
+    #: The user's minimizer, if there is one.
+    own: bool = False
+
+    def measured(self, comparators: Comparators) -> Measured:
+        """Return the regret against u, or against the leader if the comparators include it."""
+        certificate, u = comparators.certificate, comparators.u
+        if u is None and self._included(comparators):
+            u = self.leader
+        if u is None or self.past is None:
+            return NOTHING
+        best = self.past.losses(u)
+        size = abs(certificate.loss) + abs(best) + self.past.size(u)
+        slack = 4.0 * certificate.slack + ROUNDING * size
+        suspect = "minimizer, which must return the least point" if self.own else CONVEX
+        return Measured(certificate.loss - best, slack, suspect)
+
+    def _included(self, comparators: Comparators) -> bool:
+        mirror = comparators.certificate.mirror
+        if self.leader is None or mirror.geometry == "simplex":
+            return comparators.radius is None
+        return comparators.radius is None or (
+            geometry.predictor_norm(mirror, self.leader) <= comparators.radius
+        )
+
+
 class Leader(PointPlayer):
-    """What both leaders share: the past, the books and the rounds."""
+    """What both leaders share: the past, the facts that their theorems use, and the rounds."""
 
     def __init__(
-        self, setting: Setting, eta: float, minimizer: Minimizer | None, nonnegative: bool
+        self,
+        setting: Setting,
+        eta: float,
+        minimizer: Minimizer | None,
+        nonnegative: bool,
+        theorems: Callable[[Facts, Comparators], Iterator[Bound]],
     ) -> None:
-        self._setting = setting
-        self._past = Past(setting, eta)
-        self._minimizer = minimizer
-        self._book = Book(setting.dimension)
-        self._w = setting.first.copy()
-        self._facts = Facts()
-        self.nonnegative = bool(nonnegative)
+        super().__init__(setting, nonnegative)
+        self._past = Past(setting, eta, np.zeros(setting.dimension))
+        self._minimizer, self._theorems, self._facts = minimizer, theorems, Facts()
 
     @one_at_a_time
     def face(self, loss: Any) -> float:
@@ -144,21 +184,15 @@ class Leader(PointPlayer):
         `Linear` and `Quadratic` losses need no solver. Anything that cannot be used raises
         ValueError and leaves the player as it was.
         """
-        require_room(self.rounds, 1)
         function, w, t = as_loss(loss), self.play(), self.rounds + 1
         if type(function) is Linear:
             vector("the loss", function.z, self.dimension)
         elif type(function) is Quadratic:
             vector("the loss", function.center, self.dimension)
-        value = number("value", function.value(w))
-        if self.nonnegative and value < 0.0:
-            raise ValueError(f"value must be >= 0 with nonnegative=True, got {value}")
-        z = vector("subgradient", function.subgradient(w), self.dimension)
-        curvature = number("curvature", getattr(function, "curvature", None) or 0.0)
-        norm = geometry.norm_upper(z, geometry.dual_exponent(self._setting.mirror))
-        check_sizes(value, z, w, norm)
-        past = self._past.copy()
-        past.add(function)
+        value, z, norm, curvature = self._examined(
+            function.value(w), function.subgradient(w), getattr(function, "curvature", None) or 0.0
+        )
+        past = self._past.plus(function)
         after = vector("the leader", past.minimizer(w, self._minimizer), self.dimension)
         facts = self._facts
         changed = replace(
@@ -176,29 +210,12 @@ class Leader(PointPlayer):
             changed = replace(changed, gaps=gaps, largest=max(facts.largest, size))
         elif not facts.other_round:
             changed = replace(changed, other_round=t)
-        self._book.enter(w, value, z, norm, self._past.eta, curvature)
+        self._book.enter(w, value, z, norm, past.eta, curvature)
         self._past, self._w, self._facts = past, after, changed
         return value
 
-    def _theorems(self) -> Callable[[Comparators], Iterator[Bound]]:
-        raise NotImplementedError
-
-    def certificate(self) -> GameCertificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
-        book, setting = self._book, self._setting
-        return GameCertificate(
-            loss_function=NonnegativeLoss() if self.nonnegative else ConvexLoss(),
-            mirror=setting.shown,
-            rate=setting.rate,
-            ledger=book.ledger.copy(),
-            gradient=book.gradient.copy(),
-            domain=setting.domain,
-            setting=setting,
-            theorems=self._theorems(),
-            bend=book.bend,
-            pull=book.pull.copy(),
-            linear=False,
-        )
+    def _evidence(self) -> dict[str, Any]:
+        return {"theorems": partial(self._theorems, self._facts), "linear": False}
 
 
 class FollowTheLeader(Leader):
@@ -229,14 +246,11 @@ class FollowTheLeader(Leader):
         setting = settle(
             whole("dimension", dimension), mirrors.Euclidean(), rates.Constant(), domain, True
         )
-        super().__init__(setting, UNBOUNDED, minimizer, nonnegative)
+        super().__init__(setting, UNBOUNDED, minimizer, nonnegative, leader_bounds)
         if start is not None:
             self._w = vector("start", start, self.dimension)
             if domain is not None and not domain.contains(self._w):
                 raise ValueError(f"start must lie in {domain}, got {start!r}")
-
-    def _theorems(self) -> Callable[[Comparators], Iterator[Bound]]:
-        return partial(leader_bounds, self._facts)
 
 
 class FollowTheRegularizedLeader(Leader):
@@ -269,7 +283,4 @@ class FollowTheRegularizedLeader(Leader):
         setting = settle(whole("dimension", dimension), mirror, rates.Constant(eta), domain, True)
         if type(setting.mirror) not in maps.KNOWN:
             raise ValueError(f"the regulariser of {mirror} is not known")
-        super().__init__(setting, float(eta), minimizer, nonnegative)
-
-    def _theorems(self) -> Callable[[Comparators], Iterator[Bound]]:
-        return partial(regularized_bounds, self._facts)
+        super().__init__(setting, float(eta), minimizer, nonnegative, regularized_bounds)

@@ -1,12 +1,18 @@
-"""What all players of the convex game have in common: a point, a book, and how to read them."""
+"""What all players of the convex game share: a point, a book, and how both are read."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.oco.book import Book
+from noregret.oco.book import Book, check_sizes
+from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
+from noregret.oco.losses import number, vector
 from noregret.oco.setting import Setting
+from noregret.proof import geometry
+from noregret.proof.ledger import require_room
 
 Vector = npt.NDArray[np.float64]
 
@@ -14,9 +20,13 @@ Vector = npt.NDArray[np.float64]
 class PointPlayer:
     """A player that stands at a point w of its domain and records its rounds in a `Book`."""
 
-    _setting: Setting
-    _book: Book
-    _w: Vector
+    def __init__(
+        self, setting: Setting, nonnegative: bool, gradient_limit: float | None = None
+    ) -> None:
+        self._setting = setting
+        self._book = Book(setting.dimension, gradient_limit)
+        self._w = setting.first.copy()
+        self.nonnegative = bool(nonnegative)
 
     @property
     def dimension(self) -> int:
@@ -41,3 +51,42 @@ class PointPlayer:
     def play(self) -> Vector:
         """Return the point of the coming round."""
         return self._w.copy()
+
+    def _examined(
+        self, value: Any, subgradient: Any, curvature: Any
+    ) -> tuple[float, Vector, float, float]:
+        """Return the value, the subgradient z, ||z||_* rounded up and the curvature of a round.
+
+        Raise ValueError if the book cannot keep them. Changes nothing.
+        """
+        require_room(self.rounds, 1)
+        value = number("value", value)
+        if self.nonnegative and value < 0.0:
+            raise ValueError(f"value must be >= 0 with nonnegative=True, got {value}")
+        z = vector("subgradient", subgradient, self.dimension)
+        curvature = number("curvature", curvature)
+        if curvature < 0.0:
+            raise ValueError(f"curvature must be >= 0, got {curvature}")
+        norm = geometry.norm_upper(z, geometry.dual_exponent(self._setting.mirror))
+        check_sizes(value, z, self._w, norm)
+        return value, z, norm, curvature
+
+    def certificate(self) -> GameCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        book, setting = self._book, self._setting
+        return GameCertificate(
+            loss_function=NonnegativeLoss() if self.nonnegative else ConvexLoss(),
+            mirror=setting.shown,
+            rate=setting.rate,
+            ledger=book.ledger.copy(),
+            gradient=book.gradient.copy(),
+            domain=setting.domain,
+            setting=setting,
+            bend=book.bend,
+            pull=book.pull.copy(),
+            **self._evidence(),
+        )
+
+    def _evidence(self) -> dict[str, Any]:
+        """Return the fields of the certificate that only this kind of player has."""
+        raise NotImplementedError
