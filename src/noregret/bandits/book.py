@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from noregret.jit import kernel
+from noregret.jit import add_compensated, kernel
 
 
 class Sum(IntEnum):
@@ -62,9 +62,5 @@ def enter_cost(book, cost):  # type: ignore[no-untyped-def]
     >>> float(book[Sum.COST] + book[Sum.COST_LOW])
     1.0
     """
-    total = book[_COST]
-    new = total + cost
-    shadow = new - total
-    book[_COST] = new
-    book[_COST + 1] += (total - (new - shadow)) + (cost - shadow)
+    add_compensated(book, _COST, cost)
     book[_ROUNDS] += 1.0

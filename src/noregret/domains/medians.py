@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.rounding.slack import two_sum
 
 #: A sample is so many groups of so many components, its pivot the median of their medians.
 GROUP = 5
@@ -85,11 +86,8 @@ def _gather(work, low, high, limit):  # type: ignore[no-untyped-def]
 def _sum(work, low, high, total, lost):  # type: ignore[no-untyped-def]
     """Return total + lost + the sum of work[low:high] as a sum and what rounding took from it."""
     for k in range(low, high):
-        term = work[k]
-        new = total + term
-        shadow = new - total
-        lost += (total - (new - shadow)) + (term - shadow)
-        total = new
+        total, error = two_sum(total, work[k])
+        lost += error
     return total, lost
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from noregret.jit import kernel
+from noregret.jit import add_compensated, kernel
 
 
 class Sum(IntEnum):
@@ -55,29 +55,11 @@ _LOSS, _GAP, _LAST_ETA = int(Sum.LOSS), int(Sum.GAP), int(Sum.LAST_ETA)
 
 
 @kernel
-def add(book, place, term):  # type: ignore[no-untyped-def]
-    """Add to a compensated sum.
-
-    >>> import numpy as np
-    >>> book = np.zeros(len(Sum))
-    >>> for term in (1e16, 1.0, -1e16):
-    ...     add(book, int(Sum.LOSS), term)
-    >>> float(book[Sum.LOSS] + book[Sum.LOSS_LOW])
-    1.0
-    """
-    total = book[place]
-    new = total + term
-    shadow = new - total
-    book[place] = new
-    book[place + 1] += (total - (new - shadow)) + (term - shadow)
-
-
-@kernel
 def enter(book, low, high, mean, variance, gap, eta):  # type: ignore[no-untyped-def]
     """Enter a round whose costs lie in [low, high], with their mean and variance under w."""
     width = high - low
     book[_ROUNDS] += 1.0
-    add(book, _LOSS, mean)
+    add_compensated(book, _LOSS, mean)
     book[_GAP] += gap
     book[_SQUARES] += variance + mean * mean
     book[_VARIANCE] += variance

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.elementary import exp
-from noregret.experts.book import SMALL_STEP, Sum, add, enter, gap_of
-from noregret.jit import kernel
+from noregret.experts.book import SMALL_STEP, Sum, enter, gap_of
+from noregret.jit import add_compensated, kernel
 from noregret.passes.promises import promise_broken
 
 #: The kinds of rates: a fixed one, c/sqrt(t), c/sqrt(2^m) anew in rounds 2^m, and ln d / gaps.
@@ -186,7 +186,7 @@ def forecast_rounds(  # type: ignore[no-untyped-def]
         if not size <= 1e150:
             return t
         forecasts[t] = p
-        add(book, _OWN, value)
+        add_compensated(book, _OWN, value)
         book[_OWN_SIZE] += size
         suffered += own
         hedge_step(costs, low, high, kind, scale, parts, totals, past, book)

@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from noregret.arrays import as_count, as_positive, refuse_masked
 from noregret.elementary import exp
-from noregret.experts.book import add
 from noregret.experts.checks import STEEPEST, as_interval, as_table, require_within
 from noregret.experts.expert_certificate import sum_slack
 from noregret.files.fields import Array, Saved, Setting
-from noregret.jit import kernel
+from noregret.jit import add_compensated, kernel
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured, contradicted
 from noregret.proof.ledger import require_room
 from noregret.rounding.printed import up
@@ -63,7 +62,7 @@ def sleeping_rounds(costs, awake, eta, state, totals, losses):  # type: ignore[n
                 state[_AWAKE, i] += 1.0
                 state[_SIZE, i] += max(abs(least), abs(most))
         totals[0] += 1.0
-        add(totals, 1, mean)
+        add_compensated(totals, 1, mean)
         losses[t] = mean
 
 

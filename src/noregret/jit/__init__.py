@@ -10,6 +10,7 @@ from noregret.jit.adaptive import step, weigh
 from noregret.jit.directory import cache_directory, cache_events, usable_directory
 from noregret.jit.kernels import Call, Kernel, entry, kernel
 from noregret.jit.records import collect, write_step
+from noregret.jit.sums import add_compensated
 from noregret.jit.vectors import axpy1, axpy2, dot, dot_ahead, fetch, mapped_dot
 from noregret.jit.words import (
     byte_at,
@@ -28,6 +29,7 @@ from noregret.jit.words import (
 __all__ = [
     "Call",
     "Kernel",
+    "add_compensated",
     "axpy1",
     "axpy2",
     "byte_at",

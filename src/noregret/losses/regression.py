@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from noregret.component import require_positive
 from noregret.losses.base import LEAST_DIVISOR, Loss
+from noregret.rounding.slack import two_sum
 
 
 class Regression(Loss):
@@ -115,9 +116,7 @@ class EpsilonInsensitive(Regression):
 
         Without it, a loss at the rim of the tube could be taken for none at all.
         """
-        gap = p - y
-        shadow = p - gap
-        lost = (p - (gap + shadow)) + (shadow - y)
+        gap, lost = two_sum(p, -y)
         return (abs(gap) - self.epsilon) + math.copysign(1.0, gap) * lost
 
     def value(self, y: float, p: float) -> float:

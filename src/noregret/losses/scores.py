@@ -19,6 +19,7 @@ from noregret.losses.base import Loss
 from noregret.losses.margins import Logistic
 from noregret.losses.promised import Promised
 from noregret.losses.score_duals import entropy, hinge_slopes, softmax_slopes
+from noregret.rounding.slack import two_sum
 
 Vector = npt.NDArray[np.float64]
 
@@ -197,10 +198,8 @@ def excess(margin: float, ahead: float, behind: float) -> float:
     >>> excess(1.0, 1.0 + 2.0**-52, 2.0**-53) < 0.0
     True
     """
-    lead = ahead - behind
-    shadow = ahead - lead
-    # What `lead` has lost; near the kink margin - lead is exact.
-    lost = (ahead - (lead + shadow)) + (shadow - behind)
+    # Near the kink margin - lead is exact.
+    lead, lost = two_sum(ahead, -behind)
     return (margin - lead) - lost
 
 

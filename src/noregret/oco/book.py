@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import UNBOUNDED
+from noregret.rounding.slack import add_compensated
 
 Vector = npt.NDArray[np.float64]
 
@@ -109,22 +110,6 @@ class Book:
             ledger[place] = max(ledger[place], norm)
         if norm > ledger[Entry.ROW_LIMIT] * (1.0 + 1e-12) and not ledger[Entry.LIMIT_BROKEN]:
             ledger[Entry.LIMIT_BROKEN] = ledger[Entry.ROUNDS]
-
-
-def add_compensated(ledger: Vector, place: int, term: float) -> None:
-    """Add a term to the sum at `place`, its rounding error to the next place.
-
-    >>> ledger = new_ledger()
-    >>> for term in (1e16, 1.0, -1e16):
-    ...     add_compensated(ledger, Entry.LOSS, term)
-    >>> float(ledger[Entry.LOSS] + ledger[Entry.LOSS_LOW])
-    1.0
-    """
-    total = float(ledger[place])
-    new = total + term
-    shadow = new - total
-    ledger[place + 1] += (total - (new - shadow)) + (term - shadow)
-    ledger[place] = new
 
 
 _SUMMED = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noregret.jit import kernel
+from noregret.jit import add_compensated, kernel
 from noregret.passes.promises import keep_promises
 from noregret.proof.ledger import Entry
 
@@ -46,16 +46,6 @@ LIMIT_TOLERANCE = 1.0 + 1e-12
 #: Outside these the powers that make up a row's norm may have over- or underflowed.
 SMALLEST_POWERS = 1e-250
 LARGEST_POWERS = 1e300
-
-
-@kernel(inline=True)
-def add_compensated(ledger, place, term):  # type: ignore[no-untyped-def]
-    """Add a term to the sum at `place`, its rounding error to the next place."""
-    total = ledger[place]
-    new = total + term
-    shadow = new - total
-    ledger[place + 1] += (total - (new - shadow)) + (term - shadow)
-    ledger[place] = new
 
 
 @kernel(inline=True)

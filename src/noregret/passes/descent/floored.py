@@ -16,7 +16,7 @@ import numpy as np
 
 from noregret.domains.medians import floored_multiplier, left_mass
 from noregret.elementary import exp
-from noregret.jit import kernel
+from noregret.jit import add_compensated, kernel
 from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
 from noregret.passes.descent.groups import (
     COLUMNS,
@@ -35,7 +35,6 @@ from noregret.passes.descent.implicit import REST, begin_search, next_slope, sea
 from noregret.passes.descent.lazy import next_rate
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
-    add_compensated,
     enter_round,
     observe_features,
     playable,

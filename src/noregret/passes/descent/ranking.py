@@ -12,6 +12,7 @@ from noregret.jit import kernel
 from noregret.passes.matrices.matrix_lazy import enter_scores, playable_scores
 from noregret.passes.rounds import row_norm
 from noregret.passes.rows import place, row_span
+from noregret.rounding.slack import two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -49,10 +50,6 @@ def rank_pass(  # type: ignore[no-untyped-def]
         begin, end = row_span(indptr, values, t)
         for at in range(begin, end):
             j, x = place(values, indices, _0, at, t)
-            step = slope * x
-            old = sums[j, _0]
-            new = old + step
-            shadow = new - old
-            sums[j, _1] += (old - (new - shadow)) + (step - shadow)
-            sums[j, _0] = new
+            sums[j, _0], lost = two_sum(sums[j, _0], slope * x)
+            sums[j, _1] += lost
     return True

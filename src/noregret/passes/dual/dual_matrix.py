@@ -15,7 +15,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.rows import place, row_span
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import EPSILON, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -126,10 +126,8 @@ def dual_sums(loss, indptr, indices, values, y, weight, slopes, state):  # type:
             continue
         g = slopes[t]
         term = -c * loss.conjugate(y[t], g)
-        new = total + term
-        shadow = new - total
-        low += (total - (new - shadow)) + (term - shadow)
-        total = new
+        total, lost = two_sum(total, term)
+        low += lost
         size = 0.0
         for k in range(outputs):
             size += abs(g[k])
@@ -143,12 +141,8 @@ def dual_sums(loss, indptr, indices, values, y, weight, slopes, state):  # type:
             j, x = place(values, indices, _0, at, t)
             reach += abs(x)
             for k in range(outputs):
-                step = c * g[k] * x
-                old = state[j, k, _0]
-                summed = old + step
-                ghost = summed - old
-                state[j, k, _1] += (old - (summed - ghost)) + (step - ghost)
-                state[j, k, _0] = summed
+                state[j, k, _0], lost = two_sum(state[j, k, _0], c * g[k] * x)
+                state[j, k, _1] += lost
         travel += c * size * reach
     return total + low, magnitude, travel
 
@@ -185,10 +179,8 @@ def primal_sums(loss, indptr, indices, values, y, weight, weights, roundings):  
         error = (np.float64(end - begin) + roundings) * EPSILON * size
         value = loss.value_and_slopes(y[t], s, slopes)
         term = c * (value + steepest * error)
-        new = total + term
-        shadow = new - total
-        low += (total - (new - shadow)) + (term - shadow)
-        total = new
+        total, lost = two_sum(total, term)
+        low += lost
         # The value is a difference of scores and what is added to it.
         magnitude += abs(term) + c * size
     return total + low, magnitude

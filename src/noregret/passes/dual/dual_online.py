@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import kernel
+from noregret.jit import add_compensated, kernel
 from noregret.passes.dual.dual_maps import part_of_step
 from noregret.passes.dual.dual_rows import (
     COUNT,
@@ -37,7 +37,7 @@ from noregret.passes.dual.dual_rows import (
 )
 from noregret.passes.dual.dual_steps import FELL, PROGRESS, VALUE, enter_slope, move, visit
 from noregret.passes.promises import keep_promises
-from noregret.passes.rounds import LARGEST_LOSS, add_compensated, playable, row_norm
+from noregret.passes.rounds import LARGEST_LOSS, playable, row_norm
 from noregret.passes.slots import Slot
 from noregret.proof.ledger import Entry
 

@@ -10,20 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.rounding.slack import EPSILON
-
-#: Twice the unit roundoff of double precision.
+from noregret.rounding.slack import EPSILON, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
 @kernel(inline=True)
 def _add_exactly(state, j, term):  # type: ignore[no-untyped-def]
-    old = state[j, _0]
-    new = old + term
-    shadow = new - old
-    state[j, _1] += (old - (new - shadow)) + (term - shadow)
-    state[j, _0] = new
+    state[j, _0], lost = two_sum(state[j, _0], term)
+    state[j, _1] += lost
 
 
 @kernel(inline=True)
@@ -67,10 +62,8 @@ def dual_sums(loss, indptr, indices, values, y, weight, offset, slopes, state): 
             continue
         conjugate = loss.conjugate(y[t], s)
         term = c * (s * offset[t] - conjugate)
-        new = total + term
-        shadow = new - total
-        low += (total - (new - shadow)) + (term - shadow)
-        total = new
+        total, lost = two_sum(total, term)
+        low += lost
         # Where the parts of a conjugate cancel, they are of the size of one of these.
         anchor = below if y[t] == -1.0 else (above if y[t] == 1.0 else _anchor(loss, y[t]))
         size = abs(s)
@@ -123,10 +116,8 @@ def primal_sums(loss, indptr, indices, values, y, weight, offset, bias, weights,
             term = c * (loss.value(y[t], p) + steepest * error)
         else:
             term = c * max(loss.value(y[t], p - error), loss.value(y[t], p + error))
-        new = total + term
-        shadow = new - total
-        low += (total - (new - shadow)) + (term - shadow)
-        total = new
+        total, lost = two_sum(total, term)
+        low += lost
         # What the value itself may have rounded away is of the size of one of these.
         magnitude += abs(term)
     return total + low, magnitude

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import kernel
+from noregret.jit import add_compensated, kernel
 from noregret.passes.matrices.matrix_lazy import playable_scores
 from noregret.passes.promises import keep_score_conjugate, keep_score_promises
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
     LARGEST_LOSS,
-    add_compensated,
     enter_loss,
     row_norm,
 )

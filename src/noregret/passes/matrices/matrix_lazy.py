@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import kernel
+from noregret.jit import add_compensated, kernel
 from noregret.passes.descent.lazy import keep_sum, leap_limit, rate_within
 from noregret.passes.promises import keep_score_promises
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
     LARGEST_LOSS,
     LARGEST_PREDICTION,
-    add_compensated,
     enter_loss,
     row_norm,
 )
@@ -25,6 +24,7 @@ from noregret.passes.rows import WORK, add_mapped_row, add_row, read_mapped_row,
 from noregret.passes.slots import Slot, Stop
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED
+from noregret.rounding.slack import two_sum
 
 _INTERCEPT = int(Entry.INTERCEPT)
 _COUNTED = int(Entry.COUNTED)
@@ -267,8 +267,6 @@ def score_losses(loss, y, weight, scores, counts):  # type: ignore[no-untyped-de
     for t in range(np.uint64(y.shape[0])):
         played = counts[t]
         term = weight[t] * loss.value_and_slopes(y[t], scores[t, :played], slopes[:played])
-        new = total + term
-        shadow = new - total
-        low += (total - (new - shadow)) + (term - shadow)
-        total = new
+        total, lost = two_sum(total, term)
+        low += lost
     return total + low
