@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from noregret import losses, mirrors
-from noregret.batch.bias import Balancer, solve_with_bias
-from noregret.batch.mapped import Ascent, first_slopes, solve_mapped
+from noregret.batch.bias import Balancer, BiasSolver
+from noregret.batch.mapped import MapAscent, MappedSolver, first_slopes
 from noregret.batch.problem import Problem, Solution, evaluate, link
 from noregret.batch.progress import Progress
 from noregret.losses import Loss
@@ -74,8 +74,8 @@ def test_bounds_hold_at_every_epoch(loss: Loss, mirror: Mirror) -> None:
         problem = random_problem(seed, loss, mirror)
         random = np.random.default_rng(seed)
         with interpreted():
-            best = solve_mapped(problem, 1e-9, 400)
-            ascent = Ascent.start(problem, problem.initial_slopes())
+            best = MappedSolver(problem, 1e-9, 400).run()
+            ascent = MapAscent.start(problem, problem.initial_slopes())
             last = evaluate(problem, ascent.slopes)[2]
             for _ in range(5):
                 ascent.visit(random.permutation(len(problem.y)))
@@ -97,7 +97,7 @@ def test_a_step_never_lowers_the_dual(mirror: Mirror) -> None:
     for seed, loss in enumerate(LOSSES):
         problem = random_problem(seed, loss, mirror)
         with interpreted():
-            ascent = Ascent.start(problem, problem.initial_slopes())
+            ascent = MapAscent.start(problem, problem.initial_slopes())
             last = evaluate(problem, ascent.slopes)[2]
             for row in np.random.default_rng(seed).permutation(np.arange(24) % 8):
                 ascent.visit(np.array([row]))
@@ -124,8 +124,8 @@ def as_sparse(problem: Problem, strength: float | None = None) -> Problem:
 @pytest.mark.parametrize(("loss", "mirror"), PAIRS, ids=name)
 def test_compiled_sparse_is_interpreted_dense(loss: Loss, mirror: Mirror) -> None:
     problem = random_problem(1, loss, mirror, 12, 5)
-    compiled = Ascent.start(as_sparse(problem), problem.initial_slopes())
-    plain = Ascent.start(problem, problem.initial_slopes())
+    compiled = MapAscent.start(as_sparse(problem), problem.initial_slopes())
+    plain = MapAscent.start(problem, problem.initial_slopes())
     for _ in range(3):
         compiled.visit(np.arange(12))
         with interpreted():
@@ -179,7 +179,7 @@ def test_the_optimum_is_that_of_scipy(
 ) -> None:
     problem = random_problem(7, loss, mirror, 40, 6)
     with interpreted():
-        found = solve_mapped(problem, 1e-9, 2000)
+        found = MappedSolver(problem, 1e-9, 2000).run()
     assert found.converged
     other = referee(problem, weights_of, start, bounds)
     assert other >= found.dual
@@ -191,20 +191,20 @@ def test_rows_in_single_precision() -> None:
     problem = random_problem(3, losses.Logistic(), mirrors.Entropy(2.0), 30, 5)
     narrow = problem.rows.values.astype(np.float32)
     same = [problem.y, problem.loss, problem.mirror, problem.strength]
-    one = solve_mapped(Problem.of(narrow, *same), 1e-10)
-    two = solve_mapped(Problem.of(narrow.astype(np.float64), *same), 1e-10)
+    one = MappedSolver(Problem.of(narrow, *same), 1e-10).run()
+    two = MappedSolver(Problem.of(narrow.astype(np.float64), *same), 1e-10).run()
     assert one.alpha == pytest.approx(two.alpha, rel=1e-12)
 
 
 def test_a_weight_counts_a_row_so_often() -> None:
     problem = random_problem(4, losses.Logistic(), mirrors.PNorm(3.0), 10, 3)
     X, y, times = problem.rows.values, problem.y, np.arange(10) % 3
-    one = solve_mapped(Problem.of(X, y, problem.loss, problem.mirror, 1.0, times), 1e-10)
+    one = MappedSolver(Problem.of(X, y, problem.loss, problem.mirror, 1.0, times), 1e-10).run()
     rows = np.repeat(np.arange(10), times)
-    two = solve_mapped(Problem.of(X[rows], y[rows], problem.loss, problem.mirror, 1.0), 1e-10)
+    two = MappedSolver(Problem.of(X[rows], y[rows], problem.loss, problem.mirror, 1.0), 1e-10).run()
     assert one.primal == pytest.approx(two.primal, rel=1e-9)
     assert one.weights == pytest.approx(two.weights, rel=1e-3)
-    nothing = solve_mapped(Problem.of(X, y, problem.loss, problem.mirror, 1.0, np.zeros(10)))
+    nothing = MappedSolver(Problem.of(X, y, problem.loss, problem.mirror, 1.0, np.zeros(10))).run()
     assert nothing.converged
     assert np.all(nothing.weights == 0.0)
 
@@ -218,7 +218,7 @@ def test_hard_scales_make_no_false_statement(loss: Loss, mirror: Mirror, scale: 
             if not 1e-200 < strength < 1e200:
                 continue
             posed = as_sparse(problem, strength)
-            found = solve_mapped(posed, 1e-6, 30)
+            found = MappedSolver(posed, 1e-6, 30).run()
             assert not np.isnan(found.primal)
             assert not np.isnan(found.dual)
             assert found.primal >= found.dual
@@ -230,7 +230,7 @@ def test_hard_scales_make_no_false_statement(loss: Loss, mirror: Mirror, scale: 
 def test_an_entropy_beyond_the_range_of_exponentials() -> None:
     X = np.array([[4000.0, 0.0, 1.0], [0.0, -3000.0, 1.0]])
     problem = Problem.of(X, [1.0, 1.0], losses.Hinge(5000.0), mirrors.Entropy(), 1e-3)
-    found = solve_mapped(problem, 1e-9, 100)
+    found = MappedSolver(problem, 1e-9, 100).run()
     assert found.converged
     assert found.weights.tolist() == [1.0, 0.0, 0.0]
     assert found.dual == pytest.approx(6000.0, rel=1e-6)
@@ -239,21 +239,21 @@ def test_an_entropy_beyond_the_range_of_exponentials() -> None:
 def test_warm_start_progress_and_interruption() -> None:
     problem = random_problem(5, losses.Logistic(), mirrors.Entropy(2.0), 60, 8)
     seen: list[Progress] = []
-    cold = solve_mapped(problem, 1e-10, progress=seen.append)
+    cold = MappedSolver(problem, 1e-10, progress=seen.append).run()
     assert [one.passes for one in seen] == sorted(one.passes for one in seen)
     assert seen[-1].passes == cold.passes > 1
-    warm = solve_mapped(problem, 1e-10, warm_start=cold.alpha)
+    warm = MappedSolver(problem, 1e-10, warm_start=cold.alpha).run()
     assert warm.passes == 1
     with pytest.raises(ValueError, match="warm_start has shape"):
-        solve_mapped(problem, warm_start=cold.alpha[1:])
+        MappedSolver(problem, warm_start=cold.alpha[1:]).run()
 
     def stop(progress: Progress) -> None:
         raise KeyboardInterrupt
 
-    kept = solve_mapped(problem, 1e-10, progress=stop)
+    kept = MappedSolver(problem, 1e-10, progress=stop).run()
     assert (kept.passes, kept.converged) == (1, False)
     assert kept.dual <= cold.primal
-    assert solve_mapped(problem, 1e-10, 0).passes == 0
+    assert MappedSolver(problem, 1e-10, 0).run().passes == 0
 
 
 @pytest.mark.parametrize("mirror", [mirrors.UnnormalizedEntropy(), mirrors.Hypentropy(0.1)])
@@ -262,11 +262,11 @@ def test_many_rows_do_not_drown_the_start(mirror: Mirror) -> None:
     random = np.random.default_rng(0)
     X = csr_array((random.random((4000, 12)) < 0.3).astype(float))
     y = np.where(random.random(4000) < 0.1 + 0.8 * X.toarray()[:, 0], 1.0, -1.0)
-    found = solve_mapped(Problem.of(X, y, losses.Logistic(), mirror, 1.0), 1e-6, 200)
+    found = MappedSolver(Problem.of(X, y, losses.Logistic(), mirror, 1.0), 1e-6, 200).run()
     assert found.converged
-    again = solve_mapped(
+    again = MappedSolver(
         Problem.of(X, y, losses.Logistic(), mirror, 1.0), 1e-6, 200, warm_start=found.alpha
-    )
+    ).run()
     assert again.passes == 1
 
 
@@ -286,7 +286,7 @@ def unbalanced(loss: Loss, mirror: Mirror, rows: int = 30) -> Problem:
 def test_a_bias_costs_nothing(loss: Loss, mirror: Mirror) -> None:
     problem = unbalanced(loss, mirror)
     with interpreted():
-        found = solve_with_bias(problem, 1e-8, 4000)
+        found = BiasSolver(problem, 1e-8, 4000).run()
     assert found.converged
     assert found.primal < solve_by_hand(problem).primal
     random = np.random.default_rng(0)
@@ -300,7 +300,7 @@ def test_a_bias_costs_nothing(loss: Loss, mirror: Mirror) -> None:
 
 def solve_by_hand(problem: Problem) -> Solution:
     with interpreted():
-        return solve_mapped(problem, 1e-8, 4000)
+        return MappedSolver(problem, 1e-8, 4000).run()
 
 
 @pytest.mark.parametrize("loss", [*BIASED, losses.Absolute()], ids=name)
@@ -323,11 +323,11 @@ def test_balanced_slopes_prove_what_they_say(loss: Loss) -> None:
 def test_one_class_and_no_best_bias() -> None:
     X = np.ones((4, 2))
     with interpreted():
-        found = solve_with_bias(Problem.of(X, np.ones(4), losses.Hinge(), strength=1.0), 1e-9)
+        found = BiasSolver(Problem.of(X, np.ones(4), losses.Hinge(), strength=1.0), 1e-9).run()
         assert found.primal == pytest.approx(0.0, abs=1e-9)
     problem = Problem.of(X, np.ones(4), losses.NegativeLog(), mirrors.Entropy(), 1.0)
     with pytest.raises(ValueError, match="none is best"):
-        solve_with_bias(problem)
+        BiasSolver(problem).run()
 
 
 @pytest.mark.parametrize("mirror", [mirrors.UnnormalizedEntropy(start=1.0), mirrors.Hypentropy()])
@@ -340,7 +340,7 @@ def test_the_dual_does_not_fall_where_exponentials_explode(mirror) -> None:
         y = rng.normal(size=n) * 10.0 ** rng.uniform(-1.0, 2.0)
         strength = 10.0 ** rng.uniform(-3.0, 2.0)
         problem = Problem.of(X, y, losses.Squared(), mirror, strength=strength)
-        ascent = Ascent.start(problem, first_slopes(problem))
+        ascent = MapAscent.start(problem, first_slopes(problem))
         before = problem.dual_lower(ascent.slopes)
         for _ in range(6):
             ascent.visit(rng.permutation(n))

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import noregret as nr
 from noregret.batch import Problem, hindsight
+from noregret.batch.euclidean import SETTLED, Ascent
 from noregret.batch.leap import leap
 from noregret.batch.problem import evaluate
-from noregret.batch.radius import Proximal, examine
-from noregret.batch.solver import SETTLED, Ascent
+from noregret.batch.radius import RadiusSolver
 from noregret.passes.dual import dual
 from noregret.proof import geometry
 from tests.truth.referee import exact_loss
@@ -127,13 +127,13 @@ def test_weak_duality_in_a_ball(
     loss: nr.losses.Loss, seed: int, feature: int, label: int, radius: float
 ) -> None:
     problem = draw(seed, loss, feature, label, 0, radius)
-    state = Proximal(problem, problem.initial_slopes(), seed)
+    state = RadiusSolver(problem, warm_start=problem.initial_slopes(), seed=seed)
     proved, tried = [], [np.zeros(problem.rows.width)]
     for _ in range(6):
         state.ascent.epoch()
         w = state.weights()
         assert sum((Fraction(x) ** 2 for x in w.tolist()), Fraction(0)) <= Fraction(radius) ** 2
-        found = examine(problem, state.ascent.slopes, w, 1, 1e-6)
+        found = state.examine()
         assert found.primal >= exact_objective(problem, w)[0]
         proved.append(found.dual)
         tried.append(w)

@@ -9,7 +9,7 @@ import pytest
 
 import noregret as nr
 from noregret import losses, mirrors
-from noregret.batch import joint as rounds
+from noregret.batch import newton as rounds
 from noregret.batch.problem import Problem, link
 from noregret.passes.dual import joint
 

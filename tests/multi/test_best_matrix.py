@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 import noregret as nr
-from noregret.batch.matrix import MatrixProblem
+from noregret.batch.best_matrix import MatrixProblem
 from noregret.losses import Hinge, Logistic, MulticlassHinge, OneAgainstRest, Softmax
 from noregret.losses.score_duals import allowed
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from noregret import losses, mirrors
-from noregret.batch.mapped import Ascent, solve_mapped
+from noregret.batch.mapped import MapAscent, MappedSolver
 from noregret.batch.problem import Problem, Solution, evaluate
 from noregret.losses import Loss
 from noregret.passes.dual import dual_maps
@@ -94,9 +94,9 @@ def zeta(posed: Problem, slopes: np.ndarray) -> np.ndarray:
     return -posed.weight * slopes * sign
 
 
-def sweeps(posed: Problem, count: int = 1) -> tuple[Ascent, list[tuple[float, float]]]:
+def sweeps(posed: Problem, count: int = 1) -> tuple[MapAscent, list[tuple[float, float]]]:
     """Visit the rows in order with exact steps; return the state, and Q and gap after each."""
-    ascent = Ascent.start(posed, posed.initial_slopes())
+    ascent = MapAscent.start(posed, posed.initial_slopes())
     seen = []
     for _ in range(count):
         ascent.visit(np.arange(len(posed.y)), EXACT)
@@ -107,7 +107,7 @@ def sweeps(posed: Problem, count: int = 1) -> tuple[Ascent, list[tuple[float, fl
 
 def solved(posed: Problem, tol: float = 1e-12, max_passes: int = 3000) -> Solution:
     """Solve as far as rounding lets it."""
-    return solve_mapped(posed, tol, max_passes)
+    return MappedSolver(posed, tol, max_passes).run()
 
 
 def settled(posed: Problem, passes: int = 200) -> tuple[np.ndarray, np.ndarray, float]:

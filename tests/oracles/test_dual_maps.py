@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from noregret import losses, mirrors
-from noregret.batch.mapped import Ascent
+from noregret.batch.mapped import MapAscent
 from noregret.batch.problem import Problem, link
 from noregret.mirrors import Mirror
 from noregret.proof import geometry
@@ -102,7 +102,7 @@ def test_z11_closed_forms_for_rows_of_one_size(sign: float, threshold: float) ->
             strength=strength,
             offset=[sign * (1.0 - threshold)],
         )
-        ascent = Ascent.start(posed, np.array([-sign * first]))
+        ascent = MapAscent.start(posed, np.array([-sign * first]))
         weights = link(mirror, ascent.state[:, 0])
         theta = ascent.state[:, 0].copy()
         ascent.visit(np.zeros(1, int), EXACT)

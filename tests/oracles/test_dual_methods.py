@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from noregret import losses
-from noregret.batch.bias import Multipliers, solve_with_bias
-from noregret.batch.mapped import Ascent
+from noregret.batch.bias import BiasSolver
+from noregret.batch.mapped import MapAscent
 from noregret.batch.problem import evaluate
 from oracles.data import ROW_A, S_A, S_B, S_N, X_A, X_B, X_N, near
 from oracles.duals import EXACT, FORMS, MAPS, Form, interpreted, problem, settled, sweeps, zeta
@@ -99,7 +99,7 @@ def test_z13_robust_regression(form: str, first: Any, weights: Any) -> None:
 
 def test_z14_logistic_regression() -> None:
     posed = problem(FORMS["logistic"], SQUARE)
-    ascent = Ascent.start(posed, posed.initial_slopes())
+    ascent = MapAscent.start(posed, posed.initial_slopes())
     assert ascent.state[:, 0] == near([2.08333333333, -0.5, 1.25])
     ascent.visit(np.arange(6), EXACT)
     assert zeta(posed, ascent.slopes) == near(
@@ -211,7 +211,7 @@ def test_z18_modified_maximum_entropy() -> None:
 def test_z19_mixture_likelihood() -> None:
     densities = np.array([[0.9, 0.1, 0.2], [0.3, 0.5, 0.1], [0.2, 0.2, 0.7], [0.1, 0.6, 0.3]])
     posed = problem(Form(losses.NegativeLog(), np.zeros(4)), ENTROPY, densities, 0.05)
-    ascent = Ascent.start(posed, posed.initial_slopes())
+    ascent = MapAscent.start(posed, posed.initial_slopes())
     assert ascent.state[:, 0] == near([7.5, 7.0, 6.5])
     found, dual, low = settled(posed)
     assert found == near([0.359779583037, 0.426245837754, 0.21397457921])
@@ -222,7 +222,7 @@ def test_z19_mixture_likelihood() -> None:
 
 def test_z21_free_bias_step_by_step() -> None:
     posed = problem(FORMS["hinge"], SQUARE)
-    multipliers = Multipliers(posed, posed.initial_slopes(), 0, 1.0)
+    multipliers = BiasSolver(posed, warm_start=posed.initial_slopes())
     seen = []
     for _ in range(6):
         for _ in range(300):
@@ -256,7 +256,7 @@ def test_z21_free_bias_step_by_step() -> None:
 )
 def test_z21_free_bias(form: str, weights: Any, bias: float, value: float) -> None:
     posed = problem(FORMS[form], SQUARE)
-    found = solve_with_bias(posed, 1e-12, 5000)
+    found = BiasSolver(posed, 1e-12, 5000).run()
     assert found.dual / 6.0 == pytest.approx(value, rel=1e-9)
     assert found.primal / 6.0 == pytest.approx(value, rel=1e-9)
     assert found.weights == pytest.approx(weights, rel=1e-5)

@@ -21,16 +21,14 @@ conjugate of the regulariser takes into account. The result is a true lower boun
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from noregret.batch.joint import Rounds, between
-from noregret.batch.mapped import Ascent, better, first_slopes, standing
-from noregret.batch.problem import Problem, Solution, Vector, closed, link
-from noregret.batch.progress import Progress, Reporter
+from noregret.batch.mapped import MappedSolver
+from noregret.batch.newton import Point, Rounds, between
+from noregret.batch.problem import Problem, Solution, Vector, link
 from noregret.passes.dual import dual_maps
 from noregret.rounding.slack import EPSILON
 
@@ -132,61 +130,28 @@ class Balancer:
         return float(np.abs(rows.values[begin:end], dtype=np.float64).sum())
 
 
-def solve_with_bias(
-    problem: Problem,
-    tol: float = 1e-6,
-    max_passes: int = 1000,
-    warm_start: Any = None,
-    seed: int = 0,
-    progress: bool | Callable[[Progress], None] = False,
-    first_mu: float = FIRST_MU,
-) -> Solution:
-    """Return weights and a bias with gap <= tol max(1, |primal|), or what `max_passes` came to.
+@dataclass(eq=False)
+class BiasSolver(MappedSolver):
+    """Minimise over weights and an unregularised bias by the method of multipliers.
+
+    `first_mu` is mu at the start, above 0 [default: 1].
 
     >>> from noregret import losses
     >>> problem = Problem.of([[-1.0], [0.0], [1.0]], [3, 5, 7], losses.Squared(), strength=1.0)
-    >>> solution = solve_with_bias(problem, 1e-9)
+    >>> solution = BiasSolver(problem, 1e-9).run()
     >>> solution.weights.round(4).tolist(), round(solution.bias, 4), round(solution.primal, 4)
     ([1.6], 5.0, 1.6)
     """
-    problem = standing(problem)
-    multipliers = Multipliers(problem, first_slopes(problem, warm_start), seed, first_mu)
-    rounds = Rounds(problem, free=True)
-    best: Solution | None = None
-    ascent = multipliers.ascent
-    try:
-        with Reporter(progress, tol) as reporter:
-            while ascent.passes < max_passes:
-                goal = tol * max(1.0, abs(best.primal)) if best else 0.0
-                settled = multipliers.settle(0.25 * goal, min(rounds.due, max_passes))
-                best = better(best, multipliers.examine(tol), tol)
-                if not best.converged and ascent.passes >= rounds.due:
-                    best = multipliers.hurry(rounds, best, max_passes, tol)
-                elif settled:
-                    multipliers.move()
-                reporter.epoch(ascent.passes, best.gap, best.primal, len(problem.y))
-                if best.converged:
-                    return best
-    except KeyboardInterrupt:
-        # The slopes of a pass cut short are as good as any: what they prove is computed afresh.
-        return better(best, multipliers.examine(tol), tol)
-    if best is None or best.passes < ascent.passes:
-        best = better(best, multipliers.examine(tol), tol)
-    return best
 
+    first_mu: float = FIRST_MU
 
-class Multipliers:
-    """The state of the method of multipliers: slopes, beta, mu and the balance reached."""
-
-    def __init__(self, problem: Problem, slopes: Vector, seed: int, first_mu: float) -> None:
-        self.problem = problem
-        self.balancer = Balancer(problem)
-        self.ascent = Ascent.start(problem, slopes)
-        self.random = np.random.default_rng(seed)
-        self.rows = np.flatnonzero(problem.weight)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.balancer = Balancer(self.problem)
+        self.rounds = Rounds(self.problem, free=True)
+        #: The smallest |r| at which beta moved.
         self.least = math.inf
-        self.mu = first_mu
-        self._stiffen(first_mu)
+        self._stiffen(self.first_mu)
 
     def _stiffen(self, mu: float) -> None:
         """Set mu; the first curvatures gain what the bias adds to them."""
@@ -197,7 +162,7 @@ class Multipliers:
 
     @property
     def balance(self) -> float:
-        """The balance r of the slopes at hand."""
+        """The balance r of the slopes so far."""
         return float(self.ascent.bias[dual_maps.BALANCE])
 
     @property
@@ -205,58 +170,43 @@ class Multipliers:
         """The bias that predictions are made with."""
         return float(self.ascent.bias[dual_maps.MULTIPLIER]) + self.balance / self.mu
 
+    def step(self) -> bool:
+        """Settle the slopes at this beta, examine them; move beta or play a Newton round."""
+        goal = self.goal(self.best) if self.best else 0.0
+        settled = self.settle(0.25 * goal, min(self.rounds.due, self.max_passes))
+        best = self.look()
+        if not best.converged and self.passes >= self.rounds.due:
+            best = self.hurry(best)
+        elif settled:
+            self.move()
+        self.report(best.gap, best.primal, len(self.problem.y))
+        return best.converged
+
     def settle(self, goal: float, until: int, part: float = SETTLED) -> bool:
         """Ascend until slopes and predictions agree, to a part of the penalty or to the goal.
 
-        At least one pass is made, and none beyond `until`; returns whether they agree.
+        It makes at least one pass, and none beyond `until`; returns whether they agree.
         """
-        ascent = self.ascent
         agreed = False
         while not agreed:
-            moved = ascent.visit(self.random.permutation(self.rows))
+            moved = self.ascent.visit(self.random.permutation(self.rows))
+            self.passes += 1
             penalty = self.problem.strength * self.balance * self.balance / self.mu
             agreed = not moved or self._apart() <= max(goal, part * penalty)
-            if ascent.passes >= until:
+            if self.passes >= until:
                 break
-        ascent.refresh()
+        self.ascent.refresh()
         return agreed
-
-    def hurry(self, rounds: Rounds, best: Solution, max_passes: int, tol: float) -> Solution:
-        """Play a round of Newton steps, each counted as a pass, from the best slopes so far."""
-        ascent, balancer = self.ascent, self.balancer
-        goal = tol * max(1.0, abs(best.primal))
-        found, steps = rounds.play(
-            best.alpha, self.bias, best.gap, goal, max_passes - ascent.passes
-        )
-        ascent.passes += steps
-        wanted = balancer.balance(self.problem.clipped(found.slopes))
-        ascent.slopes[:] = between(best.alpha, wanted, balancer.dual_lower)
-        ascent.refresh()
-        ascent.bias[dual_maps.MULTIPLIER] = found.bias - self.balance / self.mu
-        primal = self.problem.primal_upper(found.weights, found.bias)
-        offered = replace(best, weights=found.weights, primal=primal, bias=found.bias)
-        new = better(offered if primal < best.primal else best, self.examine(tol), tol)
-        rounds.judge(ascent.passes, steps, best.gap, new.gap)
-        return new
 
     def _apart(self) -> float:
         problem, rows, ascent = self.problem, self.problem.rows, self.ascent
         return float(
             dual_maps.apart(
-                problem.loss,
-                problem.mirror,
-                rows.indptr,
-                rows.indices,
-                rows.values,
-                problem.y,
-                problem.weight,
-                problem.offset,
-                ascent.slopes,
-                ascent.state,
-                ascent.slots,
+                problem.loss, problem.mirror, rows.indptr, rows.indices, rows.values, problem.y,
+                problem.weight, problem.offset, ascent.slopes, ascent.state, ascent.slots,
                 ascent.bias,
             )
-        )
+        )  # fmt: skip
 
     def move(self) -> None:
         """Move beta if the balance has fallen to a half, else make mu smaller."""
@@ -267,21 +217,22 @@ class Multipliers:
         else:
             self._stiffen(LESS * self.mu)
 
-    def examine(self, tol: float) -> Solution:
-        """Return the exact evaluation at the slopes at hand, balanced."""
-        problem = self.problem
+    def round_start(self, best: Solution) -> Vector:
+        """Return the slopes from which a Newton round starts: the best balanced ones."""
+        return best.alpha
+
+    def take(self, slopes: Vector, found: Point) -> None:
+        """Balance the slopes of a Newton round, move towards them, and take over its bias."""
+        wanted = self.balancer.balance(self.problem.clipped(found.slopes))
+        self.ascent.slopes[:] = between(slopes, wanted, self.balancer.dual_lower)
+        self.ascent.refresh()
+        self.ascent.bias[dual_maps.MULTIPLIER] = found.bias - self.balance / self.mu
+
+    def examine(self) -> Solution:
+        """Return the exact evaluation at the slopes so far, balanced."""
+        problem, bias = self.problem, self.bias
         slopes = self.balancer.balance(self.ascent.slopes)
         weights = link(problem.mirror, -problem.gradient(slopes)[0] / problem.strength)
-        primal = problem.primal_upper(weights, self.bias)
-        dual = self.balancer.dual_lower(slopes)
-        done = closed(primal, dual, tol)
-        return Solution(
-            weights,
-            primal,
-            dual,
-            slopes,
-            self.ascent.passes,
-            done,
-            self.bias,
-            f"{problem.describe()}, bias free",
-        )
+        primal = problem.primal_upper(weights, bias)
+        found = self.solution(weights, primal, self.balancer.dual_lower(slopes), slopes, bias)
+        return replace(found, objective=f"{found.objective}, bias free")

@@ -22,16 +22,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog, minimize
 
 from noregret import mirrors
+from noregret.batch.euclidean import FAR, Ascent, Guess
 from noregret.batch.problem import Problem, Solution, Vector, closed, link
-from noregret.batch.progress import Progress, Reporter
-from noregret.batch.solver import FAR, Ascent, Guess
+from noregret.batch.progress import Progress
+from noregret.batch.solver import Solver
 from noregret.losses import Loss
 from noregret.rounding.printed import down, up
 from noregret.rounding.slack import EPSILON
@@ -159,21 +160,46 @@ def _farthest(A: Vector, r: Vector, norms: Vector, bound: float | None) -> tuple
     return (found.x[:-1], float(found.x[-1])) if found.status == 0 else (np.zeros(0), 0.0)
 
 
-class _Climb:
-    """Slopes, multipliers and the theta of both: an inner ascent and an outer one."""
+@dataclass(eq=False)
+class ConstrainedSolver(Solver):
+    """Minimise under constraints: an inner ascent over slopes, an outer one over multipliers."""
 
-    def __init__(
-        self, problem: Problem, limits: Limits, seed: int, tol: float, max_passes: int,
-        reporter: Reporter,
-    ) -> None:  # fmt: skip
-        self.problem, self.limits, self.reporter = problem, limits, reporter
-        self.tol, self.max_passes = tol, max_passes
-        self.ascent = Ascent(problem, problem.start(), seed)
-        self.multipliers = np.zeros(len(limits.r))
-        self.passes = 0
-        self.best: ConstrainedSolution | None = None
+    problem: Problem
+    limits: Limits = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.ascent = Ascent(self.problem, self.problem.start(), self.seed)
+        self.multipliers = np.zeros(len(self.limits.r))
         #: The gap of an inner problem, as a part of the tolerance.
         self.share = FIRST_SHARE
+        #: Norms of the constraints, 1 for a row of zeros.
+        norms = np.sqrt(self.limits.squares)
+        self.norms = np.where(norms == 0.0, 1.0, norms)
+
+    def step(self) -> bool:
+        """Raise phi until the gap is closed, or inner solutions are too rough to tell up from down.
+
+        The passes may run out first.
+        """
+        try:
+            minimize(
+                self.negative, self.multipliers * np.sqrt(self.limits.squares), jac=True,
+                method="L-BFGS-B", bounds=[(0.0, None)] * len(self.norms),
+                options={"ftol": 0.0, "gtol": 0.0, "maxcor": 50},
+            )  # fmt: skip
+        except StopIteration:
+            return True
+        self.share *= FINER
+        return False
+
+    def negative(self, scaled: Vector) -> tuple[float, Vector]:
+        """Return -phi and its gradient; multipliers come in units of 1/||a_j||."""
+        self.press(np.maximum(scaled, 0.0) / self.norms)
+        self.settle()
+        if self.look().converged or self.passes >= self.max_passes:
+            raise StopIteration
+        return -self.value, (self.limits.r - self.limits.A @ self.minimiser) / self.norms
 
     def press(self, multipliers: Vector) -> None:
         """Move theta to other multipliers; rows put aside are looked at again."""
@@ -190,72 +216,46 @@ class _Climb:
             self.passes += 1
             guess.see(seen, 0.5 * self.problem.strength * ascent.square)
             gap = guess.gap if self.best is None else self.best.gap
-            self.reporter.epoch(self.passes, gap, guess.primal, int(ascent.active))
+            self.report(gap, guess.primal, int(ascent.active))
             settled = seen.largest == 0.0 or ascent.active == 0
             if settled or guess.gap <= guess.goal:
                 if not ascent.revive():
                     return
-            if guess.stale():
-                ascent.revive()
             ascent.hurry(guess)
 
-    def negative(self, scaled: Vector) -> tuple[float, Vector]:
-        """Return -phi and its gradient; multipliers come in units of 1/||a_j||."""
-        norms = np.sqrt(self.limits.squares)
-        norms[norms == 0.0] = 1.0
-        self.press(np.maximum(scaled, 0.0) / norms)
-        self.settle()
-        value, weights = self.examine()
-        assert self.best is not None
-        if self.best.converged or self.passes >= self.max_passes:
-            raise StopIteration
-        return -value, (self.limits.r - self.limits.A @ weights) / norms
+    def examine(self) -> ConstrainedSolution:
+        """Return the exact evaluation at the slopes and multipliers so far.
 
-    def climb(self) -> ConstrainedSolution:
-        """Raise phi until the gap is closed or the passes are used up."""
-        norms = np.sqrt(self.limits.squares)
-        bounds = [(0.0, None)] * len(norms)
-        try:
-            while True:
-                minimize(
-                    self.negative, self.multipliers * norms, jac=True, method="L-BFGS-B",
-                    bounds=bounds, options={"ftol": 0.0, "gtol": 0.0, "maxcor": 50},
-                )  # fmt: skip
-                # The search ended where inner solutions were too rough to tell up from down.
-                self.share *= FINER
-        except (StopIteration, KeyboardInterrupt):
-            self.examine()
-        assert self.best is not None
-        return self.best
-
-    def examine(self) -> tuple[float, Vector]:
-        """Evaluate exactly at the current slopes and multipliers; return D and the minimiser w."""
+        `value` and `minimiser` are then D at them and the w at which it is attained.
+        """
         problem, limits, m = self.problem, self.limits, self.multipliers
-        slopes, old = self.ascent.slopes, self.best
+        slopes = self.ascent.slopes
         g, delta, total, slack = problem.gradient(slopes)
         z = g + m @ limits.A
         count = len(m) + 4.0
         delta += count * EPSILON * float((m @ np.abs(limits.A)).sum())
         delta += EPSILON * float(np.abs(z).sum())
         slack += count * EPSILON * float(m @ np.abs(limits.r))
-        lower = value = problem._lower(z, delta, total - float(m @ limits.r), slack)
-        minimiser = link(problem.mirror, -z / problem.strength)
-        weights = limits.repaired(minimiser)
-        violation, primal = limits.violation(weights), problem.primal_upper(weights)
-        enough = self.tol * max(1.0, float(np.abs(limits.r).max(initial=0.0)))
-        # Weights and multipliers may come from different points: the best of each is kept.
-        if old is not None:
-            if (old.violation > enough, old.primal) <= (violation > enough, primal):
-                weights, violation, primal = old.weights, old.violation, old.primal
-            if old.dual > lower:
-                lower, slopes, m = old.dual, old.alpha, old.multipliers
-        near = violation <= enough
-        self.best = ConstrainedSolution(
-            weights, primal, lower, slopes, self.passes, closed(primal, lower, self.tol) and near,
-            objective=f"{problem.describe()} subject to A w <= limits",
-            multipliers=m, violation=violation,
-        )  # fmt: skip
-        return value, minimiser
+        self.value = problem._lower(z, delta, total - float(m @ limits.r), slack)
+        self.minimiser = link(problem.mirror, -z / problem.strength)
+        weights = limits.repaired(self.minimiser)
+        found = self.solution(weights, problem.primal_upper(weights), self.value, slopes)
+        words = f"{found.objective} subject to A w <= limits"
+        own = {"objective": words, "multipliers": m, "violation": limits.violation(weights)}
+        return ConstrainedSolution(**(vars(found) | own))
+
+    def kept(self, new: Solution) -> ConstrainedSolution:
+        """Return the better weights with the better multipliers, which may be of two points."""
+        assert isinstance(new, ConstrainedSolution)
+        old = self.best
+        enough = self.tol * max(1.0, float(np.abs(self.limits.r).max(initial=0.0)))
+        if isinstance(old, ConstrainedSolution):
+            if (old.violation > enough, old.primal) <= (new.violation > enough, new.primal):
+                new = replace(new, weights=old.weights, violation=old.violation, primal=old.primal)
+            if old.dual > new.dual:
+                new = replace(new, dual=old.dual, alpha=old.alpha, multipliers=old.multipliers)
+        near = new.violation <= enough
+        return replace(new, converged=closed(new.primal, new.dual, self.tol) and near)
 
 
 def hindsight_constrained(
@@ -304,5 +304,9 @@ def hindsight_constrained(
     mirror = mirrors.Euclidean() if radius is None else mirrors.Ball(float(radius))
     problem = Problem.of(X, y, loss, mirror, float(l2), weight, offset)
     checked = Limits.of(A, limits, problem.rows.width, radius)
-    with Reporter(progress, tol) as reporter:
-        return _Climb(problem, checked, seed, float(tol), int(max_passes), reporter).climb()
+    solver = ConstrainedSolver(
+        problem, float(tol), int(max_passes), seed=seed, progress=progress, limits=checked
+    )
+    solution = solver.run()
+    assert isinstance(solution, ConstrainedSolution)
+    return solution

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from noregret import mirrors
+from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.progress import Progress
-from noregret.batch.radius import solve_radius
-from noregret.batch.solver import solve
+from noregret.batch.radius import RadiusSolver
+from noregret.batch.solver import Solver
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.proof.promises import WrongConjugate, assumption_of
@@ -88,23 +89,13 @@ def hindsight(
             loss,
         )  # fmt: skip
     problem = _problem(X, y, loss, radius, l2, mirror, strength, weight, offset, bias)
-    if fraction != 1.0:
-        from noregret.batch.mapped import solve_mapped
-
-        start = _start(problem, warm_start)["warm_start"]
-        found = solve_mapped(
-            problem, float(tol), max_passes, start, seed, progress, float(fraction)
-        )
-        return _trusted(found, loss)
-    solution = _solver(problem, bias)(
-        problem,
-        tol=float(tol),
-        max_passes=max_passes,
-        seed=seed,
-        progress=progress,
-        **_start(problem, warm_start),
-    )
-    return _trusted(solution, loss)
+    solver, options = _solver(problem, bias, float(fraction))
+    if problem.radius is not None and isinstance(warm_start, Solution):
+        if warm_start.weights.shape == (problem.rows.width,):
+            options["start"] = problem.inside(warm_start.weights)
+    start = _slopes(warm_start)
+    found = solver(problem, float(tol), max_passes, start, seed, progress, **options).run()
+    return _trusted(found, loss)
 
 
 def _trusted(solution: Solution, loss: Loss | ScoreLoss) -> Solution:
@@ -131,9 +122,9 @@ def _several(
     progress: bool | Callable[[Progress], None],
 ) -> Solution:
     """Return the best matrix of weights for a loss of several scores."""
-    from noregret.batch.matrix import MatrixProblem, solve_against_rest, solve_matrix
+    from noregret.batch.best_matrix import MatrixProblem, MatrixSolver, solve_against_rest
 
-    start = warm_start.alpha if isinstance(warm_start, Solution) else warm_start
+    start = _slopes(warm_start)
     if type(loss) is OneAgainstRest:
         rows = as_rows(X)
 
@@ -148,7 +139,7 @@ def _several(
     if l2 is None or not (radius is None and mirror is None and strength is None):
         raise ValueError(f"{type(loss).__name__} has a best in hindsight with l2= alone")
     problem = MatrixProblem.of(X, y, loss, l2, weight)
-    return solve_matrix(problem, tol, max_passes, start, seed, progress)
+    return MatrixSolver(problem, tol, max_passes, start, seed, progress).run()
 
 
 def regularization_path(
@@ -184,14 +175,8 @@ def regularization_path(
             problem = _problem(X, y, loss, None, None, mirror, strength, weight, offset, bias)
         else:
             problem = problem.with_strength(strength)
-        solution = _solver(problem, bias)(
-            problem,
-            tol=float(tol),
-            max_passes=max_passes,
-            warm_start=slopes,
-            seed=seed,
-            progress=progress,
-        )
+        solver, _ = _solver(problem, bias)
+        solution = solver(problem, float(tol), max_passes, slopes, seed, progress).run()
         slopes = solution.alpha
         yield _trusted(solution, loss)
 
@@ -231,25 +216,23 @@ def _require_options(tol: float, max_passes: int) -> None:
         raise ValueError(f"max_passes must be at least 1, got {max_passes}")
 
 
-def _start(problem: Problem, warm_start: Any) -> dict[str, Any]:
-    """Return what a solver may start from: slopes, and in a ball also the weights."""
-    if not isinstance(warm_start, Solution):
-        return {"warm_start": warm_start}
-    start: dict[str, Any] = {"warm_start": warm_start.alpha}
-    if problem.radius is not None and warm_start.weights.shape == (problem.rows.width,):
-        start["centre"] = problem.inside(warm_start.weights)
-    return start
+def _slopes(warm_start: Any) -> Any:
+    """Return the slopes of a warm start, which may be a solution."""
+    return warm_start.alpha if isinstance(warm_start, Solution) else warm_start
 
 
-def _solver(problem: Problem, bias: bool) -> Callable[..., Solution]:
+def _solver(
+    problem: Problem, bias: bool, fraction: float = 1.0
+) -> tuple[Callable[..., Solver], dict[str, Any]]:
+    """Return the kind of solver for a problem, and its own options."""
     if bias:
-        from noregret.batch.bias import solve_with_bias
+        from noregret.batch.bias import BiasSolver
 
-        return solve_with_bias
+        return BiasSolver, {}
     if problem.radius is not None:
-        return solve_radius
-    if type(problem.mirror) in (mirrors.Euclidean, mirrors.Ball):
-        return solve
-    from noregret.batch.mapped import solve_mapped
+        return RadiusSolver, {}
+    if fraction == 1.0 and type(problem.mirror) in (mirrors.Euclidean, mirrors.Ball):
+        return EuclideanSolver, {}
+    from noregret.batch.mapped import MappedSolver
 
-    return solve_mapped
+    return MappedSolver, {"fraction": fraction}

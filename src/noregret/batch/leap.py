@@ -21,7 +21,7 @@ from noregret.passes.dual import dual
 from noregret.passes.dual.dual import inner
 
 if TYPE_CHECKING:
-    from noregret.batch.solver import Ascent
+    from noregret.batch.euclidean import Ascent
 
 #: Conjugate gradients stop when the residual has fallen to this part.
 ACCURACY = 1e-8
@@ -58,7 +58,7 @@ def leap(ascent: Ascent, budget: int) -> bool:
         image: Vector = scale * (bend * d + rows) + damping * d
         return image
 
-    direction = _conjugate_gradients(curve, scale * residual, diagonal, budget)
+    direction = conjugate_gradients(curve, scale * residual, diagonal, budget)
     slopes = ascent.records[chosen, dual.SLOPE]
     values = np.empty((2, len(chosen)))
     labels, offsets = problem.y[chosen], problem.offset[chosen]
@@ -111,7 +111,7 @@ def _rise(ascent: Ascent, shift: Vector) -> float:
     return mirror.psi(0.5 * (square + growth), 0.0) - mirror.psi(0.5 * square, 0.0)
 
 
-def _conjugate_gradients(
+def conjugate_gradients(
     curve: Callable[[Vector], Vector], right: Vector, diagonal: Vector, budget: int
 ) -> Vector:
     """Return an approximate solution of curve(d) = right."""

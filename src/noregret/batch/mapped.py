@@ -9,7 +9,6 @@ is true. Reference: Zhang, On the Dual Formulation of Regularized Linear Systems
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
-from noregret.batch.joint import Rounds, between
-from noregret.batch.problem import Problem, Solution, Vector, closed, link
-from noregret.batch.progress import Progress, Reporter
-from noregret.batch.solver import examine
+from noregret.batch.newton import Point, Rounds, between
+from noregret.batch.problem import Problem, Solution, Vector, closed, evaluate, link
+from noregret.batch.solver import Solver
 from noregret.passes.dual import dual_maps
 from noregret.passes.slots import new_slots
 
@@ -34,7 +32,7 @@ PATIENCE = 8
 
 
 @dataclass(eq=False)
-class Ascent:
+class MapAscent:
     """Slopes, the theta and weights that belong to them, and what the passes carry along."""
 
     problem: Problem
@@ -46,13 +44,11 @@ class Ascent:
     #: Balance, multiplier and stiffness of a bias; zeros without one.
     bias: Vector
     work: Vector
-    passes: int = 0
-    evaluations: int = 0
     #: The part of its best step that a row takes.
     fraction: float = 1.0
 
     @classmethod
-    def start(cls, problem: Problem, slopes: Vector) -> Ascent:
+    def start(cls, problem: Problem, slopes: Vector) -> MapAscent:
         """Return the state that belongs to these slopes."""
         rows = problem.rows
         longest = rows.width if rows.dense else int(np.diff(rows.indptr).max(initial=0))
@@ -78,7 +74,7 @@ class Ascent:
     def visit(self, order: npt.NDArray[Any], accuracy: float = ACCURACY) -> int:
         """Visit the rows in that order and return how many of their slopes moved."""
         problem, rows = self.problem, self.problem.rows
-        moved, evaluations = dual_maps.ascend(
+        moved = dual_maps.ascend(
             problem.loss,
             problem.mirror,
             problem.strength,
@@ -98,24 +94,7 @@ class Ascent:
             self.bias,
             self.work,
         )
-        self.passes += 1
-        self.evaluations += int(evaluations)
         return int(moved)
-
-    def hurry(self, rounds: Rounds, best: Solution, max_passes: int, tol: float) -> Solution:
-        """Play a round of Newton steps, each counted as a pass; the dual never falls."""
-        problem = self.problem
-        goal = tol * max(1.0, abs(best.primal))
-        found, steps = rounds.play(self.slopes, 0.0, best.gap, goal, max_passes - self.passes)
-        self.passes += steps
-        self.slopes[:] = between(self.slopes, found.slopes, problem.dual_lower)
-        new = examine(problem, self.slopes.copy(), self.passes, tol)
-        primal = problem.primal_upper(found.weights)
-        offered = replace(new, weights=found.weights, primal=primal)
-        new = better(offered if primal < new.primal else best, new, tol)
-        new = better(best, new, tol)
-        rounds.judge(self.passes, steps, best.gap, new.gap)
-        return new
 
 
 def first_curvatures(problem: Problem) -> Vector:
@@ -149,65 +128,99 @@ def first_curvatures(problem: Problem) -> Vector:
     return result
 
 
-def solve_mapped(
-    problem: Problem,
-    tol: float = 1e-6,
-    max_passes: int = 1000,
-    warm_start: Any = None,
-    seed: int = 0,
-    progress: bool | Callable[[Progress], None] = False,
-    fraction: float = 1.0,
-) -> Solution:
-    """Return a solution with gap <= tol max(1, |primal|), or what `max_passes` came to.
+@dataclass(eq=False)
+class MappedSolver(Solver):
+    """Minimise sum_i c_i f(y_i, <w, x_i> + o_i) + b F(w), F the regulariser of any map.
 
-    With a fraction below 1 every row takes that part of its best step, and no Newton steps are
-    taken between.
-
-    An interrupted run (KeyboardInterrupt) returns what it has; its `alpha`, the slopes, given as
-    `warm_start`, takes the run up again.
+    `fraction` is the part of its best step that a row takes, in (0, 1] [default: 1]; below 1 no
+    Newton steps are taken.
 
     >>> from noregret import losses
     >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0]], [1, -1], losses.Hinge(), mirrors.Entropy(),
     ...                      strength=0.5)
-    >>> solution = solve_mapped(problem, 1e-9)
+    >>> solution = MappedSolver(problem, 1e-9).run()
     >>> solution.weights.round(4).tolist(), solution.converged
     ([0.982, 0.018], True)
     """
-    problem = standing(problem)
-    ascent = Ascent.start(problem, first_slopes(problem, warm_start))
-    ascent.fraction = fraction
-    rounds = Rounds(problem)
-    random = np.random.default_rng(seed)
-    rows = np.flatnonzero(problem.weight)
-    due, looked, gap = 1, 0, math.inf
-    best: Solution | None = None
-    try:
-        with Reporter(progress, tol) as reporter:
-            while ascent.passes < max_passes:
-                moved = ascent.visit(random.permutation(rows))
-                if ascent.passes < due and moved:
-                    continue
-                best = better(best, examine(problem, ascent.slopes.copy(), ascent.passes, tol), tol)
-                reporter.epoch(ascent.passes, best.gap, best.primal, moved)
-                if best.converged or not moved:
-                    return best
-                since, before, gap = ascent.passes - looked, gap, best.gap
-                goal = tol * max(1.0, abs(best.primal))
-                if fraction == 1.0 and rounds.wanted(ascent.passes, since, before, gap, goal):
-                    best = ascent.hurry(rounds, best, max_passes, tol)
-                    reporter.epoch(ascent.passes, best.gap, best.primal, moved)
-                    if best.converged:
-                        return best
-                    gap = best.gap
-                looked = ascent.passes
-                due = looked + (1 if rounds.pause == 1 else max(1, looked // PATIENCE))
-                ascent.refresh()
-    except KeyboardInterrupt:
-        # The slopes of a pass cut short are as good as any: what they prove is computed afresh.
-        return better(best, examine(problem, ascent.slopes.copy(), ascent.passes, tol), tol)
-    if best is None or best.passes < ascent.passes:
-        best = better(best, examine(problem, ascent.slopes.copy(), ascent.passes, tol), tol)
-    return best
+
+    problem: Problem
+    fraction: float = 1.0
+
+    examines_start = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.problem = standing(self.problem)
+        self.ascent = MapAscent.start(self.problem, first_slopes(self.problem, self.warm_start))
+        self.ascent.fraction = self.fraction
+        self.rounds = Rounds(self.problem)
+        self.random = np.random.default_rng(self.seed)
+        self.rows = np.flatnonzero(self.problem.weight)
+        #: Passes after which the gap is computed next, and the gap found last.
+        self.due, self.gap = 1, math.inf
+
+    def step(self) -> bool:
+        """Visit all rows; when due, examine the slopes and perhaps play a Newton round."""
+        ascent, rounds, before = self.ascent, self.rounds, self.gap
+        moved = ascent.visit(self.random.permutation(self.rows))
+        self.passes += 1
+        if self.passes < self.due and moved:
+            return False
+        since = self.passes - max(self.looked, 0)
+        best = self.look()
+        self.report(best.gap, best.primal, moved)
+        if best.converged or not moved:
+            return True
+        plain = self.fraction == 1.0
+        if plain and rounds.wanted(self.passes, since, before, best.gap, self.goal(best)):
+            best = self.hurry(best)
+            self.report(best.gap, best.primal, moved)
+            if best.converged:
+                return True
+        self.gap = best.gap
+        self.due = self.passes + (1 if rounds.pause == 1 else max(1, self.passes // PATIENCE))
+        ascent.refresh()
+        return False
+
+    def hurry(self, best: Solution) -> Solution:
+        """Play a round of Newton steps, each counted as a pass; the dual never falls."""
+        slopes, left = self.round_start(best), self.max_passes - self.passes
+        found, steps = self.rounds.play(slopes, self.bias, best.gap, self.goal(best), left)
+        self.passes += steps
+        self.take(slopes, found)
+        new = self.examine()
+        primal = self.problem.primal_upper(found.weights, found.bias)
+        if primal < new.primal:
+            new = replace(new, weights=found.weights, primal=primal, bias=found.bias)
+        self.best, self.looked = self.kept(new), self.passes
+        self.rounds.judge(self.passes, steps, best.gap, self.best.gap)
+        return self.best
+
+    def round_start(self, best: Solution) -> Vector:
+        """Return the slopes from which a Newton round starts."""
+        return self.ascent.slopes
+
+    @property
+    def bias(self) -> float:
+        """The bias that predictions are made with."""
+        return 0.0
+
+    def take(self, slopes: Vector, found: Point) -> None:
+        """Move the slopes towards those of a Newton round, as far as the dual rises."""
+        self.ascent.slopes[:] = between(slopes, found.slopes, self.problem.dual_lower)
+
+    def goal(self, best: Solution) -> float:
+        """Return the gap at which the run ends."""
+        return self.tol * max(1.0, abs(best.primal))
+
+    def examine(self) -> Solution:
+        """Return the exact evaluation at the slopes so far."""
+        slopes = self.ascent.slopes.copy()
+        return self.solution(*evaluate(self.problem, slopes), slopes)
+
+    def kept(self, new: Solution) -> Solution:
+        """Return the better weights with the better slopes."""
+        return better(self.best, new, self.tol)
 
 
 def better(best: Solution | None, new: Solution, tol: float) -> Solution:

@@ -153,9 +153,9 @@ def climb(  # type: ignore[no-untyped-def]
 
     `shift` is what the prediction has beside <w,x>, `unit` the change of theta along x a unit of
     slope (-c/b), and `stiffness` what a bias adds to the prediction for each of these.
-    Returns the new slope, the new S, the curvature met and the number of evaluations. The search
-    ends on the near side of the maximum, where D cannot have fallen, when the next step would be
-    `accuracy` of the whole move.
+    Returns the new slope, the new S and the curvature met. The search ends on the near side of
+    the maximum, where D cannot have fallen, when the next step would be `accuracy` of the whole
+    move.
     """
     p = mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0) * _read(state, indptr, indices, values, t)
     p += shift
@@ -163,7 +163,7 @@ def climb(  # type: ignore[no-untyped-def]
     q = curvature
     new = loss.proximal_slope(label, p + q * slope, q, slope)
     if new == slope or not abs(new) < np.inf:
-        return slope, total, q, 0
+        return slope, total, q
     upwards = new > slope
     near, far = slope, np.inf if upwards else -np.inf
     before, p_before, p_first = slope, p, p
@@ -226,7 +226,7 @@ def climb(  # type: ignore[no-untyped-def]
             new = near
             break
         new = following if searching else near
-    return new, total, q, count
+    return new, total, q
 
 
 @kernel(inline=True)
@@ -257,14 +257,13 @@ def ascend(  # type: ignore[no-untyped-def]
     bias,
     work,
 ):
-    """Visit the rows in that order; return how many moved and how many evaluations it took.
+    """Visit the rows in that order; return how many moved.
 
     Each slope moves by that fraction of its best step, 0 < fraction <= 1: D is concave along it,
     so that it gains at least this fraction of what the whole step would.
     """
     assert state.shape[1] == COLUMNS
     moved = 0
-    evaluations = 0
     for place_in_order in range(np.uint64(order.shape[0])):
         t = np.uint64(order[place_in_order])
         mass = weight[t]
@@ -273,7 +272,7 @@ def ascend(  # type: ignore[no-untyped-def]
         slope = slopes[t]
         unit = -mass / strength
         shift = offset[t] + bias[MULTIPLIER] + bias[STIFFNESS] * bias[BALANCE]
-        new, total, q, count = climb(
+        new, total, q = climb(
             loss,
             mirror,
             y[t],
@@ -291,7 +290,6 @@ def ascend(  # type: ignore[no-untyped-def]
             values,
             t,
         )
-        evaluations += count
         if new == slope:
             continue
         if fraction < 1.0:
@@ -314,7 +312,7 @@ def ascend(  # type: ignore[no-untyped-def]
                 total, largest, size, slots[_REFERENCE]
             ):
                 settle(mirror, state, slots)
-    return moved, evaluations
+    return moved
 
 
 @kernel

@@ -37,7 +37,7 @@ def best_slope(  # type: ignore[no-untyped-def]
     `work` then holds the state of that slope. To go on means that numbers left their range on the
     way: keep the state, sum S afresh, and search again.
     """
-    new, total, fall, _ = climb(
+    new, total, fall = climb(
         loss, mirror, y, s, offset, -scale, 0.0, q, CLOSED, state, slots, work, spans, indices,
         values, _2 * j,
     )  # fmt: skip

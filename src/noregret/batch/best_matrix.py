@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
+from noregret.batch.euclidean import seed_state
 from noregret.batch.problem import LINK_ERRORS, Problem, Solution, closed
-from noregret.batch.progress import Progress, Reporter
-from noregret.batch.solver import seed_state
+from noregret.batch.solver import Solver
 from noregret.losses.score_duals import allowed
 from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
 from noregret.passes.checks import sound_rows
@@ -156,78 +156,69 @@ def _numbers(name: str, given: Any) -> Vector:
         raise ValueError(f"{name} must hold numbers: {error}") from error
 
 
-def solve_matrix(
-    problem: MatrixProblem,
-    tol: float,
-    max_passes: int,
-    warm_start: Any,
-    seed: int,
-    progress: bool | Callable[[Progress], None],
-) -> Solution:
-    """Visit rows in random order until the gap is at most tol max(1, P), or passes run out."""
-    rows, count = problem.rows, len(problem.rows)
-    slopes = problem.start(warm_start)
-    if warm_start is not None:
-        given = _examined(problem, slopes, 0, tol)
-        if given.converged:
-            return given
-    square = np.empty(count)
-    dual_matrix.squares(rows.indptr, rows.indices, rows.values, square)
-    with np.errstate(over="ignore", invalid="ignore"):
-        scale = problem.weight / problem.strength
-        sound = np.isfinite(scale * square) & np.isfinite(scale)
-    if not np.all(sound):
-        raise ValueError("weight ||x||^2 / l2 overflows: scale the rows or the weights")
-    weights = np.zeros((rows.width, problem.outputs))
-    dual_matrix.gather(rows.indptr, rows.indices, rows.values, scale, slopes, weights)
-    order = np.flatnonzero(problem.weight > 0.0).astype(np.uint32)
-    active = everything = np.uint64(len(order))
-    state = np.uint64(seed_state(seed))
-    passes = 0
-    gap = primal = math.inf
-    goal = 0.0
-    solution: Solution | None = None
-    try:
-        with Reporter(progress, tol) as reporter:
-            while passes < max_passes:
-                full = active == everything
-                state = np.uint64(dual.shuffle(order, active, state))
-                left, _, lost, apart = dual_matrix.ascend(
-                    problem.loss, rows.indptr, rows.indices, rows.values, problem.y, scale, square,
-                    slopes, weights, order, active,
-                )  # fmt: skip
-                passes += 1
-                gap = problem.strength * apart
-                if full:
-                    with np.errstate(over="ignore"):
-                        half = 0.5 * float(np.sum(weights * weights))
-                    primal = problem.strength * (lost + half)
-                    goal = AHEAD * tol * max(1.0, primal)
-                active = np.uint64(left)
-                reporter.epoch(passes, gap, primal, int(active))
-                if (gap <= goal or active == 0) and not full:
-                    # What was put aside has a part in the gap as well.
-                    active = everything
-                elif gap <= goal or active == 0:
-                    solution = _examined(problem, slopes, passes, tol)
-                    if solution.converged or active == 0:
-                        return solution
-                    goal *= 0.5
-                if passes % REVIVAL == 0:
-                    active = everything
-    except KeyboardInterrupt:
-        solution = None
-    if solution is None or solution.passes < passes:
-        solution = _examined(problem, slopes, passes, tol)
-    return solution
+class MatrixSolver(Solver):
+    """Minimise sum_i c_i f(y_i, W^T x_i) + (b/2) ||W||_F^2 by visits to rows in random order."""
 
+    problem: MatrixProblem
 
-def _examined(problem: MatrixProblem, slopes: Vector, passes: int, tol: float) -> Solution:
-    weights, primal, lower = problem.evaluate(slopes)
-    done = closed(primal, lower, tol)
-    return Solution(
-        weights, primal, lower, slopes.copy(), passes, done, objective=problem.describe()
-    )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        problem, rows = self.problem, self.problem.rows
+        self.slopes = problem.start(self.warm_start)
+        self.square = np.empty(len(rows))
+        dual_matrix.squares(rows.indptr, rows.indices, rows.values, self.square)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.scale = problem.weight / problem.strength
+            sound = np.isfinite(self.scale * self.square) & np.isfinite(self.scale)
+        if not np.all(sound):
+            raise ValueError("weight ||x||^2 / l2 overflows: scale the rows or the weights")
+        self.weights = np.zeros((rows.width, problem.outputs))
+        dual_matrix.gather(
+            rows.indptr, rows.indices, rows.values, self.scale, self.slopes, self.weights
+        )
+        self.order = np.flatnonzero(problem.weight > 0.0).astype(np.uint32)
+        self.active = self.everything = np.uint64(len(self.order))
+        self.state = np.uint64(seed_state(self.seed))
+        self.primal, self.goal = math.inf, 0.0
+
+    def step(self) -> bool:
+        """Visit the active rows; examine the slopes once the gap that they show is small."""
+        full, gap = self.active == self.everything, self._epoch()
+        self.passes += 1
+        self.report(gap, self.primal, int(self.active))
+        ended = gap <= self.goal or self.active == 0
+        if ended and not full:
+            # Rows that were put aside have a part in the gap, too.
+            self.active = self.everything
+        elif ended:
+            if self.look().converged or self.active == 0:
+                return True
+            self.goal *= 0.5
+        if self.passes % REVIVAL == 0:
+            self.active = self.everything
+        return False
+
+    def _epoch(self) -> float:
+        """Visit the active rows once; return their part of the gap."""
+        problem, rows = self.problem, self.problem.rows
+        full = self.active == self.everything
+        self.state = np.uint64(dual.shuffle(self.order, self.active, self.state))
+        left, _, lost, apart = dual_matrix.ascend(
+            problem.loss, rows.indptr, rows.indices, rows.values, problem.y, self.scale,
+            self.square, self.slopes, self.weights, self.order, self.active,
+        )  # fmt: skip
+        if full:
+            with np.errstate(over="ignore"):
+                half = 0.5 * float(np.sum(self.weights * self.weights))
+            self.primal = problem.strength * (lost + half)
+            self.goal = AHEAD * self.tol * max(1.0, self.primal)
+        self.active = np.uint64(left)
+        return float(problem.strength * apart)
+
+    def examine(self) -> Solution:
+        """Return the exact evaluation at the slopes so far."""
+        slopes = self.slopes.copy()
+        return self.solution(*self.problem.evaluate(slopes), slopes)
 
 
 def solve_against_rest(

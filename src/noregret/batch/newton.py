@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noregret.batch.leap import _conjugate_gradients
+from noregret.batch.leap import conjugate_gradients
 from noregret.batch.problem import Problem, Vector, link
 from noregret.mirrors import Mirror
 from noregret.passes import sync
@@ -253,7 +253,7 @@ class Image:
         joint.pull(rows.indptr, rows.indices, np.square(rows.values), self.bends, found)
         diagonal = np.append(found, self.bends.sum() if self.free else 0.0)
         scale = base + np.square(factor.root) * diagonal
-        return factor.times(_conjugate_gradients(curve, right, scale, GRADIENTS))
+        return factor.times(conjugate_gradients(curve, right, scale, GRADIENTS))
 
 
 @dataclass(frozen=True)
