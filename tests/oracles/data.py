@@ -10,8 +10,8 @@ import pytest
 
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
-from noregret.proof.bounds import Bound
 from noregret.proof.certificate import Certificate
+from noregret.proof.statement import Statement
 
 #: Six points in three dimensions, ||x|| <= 1, not separable by U0; Y_A are real targets.
 X_A = np.array(
@@ -115,7 +115,7 @@ def total(loss: Loss, X: np.ndarray, y: np.ndarray, u: Any) -> float:
     return float(sum(loss.value(float(label), float(p)) for label, p in pairs))
 
 
-def bound(certificate: Certificate, name: str, radius: float) -> Bound:
+def bound(certificate: Certificate, name: str, radius: float) -> Statement:
     """Return the one theorem of that name."""
     (found,) = [one for one in certificate.bounds_for(radius) if one.name == name]
     return found

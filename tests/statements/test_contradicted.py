@@ -15,10 +15,10 @@ from noregret.bandits.book import Sum as ArmSum
 from noregret.experts.book import Sum
 from noregret.learners import DualAscent
 from noregret.learners import dual_certificate as dual
-from noregret.proof.bounds import Bound
 from noregret.proof.coin_theorem import Coins
 from noregret.proof.contradiction import RANGE, Measured, suspect_of
 from noregret.proof.ledger import Entry
+from noregret.proof.statement import Statement
 from noregret.tracking.statements import stated
 
 CONTRADICTED = f"this run contradicts it (suspect: {RANGE})"
@@ -176,21 +176,21 @@ def test_a_promised_alpha_that_the_run_does_not_confirm() -> None:
     assert held.bounds[-1].applies
 
 
-def _hedge() -> list[Bound]:
+def _hedge() -> list[Statement]:
     learner = experts.Hedge(2, 0.5)
     learner.learn([[0.0, 1.0], [1.0, 0.0]] * 10)
     learner._state.book[Sum.GAP] = -100.0
     return [b for b in learner.certificate().bounds if b.name.startswith("after the fact")]
 
 
-def _shares() -> list[Bound]:
+def _shares() -> list[Statement]:
     learner = experts.Shares(2, eta=0.5, alpha=0.1)
     learner.learn([[0.0, 1.0], [1.0, 0.0]] * 10)
     learner._state.book[Sum.GAP] = -100.0
     return learner.certificate().bounds[:1]
 
 
-def _classifier() -> list[Bound]:
+def _classifier() -> list[Statement]:
     learner = experts.SurrogateClassifier(2)
     for y in (0, 1) * 10:
         learner.learn([1, 0], y)
@@ -198,21 +198,21 @@ def _classifier() -> list[Bound]:
     return learner.certificate().bounds[:1]
 
 
-def _coins() -> list[Bound]:
+def _coins() -> list[Statement]:
     learner = nr.MirrorDescent(losses.Absolute(), mirrors.Euclidean(), rates.CoinBetting())
     learner.learn([[1.0]] * 10, [5.0] * 10)
     with mock.patch.object(Coins, "regret", lambda *given: 0.0):
         return learner.certificate().bounds_for(10.0)
 
 
-def _strongly_convex() -> list[Bound]:
+def _strongly_convex() -> list[Statement]:
     learner = nr.catalogue.strongly_convex_ogd(losses.Hinge(), 0.5)
     learner.learn([[1.0], [-1.0]] * 10, [1.0, 1.0] * 10)
     with mock.patch("noregret.proof.theorems.strongly_convex_regret", lambda *given: -1.0):
         return learner.certificate().bounds_for(1.0)[1:2]
 
 
-def _dual() -> list[Bound]:
+def _dual() -> list[Statement]:
     learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), C=0.5)
     learner.learn([[0.6, 0.8], [0.8, 0.6]] * 5, [1, -1] * 5)
     with mock.patch.object(dual._Facts, "step_square", lambda self: 0.0):
@@ -220,7 +220,7 @@ def _dual() -> list[Bound]:
     return [bound for bound in found if bound.name.endswith("aggressive steps")]
 
 
-def _dual_mistakes() -> list[Bound]:
+def _dual_mistakes() -> list[Statement]:
     learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), C=0.5)
     learner.learn([[0.6, 0.8], [0.8, 0.6]] * 5, [1, -1] * 5)
     with mock.patch("noregret.proof.theorems.mitigated", lambda *given: 1e3):
@@ -228,7 +228,7 @@ def _dual_mistakes() -> list[Bound]:
     return [bound for bound in found if bound.name.endswith("aggressive mistakes")]
 
 
-def _perceptron() -> list[Bound]:
+def _perceptron() -> list[Statement]:
     learner = nr.catalogue.perceptron()
     learner.learn([[0.6, 0.8], [0.8, 0.6]] * 5, [1, -1] * 5)
     certificate = learner.certificate()
@@ -236,14 +236,14 @@ def _perceptron() -> list[Bound]:
     return [bound for bound in certificate.bounds_for(1.0) if bound.name == "Perceptron"]
 
 
-def _game() -> list[Bound]:
+def _game() -> list[Statement]:
     game = oco.Game(1, mirrors.Ball(1.0), rates.Constant(0.1))
     proof = oco.run(game, [oco.Linear([1.0])] * 20)
     proof.monitors.divergence = -100.0
     return proof.bounds[:1]
 
 
-def _schedule() -> list[Bound]:
+def _schedule() -> list[Statement]:
     return [stated("a theorem", "Theorem 0", 1.0, 1.0, (5.0, 1.0))]
 
 

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret import catalogue
 from noregret.files import store
-from noregret.proof.bounds import Bound
+from noregret.proof.statement import Statement
 from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert import KernelDescent
 from noregret.tracking.kernels import Gaussian, Kernel, Linear, Polynomial, gram
@@ -37,7 +37,7 @@ def stream(seed: int, rounds: int = 60, n: int = 3) -> tuple[np.ndarray, np.ndar
     return X, rule * np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=rounds)
 
 
-def of(found: ShiftingBounds, name: str) -> Bound:
+def of(found: ShiftingBounds, name: str) -> Statement:
     (bound,) = [one for one in found.bounds if one.name == name]
     return bound
 

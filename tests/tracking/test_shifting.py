@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret import catalogue
 from noregret.proof import theorems
-from noregret.proof.bounds import Bound
+from noregret.proof.statement import Statement
 from noregret.tracking.replay import replay
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds, tuned_alpha
@@ -48,7 +48,7 @@ def total(found: ShiftingBounds, name: str) -> float:
     return found.total(bound)
 
 
-def of(found: ShiftingBounds, name: str) -> Bound:
+def of(found: ShiftingBounds, name: str) -> Statement:
     (bound,) = [one for one in found.bounds if one.name == name]
     return bound
 

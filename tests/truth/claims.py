@@ -17,6 +17,7 @@ from noregret import Certificate, domains, mirrors, rates
 from noregret.proof import bounds, geometry
 from noregret.proof.contradiction import Measured
 from noregret.proof.ledger import Entry
+from noregret.proof.statement import Statement
 from noregret.rates import UNBOUNDED
 from tests.truth.comparators import Class, comparators
 from tests.truth.referee import Referee, fractions, relative_entropy
@@ -176,7 +177,7 @@ class Case:
     def _theorems_of(
         self,
         tally: Tally,
-        printed: list[bounds.Bound],
+        printed: list[Statement],
         predictors: list[Vector],
         ones: float = math.nan,
     ) -> None:

@@ -12,8 +12,9 @@ import pytest
 from noregret import Certificate, losses
 from noregret.learners import dual_certificate
 from noregret.learners.scale_free import ScaleFreeEngine
-from noregret.proof import bounds, geometry
+from noregret.proof import geometry
 from noregret.proof.contradiction import Measured
+from noregret.proof.statement import Statement
 from tests.truth import dual_streams, soak
 from tests.truth.claims import Tally, bare_theorems
 from tests.truth.dual_streams import COMPILED, DUAL_COMBOS
@@ -171,7 +172,7 @@ def test_a_conservative_learner_is_not_promised_a_bound_on_its_whole_loss() -> N
 
 
 def test_the_safeguard_is_the_one_that_the_tests_remove() -> None:
-    theorem = bounds.Bound("a theorem", "", 1.0)
+    theorem = Statement("a theorem", "", 1.0)
     run = Measured(2.0, 0.0, "nothing")
     with bare_theorems():
         assert run.judge(theorem.value) == (1.0, "")

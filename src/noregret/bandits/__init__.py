@@ -9,7 +9,7 @@
 """
 
 from noregret.bandits.arm_features import ArmFeatureBandit, ArmFeatureCertificate
-from noregret.bandits.bandit_certificate import BanditCertificate, Statement
+from noregret.bandits.bandit_certificate import BanditCertificate
 from noregret.bandits.contextual import ContextualBandit, ContextualCertificate
 from noregret.bandits.decisions import Decision
 from noregret.bandits.estimated import EstimatedCertificate, EstimatedGame
@@ -22,6 +22,7 @@ from noregret.bandits.offpolicy import Estimate, doubly_robust, ips, snips
 from noregret.bandits.policy import Decisions
 from noregret.bandits.replay import Replay, replay
 from noregret.bandits.tsallis import TsallisINF
+from noregret.proof.statement import Statement
 
 __all__ = [
     "ArmFeatureBandit",

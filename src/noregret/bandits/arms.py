@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import real_array
-from noregret.bandits.bandit_certificate import BanditCertificate, Statement
+from noregret.bandits.bandit_certificate import BanditCertificate
 from noregret.bandits.book import Sum, require_sound
 from noregret.bandits.decisions import (
     Decision,
@@ -24,6 +25,7 @@ from noregret.bandits.randomness import generator, generator_from_header, genera
 from noregret.files import store
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
 from noregret.proof.ledger import require_room
+from noregret.proof.statement import Statement
 from noregret.rounding.slack import EPSILON
 from noregret.turns import one_at_a_time
 
@@ -243,13 +245,11 @@ class ArmBandit:
 
 
 def _scaled(each: Statement, width: float) -> Statement:
-    value = each.value
-    if each.applies:
-        # One number further: below the normal numbers a factor rounds to nothing.
-        value = math.nextafter(value * width + 4.0 * EPSILON * abs(value * width), math.inf)
-    return Statement(
-        each.name, each.reference, each.holds, each.claim, value, each.applies, each.reason
-    )
+    if not each.applies:
+        return each
+    # One number further: below the normal numbers a factor rounds to nothing.
+    value = each.value * width
+    return replace(each, value=math.nextafter(value + 4.0 * EPSILON * abs(value), math.inf))
 
 
 def _below(value: float, low: float, rounds: int) -> float:

@@ -10,45 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.proof.contradiction import OVERFLOW, Measured
-from noregret.rounding.printed import down, down_each, up
+from noregret.proof.statement import Statement, finite
+from noregret.rounding.printed import down, down_each
 
 Vector = npt.NDArray[np.float64]
 
 PATH = "on this path"
 MEAN = "in expectation"
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One theorem at work: `claim` <= value, in the sense that `holds` says.
-
-    "on this path" is certain. "in expectation" is over the bandit's own draws: E[`claim`] <= value,
-    for an arm or point and a number of rounds that were fixed in advance. "with probability >= ..."
-    is over these draws, too. The last two allow costs that depend on earlier draws, not on those to
-    come. The cost of an arm is then the sum of the costs that it had in these rounds, which is not
-    what a player who had always pulled it would have met.
-    """
-
-    name: str
-    reference: str
-    holds: str
-    claim: str
-    value: float
-    applies: bool = True
-    reason: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values, None for a value that is not finite."""
-        return vars(self) | {"value": _plain(self.value)}
-
-    def __str__(self) -> str:
-        if not self.applies:
-            return f"{self.name:<38}not applicable: {self.reason}"
-        return f"{self.name:<38}{self.claim} <= {up(self.value)} {self.holds}"
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def statement(
@@ -61,9 +29,8 @@ def statement(
     """
     if not reason and not math.isfinite(value):
         reason = OVERFLOW
-    return Statement(
-        name, reference, holds, claim, math.inf if reason else value, not reason, reason
-    )
+    stated = math.inf if reason else value
+    return Statement(name, reference, stated, 1.0, "", not reason, reason, claim=claim, holds=holds)
 
 
 def on_path(name: str, reference: str, claim: str, value: float, measured: Measured) -> Statement:
@@ -116,7 +83,7 @@ class BanditCertificate:
             "cost": self.cost,
             "average_cost": self.average_cost,
             "best_arm": self.best_arm,
-            "estimated_regret": _plain(self.estimated_regret),
+            "estimated_regret": finite(self.estimated_regret),
             "delta": self.delta,
             "floor": self.floor,
             "statements": [each.as_dict() for each in self.statements],

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit
-from noregret.bandits.bandit_certificate import MEAN, Statement, on_path, statement
+from noregret.bandits.bandit_certificate import MEAN, on_path, statement
 from noregret.bandits.book import Sum, enter_cost
 from noregret.bandits.decisions import as_horizon, as_rate
 from noregret.bandits.tree import find, new_tree, set_leaf, sum_up
 from noregret.elementary import exp
 from noregret.jit import kernel
+from noregret.proof.statement import Statement
 
 Vector = npt.NDArray[np.float64]
 

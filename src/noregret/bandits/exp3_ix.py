@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from noregret.bandits import theorems
-from noregret.bandits.bandit_certificate import Statement, statement
+from noregret.bandits.bandit_certificate import statement
 from noregret.bandits.book import Sum
 from noregret.bandits.decisions import as_float
 from noregret.bandits.exp3 import Exp3, stretch
+from noregret.proof.statement import Statement
 
 
 class Exp3IX(Exp3):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noregret import mirrors, rates
 from noregret.bandits import theorems
-from noregret.bandits.bandit_certificate import MEAN, Statement, on_path, statement
+from noregret.bandits.bandit_certificate import MEAN, on_path, statement
 from noregret.bandits.decisions import as_rate
 from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 from noregret.bandits.shrunken import Shrunken
@@ -23,6 +23,7 @@ from noregret.oco.losses import number, vector, whole
 from noregret.oco.setting import settle
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import require_room
+from noregret.proof.statement import Statement
 from noregret.rounding.slack import EPSILON
 from noregret.turns import one_at_a_time
 

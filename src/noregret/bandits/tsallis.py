@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit
-from noregret.bandits.bandit_certificate import MEAN, Statement, on_path, statement
+from noregret.bandits.bandit_certificate import MEAN, on_path, statement
 from noregret.bandits.book import Sum, enter_cost
 from noregret.jit import kernel
+from noregret.proof.statement import Statement
 
 Vector = npt.NDArray[np.float64]
 

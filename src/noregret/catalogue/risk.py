@@ -30,6 +30,7 @@ from noregret.catalogue.batch import one_pass
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact, up, up_each
 from noregret.rounding.slack import EPSILON
 
@@ -42,23 +43,18 @@ _IN_ADVANCE = "mirror descent, in advance"
 
 
 @dataclass(frozen=True)
-class RiskStatement:
-    """One statement about the risk: its claim in words, and its number if it has one."""
+class RiskStatement(Statement):
+    """One statement about the risk: its whole claim in words, and the number in it."""
 
-    name: str
-    reference: str
-    claim: str
-    value: float | None = None
-    applies: bool = True
-    reason: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
-        return dict(vars(self))
+    measure: str = ""
 
     def __str__(self) -> str:
         said = self.claim if self.applies else f"not applicable: {self.reason}"
         return f"{self.name:<22}{said}"
+
+
+def _not_applicable(name: str, reference: str, reason: str) -> RiskStatement:
+    return RiskStatement(name, reference, math.inf, applies=False, reason=reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,20 +168,20 @@ class _Words:
     def mean(self, average: float) -> RiskStatement:
         sign = "<=" if self.average else "="
         claim = f"E[risk of {self.who}] {sign} E[average online loss], {self.over}"
-        return RiskStatement("in expectation", _SURVEY, claim, average)
+        return RiskStatement("in expectation", _SURVEY, average, claim=claim)
 
     def against(self, certificate: Certificate, radius: float, rounds: int) -> RiskStatement:
         name, reference = "against a fixed u", f"{_SURVEY}, with a bound in advance"
         known = [b for b in certificate.bounds_for(radius) if b.name == _IN_ADVANCE]
         if certificate.conservative:
             reason = "the learner steps on mistakes only, and so does its regret"
-            return RiskStatement(name, reference, "", None, False, reason)
+            return _not_applicable(name, reference, reason)
         if not known or not known[0].applies:
             reason = known[0].reason if known else "the learner has no bound in advance: row_limit"
-            return RiskStatement(name, reference, "", None, False, reason)
+            return _not_applicable(name, reference, reason)
         value = up_each(known[0].value, rounds)
         claim = f"E[risk of {self.who}] - risk of u <= {up(value)}, {self.over}, for "
-        return RiskStatement(name, reference, claim + certificate.describe(radius), value)
+        return RiskStatement(name, reference, value, claim=claim + certificate.describe(radius))
 
     def surely(
         self, losses: Vector, average: float, ends: tuple[float, float], delta: float
@@ -196,10 +192,10 @@ class _Words:
             row = int(outside[0])
             seen = exact(losses[row])
             reason = f"row {row} lost {seen}, outside the promised [{exact(low)}, {exact(high)}]"
-            return RiskStatement(name, _MARTINGALE, "", None, False, reason)
+            return _not_applicable(name, _MARTINGALE, reason)
         room = (high - low) * math.sqrt(math.log(1.0 / delta) / (2.0 * len(losses)))
         size = abs(average) + abs(low) + abs(high) + room
         value = average + room + (64.0 + math.log2(len(losses) + 1)) * EPSILON * size
         who = f"risk of {self.who}" if self.average else "mean risk of the weights to draw from"
         claim = f"{who} <= {up(value)} with probability >= 1 - {exact(delta)} over the rows"
-        return RiskStatement(name, _MARTINGALE, claim, value)
+        return RiskStatement(name, _MARTINGALE, value, claim=claim)

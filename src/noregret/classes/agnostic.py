@@ -33,7 +33,7 @@ from noregret.classes.tables import (
     whole,
 )
 from noregret.files import store
-from noregret.proof.bounds import Bound
+from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
 
 #: Weights below exp of minus that much beside the largest do not move a float64.
@@ -237,7 +237,7 @@ class Agnostic:
             bounds=tuple(self._bounds()) if self._rounds else (),
         )
 
-    def _bounds(self) -> list[Bound]:
+    def _bounds(self) -> list[Statement]:
         t, eta, depth = self._rounds, self.eta, self._depth
         if self.flip is not None:
             errors = min(depth, t)
@@ -260,7 +260,7 @@ class Agnostic:
             self._bound("ln N / eta + stability, now", prior + self._stability),
         ]
 
-    def _bound(self, name: str, value: float, reason: str = "") -> Bound:
+    def _bound(self, name: str, value: float, reason: str = "") -> Statement:
         """Return a bound with room for what rounding can have done to the probabilities.
 
         A round moves a logarithm by some units in the last place of its size, and later rounds
@@ -271,7 +271,7 @@ class Agnostic:
         steep = 1.0 if self.eta == 0.0 else 1.0 + math.expm1(min(self.eta, 700.0)) / self.eta
         slack = 8.0 * sys.float_info.epsilon * (self._rounds + 1.0) ** 2 * size * steep
         value = math.inf if reason else value * (1.0 + 1e-14) + slack
-        return Bound(name, f"{SURVEY}, Theorem 3.6", value, 1.0, "loss", not reason, reason)
+        return Statement(name, f"{SURVEY}, Theorem 3.6", value, 1.0, "loss", not reason, reason)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to a file, atomically; loading resumes it to the bit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from noregret.proof.bounds import Bound
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import up
 
 SURVEY = "Shalev-Shwartz 2012"
@@ -16,14 +16,14 @@ class Proved:
     """Rounds played, and bounds on what they cost."""
 
     rounds: int
-    bounds: tuple[Bound, ...]
+    bounds: tuple[Statement, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
         return asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
 
     def _bound_lines(self) -> list[str]:
-        return [f"  {bound.name:<41}{_said(bound)}" for bound in self.bounds]
+        return [f"  {bound}".replace("loss - L(u)", "regret") for bound in self.bounds]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +55,7 @@ class RegretCertificate(Proved):
         ]
 
 
-def mistake_bound(name: str, reference: str, value: int, reason: str) -> Bound:
+def mistake_bound(name: str, reference: str, value: int, reason: str) -> Statement:
     """Return a bound on a number of mistakes; a reason says why it does not apply."""
     stated = float("inf") if reason else float(value)
-    return Bound(name, f"{SURVEY}, {reference}", stated, 0.0, "mistakes", not reason, reason)
-
-
-def _said(bound: Bound) -> str:
-    if not bound.applies:
-        return f"not applicable: {bound.reason}"
-    if bound.measure == "mistakes":
-        return f"mistakes <= {bound.value:,.0f}"
-    return f"regret <= {up(bound.value)}"
+    return Statement(name, f"{SURVEY}, {reference}", stated, 0.0, "mistakes", not reason, reason)

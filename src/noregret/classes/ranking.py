@@ -22,7 +22,7 @@ from noregret.arrays import refuse_masked
 from noregret.classes.class_certificates import SURVEY, RegretCertificate
 from noregret.classes.tables import MOST_RATE, between, whole
 from noregret.files import store
-from noregret.proof.bounds import Bound
+from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
 from noregret.visible import shown
 
@@ -187,7 +187,7 @@ class Ranking:
         learner._loss = loss
         return learner
 
-    def _bounds(self) -> list[Bound]:
+    def _bounds(self) -> list[Statement]:
         """Return the bounds in positions, with room for the rounding of sums over all lists.
 
         ln(k!) / eta + stability is the loss + ln(sum of the weights) / eta. The weights come anew
@@ -203,7 +203,7 @@ class Ranking:
             values = prior + eta * rounds / 8.0 + slack, now + slack
         names = ("lists as experts, in advance", "lists as experts, now")
         return [
-            Bound(name, f"{SURVEY}, Theorems 1.3 and 3.1", (self.items - 1) * value)
+            Statement(name, f"{SURVEY}, Theorems 1.3 and 3.1", (self.items - 1) * value)
             for name, value in zip(names, values, strict=True)
         ]
 

@@ -22,9 +22,9 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.proof import geometry
-from noregret.proof.bounds import Bound
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import SIZE
+from noregret.proof.statement import Statement
 from noregret.rates import ScaleFree
 from noregret.rounding.printed import down, down_each, up, up_each
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
@@ -46,7 +46,7 @@ class AggregateCertificate(Certificate):
     members: ExpertCertificate = field(kw_only=True)
 
     @property
-    def bounds(self) -> list[Bound]:
+    def bounds(self) -> list[Statement]:
         """The theorems on the regret against the best member; none speaks about a radius."""
         return list(self.members.bounds) if self.broken is None else []
 

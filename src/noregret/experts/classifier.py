@@ -14,8 +14,8 @@ from noregret.elementary import log_sum_exp
 from noregret.experts import expert_theorems
 from noregret.experts.book import gap_of
 from noregret.experts.checks import STEEPEST, as_table
-from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import up
 from noregret.turns import one_at_a_time
 
@@ -30,7 +30,7 @@ class SurrogateCertificate:
     mistakes: int
     #: 2 |h_i(x) - y| summed over the mistakes, of the best hypothesis.
     surrogate: float
-    bounds: list[Bound]
+    bounds: list[Statement]
 
     def __str__(self) -> str:
         lines = [
@@ -119,12 +119,11 @@ class SurrogateClassifier:
             bounds.append(self._bound("in advance, half ranges", reference, value, factor))
         return SurrogateCertificate(self.rounds, self.mistakes, best, bounds)
 
-    def _bound(self, name: str, reference: str, value: float, factor: float) -> Bound:
+    def _bound(self, name: str, reference: str, value: float, factor: float) -> Statement:
         """Return a bound on the mistakes, if the run does not contradict it."""
         best = factor * float(self._surrogate.min())
         measured = Measured(self.mistakes - best, ROUNDING * (self.mistakes + best), RANGE)
-        value, reason = measured.judge(value)
-        return Bound(name, reference, value, factor, "mistakes", not reason, reason)
+        return measured.state(name, reference, value, "", factor, "mistakes")
 
     def _values(self, values: Any) -> Vector:
         row = as_table("values", values, self.hypotheses)

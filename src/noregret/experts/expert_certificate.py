@@ -14,9 +14,9 @@ from noregret.experts import expert_theorems
 from noregret.experts.book import Sum
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
-from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import RANGE, Measured
 from noregret.proof.promises import Broken
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import down, down_each, exact, up, up_each
 from noregret.rounding.slack import EPSILON
 
@@ -42,7 +42,7 @@ class ExpertCertificate:
     totals: Vector
     #: How far rounding can have moved the difference of two of these, at most.
     slack: float
-    bounds: list[Bound] = field(default_factory=list)
+    bounds: list[Statement] = field(default_factory=list)
     #: A proved bound on the regret against every convex combination, where one is known.
     combination_regret: float | None = None
     #: Sum of -(1/eta) ln sum_i w_i e^(-eta z_i), what the learner lost beyond it being the gaps.
@@ -166,10 +166,9 @@ class Facts:
     regret: float
     slack: float
 
-    def bound(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
+    def bound(self, name: str, reference: str, value: float, reason: str = "") -> Statement:
         """Return a bound on the regret, if the run does not contradict it."""
-        value, reason = Measured(self.regret, self.slack, RANGE).judge(value, reason)
-        return Bound(name, reference, value, applies=not reason, reason=reason)
+        return Measured(self.regret, self.slack, RANGE).state(name, reference, value, reason)
 
     def wider(self) -> str:
         """Say that the promised width was broken, as a loss not convex in its target may do."""
@@ -178,11 +177,11 @@ class Facts:
             return ""
         return f"costs {exact(widest)} apart were seen, promised {exact(self.width)}"
 
-    def bounds(self) -> list[Bound]:
+    def bounds(self) -> list[Statement]:
         """Return the theorems that speak about this rate."""
         return list(self._bounds()) if self.book[Sum.ROUNDS] > 0 else []
 
-    def _bounds(self) -> Iterator[Bound]:
+    def _bounds(self) -> Iterator[Statement]:
         d, book, eta = self.experts, self.book, float(self.book[Sum.LAST_ETA])
         rounds, gaps = int(book[Sum.ROUNDS]), float(book[Sum.GAP])
         name = "after the fact, ln d/eta + gaps"
@@ -213,7 +212,7 @@ class Facts:
             value = expert_theorems.adaptive_regret(d, 0.25 * widest * widest * rounds, widest)
             yield self.bound("AdaHedge, worst case", f"{LEADER}, with V <= S^2 T/4", value)
 
-    def _fixed(self, eta: float, rounds: int) -> Iterator[Bound]:
+    def _fixed(self, eta: float, rounds: int) -> Iterator[Statement]:
         d, book = self.experts, self.book
         value = expert_theorems.hedge_regret(d, eta, float(book[Sum.RANGES]))
         yield self.bound("observed ranges", f"{GAMES}, Theorem 2.2", value)

@@ -19,11 +19,11 @@ from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
 from noregret.experts.weighing import Weighing, WeightedGame
 from noregret.files.fields import Array, Setting
 from noregret.losses import Loss, NegativeLog
-from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import require_room
 from noregret.proof.promises import Broken, assumption_of, broken_in
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import as_labels
@@ -186,23 +186,19 @@ class Forecaster(WeightedGame):
             self.experts, self._state.book
         )
 
-    def _concave(self) -> list[Bound]:
+    def _concave(self) -> list[Statement]:
         """Return the bound for exp-concave losses, if this one is on the range."""
         if self._state.kind != FIXED or not self.concavity > 0.0:
             return []
         reason = ""
         if self.eta > self.concavity:
             reason = f"eta = {exact(self.eta)}, needed <= {exact(self.concavity)}"
-        value = math.log(self.experts) / self.eta
-        return [
-            Bound(
-                "exp-concave loss, ln d/eta", f"{GAMES}, Theorem 3.2",
-                math.inf if reason else value, applies=not reason, reason=reason,
-            )
-        ]  # fmt: skip
+        value = math.inf if reason else math.log(self.experts) / self.eta
+        name, reference = "exp-concave loss, ln d/eta", f"{GAMES}, Theorem 3.2"
+        return [Statement(name, reference, value, applies=not reason, reason=reason)]
 
 
-def _judged(bound: Bound, run: Measured) -> Bound:
+def _judged(bound: Statement, run: Measured) -> Statement:
     """Return a bound on the regret of the forecasts, if the run does not contradict it."""
     value, reason = run.judge(bound.value, bound.reason)
     return replace(bound, value=value, applies=not reason, reason=reason)

@@ -16,7 +16,7 @@ from noregret.experts.expert_certificate import ExpertCertificate, Facts, roundi
 from noregret.experts.mixing import share_rounds
 from noregret.experts.weighing import CostGame, Weighing
 from noregret.files.fields import Setting
-from noregret.proof.bounds import Bound
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import EPSILON
 
@@ -126,7 +126,7 @@ class Shares(CostGame):
             alpha=self.alpha,
         )
 
-    def _bounds(self, facts: Facts) -> Iterator[Bound]:
+    def _bounds(self, facts: Facts) -> Iterator[Statement]:
         reference = "Herbster, Warmuth 2001, Theorem 10"
         book, rounds = facts.book, self.rounds
         price = expert_theorems.switching_price(self.experts, self.alpha, rounds, 0) / self.eta

@@ -22,12 +22,13 @@ from noregret.passes.dual.dual_steps import (
     VISITS,
 )
 from noregret.proof import geometry, theorems
-from noregret.proof.bounds import UNDERFLOW, Bound
+from noregret.proof.bounds import UNDERFLOW
 from noregret.proof.certificate import ROUND_ERRORS, Certificate
 from noregret.proof.certificate import UNDERFLOW as LOST
 from noregret.proof.contradiction import NOTHING, RANGE, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.promises import assumption_of
+from noregret.proof.statement import Statement
 from noregret.proof.wording import named
 from noregret.rounding.printed import down, exact
 from noregret.rounding.slack import EPSILON
@@ -136,7 +137,7 @@ class DualCertificate(Certificate):
         """The first round that lowered D, 0 if none did: only steps too long for the rows can."""
         return int(self.accounts[FELL])
 
-    def bounds_for(self, radius: float | None = None) -> list[Bound]:
+    def bounds_for(self, radius: float | None = None) -> list[Statement]:
         """Return each theorem's bound for comparators of that radius beside what is proved."""
         radius = self._radius(radius)
         return list(_bounds(self, radius)) if self.rounds and self.broken is None else []
@@ -225,7 +226,7 @@ class _Facts:
         seen = self.square(self.row)
         return self.certificate.square if self.certificate.update == "aggressive" else seen
 
-    def mistakes(self, name: str, reference: str, gain: float, reason: str) -> Bound:
+    def mistakes(self, name: str, reference: str, gain: float, reason: str) -> Statement:
         """Return M <= (F(u) + C L(u)) / gain, which Theorem 1 makes of a gain a mistake."""
         gain, reason = self.gained(gain, reason)
         if not reason and not gain > 0.0:
@@ -235,9 +236,9 @@ class _Facts:
         factor = math.inf if reason else self.certificate.C / gain * ROUNDED_UP
         if factor == math.inf:
             reason = reason or "mistakes raised the dual by next to nothing"
-            return Bound(name, reference, math.inf, 1.0, "mistakes", False, reason)
+            return NOTHING.state(name, reference, math.inf, reason, measure="mistakes")
         value = self.complexity / gain * ROUNDED_UP + UNDERFLOW
-        return Bound(name, reference, value, factor, "mistakes")
+        return Statement(name, reference, value, factor, "mistakes")
 
     def gained(self, gain: float, reason: str) -> tuple[float, str]:
         """Return a theorem's gain a mistake, and why it does not apply, or ''.
@@ -274,17 +275,17 @@ class _Facts:
         # Where numbers overflowed, nothing is proved.
         return math.inf if math.isnan(gap) else gap
 
-    def regret(self, name: str, reference: str, value: float, reason: str) -> Bound:
+    def regret(self, name: str, reference: str, value: float, reason: str) -> Statement:
         """Return a bound with factor 1, if the run does not contradict it.
 
         The theorems bound loss - D/C + F(u)/C, which is not below the regret.
         """
         room = self.room() + ROUNDING * self.complexity / self.certificate.C
-        value, reason = Measured(self.proved(), room, RANGE).judge(value * ROUNDED_UP, reason)
-        return Bound(name, reference, value, 1.0, "loss", not reason, reason)
+        measured = Measured(self.proved(), room, RANGE)
+        return measured.state(name, reference, value * ROUNDED_UP, reason)
 
 
-def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
+def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Statement]:
     facts = _Facts(certificate, radius)
     C, rounds = certificate.C, certificate.rounds
     yield facts.regret(
@@ -323,7 +324,7 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Bound]:
         yield facts.mistakes("dual ascent, aggressive mistakes", f"{_SOURCE}, eq. 31", gain, reason)
 
 
-def _steps(facts: _Facts, square: float, reason: str) -> Bound:
+def _steps(facts: _Facts, square: float, reason: str) -> Statement:
     """Return Theorem 3, or what is left of it if only a part f of each step was taken.
 
     A whole step on the new example raises D by C mu(l_t) at least, the part by f C mu(l_t), as D is
@@ -345,13 +346,11 @@ def _steps(facts: _Facts, square: float, reason: str) -> Bound:
     )
     measured = Measured(certificate.loss + certificate.slack - risen, slack, suspect)
     steps, reason = measured.judge(steps, reason)
-    value, reason = NOTHING.judge(facts.complexity / (f * C) + steps, reason)
-    if reason:
-        return Bound(name, reference, math.inf, 1.0, "loss", False, reason)
-    return Bound(name, reference, value * ROUNDED_UP, ROUNDED_UP / f)
+    value = (facts.complexity / (f * C) + steps) * ROUNDED_UP
+    return NOTHING.state(name, reference, value, reason, ROUNDED_UP / f)
 
 
-def _conservative(facts: _Facts) -> Iterator[Bound]:
+def _conservative(facts: _Facts) -> Iterator[Statement]:
     certificate = facts.certificate
     reason = facts.outside or facts.weighted or facts.uneven
     if not facts.smoothness >= 0.0:

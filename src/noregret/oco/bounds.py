@@ -18,8 +18,8 @@ from noregret.component import built_in
 from noregret.oco import maps
 from noregret.oco.game_certificate import Comparators
 from noregret.proof import theorems
-from noregret.proof.bounds import Bound
 from noregret.proof.ledger import Entry
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SURVEY = "Shalev-Shwartz 2012"
 
 
-def game_bounds(comparators: Comparators) -> Iterator[Bound]:
+def game_bounds(comparators: Comparators) -> Iterator[Statement]:
     """Return the bounds that speak about a mirror-descent game."""
     certificate = comparators.certificate
     rate = certificate.rate
@@ -67,7 +67,7 @@ def _complexity(comparators: Comparators) -> tuple[float, str]:
     return comparators.complexity(first) + widest * (1.0 / last - 1.0 / first), ""
 
 
-def _mirror_descent(comparators: Comparators) -> Iterator[Bound]:
+def _mirror_descent(comparators: Comparators) -> Iterator[Statement]:
     certificate = comparators.certificate
     ledger, monitors = certificate.ledger, certificate.monitors
     smoothness = certificate.setting.smoothness
@@ -97,7 +97,7 @@ def _mirror_descent(comparators: Comparators) -> Iterator[Bound]:
 
 def _in_advance(
     comparators: Comparators, title: str, theorem: str, complexity: float, reason: str
-) -> Iterator[Bound]:
+) -> Iterator[Statement]:
     certificate = comparators.certificate
     limit = float(certificate.ledger[Entry.ROW_LIMIT])
     if not math.isfinite(limit):
@@ -121,7 +121,7 @@ def _since(claim: str, first: float) -> str:
     return f"{claim} does not hold since round {int(first)}" if first else ""
 
 
-def _local_norms(comparators: Comparators, complexity: float, outside: str) -> Iterator[Bound]:
+def _local_norms(comparators: Comparators, complexity: float, outside: str) -> Iterator[Statement]:
     certificate = comparators.certificate
     if certificate.lazy and certificate.setting.domain is not None:
         return
@@ -149,7 +149,7 @@ def _local_norms(comparators: Comparators, complexity: float, outside: str) -> I
         )
 
 
-def _strongly_convex(comparators: Comparators) -> Iterator[Bound]:
+def _strongly_convex(comparators: Comparators) -> Iterator[Statement]:
     certificate = comparators.certificate
     ledger, sigma = certificate.ledger, certificate.rate.strong_convexity()
     reason = ""
@@ -181,7 +181,7 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Bound]:
         )
 
 
-def leader_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
+def leader_bounds(facts: Facts, comparators: Comparators) -> Iterator[Statement]:
     """Return the bounds that speak about follow the leader."""
     setting, u = comparators.certificate.setting, comparators.u
     measured, rounding = facts.measured(comparators), 2.0 * comparators.certificate.slack
@@ -220,7 +220,7 @@ def leader_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
     )
 
 
-def regularized_bounds(facts: Facts, comparators: Comparators) -> Iterator[Bound]:
+def regularized_bounds(facts: Facts, comparators: Comparators) -> Iterator[Statement]:
     """Return the bounds that speak about follow the regularised leader."""
     certificate = comparators.certificate
     ledger, smoothness = certificate.ledger, certificate.setting.smoothness

@@ -17,7 +17,7 @@ from noregret.oco.bounds import SURVEY
 from noregret.oco.game import Player
 from noregret.oco.game_certificate import Comparators, GameCertificate
 from noregret.proof import theorems
-from noregret.proof.bounds import Bound
+from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -144,9 +144,9 @@ def doubling(make_game: Callable[[int], Epoch], alpha: float | None = None) -> D
 
 def summed_bounds(
     parts: tuple[GameCertificate, ...], alpha: float | None, comparators: Comparators
-) -> Iterator[Bound]:
+) -> Iterator[Statement]:
     """Return each theorem that speaks about every epoch, added up over them."""
-    found: dict[str, list[Bound]] = {}
+    found: dict[str, list[Statement]] = {}
     begins = list(itertools.accumulate((part.rounds for part in parts), initial=1))
     for part in parts:
         for bound in part.theorems(replace(comparators, certificate=part)):

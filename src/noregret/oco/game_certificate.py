@@ -22,11 +22,11 @@ from noregret.oco.book import Monitors
 from noregret.oco.losses import vector
 from noregret.oco.setting import Setting
 from noregret.proof import geometry
-from noregret.proof.bounds import Bound
 from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.promises import listed
+from noregret.proof.statement import Statement
 from noregret.proof.wording import bound_lines
 from noregret.rounding.printed import down, down_each, exact, up, up_each
 
@@ -62,7 +62,7 @@ class GameCertificate(Certificate):
     """
 
     setting: Setting = field(kw_only=True)
-    theorems: Callable[[Comparators], Iterator[Bound]] = field(kw_only=True)
+    theorems: Callable[[Comparators], Iterator[Statement]] = field(kw_only=True)
     monitors: Monitors = field(kw_only=True, default_factory=Monitors)
     #: Sum of the sigma_t, and of sigma_t w_t; the gradient is the sum of z_t - sigma_t w_t.
     bend: float = field(kw_only=True, default=0.0)
@@ -175,7 +175,7 @@ class GameCertificate(Certificate):
         return super(GameCertificate, flat).regularized_floor(eta)
 
     @property
-    def bounds(self) -> list[Bound]:
+    def bounds(self) -> list[Statement]:
         """The theorems that speak about this game, against its own set, or radius 1."""
         return self.bounds_for(self._usual_radius())
 
@@ -185,7 +185,7 @@ class GameCertificate(Certificate):
         own = geometry.own_radius(self.mirror)
         return own if own is not None else 1.0
 
-    def bounds_for(self, radius: float | None = None) -> list[Bound]:
+    def bounds_for(self, radius: float | None = None) -> list[Statement]:
         """Return each theorem's bound on the regret against the class of that radius.
 
         Without a radius the class is the game's domain.
@@ -196,11 +196,11 @@ class GameCertificate(Certificate):
             radius = self._radius(radius)
         return self._bounds(Comparators(self, radius, None))
 
-    def bounds_at(self, u: Any) -> list[Bound]:
+    def bounds_at(self, u: Any) -> list[Statement]:
         """Return each theorem's bound on the regret against the one point u."""
         return self._bounds(Comparators(self, None, vector("u", u, len(self.gradient))))
 
-    def _bounds(self, comparators: Comparators) -> list[Bound]:
+    def _bounds(self, comparators: Comparators) -> list[Statement]:
         return list(self.theorems(comparators)) if self.rounds else []
 
     def describe(self, radius: float | None = None) -> str:
@@ -325,12 +325,9 @@ class Comparators:
         value: float,
         reason: str = "",
         measured: Measured | None = None,
-    ) -> Bound:
+    ) -> Statement:
         """Return a bound on the regret, if the run does not contradict it.
 
         measured: the quantity that the theorem bounds [default: the regret on the lines].
         """
-        if measured is None:
-            measured = self.measured()
-        value, reason = measured.judge(value, reason)
-        return Bound(name, reference, value, applies=not reason, reason=reason)
+        return (measured or self.measured()).state(name, reference, value, reason)

@@ -20,8 +20,8 @@ from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, numb
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle
 from noregret.proof import geometry
-from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured
+from noregret.proof.statement import Statement
 from noregret.rates import UNBOUNDED
 from noregret.turns import one_at_a_time
 
@@ -171,7 +171,7 @@ class Leader(PointPlayer):
         eta: float,
         minimizer: Minimizer | None,
         nonnegative: bool,
-        theorems: Callable[[Facts, Comparators], Iterator[Bound]],
+        theorems: Callable[[Facts, Comparators], Iterator[Statement]],
     ) -> None:
         super().__init__(setting, nonnegative)
         self._past = Past(setting, eta, np.zeros(setting.dimension))

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from noregret import domains, mirrors, rates
 from noregret.proof import geometry, theorems
@@ -19,7 +18,8 @@ from noregret.proof.competitors import Competitors
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.mistake_bounds import mistake_bounds
-from noregret.rounding.printed import exact, up
+from noregret.proof.statement import Statement
+from noregret.rounding.printed import exact
 from noregret.rounding.slack import EPSILON
 
 if TYPE_CHECKING:
@@ -30,34 +30,7 @@ if TYPE_CHECKING:
 UNDERFLOW = 1e-200
 
 
-@dataclass(frozen=True)
-class Bound:
-    """One theorem at work: measure <= factor * comparator's loss + value."""
-
-    name: str
-    reference: str
-    value: float
-    factor: float = 1.0
-    measure: str = "loss"
-    applies: bool = True
-    reason: str = ""
-    #: Whose loss it is compared with.
-    against: str = "L(u)"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values, None for a value that is not finite."""
-        return vars(self) | {"value": self.value if math.isfinite(self.value) else None}
-
-    def __str__(self) -> str:
-        if not self.applies:
-            return f"{self.name:<41}not applicable: {self.reason}"
-        excess = f"{self.measure} - {self.against}"
-        if self.factor != 1.0:
-            excess = f"{self.measure} - {up(self.factor)} {self.against}"
-        return f"{self.name:<41}{excess} <= {up(self.value)}"
-
-
-def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Bound]:
+def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Statement]:
     """Return the bounds that speak about this kind of learner, for comparators of that radius.
 
     Without a radius the class is the learner's own domain.
@@ -65,7 +38,7 @@ def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Bound
     if certificate.rounds == 0 or not certificate.played or certificate.scaled_length is not None:
         return []
     facts = Facts(certificate, radius)
-    bounds: list[Bound] = []
+    bounds: list[Statement] = []
     if certificate.rate.strong_convexity() > 0.0:
         # The theorem is about the loss with its penalty.
         bounds += _strongly_convex(facts) if certificate.penalised else ()
@@ -122,16 +95,15 @@ class Facts:
         promise = "smoothness() or largest_regularizer()"
         return suspect_of((self.mirror, promise), (self.rate, "rates that do not rise"))
 
-    def regret(self, name: str, reference: str, value: float, reason: str = "") -> Bound:
+    def regret(self, name: str, reference: str, value: float, reason: str = "") -> Statement:
         """Return a bound with factor 1, if the run does not contradict it."""
         # The other rounds of a conservative learner have a loss that no theorem speaks about.
         measure = "loss on mistakes" if self.certificate.conservative else "loss"
-        value, reason = self.measured().judge(value, reason)
-        return Bound(name, reference, value, 1.0, measure, not reason, reason)
+        return self.measured().state(name, reference, value, reason, measure=measure)
 
     def mistakes(
         self, name: str, reference: str, value: float, factor: float, support: float, reason: str
-    ) -> Bound:
+    ) -> Statement:
         """Return a bound on the mistakes; `support` is the largest <u, -Z> of its comparators.
 
         A comparator's loss is at least a + <u, Z>, the sum of its lines, and the theorems hold
@@ -146,9 +118,8 @@ class Facts:
         slack = factor * (4.0 * certificate.slack + 2.0 * longest * certificate.delta)
         size = self.count + factor * (abs(certificate.intercept) + abs(support))
         measured = Measured(excess, slack + ROUNDING * size, self.suspect)
-        value, reason = measured.judge(value * (1.0 + 1e-12) + UNDERFLOW, reason)
-        shown = factor if not reason else 1.0
-        return Bound(name, reference, value, shown, "mistakes", not reason, reason)
+        value = value * (1.0 + 1e-12) + UNDERFLOW
+        return measured.state(name, reference, value, reason, factor, "mistakes")
 
     def weighted(self) -> str:
         """Say why mistakes cannot be counted one by one, if they cannot."""
@@ -169,7 +140,7 @@ class Facts:
         return ""
 
 
-def _lazy(facts: Facts) -> Iterator[Bound]:
+def _lazy(facts: Facts) -> Iterator[Statement]:
     unknown = not facts.smoothness > 0.0 and not geometry.undeclared(facts.mirror)
     if unknown or facts.mirror.threshold(1.0) > 0.0:
         return
@@ -235,7 +206,7 @@ def _lazy(facts: Facts) -> Iterator[Bound]:
             )
 
 
-def _local_norms(facts: Facts) -> Iterator[Bound]:
+def _local_norms(facts: Facts) -> Iterator[Statement]:
     entropies = (mirrors.Entropy, mirrors.UnnormalizedEntropy)
     if type(facts.mirror) not in entropies or not facts.rate.constant():
         return
@@ -252,7 +223,7 @@ def _local_norms(facts: Facts) -> Iterator[Bound]:
     )
 
 
-def _strongly_convex(facts: Facts) -> Iterator[Bound]:
+def _strongly_convex(facts: Facts) -> Iterator[Statement]:
     ledger = facts.certificate.ledger
     sigma = facts.rate.strong_convexity()
     largest = float(ledger[Entry.LARGEST_CURVED_SQUARE])
@@ -276,11 +247,10 @@ def _strongly_convex(facts: Facts) -> Iterator[Bound]:
             theorems.strongly_convex_regret(math.sqrt(largest), sigma, facts.rounds),
         ),
     ):
-        value, reason = measured.judge(value)
-        yield Bound(name, reference, value, 1.0, "penalised loss", not reason, reason)
+        yield measured.state(name, reference, value, measure="penalised loss")
 
 
-def _per_coordinate(facts: Facts) -> Iterator[Bound]:
+def _per_coordinate(facts: Facts) -> Iterator[Statement]:
     certificate = facts.certificate
     rate = facts.rate
     assert isinstance(rate, rates.PerCoordinate) and certificate.factors is not None
@@ -302,7 +272,7 @@ def _per_coordinate(facts: Facts) -> Iterator[Bound]:
     )
 
 
-def _agile(facts: Facts) -> Iterator[Bound]:
+def _agile(facts: Facts) -> Iterator[Statement]:
     domain = facts.certificate.domain
     if type(facts.mirror) is not mirrors.Euclidean or facts.rate.restarts():
         return

@@ -22,10 +22,11 @@ from noregret.domains import Domain
 from noregret.losses import Absolute, Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.proof import geometry
-from noregret.proof.bounds import Bound, theorem_bounds
+from noregret.proof.bounds import theorem_bounds
 from noregret.proof.coin_theorem import Coins, coin_betting_bound
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
 from noregret.proof.promises import Broken, assumption_of, broken_promise
+from noregret.proof.statement import Statement
 from noregret.proof.wording import Objective, certificate_dict, certificate_text, named
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding.printed import down
@@ -332,11 +333,11 @@ class Certificate:
         return gap + self.slack + 8.0 * EPSILON * abs(self.loss)
 
     @property
-    def bounds(self) -> list[Bound]:
+    def bounds(self) -> list[Statement]:
         """The theorems that speak about this run, for the learner's own class, or radius 1."""
         return self.bounds_for()
 
-    def bounds_for(self, radius: float | None = None) -> list[Bound]:
+    def bounds_for(self, radius: float | None = None) -> list[Statement]:
         """Return each theorem's bound for the class of `floor(radius)` beside what is proved.
 
         Without a radius it is the class of `floor()`, or radius 1 where there is no learner.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.geometry import norm_upper
+from noregret.proof.statement import Statement
 from noregret.rates import CURVATURE, LARGEST_BET
 from noregret.rounding.slack import EPSILON
 
@@ -77,18 +77,15 @@ class Coins:
         return (wealth + radius * length) * (1.0 + ROOM)
 
 
-def coin_betting_bound(certificate: Certificate, coins: Coins, radius: float) -> Bound:
+def coin_betting_bound(certificate: Certificate, coins: Coins, radius: float) -> Statement:
     """Return the theorem for comparators of that radius, if the run does not contradict it."""
     loss, floor = certificate.loss, certificate.floor(radius)
     slack = 4.0 * certificate.slack + ROUNDING * (abs(loss) + abs(floor))
     # The lipschitz constant of the loss limits every bet.
     suspect = suspect_of((certificate.loss_function, "lipschitz()"))
     measured = Measured(certificate.regret_bound(radius), slack, suspect)
-    value, reason = measured.judge(coins.regret(radius, certificate.rounds))
-    return Bound(
+    return measured.state(
         "coin betting, observed gradients",
         "Orabona, Pal 2016, Lemma 1, with Cutkosky, Orabona 2018, Theorem 1, for growing hints",
-        value,
-        applies=not reason,
-        reason=reason,
+        coins.regret(radius, certificate.rounds),
     )

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 from noregret.component import Component, built_in
+from noregret.proof.statement import Statement
 
 #: What sums over many rounds and the closed forms of theorems can lose to rounding, relative to
 #: their size. Preconditions that fail do so by far more.
@@ -57,6 +58,27 @@ class Measured:
         if value < self.value - self.slack - ROUNDING * abs(value):
             return math.inf, contradicted(self.suspect)
         return self.value, ""
+
+    def state(
+        self,
+        name: str,
+        reference: str,
+        value: float,
+        reason: str = "",
+        factor: float = 1.0,
+        measure: str = "loss",
+    ) -> Statement:
+        """Return a theorem as a statement, not applicable by `judge` where the run contradicts it.
+
+        factor: by what the comparator's loss is multiplied [default: 1].
+        measure: what is bounded [default: "loss"].
+
+        >>> print(Measured(2.0, 1e-12, "").state("OGD", "Cesa-Bianchi 2024, eq. 7", 3.0))
+        OGD                                      loss - L(u) <= 3
+        """
+        value, reason = self.judge(value, reason)
+        factor = 1.0 if reason else factor
+        return Statement(name, reference, value, factor, measure, not reason, reason)
 
 
 #: For theorems about a quantity that the run did not measure.

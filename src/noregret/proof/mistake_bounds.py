@@ -15,10 +15,11 @@ from noregret.proof.ledger import Entry
 from noregret.rounding.slack import EPSILON
 
 if TYPE_CHECKING:
-    from noregret.proof.bounds import Bound, Facts
+    from noregret.proof.bounds import Facts
+    from noregret.proof.statement import Statement
 
 
-def mistake_bounds(facts: Facts) -> Iterator[Bound]:
+def mistake_bounds(facts: Facts) -> Iterator[Statement]:
     """Return the bounds on the mistakes of a conservative learner, for exact losses and maps."""
     loss, mirror = type(facts.certificate.loss_function), type(facts.mirror)
     norms = (mirrors.PNorm, mirrors.Euclidean, mirrors.Ball)
@@ -30,7 +31,7 @@ def mistake_bounds(facts: Facts) -> Iterator[Bound]:
         yield from _winnow(facts)
 
 
-def _perceptron(facts: Facts) -> Iterator[Bound]:
+def _perceptron(facts: Facts) -> Iterator[Statement]:
     loss: Any = facts.certificate.loss_function
     assert isinstance(loss, Hinge | MulticlassHinge)
     # Rounded up, unless the division is exact.
@@ -62,7 +63,7 @@ def _perceptron(facts: Facts) -> Iterator[Bound]:
     )
 
 
-def _simplex_winnow(facts: Facts) -> Iterator[Bound]:
+def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
     loss = facts.certificate.loss_function
     assert isinstance(loss, Hinge)
     if not facts.rate.constant():
@@ -82,7 +83,7 @@ def _simplex_winnow(facts: Facts) -> Iterator[Bound]:
     )
 
 
-def _winnow(facts: Facts) -> Iterator[Bound]:
+def _winnow(facts: Facts) -> Iterator[Statement]:
     ledger = facts.certificate.ledger
     reason = facts.weighted() or facts.crooked()
     support, shrink = facts.competitors.support(), 1.0 - 2.0 * facts.eta

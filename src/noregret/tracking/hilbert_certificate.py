@@ -29,10 +29,10 @@ from functools import cached_property
 from typing import Any
 
 from noregret.losses import Squared
-from noregret.proof.bounds import Bound
 from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, Measured, suspect_of
 from noregret.proof.ledger import Entry
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import down, down_each, exact, up, up_each
 from noregret.rounding.slack import EPSILON
 from noregret.tracking.hilbert_pass import Place
@@ -134,7 +134,7 @@ class KernelCertificate:
         error += (self.drops + 16.0) * EPSILON * size
         return float((radius * dropped + recoil + error) / self.eta)
 
-    def bounds_for(self, radius: float | None = None) -> list[Bound]:
+    def bounds_for(self, radius: float | None = None) -> list[Statement]:
         """Return each theorem's bound for comparators of that radius."""
         if self.rounds == 0 or self.account.broken is not None:
             return []
@@ -159,7 +159,7 @@ class KernelCertificate:
 
     def _stated(
         self, name: str, reference: str, value: float, factor: float, reason: str, radius: float
-    ) -> Bound:
+    ) -> Statement:
         """Return a theorem with its rounding, or say why it does not speak about this run."""
         reference = f"{_SOURCE}, {reference}"
         room, measured = self.room + 16.0 * EPSILON * abs(value), NOTHING
@@ -168,10 +168,7 @@ class KernelCertificate:
             slack = room + 4.0 * self.account.slack + self._doubt(radius)
             suspect = suspect_of((self.kernel, "positive definiteness"))
             measured, room = Measured(self.regret_bound(radius), slack, suspect), 0.0
-        value, reason = measured.judge(value + room, reason)
-        if reason:
-            return Bound(name, reference, math.inf, 1.0, "loss", False, reason)
-        return Bound(name, reference, value, factor)
+        return measured.state(name, reference, value + room, reason, factor)
 
     @property
     def lemma(self) -> Lemma:

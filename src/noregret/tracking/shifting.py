@@ -23,8 +23,8 @@ import numpy as np
 
 from noregret.domains import Ball, Box, ClippedSimplex, PNormBall, Simplex
 from noregret.learners import MirrorDescent
-from noregret.proof.bounds import Bound
 from noregret.proof.geometry import dual_exponent
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import EPSILON
 from noregret.tracking.lemmas import Lemma, lemma
@@ -165,7 +165,7 @@ class _Facts:
         """Tell whether u has the mass of the learner's weights."""
         return Simplex(float(self.run.first.sum())).contains(u, INSIDE)
 
-    def bound(self, name: str, reference: str, bracket: float, reason: str = "") -> Bound:
+    def bound(self, name: str, reference: str, bracket: float, reason: str = "") -> Statement:
         """Return a bound with the lemma's factor from what stands in its bracket."""
         reason = self.lemma.reason or reason
         if not reason and not math.isfinite(bracket):
@@ -173,11 +173,13 @@ class _Facts:
         value = bracket / self.run.eta + self.lemma.excess * abs(self.high)
         return self._bound(name, reference, value, self.lemma.factor, reason)
 
-    def additive(self, name: str, reference: str, bracket: float, reason: str = "") -> Bound:
+    def additive(self, name: str, reference: str, bracket: float, reason: str = "") -> Statement:
         """Return a bound with factor 1, for any convex loss and any rate."""
         return self._bound(name, reference, bracket / self.run.eta, 1.0, reason)
 
-    def _bound(self, name: str, reference: str, value: float, factor: float, reason: str) -> Bound:
+    def _bound(
+        self, name: str, reference: str, value: float, factor: float, reason: str
+    ) -> Statement:
         value += self.slack / self.run.eta
         return stated(name, reference, value, factor, (self.loss, self.low), reason)
 
@@ -191,7 +193,7 @@ def _magnitude(run: Replay, u: Vector, w: Vector) -> float:
     return 4.0 * (value(u) + value(w))
 
 
-def _named(facts: _Facts, guess: tuple[int, float] | None) -> Iterator[Bound]:
+def _named(facts: _Facts, guess: tuple[int, float] | None) -> Iterator[Statement]:
     """Yield the theorem of the learner's own name, if it has one."""
     potential, domain, inside = facts.run.potential, facts.domain, facts.outside()
     plain = facts.base + facts.shifting
@@ -206,7 +208,9 @@ def _named(facts: _Facts, guess: tuple[int, float] | None) -> Iterator[Bound]:
         yield from _sparse_box(facts, domain, plain, guess)
 
 
-def _simplex(facts: _Facts, domain: ClippedSimplex, plain: float, inside: str) -> Iterator[Bound]:
+def _simplex(
+    facts: _Facts, domain: ClippedSimplex, plain: float, inside: str
+) -> Iterator[Statement]:
     n, scale = facts.dimension, domain.scale
     printed = scale * math.log(n) + 0.5 * math.log(n / domain.alpha) * facts.size
     yield facts.bound("C-EG", "Theorem 16", printed, inside)
@@ -224,7 +228,7 @@ def _simplex(facts: _Facts, domain: ClippedSimplex, plain: float, inside: str) -
 
 def _sparse_box(
     facts: _Facts, domain: Box, plain: float, guess: tuple[int, float] | None
-) -> Iterator[Bound]:
+) -> Iterator[Statement]:
     alpha = facts.dimension * domain.low
     reason = ""
     for k, u in enumerate(facts.run.schedule.comparators):
@@ -250,7 +254,7 @@ def _sparse_box(
     )
 
 
-def _general(facts: _Facts) -> Iterator[Bound]:
+def _general(facts: _Facts) -> Iterator[Statement]:
     """Yield what holds for every potential, from the worst case to the exact one."""
     run, inside = facts.run, facts.outside()
     start = facts.base - run.end

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from noregret.proof.bounds import Bound
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import EPSILON
 
@@ -28,11 +28,11 @@ class ShiftingBounds:
     loss: float
     schedule_loss: float
     regret: float
-    bounds: list[Bound]
+    bounds: list[Statement]
     identity: tuple[float, float] | None = None
     best_alpha: float | None = None
 
-    def total(self, bound: Bound) -> float:
+    def total(self, bound: Statement) -> float:
         """Return what a bound says about the learner's loss by itself, rounded up."""
         value = bound.factor * self.schedule_loss + bound.value
         return value + 4.0 * EPSILON * (abs(bound.value) + bound.factor * abs(self.schedule_loss))
@@ -71,16 +71,13 @@ def stated(
     factor: float,
     measured: tuple[float, float],
     reason: str = "",
-) -> Bound:
+) -> Statement:
     """Return a bound, if the run does not contradict it: (loss rounded up, L(<u>) down)."""
     reference = f"Herbster, Warmuth 2001, {reference}"
     loss, low = measured
     if not reason and not math.isfinite(value):
         reason = "a weight has vanished, or a number is out of range"
-    if reason:
-        return Bound(name, reference, math.inf, 1.0, "loss", False, reason)
     value += 8.0 * EPSILON * abs(value)
     size = abs(loss) + factor * abs(low)
     run = Measured(loss - factor * low + 4.0 * EPSILON * size, ROUNDING * size, RANGE)
-    value, reason = run.judge(value)
-    return Bound(name, reference, value, factor if not reason else 1.0, "loss", not reason, reason)
+    return run.state(name, reference, value, reason, factor)
