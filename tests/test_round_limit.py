@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_threads import LEARNERS, X
 
-from noregret.bandits.book import Sum as Bandits
+from noregret.bandits.arms import ArmSum as Bandits
 from noregret.experts.book import Sum as Experts
 from noregret.proof.ledger import MOST_ROUNDS, Entry
 

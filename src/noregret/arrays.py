@@ -99,11 +99,11 @@ def not_real(value: object) -> bool:
     return isinstance(value, np.timedelta64) or not isinstance(value, Real | Decimal | np.bool_)
 
 
-def as_real(name: str, value: Any, expected: str = "a number") -> float:
+def as_real(name: str, value: Any, must: str = "must be a number") -> float:
     """Return one real number as a float, infinity and NaN included; refuse text.
 
-    Text that reads as a number is most often a column that was not parsed. `expected` completes
-    the message "{name} must be ...".
+    Text that reads as a number is most often a column that was not parsed. `name` and `must` begin
+    the message.
 
     >>> as_real("eta", 1), as_real("eta", np.float32(0.5))
     (1.0, 0.5)
@@ -114,7 +114,7 @@ def as_real(name: str, value: Any, expected: str = "a number") -> float:
             return float(value)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise ValueError(f"{name} must be {expected}, got {shown(value)}")
+    raise ValueError(f"{name} {must}, got {shown(value)}")
 
 
 def as_number(name: str, value: Any) -> float:
@@ -139,10 +139,11 @@ def as_positive(name: str, value: Any, most: float = math.inf) -> float:
     Traceback (most recent call last):
     ValueError: alpha must be a finite number above 0 and at most 1, got 2
     """
-    expected = "a finite number above 0" + ("" if most == math.inf else f" and at most {most:g}")
-    number = as_real(name, value, expected)
+    limit = "" if most == math.inf else f" and at most {most:g}"
+    must = f"must be a finite number above 0{limit}"
+    number = as_real(name, value, must)
     if isinstance(value, bool) or not 0.0 < number <= most or number == math.inf:
-        raise ValueError(f"{name} must be {expected}, got {shown(value)}")
+        raise ValueError(f"{name} {must}, got {shown(value)}")
     return number
 
 
@@ -152,9 +153,10 @@ def as_whole(name: str, value: Any, least: int = 1) -> int:
     >>> as_whole("horizon", 1e3)
     1000
     """
-    number = as_real(name, value, f"a whole number >= {least}")
+    must = f"must be a whole number >= {least}"
+    number = as_real(name, value, must)
     if isinstance(value, bool) or not least <= number < math.inf or number % 1.0:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {shown(value)}")
+        raise ValueError(f"{name} {must}, got {shown(value)}")
     if value > LARGEST_COUNT:
         raise ValueError(f"{name} must be a whole number up to 2^53, got {shown(value)}")
     return int(number)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 import noregret as nr
 from noregret.bandits import ContextualBandit, EpsilonGreedy, Exploration, InverseGap
-from noregret.bandits.crossing import crossed
 from noregret.bandits.exploration import draw_rows
+from noregret.bandits.policy import crossed
 from noregret.rows.examples import as_rows
 
 

@@ -14,7 +14,7 @@ import pytest
 import noregret as nr
 from bandits.measuring import Scripted, cost_streams
 from noregret.bandits import EstimatedGame, Exp3, Exp3IX, theorems
-from noregret.bandits.book import Sum
+from noregret.bandits.arms import ArmSum
 from noregret.bandits.exp3 import fill, suffer
 
 #: The survey's costs in the specification: three arms, four rounds.
@@ -36,7 +36,7 @@ def test_the_survey_s_example() -> None:
     assert bandit.probabilities == pytest.approx(expected, rel=1e-10)
     assert proof.estimates == pytest.approx([3.91235462593, 0.68520455517, 1.30637638717], 1e-10)
     # (eta/2) sum y^2 / w
-    assert bandit._book[Sum.LOCAL] == pytest.approx(0.1 * 3.38375530183, rel=1e-10)
+    assert bandit._book[ArmSum.LOCAL] == pytest.approx(0.1 * 3.38375530183, rel=1e-10)
 
 
 def test_the_exact_expectation_of_the_example() -> None:
@@ -152,7 +152,7 @@ def test_it_is_mirror_descent_on_estimated_gradients() -> None:
     mine, theirs = bandit.certificate(), game.certificate()
     assert theirs.cost == pytest.approx(mine.cost, rel=1e-12)
     divergence = theirs.estimates.monitors.divergence
-    assert float(bandit._book[Sum.DIVERGENCE]) == pytest.approx(divergence, rel=1e-9)
+    assert float(bandit._book[ArmSum.DIVERGENCE]) == pytest.approx(divergence, rel=1e-9)
     assert "on estimated gradients" in str(theirs)
 
 
@@ -163,7 +163,7 @@ def test_weights_survive_when_all_have_become_tiny() -> None:
     assert bandit._estimates.min() * 2.0 > 750.0
     w = np.exp(-2.0 * (bandit._estimates - bandit._estimates.min()))
     assert bandit.probabilities == pytest.approx(w / w.sum(), rel=1e-12)
-    assert np.isfinite(bandit._book[[Sum.DIVERGENCE, Sum.LOCAL, Sum.DRIFT]]).all()
+    assert np.isfinite(bandit._book[[ArmSum.DIVERGENCE, ArmSum.LOCAL, ArmSum.DRIFT]]).all()
 
 
 def test_no_probability_underflows_and_sums_that_overflow_come_back(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_no_probability_underflows_and_sums_that_overflow_come_back(tmp_path: Pa
     assert bandit.probabilities[0] == 0.0 and bandit.decide().arm == 1
     steep = Exp3(2, eta=1e308, seed=0)
     steep.play(np.ones((50, 2)))
-    assert steep._book[Sum.LOCAL] == math.inf
+    assert steep._book[ArmSum.LOCAL] == math.inf
     steep.save(tmp_path / "bandit")
     again = nr.load(tmp_path / "bandit")
     assert str(again.certificate()) == str(steep.certificate())

@@ -10,8 +10,7 @@ import pytest
 
 from bandits.measuring import cost_streams, too_many, violates
 from noregret.bandits import BanditCertificate, Exp3, Exp3IX, TsallisINF
-from noregret.bandits.arms import ArmBandit
-from noregret.bandits.book import Sum
+from noregret.bandits.arms import ArmBandit, ArmSum
 
 PLAYS = 1000
 KINDS: dict[str, Callable[[int, int, int], ArmBandit]] = {
@@ -35,7 +34,7 @@ def plays(kind: str, costs: np.ndarray, count: int) -> list[BanditCertificate]:
         # What the theorem says, before it is raised to what was measured.
         book, d = bandit._book, bandit.arms
         scale = math.log(d) if isinstance(bandit, Exp3) else 4.0 * math.sqrt(d) - 4.0
-        plain = scale / bandit.eta + book[Sum.DIVERGENCE] + book[Sum.DRIFT]
+        plain = scale / bandit.eta + book[ArmSum.DIVERGENCE] + book[ArmSum.DRIFT]
         assert proofs[-1].estimated_regret <= plain + 1e-9 * (1.0 + plain)
     return proofs
 

@@ -9,13 +9,13 @@ import pytest
 from scipy.optimize import brentq
 
 from noregret.bandits import Exp3, TsallisINF, theorems
-from noregret.bandits.book import Sum
+from noregret.bandits.arms import ArmSum
 from noregret.bandits.tsallis import find_arm, normalise, suffer
 
 
 def weights_of(estimates: np.ndarray, eta: float, start: float = 0.0) -> np.ndarray:
-    book, weights = np.zeros(len(Sum)), np.empty(len(estimates))
-    book[Sum.ETA], book[Sum.SHIFT] = eta, start
+    book, weights = np.zeros(len(ArmSum)), np.empty(len(estimates))
+    book[ArmSum.ETA], book[ArmSum.SHIFT] = eta, start
     normalise(estimates, weights, book)
     return weights
 
@@ -72,11 +72,11 @@ def test_the_stability_term_is_an_upper_bound() -> None:
         after = weights_of(moved, eta)
         phi = 4.0 / eta * np.sqrt(w).sum() - w @ estimates
         grown = 4.0 / eta * np.sqrt(after).sum() - after @ moved - phi + w[arm] * z
-        book = np.zeros(len(Sum))
-        book[Sum.ETA] = eta
+        book = np.zeros(len(ArmSum))
+        book[ArmSum.ETA] = eta
         suffer(estimates.copy(), w.copy(), book, arm, 1.0, z)
-        assert grown <= book[Sum.DIVERGENCE] + 1e-9
-        assert book[Sum.DIVERGENCE] <= 0.5 * eta * w[arm] ** 1.5 * z * z + 1e-12
+        assert grown <= book[ArmSum.DIVERGENCE] + 1e-9
+        assert book[ArmSum.DIVERGENCE] <= 0.5 * eta * w[arm] ** 1.5 * z * z + 1e-12
 
 
 def test_the_bound_in_expectation_is_below_four_roots() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import noregret as nr
 from noregret import bandits, domains, experts, losses, mirrors, oco, rates
-from noregret.bandits.book import Sum as ArmSum
+from noregret.bandits.arms import ArmSum
 from noregret.experts.book import Sum
 from noregret.learners import DualAscent
 from noregret.learners import dual_certificate as dual

@@ -11,13 +11,11 @@
 from noregret.bandits.arm_features import ArmFeatureBandit, ArmFeatureCertificate
 from noregret.bandits.bandit_certificate import BanditCertificate
 from noregret.bandits.contextual import ContextualBandit, ContextualCertificate
-from noregret.bandits.decisions import Decision
+from noregret.bandits.decisions import Decision, Log
 from noregret.bandits.estimated import EstimatedCertificate, EstimatedGame
-from noregret.bandits.exp3 import Exp3
-from noregret.bandits.exp3_ix import Exp3IX
+from noregret.bandits.exp3 import Exp3, Exp3IX
 from noregret.bandits.exploration import EpsilonGreedy, Exploration, InverseGap
 from noregret.bandits.gradient import GradientBandit, GradientCertificate
-from noregret.bandits.logs import Log
 from noregret.bandits.offpolicy import Estimate, doubly_robust, ips, snips
 from noregret.bandits.policy import Decisions
 from noregret.bandits.replay import Replay, replay

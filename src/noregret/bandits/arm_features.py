@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret.bandits.contextual import regression_lines
-from noregret.bandits.decisions import Decision
+from noregret.bandits.decisions import Decision, Log
 from noregret.bandits.exploration import Exploration, draw_rows
-from noregret.bandits.logs import Log
 from noregret.bandits.policy import Kept, Policy
+from noregret.files.fields import Field
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
 from noregret.rows.examples import Rows
@@ -80,6 +80,8 @@ class ArmFeatureBandit(Policy):
     References: Bietti, Agarwal, Langford, A Contextual Bandit Bake-off, 2021; Foster and Rakhlin,
     Beyond UCB, 2020.
     """
+
+    _FIELDS = (Field("copies"), *Policy._FIELDS)
 
     def __init__(
         self,
@@ -150,8 +152,8 @@ class ArmFeatureBandit(Policy):
             waiting=len(self._waiting),
         )
 
-    @classmethod
-    def _made(cls, copies: int, options: tuple[Any, ...]) -> Self:
-        if copies != 1:
-            raise ValueError(f"copies is {copies!r}, expected 1")
-        return cls(*options)
+    def _check_loaded(self) -> None:
+        """Refuse counts that no policy has, and weights for each arm."""
+        super()._check_loaded()
+        if self._copies != 1:
+            raise ValueError(f"copies is {self._copies!r}, expected 1")

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from enum import IntEnum
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import real_array
+from noregret.arrays import as_count, real_array
 from noregret.bandits.bandit_certificate import BanditCertificate
-from noregret.bandits.book import Sum, require_sound
 from noregret.bandits.decisions import (
     Decision,
     Waiting,
-    as_arms,
+    WaitingField,
     as_cost,
     as_range,
     cost_of_reward,
+    generator,
 )
-from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
-from noregret.files import store
+from noregret.files.fields import Array, Count, Fields, Random, Saved, Setting
+from noregret.jit import add_compensated, kernel
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
 from noregret.proof.ledger import require_room
 from noregret.proof.statement import Statement
@@ -32,26 +32,78 @@ from noregret.turns import one_at_a_time
 Vector = npt.NDArray[np.float64]
 
 
-class ArmBandit:
+class ArmSum(IntEnum):
+    """Places in the book of a bandit; costs are counted in units of the promised range."""
+
+    ROUNDS = 0
+    COST = 1
+    COST_LOW = 2
+    #: ArmSum of the stability terms D_t, and of the simpler terms above them.
+    DIVERGENCE = 3
+    LOCAL = 4
+    #: ArmSum of y_t - <w_t, z_t>: what estimates hide that are not of the weights they meet.
+    DRIFT = 5
+    ETAS = 6
+    #: The rate of the coming round, and the round from which on it will be another.
+    ETA = 7
+    NEXT = 8
+    #: What the rates are multiplied by where they fall.
+    SCALE = 9
+    #: What is taken off every estimate before weights are computed.
+    SHIFT = 10
+    #: The first decision that was made before an earlier one had its cost, and the first that
+    #: was forgotten, counted from 1 (0: none).
+    LATE = 11
+    FORGOTTEN = 12
+
+
+_ROUNDS, _COST = int(ArmSum.ROUNDS), int(ArmSum.COST)
+
+
+@kernel
+def enter_cost(book, cost):  # type: ignore[no-untyped-def]
+    """Count a round and add its cost, keeping what the addition loses.
+
+    >>> book = np.zeros(len(ArmSum))
+    >>> for cost in (1e16, 1.0, -1e16):
+    ...     enter_cost(book, cost)
+    >>> float(book[ArmSum.COST] + book[ArmSum.COST_LOW])
+    1.0
+    """
+    add_compensated(book, _COST, cost)
+    book[_ROUNDS] += 1.0
+
+
+class ArmBandit(Saved):
     """A bandit that draws one of finitely many arms and learns from the cost of that arm alone."""
 
     algorithm: ClassVar[str]
+    _KIND = "bandit"
+    _FIELDS: ClassVar[Fields] = (
+        Setting("arms"),
+        Setting("costs"),
+        Count("made", "_waiting.made"),
+        Random("generator", "_rng"),
+        Array("book", unbounded=True),
+        Array("estimates"),
+        WaitingField("waiting"),
+    )
 
     def __init__(
         self, arms: int, costs: tuple[float, float], seed: int | np.random.Generator | None
     ) -> None:
         """Make the books."""
-        self.arms = as_arms(arms)
+        self.arms = as_count("arms", arms)
         self.costs = as_range(costs)
         self._rng = generator(seed)
         self._waiting: Waiting[tuple[int, float]] = Waiting()
-        self._book = np.zeros(len(Sum))
+        self._book = np.zeros(len(ArmSum))
         self._estimates = np.zeros(self.arms)
 
     @property
     def rounds(self) -> int:
         """How many decisions have had their cost."""
-        return int(self._book[Sum.ROUNDS])
+        return int(self._book[ArmSum.ROUNDS])
 
     @property
     def waiting(self) -> list[Decision]:
@@ -61,7 +113,7 @@ class ArmBandit:
     @property
     def eta(self) -> float:
         """The rate of the coming round."""
-        return float(self._book[Sum.ETA])
+        return float(self._book[ArmSum.ETA])
 
     @property
     def probabilities(self) -> Vector:
@@ -89,8 +141,8 @@ class ArmBandit:
         """Draw an arm; tell its cost later by `learn(decision.id, cost)`."""
         arm, probability = self._draw(self._rng.random())
         waiting = self._waiting
-        if waiting.kept and not self._book[Sum.LATE]:
-            self._book[Sum.LATE] = waiting.made + 1
+        if waiting.kept and not self._book[ArmSum.LATE]:
+            self._book[ArmSum.LATE] = waiting.made + 1
         return Decision(waiting.add((arm, probability)), arm, probability)
 
     @one_at_a_time
@@ -115,8 +167,8 @@ class ArmBandit:
         """Give up waiting for the cost of a decision; no theorem in expectation holds after it."""
         number, _ = self._waiting.find(decision)
         self._waiting.settle(number)
-        if not self._book[Sum.FORGOTTEN]:
-            self._book[Sum.FORGOTTEN] = number + 1
+        if not self._book[ArmSum.FORGOTTEN]:
+            self._book[ArmSum.FORGOTTEN] = number + 1
 
     @one_at_a_time
     def play(self, costs: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -139,8 +191,8 @@ class ArmBandit:
         if (low, high) != (0.0, 1.0):
             matrix = (matrix - low) / (high - low)
         arms = np.empty(len(matrix), np.int64)
-        if self._waiting.kept and len(matrix) and not self._book[Sum.LATE]:
-            self._book[Sum.LATE] = self._waiting.made + 1
+        if self._waiting.kept and len(matrix) and not self._book[ArmSum.LATE]:
+            self._book[ArmSum.LATE] = self._waiting.made + 1
         self._play(self._rng.random(len(matrix)), matrix, arms)
         self._waiting.made += len(matrix)
         return arms
@@ -150,10 +202,10 @@ class ArmBandit:
         low, high = self.costs
         width, book, rounds = high - low, self._book, self.rounds
         reason = ""
-        if book[Sum.LATE]:
-            reason = f"a cost was late since decision {int(book[Sum.LATE]) - 1}"
-        if book[Sum.FORGOTTEN]:
-            reason = f"decision {int(book[Sum.FORGOTTEN]) - 1} was forgotten"
+        if book[ArmSum.LATE]:
+            reason = f"a cost was late since decision {int(book[ArmSum.LATE]) - 1}"
+        if book[ArmSum.FORGOTTEN]:
+            reason = f"decision {int(book[ArmSum.FORGOTTEN]) - 1} was forgotten"
         delta, floor = self._floor(reason)
         return BanditCertificate(
             algorithm=self.algorithm,
@@ -172,7 +224,7 @@ class ArmBandit:
 
     @property
     def _cost(self) -> float:
-        return float(self._book[Sum.COST] + self._book[Sum.COST_LOW])
+        return float(self._book[ArmSum.COST] + self._book[ArmSum.COST_LOW])
 
     def _slack(self) -> float:
         """Return more than rounding can have moved the sums of a statement, relatively."""
@@ -181,67 +233,24 @@ class ArmBandit:
     def _measured(self) -> Measured:
         """Return the cost minus the least estimate, which the theorems about a path bound."""
         least = float(self._estimates.min())
-        size = self._cost + least + abs(float(self._book[Sum.DRIFT]))
+        size = self._cost + least + abs(float(self._book[ArmSum.DRIFT]))
         return Measured(self._cost - least, (self._slack() + ROUNDING) * size, RANGE)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bandit, random generator included; `nr.load` resumes it to the bit."""
-        kept = self._waiting.kept
-        header = {
-            "bandit": type(self).__name__,
-            "arms": self.arms,
-            "costs": list(self.costs),
-            "made": self._waiting.made,
-            "generator": generator_to_header(self._rng),
-            **self._settings(),
-        }
-        arrays = {
-            "book": self._book,
-            "estimates": self._estimates,
-            "waiting": np.array(list(kept), np.int64),
-            "waiting_arms": np.array([arm for arm, _ in kept.values()], np.int64),
-            "waiting_probabilities": np.array([p for _, p in kept.values()], np.float64),
-        }
-        store.write(path, header, arrays | self._own_arrays())
-
-    def _settings(self) -> dict[str, Any]:
-        return {}
-
-    def _own_arrays(self) -> dict[str, Any]:
-        return {}
-
-    def _restore_own(self, arrays: dict[str, Any]) -> None:
-        raise NotImplementedError
-
-    @classmethod
-    def _made(cls, header: dict[str, Any]) -> Self:
-        raise NotImplementedError
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        bandit = cls._made(header)
-        for name in ("book", "estimates"):
-            mine = getattr(bandit, f"_{name}")
-            if arrays[name].shape != mine.shape or arrays[name].dtype != mine.dtype:
-                raise ValueError(f"{name} has shape {arrays[name].shape}, expected {mine.shape}")
-            mine[...] = arrays[name]
-        require_sound(bandit._book)
-        if not (np.isfinite(bandit._estimates) & (bandit._estimates >= 0.0)).all():
+    def _check_loaded(self) -> None:
+        """Refuse a book and estimates that no bandit has written."""
+        book = self._book
+        rounds, next_round = float(book[ArmSum.ROUNDS]), float(book[ArmSum.NEXT])
+        # Sums of squares may have overflowed, and their statements say so; the others cannot.
+        squares = [ArmSum.NEXT, ArmSum.DIVERGENCE, ArmSum.LOCAL, ArmSum.ETAS]
+        if not np.isfinite(np.delete(book, squares)).all() or not next_round > 0.0:
+            raise ValueError("the book holds numbers that are not finite")
+        if not 0.0 <= rounds <= 2.0**53 or rounds % 1.0:
+            raise ValueError(f"the book counts {rounds:g} rounds")
+        positive = np.delete(book, [ArmSum.COST_LOW, ArmSum.DRIFT, ArmSum.SHIFT])
+        if not book[ArmSum.ETA] > 0.0 or not (positive >= 0.0).all():
+            raise ValueError("the book holds sums that no run can have")
+        if not (self._estimates >= 0.0).all():
             raise ValueError("estimates must be finite numbers >= 0")
-        bandit._rng = generator_from_header(header["generator"])
-        bandit._waiting.made = int(header["made"])
-        rows = zip(
-            arrays["waiting"].tolist(), arrays["waiting_arms"].tolist(),
-            arrays["waiting_probabilities"].tolist(), strict=True,
-        )  # fmt: skip
-        for number, arm, probability in rows:
-            if not (0 <= number < bandit._waiting.made and 0 <= arm < bandit.arms):
-                raise ValueError(f"decision {number} for arm {arm} was never made")
-            if not 0.0 < probability <= 1.0:
-                raise ValueError(f"decision {number} has the probability {probability}")
-            bandit._waiting.kept[number] = (arm, probability)
-        bandit._restore_own(arrays)
-        return bandit
 
 
 def _scaled(each: Statement, width: float) -> Statement:

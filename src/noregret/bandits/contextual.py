@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import as_count
 from noregret.bandits.bandit_certificate import BanditCertificate
-from noregret.bandits.decisions import Decision, as_arms
+from noregret.bandits.decisions import Decision, Log
 from noregret.bandits.exploration import Exploration, draw_rows
-from noregret.bandits.logs import Log
 from noregret.bandits.policy import Decisions, Kept, Policy
+from noregret.files.fields import Setting
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
 from noregret.rows.examples import Rows
@@ -59,6 +60,8 @@ class ContextualBandit(Policy):
     Beyond UCB, 2020.
     """
 
+    _FIELDS = (Setting("copies", "arms", keyword="arms"), *Policy._FIELDS)
+
     def __init__(
         self,
         arms: int,
@@ -79,7 +82,7 @@ class ContextualBandit(Policy):
         the draws, about the predictions of all arms in all contexts alike. Both are about
         predictions made when costs come: those of the decisions if each cost comes before the next.
         """
-        super().__init__(as_arms(arms), exploration, learner, costs, importance, seed)
+        super().__init__(as_count("arms", arms), exploration, learner, costs, importance, seed)
         self._choices = self._copies
 
     @property
@@ -158,7 +161,3 @@ class ContextualBandit(Policy):
             waiting=len(self._waiting),
             regression=self._learner.certificate(),
         )
-
-    @classmethod
-    def _made(cls, copies: int, options: tuple[Any, ...]) -> Self:
-        return cls(copies, *options)

@@ -1,13 +1,17 @@
-"""Decisions that wait for their costs, joined by id: in any order, late, once and only once."""
+"""Decisions and their costs: those that wait, joined by id, and those of a log."""
 
 from __future__ import annotations
 
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from noregret.arrays import not_real
-from noregret.component import require_positive
+from noregret.arrays import as_count, as_number, as_real, real_array, refuse_masked
+from noregret.files.fields import Arrays, Field, Header
+from noregret.visible import shown
+
+Vector = npt.NDArray[np.float64]
 
 #: Begins with the arm and its probability.
 Kept = TypeVar("Kept", bound=tuple[Any, ...])
@@ -54,15 +58,15 @@ class Waiting(Generic[Kept]):
         """
         number = decision.id if isinstance(decision, Decision) else decision
         if type(number) is not int:
-            # Numpy's whole numbers are welcome, but neither True nor 1.5 names a decision.
+            # Integers of numpy are accepted, but neither True nor 1.5 names a decision.
             if isinstance(number, bool) or not isinstance(number, np.integer):
                 raise ValueError(
-                    f"a decision is named by its id, a whole number, got {_shown(decision)}"
+                    f"a decision is named by its id, a whole number, got {shown(decision)}"
                 )
             number = int(number)
         if number in self.kept:
             kept = self.kept[number]
-            # Ids of two bandits coincide; what was drawn hardly ever does.
+            # Two bandits use the same ids; arm and probability tell their decisions apart.
             if isinstance(decision, Decision) and decision[1:] != kept[:2]:
                 raise ValueError(f"decision {number} of this bandit is another: arm {kept[0]}")
             return number, kept
@@ -76,19 +80,46 @@ class Waiting(Generic[Kept]):
         del self.kept[number]
 
 
+class WaitingField(Field):
+    """The decisions of `owner._waiting` in a file, with their arms and probabilities."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter ids, arms and probabilities."""
+        kept = owner._waiting.kept
+        arrays["waiting"] = np.array(list(kept), np.int64)
+        arrays["waiting_arms"] = np.array([each[0] for each in kept.values()], np.int64)
+        arrays["waiting_probabilities"] = np.array([each[1] for each in kept.values()], np.float64)
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Let the decisions wait again, or refuse those that were never made."""
+        columns = (arrays[f"waiting{each}"].tolist() for each in ("", "_arms", "_probabilities"))
+        for k, (number, arm, chance) in enumerate(zip(*columns, strict=True)):
+            choices = self.choices(owner, arrays, k)
+            if not (0 <= number < owner._waiting.made and 0 <= arm < choices and 0 < chance <= 1):
+                raise ValueError(
+                    f"decision {number} for arm {arm} with probability {chance} was never made"
+                )
+            owner._waiting.kept[int(number)] = self.kept(arrays, k, int(arm), float(chance))
+
+    def choices(self, owner: Any, arrays: Arrays, k: int) -> int:
+        """Return how many arms the k-th decision was among."""
+        return int(owner.arms)
+
+    def kept(self, arrays: Arrays, k: int, arm: int, chance: float) -> tuple[Any, ...]:
+        """Return what is kept of the k-th decision."""
+        return arm, chance
+
+
 def as_cost(cost: float, low: float, high: float) -> float:
-    """Return the cost as a float, or refuse one outside the promised range in one line.
+    """Return the cost as a float, or refuse one outside the promised range.
 
     >>> as_cost(0.5, 0.0, 1.0)
     0.5
     """
-    if type(cost) is not float:
-        if np.ndim(cost) != 0:
-            raise ValueError(f"the cost must be one number, got the shape {np.shape(cost)}")
-        cost = as_float("the cost must be a number", cost)
-    if not low <= cost <= high:
+    number = cost if type(cost) is float else as_number("the cost", cost)
+    if not low <= number <= high:
         raise ValueError(f"the cost must be within the promised [{low:g}, {high:g}], got {cost}")
-    return cost
+    return number
 
 
 def cost_of_reward(reward: float, low: float, high: float) -> float:
@@ -102,18 +133,17 @@ def cost_of_reward(reward: float, low: float, high: float) -> float:
 
 
 def as_range(costs: tuple[float, float]) -> tuple[float, float]:
-    """Return the promised range of the costs as two floats, or refuse it in one line.
+    """Return the promised range of the costs as two floats.
 
     >>> as_range((-1, 0))
     (-1.0, 0.0)
     """
+    must = "must be a pair of numbers (low, high)"
     try:
         low, high = costs
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"costs must be a pair of numbers (low, high), got {_shown(costs)}"
-        ) from error
-    low, high = (as_float("costs must be a pair of numbers (low, high)", k) for k in (low, high))
+        raise ValueError(f"costs {must}, got {shown(costs)}") from error
+    low, high = as_real("costs", low, must), as_real("costs", high, must)
     if not -LARGEST <= low < high <= LARGEST:
         raise ValueError(
             f"costs must be of size at most {LARGEST:g} with low < high, got ({low}, {high})"
@@ -121,56 +151,69 @@ def as_range(costs: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def as_arms(arms: Any) -> int:
-    """Return the number of arms, or refuse it in one line.
+def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a random generator on PCG64, the kind that files hold.
 
-    >>> as_arms(3)
-    3
+    >>> generator(7).random() == generator(7).random()
+    True
     """
-    if isinstance(arms, bool | np.bool_) or not isinstance(arms, int | np.integer) or arms < 1:
-        raise ValueError(f"arms must be a whole number >= 1, got {arms!r}")
-    return int(arms)
+    if isinstance(seed, np.random.Generator):
+        if type(seed.bit_generator) is not np.random.PCG64:
+            kind = type(seed.bit_generator).__name__
+            raise ValueError(f"seed must be a number or a generator on PCG64, got one on {kind}")
+        return seed
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+        raise ValueError(f"seed must be a whole number, a generator or None, got {seed!r}")
+    return np.random.Generator(np.random.PCG64(seed))
 
 
-def as_rate(name: str, value: Any) -> float:
-    """Return a finite float above 0, or refuse it in one line.
+class Log:
+    """Logged decisions of a past policy; outcomes are costs or rewards, as you like.
 
-    >>> as_rate("eta", 2)
-    2.0
+    `propensities` are the probabilities with which the logged arms were drawn, `outcome_range` is a
+    promise about every outcome, on which finite-sample intervals rely.
+
+    >>> len(Log([0, 1], [1.0, 0.0], [0.5, 0.5], arms=2))
+    2
     """
-    rate = as_float(f"{name} must be a finite number above 0", value)
-    require_positive(name, rate)
-    return rate
+
+    def __init__(
+        self,
+        arms_drawn: Any,
+        outcomes: Any,
+        propensities: Any,
+        arms: int,
+        outcome_range: tuple[float, float] = (0.0, 1.0),
+    ) -> None:
+        """Check the columns of a log."""
+        self.count = as_count("arms", arms)
+        self.range = low, high = as_range(outcome_range)
+        refuse_masked("arms", arms_drawn)
+        raw = np.atleast_1d(np.asarray(arms_drawn))
+        if raw.ndim != 1 or raw.dtype.kind not in "iu":
+            raise ValueError(f"arms must be a column of whole numbers, got {raw.dtype} {raw.shape}")
+        self.arms = raw.astype(np.int64)
+        self.outcomes = _column("outcomes", outcomes, len(raw))
+        self.propensities = _column("propensities", propensities, len(raw))
+        arm, outcome, chance = self.arms, self.outcomes, self.propensities
+        for name, column, sound, expected in (
+            ("arms", arm, (arm >= 0) & (arm < self.count), f"an arm from 0 to {self.count - 1}"),
+            ("outcomes", outcome, (outcome >= low) & (outcome <= high),
+             f"a number within the promised [{low:g}, {high:g}]"),
+            ("propensities", chance, (chance > 0.0) & (chance <= 1.0), "a probability above 0"),
+        ):  # fmt: skip
+            if not sound.all():
+                row = int(np.argmin(sound))
+                raise ValueError(f"{name}: row {row} is {column[row]}, expected {expected}")
+            # The checks stay true as long as nobody writes to the columns.
+            column.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.arms)
 
 
-def as_horizon(horizon: Any) -> int:
-    """Return the number of rounds to come, or refuse it in one line.
-
-    >>> as_horizon(1e3)
-    1000
-    """
-    rounds = as_float("horizon must be a whole number >= 1", horizon)
-    if isinstance(horizon, bool) or not 1.0 <= rounds <= 2.0**53 or rounds % 1.0:
-        raise ValueError(f"horizon must be a whole number >= 1, got {horizon}")
-    return int(rounds)
-
-
-def as_float(expected: str, value: Any) -> float:
-    """Return a number as a float, or refuse it in one line that says what was expected.
-
-    >>> as_float("eta must be a number", 1)
-    1.0
-    """
-    # A text that reads as a number is most often a column that was not parsed.
-    if isinstance(value, str | bytes | np.generic | np.ma.MaskedArray) and not_real(value):
-        raise ValueError(f"{expected}, got {_shown(value)}")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{expected}, got {_shown(value)}") from error
-
-
-def _shown(value: Any) -> str:
-    # Arrays and numbers of hundreds of digits must not fill the screen.
-    text = " ".join(repr(value).split()) if type(value) is not int else f"{value:#x}"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _column(name: str, values: Any, count: int) -> Vector:
+    column = np.atleast_1d(np.array(real_array(name, values), np.float64))
+    if column.shape != (count,):
+        raise ValueError(f"{name} have shape {column.shape}, expected ({count},): one a decision")
+    return column

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import as_number, as_vector
 from noregret.oco import Game, GameCertificate
-from noregret.oco.losses import number, vector
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -81,9 +81,9 @@ class EstimatedGame:
     @one_at_a_time
     def suffer(self, cost: float, estimate: npt.ArrayLike) -> None:
         """End the round: the cost that was paid, and an unbiased estimate of a subgradient."""
-        paid = number("cost", cost)
-        z = vector("estimate", estimate, self._game.dimension)
-        total = number("the sum of the costs", self._cost + paid)
+        paid = as_number("cost", cost)
+        z = as_vector("estimate", estimate, self._game.dimension)
+        total = as_number("the sum of the costs", self._cost + paid)
         self._game.suffer(float(self._game.play() @ z), z)
         self._cost = total
 

@@ -1,20 +1,20 @@
-"""EXP3: exponential weights on estimated costs, O(log d) a round, and its high-probability kin."""
+"""EXP3: exponential weights on estimated costs, O(log d) a round; EXP3-IX, for high probability."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import as_positive, as_real, as_whole
 from noregret.bandits import theorems
-from noregret.bandits.arms import ArmBandit
+from noregret.bandits.arms import ArmBandit, ArmSum, enter_cost
 from noregret.bandits.bandit_certificate import MEAN, on_path, statement
-from noregret.bandits.book import Sum, enter_cost
-from noregret.bandits.decisions import as_horizon, as_rate
 from noregret.bandits.tree import find, new_tree, set_leaf, sum_up
 from noregret.elementary import exp
+from noregret.files.fields import Array, Fields, Setting
 from noregret.jit import kernel
 from noregret.proof.statement import Statement
 
@@ -28,9 +28,10 @@ SMALLEST_WEIGHT = 1e-280
 #: Falling rates are held for so long that each is this much smaller than the one before.
 HELD = 2.0**0.25
 
-_ROUNDS, _DIVERGENCE = int(Sum.ROUNDS), int(Sum.DIVERGENCE)
-_LOCAL, _DRIFT, _ETAS = int(Sum.LOCAL), int(Sum.DRIFT), int(Sum.ETAS)
-_ETA, _NEXT, _SCALE, _SHIFT = int(Sum.ETA), int(Sum.NEXT), int(Sum.SCALE), int(Sum.SHIFT)
+_ROUNDS, _DIVERGENCE = int(ArmSum.ROUNDS), int(ArmSum.DIVERGENCE)
+_LOCAL, _DRIFT, _ETAS = int(ArmSum.LOCAL), int(ArmSum.DRIFT), int(ArmSum.ETAS)
+_ETA, _NEXT = int(ArmSum.ETA), int(ArmSum.NEXT)
+_SCALE, _SHIFT = int(ArmSum.SCALE), int(ArmSum.SHIFT)
 
 
 @kernel
@@ -128,6 +129,7 @@ class Exp3(ArmBandit):
     """
 
     algorithm = "EXP3"
+    _FIELDS: ClassVar[Fields] = (*ArmBandit._FIELDS, Array("weights", "_leaves"))
     #: gamma / eta of the implicit exploration.
     _implicit = 0.0
 
@@ -142,24 +144,29 @@ class Exp3(ArmBandit):
         """Make a bandit; `costs` promises the range of every cost."""
         super().__init__(arms, costs, seed)
         book = self._book
-        book[Sum.NEXT] = math.inf
+        book[ArmSum.NEXT] = math.inf
         if eta is not None and horizon is not None:
             raise ValueError("give eta or horizon, not both: the horizon is for choosing eta")
         if eta is not None:
-            book[Sum.ETA] = as_rate("eta", eta)
+            book[ArmSum.ETA] = as_positive("eta", eta)
         elif horizon is not None:
-            book[Sum.ETA] = theorems.exp3_rate(self.arms, as_horizon(horizon))
+            book[ArmSum.ETA] = theorems.exp3_rate(self.arms, as_whole("horizon", horizon))
         else:
-            book[Sum.SCALE] = math.sqrt(math.log(max(self.arms, 2)) / self.arms)
-            book[Sum.ETA], book[Sum.NEXT] = book[Sum.SCALE], 2.0
+            book[ArmSum.SCALE] = math.sqrt(math.log(max(self.arms, 2)) / self.arms)
+            book[ArmSum.ETA], book[ArmSum.NEXT] = book[ArmSum.SCALE], 2.0
         self._tree = new_tree(self.arms)
         fill(self._tree, self._estimates, book)
 
     @property
+    def _leaves(self) -> Vector:
+        """The weights of the arms, a view of the tree."""
+        first = len(self._tree) // 2
+        return self._tree[first : first + self.arms]
+
+    @property
     def probabilities(self) -> Vector:
         """The probability of each arm in the coming round."""
-        first = len(self._tree) // 2
-        weights: Vector = self._tree[first : first + self.arms] / self._tree[1]
+        weights: Vector = self._leaves / self._tree[1]
         return weights
 
     def _draw(self, u: float) -> tuple[int, float]:
@@ -178,12 +185,12 @@ class Exp3(ArmBandit):
         book = self._book
         slack = self._slack()
         # Large estimates that nearly cancel in the drift are rounded in proportion to themselves.
-        drift = float(book[Sum.DRIFT]) + slack * (self._cost + abs(float(book[Sum.DRIFT])))
+        drift = float(book[ArmSum.DRIFT]) + slack * (self._cost + abs(float(book[ArmSum.DRIFT])))
         complexity = math.log(self.arms) / self.eta
         measured = self._measured()
         kinds = (
-            ("", "Lemma 2.20", book[Sum.DIVERGENCE]),
-            (", simpler", "Theorem 2.22 with exp(-a) <= 1 - a + a^2/2", book[Sum.LOCAL]),
+            ("", "Lemma 2.20", book[ArmSum.DIVERGENCE]),
+            (", simpler", "Theorem 2.22 with exp(-a) <= 1 - a + a^2/2", book[ArmSum.LOCAL]),
         )
         return [
             on_path(
@@ -201,9 +208,9 @@ class Exp3(ArmBandit):
             return []
         found = self._paths()
         claim = "cost - cost of an arm fixed in advance"
-        slack, etas = 1.0 + self._slack(), float(self._book[Sum.ETAS])
+        slack, etas = 1.0 + self._slack(), float(self._book[ArmSum.ETAS])
         # The rate of the coming round is not above the last one's: bounds by it are weaker.
-        if self._book[Sum.NEXT] == math.inf:
+        if self._book[ArmSum.NEXT] == math.inf:
             value = theorems.exp3_regret(self.arms, self.eta, self.rounds) * slack
             reference = "Shalev-Shwartz 2012, Corollary 4.2"
             found.append(statement("EXP3", reference, MEAN, claim, value, reason))
@@ -221,23 +228,99 @@ class Exp3(ArmBandit):
         )
         return found
 
-    @classmethod
-    def _made(cls, header: dict[str, Any]) -> Self:
-        # The rate is in the book.
-        return cls(header["arms"], eta=1.0, costs=tuple(header["costs"]))
-
-    def _restore_own(self, arrays: dict[str, Any]) -> None:
-        first = len(self._tree) // 2
-        stored = arrays["weights"]
+    def _check_loaded(self) -> None:
+        """Refuse weights that no bandit has written, and sum them up."""
+        super()._check_loaded()
+        weights = self._leaves
         # Estimates are at least the shift, or weights have been flushed to 0.
-        sound = (stored == 0.0) | ((stored >= SMALLEST_WEIGHT) & (stored <= 1.0))
-        if stored.shape != (self.arms,) or not sound.all():
+        sound = (weights == 0.0) | ((weights >= SMALLEST_WEIGHT) & (weights <= 1.0))
+        if not sound.all():
             raise ValueError(f"weights must be {self.arms} numbers within [0, 1]")
-        if not stored.sum() > 0.0:
+        if not weights.sum() > 0.0:
             raise ValueError("weights must not all be 0")
-        self._tree[first : first + self.arms] = stored
         sum_up(self._tree)
 
-    def _own_arrays(self) -> dict[str, Any]:
-        first = len(self._tree) // 2
-        return {"weights": self._tree[first : first + self.arms].copy()}
+
+class Exp3IX(Exp3):
+    """EXP3 on the estimates z = cost / (w_arm + gamma) with gamma = eta/2, biased downwards.
+
+    With probability at least 1 - delta no estimate exceeds the sum of its arm's costs by more than
+    ln(d/delta) / eta, for all arms and all rounds together: a floor under the costs that every arm
+    had in these rounds, from the costs of the pulled arms alone. Costs may depend on earlier draws;
+    then the floor is under the costs as they were set, not as they would have been set for a
+    player of one arm.
+    Where the rate falls, it is held over stretches known in advance, and stretch k may fail with
+    probability delta / (k (k + 1)): these add up to delta.
+    Reference: Neu, Explore No More: Improved High-Probability Regret Bounds for Non-Stochastic
+    Bandits, 2015; for all rounds together by Ville's inequality for the supermartingale of its
+    Lemma 1, once for each stretch with the rate of that stretch, which is the least so far.
+
+    >>> bandit = Exp3IX(arms=2, horizon=1000, seed=3)
+    >>> arms = bandit.play(np.tile([0.9, 0.4], (1000, 1)))
+    >>> bandit.certificate().floor <= 400.0
+    True
+    """
+
+    algorithm = "EXP3-IX"
+    _implicit = 0.5
+    _FIELDS = (*Exp3._FIELDS, Setting("delta"))
+
+    def __init__(
+        self,
+        arms: int,
+        eta: float | None = None,
+        horizon: int | None = None,
+        costs: tuple[float, float] = (0.0, 1.0),
+        delta: float = 0.05,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        """Make a bandit whose statements may fail with probability `delta`."""
+        self.delta = as_real("delta", delta, "must lie strictly between 0 and 1")
+        if not 0.0 < self.delta < 1.0:
+            raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+        super().__init__(arms, eta, horizon, costs, seed)
+
+    def _failure(self) -> float:
+        """Return the probability that the statements of the current stretch may fail with."""
+        if self._book[ArmSum.NEXT] == math.inf:
+            return self.delta
+        k = stretch(self.rounds + 1)
+        return self.delta / (k * (k + 1.0))
+
+    def _excess(self) -> float:
+        return theorems.implicit_excess(self.arms, self.eta, self._failure())
+
+    def _floor(self, reason: str) -> tuple[float | None, float | None]:
+        if reason or not self.rounds:
+            return None, None
+        least = float(self._estimates.min()) * (1.0 - self._slack())
+        return self.delta, least - self._excess() * (1.0 + self._slack())
+
+    def _statements(self, reason: str) -> list[Statement]:
+        if not self.rounds:
+            return []
+        sure = f"with probability >= 1 - {self.delta!r}, in all rounds together"
+        slack, claim = 1.0 + self._slack(), "cost - cost of any arm"
+        etas = float(self._book[ArmSum.ETAS])
+        # No arm can have cost less than nothing, whatever the estimates say.
+        regret = self._cost - max(float(self._estimates.min()) - self._excess(), 0.0)
+        promised = theorems.implicit_regret(self.arms, self.eta, etas, self._failure())
+        return [
+            *self._paths(),
+            statement(
+                "EXP3-IX, after the fact",
+                "Neu 2015, Corollary 1",
+                sure,
+                claim,
+                regret + self._slack() * (self._cost + abs(regret)),
+                reason,
+            ),
+            statement(
+                "EXP3-IX, in advance",
+                "Neu 2015, proof of Theorem 1",
+                sure,
+                claim,
+                promised * slack,
+                reason,
+            ),
+        ]

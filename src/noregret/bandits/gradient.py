@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors, rates
+from noregret.arrays import as_number, as_positive, as_vector, as_whole
 from noregret.bandits import theorems
 from noregret.bandits.bandit_certificate import MEAN, on_path, statement
-from noregret.bandits.decisions import as_rate
-from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
+from noregret.bandits.decisions import generator
 from noregret.bandits.shrunken import Shrunken
 from noregret.domains import Domain
-from noregret.files import store
+from noregret.files.fields import (
+    Array,
+    Arrays,
+    Field,
+    Header,
+    Numbers,
+    Random,
+    Saved,
+    Setting,
+)
 from noregret.oco import maps
-from noregret.oco.losses import number, vector, whole
 from noregret.oco.setting import settle
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import require_room
@@ -93,7 +100,20 @@ class GradientCertificate:
         return "\n".join([*head, *(f"  {each}" for each in self.statements)])
 
 
-class GradientBandit:
+class Direction(Field):
+    """The direction of a round that was played and not yet paid, if there is one."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the direction."""
+        if owner._v is not None:
+            arrays["v"] = owner._v
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Set the direction."""
+        owner._v = as_vector("v", arrays["v"], owner.dimension) if "v" in arrays else None
+
+
+class GradientBandit(Saved):
     """Lazily projected gradient descent on estimates from one or two values of each f_t.
 
     w_t = projection of eta theta on the domain; v uniform on the sphere. With `points=1`,
@@ -117,6 +137,18 @@ class GradientBandit:
     True
     """
 
+    _KIND = "bandit"
+    _FIELDS = (
+        Setting("dimension"),
+        Setting("domain", of=Domain),
+        Random("generator", "_rng"),
+        Numbers("sums"),
+        *map(Setting, ("eta", "delta", "points", "lipschitz", "size", "inside")),
+        Array("theta"),
+        Array("w"),
+        Direction("v"),
+    )
+
     def __init__(
         self,
         dimension: int,
@@ -137,14 +169,14 @@ class GradientBandit:
         only) |f_t| <= size on the domain; with them the theorems can be stated. `inside`: play in
         the domain only, which must be a `Ball` or a finite `Box` [default: False].
         """
-        self.eta, self.delta = as_rate("eta", eta), as_rate("delta", delta)
+        self.eta, self.delta = as_positive("eta", eta), as_positive("delta", delta)
         if points not in (1, 2):
             raise ValueError(f"points must be 1 or 2, got {points!r}")
-        self.lipschitz = None if lipschitz is None else as_rate("lipschitz", lipschitz)
-        self.size = None if size is None else as_rate("size", size)
+        self.lipschitz = None if lipschitz is None else as_positive("lipschitz", lipschitz)
+        self.size = None if size is None else as_positive("size", size)
         if size is not None and (points == 2 or lipschitz is None):
             raise ValueError("size is for points=1, and needs lipschitz beside it")
-        rate, dimension = rates.Constant(self.eta), whole("dimension", dimension)
+        rate, dimension = rates.Constant(self.eta), as_whole("dimension", dimension)
         self.inside = bool(inside)
         self._shrunken = Shrunken.of(domain, self.delta, dimension) if inside else None
         self._domain = domain
@@ -204,9 +236,9 @@ class GradientBandit:
         if self._v is None:
             raise ValueError("suffer ends a round that play began: play first")
         if self.points == 1:
-            values = [number("cost", cost)]
+            values = [as_number("cost", cost)]
         else:
-            values = vector("costs", cost, 2).tolist()
+            values = as_vector("costs", cost, 2).tolist()
         self._check(values)
         require_room(self.rounds, 1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -323,31 +355,3 @@ class GradientBandit:
         claim = f"cost - cost of a u fixed in advance in {self.domain}"
         reference = "Flaxman, Kalai, McMahan 2005, section 3; Shalev-Shwartz 2012, Theorem 2.21"
         return statement(name, reference, MEAN, claim, value * (1.0 + 64.0 * EPSILON))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bandit, random generator included; `nr.load` resumes it to the bit."""
-        header = {
-            "bandit": "GradientBandit",
-            "dimension": self.dimension,
-            "domain": store.component_to_header(self.domain),
-            "generator": generator_to_header(self._rng),
-            "sums": self._sums,
-            **{name: getattr(self, name) for name in _SETTINGS},
-        }
-        arrays = {"theta": self._theta, "w": self._w}
-        store.write(path, header, arrays if self._v is None else arrays | {"v": self._v})
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        domain = store.component_from_header(header["domain"], Domain)
-        settings = {name: header[name] for name in _SETTINGS}
-        bandit = cls(header["dimension"], domain, **settings)
-        bandit._rng = generator_from_header(header["generator"])
-        bandit._sums = {name: number(name, header["sums"][name]) for name in _SUMS}
-        bandit._theta = vector("theta", arrays["theta"], bandit.dimension)
-        bandit._w = vector("w", arrays["w"], bandit.dimension)
-        bandit._v = vector("v", arrays["v"], bandit.dimension) if "v" in arrays else None
-        return bandit
-
-
-_SETTINGS = ("eta", "delta", "points", "lipschitz", "size", "inside")

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import real_array
-from noregret.bandits.betting import mean_floor
-from noregret.bandits.decisions import as_rate
+from noregret.arrays import as_positive, real_array
+from noregret.bandits.decisions import Log
 from noregret.bandits.exploration import as_probabilities
-from noregret.bandits.logs import Log
+from noregret.bandits.mean_floor import mean_floor
 from noregret.rounding.printed import down, exact, up
 
 Vector = npt.NDArray[np.float64]
@@ -76,7 +75,7 @@ def ips(
     `policy`: probabilities of the arms, a row for each of the log or one row for all of them. The
     interval is finite-sample and needs no bound on the weights: w (r - low) and w (high - r) are
     not negative, and their means are at most the policy's above low and below high, so that a floor
-    under each, by `betting.mean_floor`, is an end of it; it needs no p > 0 wherever pi > 0 either.
+    under each, by `mean_floor`, is an end of it; it needs no p > 0 wherever pi > 0 either.
     `weight_limit` promises w <= weight_limit for every context and arm, not only those of the log:
     each end is then the better of two, the other by what is left of the limit, which is far better
     where outcomes are rare and weights vary. Reference: Karampatziakis, Mineiro, Ramdas, Off-policy
@@ -134,7 +133,7 @@ def doubly_robust(
     `predicted` holds q, the outcome predicted for every arm, a row for each of the log, made
     without the outcomes of that row and of later ones, and within the promised range. The interval
     is normal, asymptotic. `weight_limit` promises w <= weight_limit for every context and arm, not
-    only those of the log: then it is finite-sample, by `betting.mean_floor` of the terms moved up
+    only those of the log: then it is finite-sample, by `mean_floor` of the terms moved up
     by weight_limit (high - low), which are not negative.
     Reference: Dudik, Langford, Li, Doubly Robust Policy Evaluation and Learning, 2011.
 
@@ -181,7 +180,7 @@ def _weights(log: Log, policy: npt.ArrayLike, level: float) -> tuple[Vector, Vec
 
 def _limit(weights: Vector, weight_limit: float) -> float:
     """Return the promised limit of the weights with room for rounding, or refuse a broken one."""
-    limit = as_rate("weight_limit", weight_limit)
+    limit = as_positive("weight_limit", weight_limit)
     worst = int(np.argmax(weights))
     if weights[worst] > limit * (1.0 + _ROUNDING):
         raise ValueError(

@@ -1,24 +1,45 @@
-"""What policies that see features share: cost regressors, exploration, late costs, files."""
+"""Policies that see features: cost regressors, exploration, late costs, files.
+
+One linear learner has weights of its own for each arm, by contexts crossed with arms: feature j of
+a context becomes column (j + 1) K + a for arm a of K, and column a is a constant, so that new
+features add columns at the end.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.bandits.crossing import crossed, joined
-from noregret.bandits.decisions import Decision, Waiting, as_cost, as_range, cost_of_reward
+from noregret.bandits.decisions import (
+    Decision,
+    Log,
+    Waiting,
+    WaitingField,
+    as_cost,
+    as_range,
+    cost_of_reward,
+    generator,
+)
 from noregret.bandits.exploration import Exploration, InverseGap, as_probabilities
-from noregret.bandits.logs import Log
-from noregret.bandits.randomness import generator, generator_from_header, generator_to_header
 from noregret.files import store
+from noregret.files.fields import (
+    Array,
+    Arrays,
+    Count,
+    Fields,
+    Header,
+    Numbers,
+    Random,
+    Saved,
+    Setting,
+)
 from noregret.learners import MirrorDescent
 from noregret.losses import Squared
 from noregret.mirrors import Euclidean
-from noregret.oco.losses import number
 from noregret.passes.checks import sound_rows
 from noregret.proof.ledger import require_room
 from noregret.rates import ScaleFree
@@ -28,8 +49,10 @@ from noregret.visible import shown
 
 Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Row = tuple[npt.NDArray[np.uint32], Vector]
 
 _COUNTS = ("rounds", "cost", "logged")
+_NOTHING = np.zeros(1, np.uint32), np.zeros(1)
 
 
 class Decisions(NamedTuple):
@@ -50,9 +73,54 @@ class Kept(NamedTuple):
     values: Vector
 
 
-class Policy:
+class KeptField(WaitingField):
+    """The decisions of a policy in a file, with their crossed rows."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the decisions."""
+        super().write(owner, header, arrays)
+        kept = owner._waiting.kept.values()
+        rows = joined([(each.columns, each.values) for each in kept], owner._columns)
+        arrays["waiting_choices"] = np.array([each.choices for each in kept], np.int64)
+        arrays["waiting_starts"] = rows.indptr
+        arrays["waiting_columns"] = rows.indices
+        arrays["waiting_values"] = rows.values
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Let the decisions wait again, with rows that are sound."""
+        starts, columns, values = (
+            arrays[f"waiting_{name}"] for name in ("starts", "columns", "values")
+        )
+        sound_rows(as_rows(Rows(starts, columns, values, owner._columns)), 0)
+        super().read(owner, header, arrays)
+
+    def choices(self, owner: Any, arrays: Arrays, k: int) -> int:
+        """Return how many arms the k-th decision was among, 0 if that is not possible."""
+        choices = int(arrays["waiting_choices"][k])
+        return choices if owner._choices in (None, choices) else 0
+
+    def kept(self, arrays: Arrays, k: int, arm: int, chance: float) -> Kept:
+        """Return what is kept of the k-th decision."""
+        cut = slice(*arrays["waiting_starts"][k : k + 2].tolist())
+        columns, values = arrays["waiting_columns"][cut], arrays["waiting_values"][cut]
+        return Kept(arm, chance, int(arrays["waiting_choices"][k]), columns, values)
+
+
+class Policy(Saved):
     """A linear learner that predicts costs, and the decisions that wait for theirs."""
 
+    _KIND = "bandit"
+    _FIELDS: ClassVar[Fields] = (
+        Setting("costs"),
+        Setting("exploration", of=Exploration),
+        Setting("importance"),
+        Count("made", "_waiting.made"),
+        Count("width"),
+        Numbers("counts"),
+        Random("generator", "_rng"),
+        Array("estimates", missing=True),
+        KeptField("waiting"),
+    )
     #: How many arms each decision is among, None where that differs.
     _choices: int | None = None
 
@@ -208,63 +276,80 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, regressors, waiting decisions, generator; `nr.load` resumes to the bit."""
-        header = {
-            "bandit": type(self).__name__,
-            "copies": self._copies,
-            "costs": list(self.costs),
-            "exploration": store.component_to_header(self.exploration),
-            "importance": self.importance,
-            "made": self._waiting.made,
-            "width": self._width,
-            "counts": self._counts,
-            "generator": generator_to_header(self._rng),
-        }
-        kept = self._waiting.kept.values()
-        rows = joined([(each.columns, each.values) for each in kept], self._columns)
-        arrays: dict[str, Any] = {
-            "estimates": self._estimates,
-            "waiting": np.array(list(self._waiting.kept), np.int64),
-            "waiting_arms": np.array([each.arm for each in kept], np.int64),
-            "waiting_choices": np.array([each.choices for each in kept], np.int64),
-            "waiting_probabilities": np.array([each.probability for each in kept], np.float64),
-            "waiting_starts": rows.indptr,
-            "waiting_columns": rows.indices,
-            "waiting_values": rows.values,
-        }
-        self._learner.save(path, store.Extra(header, arrays))
+        self._learner.save(path, store.Extra(*self._to_file()))
 
     @classmethod
-    def _made(cls, copies: int, options: tuple[Any, ...]) -> Self:
-        """Return a fresh policy from what a file says."""
-        raise NotImplementedError
-
-    @classmethod
-    def _from_file(cls, learner: Any, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
+    def _beside(cls, learner: Any, header: Header, arrays: Arrays) -> Self:
+        """Return the policy that was saved beside its learner."""
         if not isinstance(learner, MirrorDescent):
             raise ValueError(f"its regressors are a {type(learner).__name__}")
-        exploration = store.component_from_header(header["exploration"], Exploration)
-        costs, importance = tuple(header["costs"]), bool(header["importance"])
-        policy = cls._made(header["copies"], (exploration, None, costs, importance))
+        policy = cls._from_file(header, arrays)
         policy._learner = learner
-        policy._rng = generator_from_header(header["generator"])
-        policy._counts = {name: number(name, header["counts"][name]) for name in _COUNTS}
-        if min(policy._counts.values()) < 0.0 or policy._counts["rounds"] % 1.0:
-            raise ValueError(f"counts are {shown(header['counts'])}")
-        if arrays["estimates"].shape != (policy._copies,) or arrays["estimates"].dtype != float:
-            raise ValueError(f"estimates have shape {arrays['estimates'].shape}")
-        policy._estimates = arrays["estimates"]
-        for name in ("made", "width"):
-            if type(header[name]) is not int or not 0 <= header[name] < 2**53:
-                raise ValueError(f"{name} is {shown(header[name])}, expected a whole number")
-        policy._waiting.made, policy._width = header["made"], header["width"]
-        starts, columns, values = (arrays[f"waiting_{k}"] for k in ("starts", "columns", "values"))
-        sound_rows(as_rows(Rows(starts, columns, values, policy._columns)), 0)
-        for k, made in enumerate(arrays["waiting"].tolist()):
-            arm, choices = (int(arrays[f"waiting_{name}"][k]) for name in ("arms", "choices"))
-            chance = float(arrays["waiting_probabilities"][k])
-            sound = 0 <= made < policy._waiting.made and 0 <= arm < choices
-            if not sound or not 0.0 < chance <= 1.0 or policy._choices not in (None, choices):
-                raise ValueError(f"decision {made} for arm {arm} was never made")
-            cut = slice(int(starts[k]), int(starts[k + 1]))
-            policy._waiting.kept[made] = Kept(arm, chance, choices, columns[cut], values[cut])
         return policy
+
+    def _check_loaded(self) -> None:
+        """Refuse counts that no policy has."""
+        if min(self._counts.values()) < 0.0 or self._counts["rounds"] % 1.0:
+            raise ValueError(f"counts are {shown(self._counts)}")
+
+
+def crossed(rows: Rows, arms: npt.NDArray[np.int64], count: int) -> Rows:
+    """Return each context crossed with each arm in its row of `arms`, one after the other.
+
+    >>> from noregret.rows.examples import as_rows
+    >>> part = crossed(as_rows([[0.5, 2.0]]), np.array([[0, 2]]), 3)
+    >>> part.indices, part.values
+    (array([0, 3, 6, 2, 5, 8], dtype=uint32), array([1. , 0.5, 2. , 1. , 0.5, 2. ]))
+    """
+    size, copies = arms.shape
+    width = (rows.width + 1) * count
+    if width > 2**32:
+        raise ValueError(f"{rows.width} features for each of {count} arms are more than 2^32")
+    starts = np.zeros(size * copies + 1, np.uint64)
+    columns, values = (_dense if rows.dense else _sparse)(rows, arms, count, starts)
+    return Rows(starts, columns.astype(np.uint32), values, width, size * copies)
+
+
+def _dense(
+    rows: Rows, arms: npt.NDArray[np.int64], count: int, starts: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.int64], Vector]:
+    shape = (*arms.shape, rows.width + 1)
+    starts[:] = np.arange(0, arms.size * shape[2] + 1, shape[2])
+    columns = np.arange(0, shape[2] * count, count) + arms[:, :, None]
+    values = np.ones(shape)
+    values[:, :, 1:] = rows.values[:, None, :]
+    return columns.ravel(), values.ravel()
+
+
+def _sparse(
+    rows: Rows, arms: npt.NDArray[np.int64], count: int, starts: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.int64], Vector]:
+    begins = rows.indptr.astype(np.int64)
+    lengths = np.repeat(np.diff(begins) + 1, arms.shape[1])
+    ends = np.cumsum(lengths)
+    starts[1:] = ends
+    firsts = ends - lengths
+    # The k-th entry of a copy is the (k-1)-th of its context, behind the constant.
+    shifts = np.repeat(begins[:-1], arms.shape[1]) - firsts - 1
+    taken = np.arange(int(starts[-1])) + np.repeat(shifts, lengths)
+    constant = np.zeros(len(taken), np.bool_)
+    constant[firsts] = True
+    taken[constant] = 0
+    # Without any feature there is nothing to take from, only constants.
+    indices, stored = (rows.indices, rows.values) if len(rows.indices) else _NOTHING
+    columns = np.where(constant, 0, indices[taken].astype(np.int64) + 1) * count
+    columns += np.repeat(arms.ravel(), lengths)
+    return columns, np.where(constant, 1.0, stored[taken].astype(np.float64))
+
+
+def joined(parts: list[Row], width: int) -> Rows:
+    """Return rows that were kept one by one.
+
+    >>> joined([(np.array([0, 4], np.uint32), np.ones(2))], 6).indptr
+    array([0, 2], dtype=uint64)
+    """
+    starts = np.zeros(len(parts) + 1, np.uint64)
+    np.cumsum([len(columns) for columns, _ in parts], out=starts[1:])
+    columns = np.concatenate([columns for columns, _ in parts] or [np.zeros(0, np.uint32)])
+    values = np.concatenate([values for _, values in parts] or [np.zeros(0)])
+    return Rows(starts, columns, values, width, len(parts))

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from noregret.bandits.arms import ArmBandit
 from noregret.bandits.contextual import ContextualBandit
-from noregret.bandits.logs import Log
-from noregret.bandits.randomness import generator
+from noregret.bandits.decisions import Log, generator
 
 Vector = npt.NDArray[np.float64]
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret.bandits import theorems
-from noregret.bandits.arms import ArmBandit
+from noregret.bandits.arms import ArmBandit, ArmSum, enter_cost
 from noregret.bandits.bandit_certificate import MEAN, on_path, statement
-from noregret.bandits.book import Sum, enter_cost
+from noregret.files.fields import Array
 from noregret.jit import kernel
 from noregret.proof.statement import Statement
 
@@ -20,8 +19,8 @@ Vector = npt.NDArray[np.float64]
 #: Newton's method doubles its digits; this many steps are never needed.
 MOST_STEPS = 100
 
-_ROUNDS, _DIVERGENCE, _DRIFT = int(Sum.ROUNDS), int(Sum.DIVERGENCE), int(Sum.DRIFT)
-_ETAS, _ETA, _SHIFT = int(Sum.ETAS), int(Sum.ETA), int(Sum.SHIFT)
+_ROUNDS, _DIVERGENCE, _DRIFT = int(ArmSum.ROUNDS), int(ArmSum.DIVERGENCE), int(ArmSum.DRIFT)
+_ETAS, _ETA, _SHIFT = int(ArmSum.ETAS), int(ArmSum.ETA), int(ArmSum.SHIFT)
 
 
 @kernel
@@ -124,6 +123,7 @@ class TsallisINF(ArmBandit):
     """
 
     algorithm = "Tsallis-INF"
+    _FIELDS = (*ArmBandit._FIELDS, Array("weights"))
 
     def __init__(
         self,
@@ -133,8 +133,8 @@ class TsallisINF(ArmBandit):
     ) -> None:
         """Make a bandit; `costs` promises the range of every cost."""
         super().__init__(arms, costs, seed)
-        self._book[Sum.ETA] = 2.0
-        self._book[Sum.NEXT] = math.inf
+        self._book[ArmSum.ETA] = 2.0
+        self._book[ArmSum.NEXT] = math.inf
         self._weights = np.full(self.arms, 1.0 / self.arms)
         normalise(self._estimates, self._weights, self._book)
 
@@ -159,9 +159,9 @@ class TsallisINF(ArmBandit):
         book, slack = self._book, self._slack()
         # The rate of the coming round is below the last one's: bounds by it are weaker.
         complexity = (4.0 * math.sqrt(self.arms) - 4.0) / self.eta
-        path = (complexity + float(book[Sum.DIVERGENCE])) * (1.0 + slack)
-        path += float(book[Sum.DRIFT]) + slack * (self._cost + 1.0)
-        mean = theorems.tsallis_regret(self.arms, self.eta, float(book[Sum.ETAS]))
+        path = (complexity + float(book[ArmSum.DIVERGENCE])) * (1.0 + slack)
+        path += float(book[ArmSum.DRIFT]) + slack * (self._cost + 1.0)
+        mean = theorems.tsallis_regret(self.arms, self.eta, float(book[ArmSum.ETAS]))
         return [
             on_path(
                 "regret on the estimates",
@@ -180,15 +180,8 @@ class TsallisINF(ArmBandit):
             ),
         ]
 
-    @classmethod
-    def _made(cls, header: dict[str, Any]) -> Self:
-        return cls(header["arms"], tuple(header["costs"]))
-
-    def _own_arrays(self) -> dict[str, Any]:
-        return {"weights": self._weights}
-
-    def _restore_own(self, arrays: dict[str, Any]) -> None:
-        weights = arrays["weights"]
-        if weights.shape != (self.arms,) or not ((weights > 0.0) & (weights <= 1.0)).all():
+    def _check_loaded(self) -> None:
+        """Refuse weights that are no probabilities."""
+        super()._check_loaded()
+        if not ((self._weights > 0.0) & (self._weights <= 1.0)).all():
             raise ValueError(f"weights must be {self.arms} probabilities")
-        self._weights = weights

@@ -15,8 +15,8 @@ from noregret.experts.book import Sum
 from noregret.experts.checks import as_interval, as_table, require_within
 from noregret.experts.concavity import cost_range, exp_concavity
 from noregret.experts.expert_certificate import GAMES, ExpertCertificate, rounding_slack
+from noregret.experts.expert_game import Weighing, WeightedGame
 from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
-from noregret.experts.weighing import Weighing, WeightedGame
 from noregret.files.fields import Array, Setting
 from noregret.losses import Loss, NegativeLog
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of

@@ -12,8 +12,8 @@ from noregret.arrays import as_count
 from noregret.experts.book import Sum
 from noregret.experts.checks import as_distribution, as_interval
 from noregret.experts.expert_certificate import ExpertCertificate, rounding_slack
+from noregret.experts.expert_game import CostGame, Weighing
 from noregret.experts.rounds import hedge_rounds
-from noregret.experts.weighing import CostGame, Weighing
 from noregret.files.fields import Setting
 
 Vector = npt.NDArray[np.float64]

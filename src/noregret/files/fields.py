@@ -18,7 +18,6 @@ import numpy.typing as npt
 from noregret.arrays import as_number, as_whole
 from noregret.component import Component
 from noregret.files import store
-from noregret.visible import shown
 
 Header = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -47,7 +46,7 @@ class Field:
         """Enter the field in the header or the arrays of a file."""
         header[self.name] = self.get(owner)
 
-    def argument(self, header: Header, arrays: Arrays) -> Header:
+    def arguments(self, header: Header, arrays: Arrays) -> Header:
         """Return the arguments of the constructor that the field gives: none for state."""
         return {}
 
@@ -61,19 +60,22 @@ class Setting(Field):
     """An argument of the constructor, under the name of the field, kept in the attribute `at`.
 
     `of`: the base class of a component, such as a loss; None for plain values [default: None].
+    `keyword`: the name of the argument, where it is another [default: the name of the field].
     """
 
     of: type[Component] | None = None
+    keyword: str = ""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the argument in the header."""
         value = operator.attrgetter(self.at or self.name)(owner)
         header[self.name] = store.component_to_header(value) if self.of else value
 
-    def argument(self, header: Header, arrays: Arrays) -> Header:
+    def arguments(self, header: Header, arrays: Arrays) -> Header:
         """Return the argument of the constructor; this checks plain values."""
         value = header[self.name]
-        return {self.name: store.component_from_header(value, self.of) if self.of else value}
+        given = store.component_from_header(value, self.of) if self.of else value
+        return {self.keyword or self.name: given}
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Do nothing: the constructor has had the argument."""
@@ -122,10 +124,12 @@ class Random(Field):
 class Array(Field):
     """An array with the shape and the type that it has in a fresh object.
 
-    `unbounded`: infinities are allowed, NaN never is [default: False].
+    `unbounded`: infinities are allowed [default: False]. `missing`: NaN is, too, and stands for a
+    number that is not known [default: False].
     """
 
     unbounded: bool = False
+    missing: bool = False
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the array."""
@@ -139,9 +143,13 @@ class Array(Field):
                 f"{self.name} has shape {given.shape} of {given.dtype}, expected {kept.shape} of "
                 f"{kept.dtype}"
             )
-        if np.isnan(given).any() if self.unbounded else not np.isfinite(given).all():
-            raise ValueError(f"{self.name} holds {_odd(given)}, expected numbers")
+        odd = np.isnan(given) if self.unbounded else ~np.isfinite(given)
+        if odd.any() and not self.missing:
+            raise ValueError(f"{self.name} holds {float(given[odd][0])}, expected numbers")
         kept[...] = given
+
+
+Fields = tuple[Field, ...]
 
 
 class Saved:
@@ -162,7 +170,7 @@ class Saved:
 
     #: The key of the header that names the class: "game", "bandit" or "learner".
     _KIND: ClassVar[str]
-    _FIELDS: ClassVar[tuple[Field, ...]]
+    _FIELDS: ClassVar[Fields]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, atomically; `nr.load` resumes it to the bit."""
@@ -181,7 +189,7 @@ class Saved:
         """Return the object that `_to_file` described, or refuse what no object has written."""
         arguments: Header = {}
         for field in cls._FIELDS:
-            arguments |= field.argument(header, arrays)
+            arguments |= field.arguments(header, arrays)
         made = cls(**arguments)
         for field in cls._FIELDS:
             field.read(made, header, arrays)
@@ -190,7 +198,3 @@ class Saved:
 
     def _check_loaded(self) -> None:
         """Refuse fields that are fine each by itself and impossible together."""
-
-
-def _odd(array: npt.NDArray[Any]) -> str:
-    return "NaN" if np.isnan(array).any() else shown(float(array[~np.isfinite(array)].flat[0]))

@@ -36,7 +36,7 @@ GAMES = {
     "ContextualBandit": "noregret.bandits.contextual",
     "Elimination": "noregret.classes.disjunctions",
     "Exp3": "noregret.bandits.exp3",
-    "Exp3IX": "noregret.bandits.exp3_ix",
+    "Exp3IX": "noregret.bandits.exp3",
     "Forecaster": "noregret.experts.forecaster",
     "GradientBandit": "noregret.bandits.gradient",
     "Halving": "noregret.classes.version_space",
@@ -113,7 +113,7 @@ def _model(header: dict[str, Any], arrays: Arrays) -> Any:
     policy = extra.header.get("bandit")
     if policy not in _POLICIES:
         return learner
-    return _maker(policy)._from_file(learner, extra.header, extra.arrays)
+    return _maker(policy)._beside(learner, extra.header, extra.arrays)
 
 
 def _maker(kind: str) -> Any:
