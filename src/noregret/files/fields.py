@@ -145,7 +145,8 @@ class Array(Field):
             )
         odd = np.isnan(given) if self.unbounded else ~np.isfinite(given)
         if odd.any() and not self.missing:
-            raise ValueError(f"{self.name} holds {float(given[odd][0])}, expected numbers")
+            found = "NaN" if np.isnan(given).any() else "infinities"
+            raise ValueError(f"{self.name} holds {found}, expected numbers")
         kept[...] = given
 
 
