@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noregret import bandits, classes, domains, experts, losses, mirrors, oco, rates
-from noregret.experts.portfolios import NewtonStep
 from noregret.learners import MirrorDescent
 
 Round = Callable[[Any], Any]
@@ -254,7 +253,7 @@ GAMES: dict[str, Case] = {
         faults("learn", label=([1, 0], 2), nan=([1, NAN], 1), value=([1, 2], 1), count=([1], 1)),
     ),
     "newton": Case(
-        lambda: NewtonStep(2),
+        lambda: experts.NewtonStep(2),
         each("learn", (np.array([1.1, 0.9]),), (np.array([0.5, 1.0]),)),
         faults(
             "learn",

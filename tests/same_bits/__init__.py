@@ -1,0 +1,1 @@
+"""The same scenarios in two source trees: predictions, state, ledgers and texts, bit by bit."""
