@@ -14,6 +14,7 @@ from tests.same_bits.examples import Scenarios
 from tests.same_bits.observe import Content, asked, facts, plain
 
 ROUNDS, DIMENSION = 12, 3
+STREAMED = (rates.ScaleFree, rates.CoinBetting)
 
 
 def _faced(make: Any, curved: bool) -> Content:
@@ -28,7 +29,7 @@ def _faced(make: Any, curved: bool) -> Content:
         found["faced"].append(plain(asked(player.face, loss)))
     if hasattr(player, "suffer"):
         found["suffered"] = plain(asked(player.suffer, 0.7, [0.5, -0.25, 0.0], 1.0))
-    found["refused"] = plain(asked(player.face, oco.Linear([1.0])))
+    found["refused"] = plain(asked(player.face, None))
     certificate = player.certificate()
     for u in ([0.0, 0.0, 0.0], [0.2, 0.3, 0.5]):
         found[f"bounds at {u}"] = plain(asked(certificate.bounds_at, u))
@@ -53,7 +54,9 @@ def _epoch(horizon: int) -> oco.Game:
 
 def scenarios(compiled: bool) -> Scenarios:
     """Yield games, leaders and steps; all of it is numpy, compiled or not."""
-    parts = itertools.product(MIRRORS, RATES, DOMAINS, (True, False))
+    # Rates with a state of their own belong to the stream learners.
+    played = [rate for rate in RATES if not isinstance(rate, STREAMED)]
+    parts = itertools.product(MIRRORS, played, DOMAINS, (True, False))
     for mirror, rate, domain, lazy in parts:
         if compiled and domain is not None and not isinstance(mirror, mirrors.Euclidean):
             continue

@@ -30,7 +30,10 @@ def _labels(kind: str, seed: int) -> tuple[np.ndarray, Any, np.ndarray]:
 
 
 def _seen(model: Any, X: Any) -> Content:
-    found: Content = {name: plain(asked(getattr, model, name)) for name in FITTED}
+    found: Content = {}
+    for name in FITTED:
+        if hasattr(model, name):
+            found[name] = plain(asked(getattr, model, name))
     for name in ASKED:
         if hasattr(model, name):
             found[name] = plain(asked(getattr(model, name), X))

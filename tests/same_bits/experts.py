@@ -52,7 +52,7 @@ def _forecasts(make: Any, kind: str, name: str) -> Content:
     outcomes = np.round(random.random(ROUNDS), 3)
     if kind == "sign":
         outcomes = np.where(outcomes > 0.4, 1.0, -1.0)
-    weight = random.choice([0.5, 1.0, 2.0], ROUNDS)
+    weight = random.choice([0.25, 0.5, 1.0], ROUNDS)
     learner = make()
     found: Content = {"first": plain(asked(learner.learn, predictions[:9], outcomes[:9]))}
     learner = resumed(learner)

@@ -20,21 +20,27 @@ TABLES: dict[str, Any] = {
     "all functions": classes.all_functions(3),
     "disjunctions": classes.disjunctions(3, 1, 2),
     "lopsided": classes.lopsided(3),
-    "half-planes": classes.half_planes([[0, 0], [1, 0], [0, 1], [1, 1], [0.5, 0.25]]),
+    "half-planes": classes.half_planes([[0, 0], [2, 0], [0, 2], [2, 2], [1, 3]]),
     "table": classes.FiniteClass([[0, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1], [1, 0, 1, 0]]),
+}
+#: Tables of hypotheses, a row each, that give the labels themselves.
+ROWS = {
+    f"random {seed}": np.unique(np.random.default_rng(seed).integers(2, size=(9, 5)), axis=0)
+    for seed in range(3)
 }
 
 
-def _labelled(make: Any, hypotheses: Any, realizable: bool, name: str) -> Content:
+def _labelled(make: Any, points: int, target: np.ndarray | None, name: str) -> Content:
+    """Return a learner of labels of a hypothesis, or of random ones."""
     random = np.random.default_rng(number(name))
-    points = random.integers(0, hypotheses.points, 12)
-    labels = random.integers(0, 2, 12).tolist()
     learner = make()
-    found: Content = {"labels": labels}
-    for t, (x, y) in enumerate(zip(points.tolist(), labels, strict=True)):
-        guess = asked(learner.predict, x)
-        answer = guess if realizable and isinstance(guess, int) and t % 3 else y
-        found[f"round {t}"] = [plain(guess), plain(asked(learner.learn, [x], [answer]))]
+    found: Content = {}
+    for t, x in enumerate(random.integers(0, points, 12).tolist()):
+        y = int(random.integers(2) if target is None else target[x])
+        found[f"round {t}"] = [
+            plain(asked(learner.predict, x)),
+            plain(asked(learner.learn, [x], [y])),
+        ]
         if t == 5:
             learner = resumed(learner)
     return found | facts(learner)
@@ -93,15 +99,18 @@ def scenarios(compiled: bool) -> Scenarios:
     """Yield learners of every class, and everything that is found about classes."""
     kinds = (classes.SOA, classes.Halving, classes.Consistent)
     for (name, hypotheses), kind in itertools.product(TABLES.items(), kinds):
-        for realizable in (True, False):
-            words = f"{kind.__name__} {name} {realizable}"
-            yield words, _labelled, partial(kind, hypotheses), hypotheses, realizable, words
+        words = f"{kind.__name__} {name}"
+        yield words, _labelled, partial(kind, hypotheses), hypotheses.points, None, words
         yield f"adversary {kind.__name__} {name}", _against, kind, hypotheses
+    for (name, rows), kind in itertools.product(ROWS.items(), kinds):
+        for target in rows:
+            words = f"{kind.__name__} {name} {target}"
+            yield words, _labelled, partial(kind, rows), rows.shape[1], target, words
     agnostic: tuple[dict[str, Any], ...] = ({"horizon": 12}, {"flip": 0.1, "eta": 0.5})
     for name, options in itertools.product(("thresholds", "table", "singletons"), agnostic):
         words = f"agnostic {name} {options}"
         make = partial(classes.Agnostic, TABLES[name], **options)
-        yield words, _labelled, make, TABLES[name], False, words
+        yield words, _labelled, make, TABLES[name].points, None, words
     for name, hypotheses in TABLES.items():
         yield f"dimensions {name}", _dimensions, hypotheses
     for k, true in itertools.product((1, 2), (True, False)):

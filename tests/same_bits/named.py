@@ -76,7 +76,8 @@ def _batch(loss: Any, mirror: Any, rate: Any, method: str) -> Content:
     for options in ({}, {"radius": 1.0, "loss_range": (0.0, 9.0), "delta": 0.1}):
         best = asked(catalogue.batch_predictor, made(), X, y, method, 4, **options)
         found[f"predictor {options}"] = plain(best)
-        found[f"predicted {options}"] = plain(asked(lambda best=best: best.predict(X)))
+        if not isinstance(best, str):
+            found[f"predicted {options}"] = plain(asked(best.predict, X))
     found["weights"] = plain(asked(catalogue.online_to_batch, made(), X, y, method, 4))
     return found
 
