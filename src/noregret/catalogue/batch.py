@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.learners import MirrorDescent
 from noregret.rates import ScaleFree
-
-Vector = npt.NDArray[np.float64]
 
 
 def online_to_batch(

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.learners.dual_ascent import DualAscent
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.oco import maps
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.catalogue.batch import one_pass
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
@@ -33,8 +33,6 @@ from noregret.proof.ledger import Entry
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact, up, up_each
 from noregret.rounding.slack import EPSILON
-
-Vector = npt.NDArray[np.float64]
 
 _SURVEY = "Shalev-Shwartz 2012, Theorem 5.1"
 _MARTINGALE = "Cesa-Bianchi, Conconi, Gentile 2004"

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.losses.links import log_against_rest, log_multinomial
 
 if TYPE_CHECKING:
     from noregret.streams import Block
 
-Vector = npt.NDArray[np.float64]
 #: Scores to logarithms of probabilities, a row a class.
 Link = Callable[[Vector], Vector]
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.evaluate.classes import Link, link_of
 
-Vector = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
 
 #: Bits of a single-precision number that name its bin: the sign, 8 of exponent, 9 of mantissa.

@@ -6,11 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import real_array, refuse_masked
-
-Vector = npt.NDArray[np.float64]
+from noregret.arrays import Vector, real_array, refuse_masked
 
 
 def ndcg(relevance: Any, scores: Any, qid: Any, k: int | None = None) -> float:

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.batch.problem import Problem
+from noregret.arrays import as_positive
 from noregret.losses import Loss, Squared
 from noregret.proof.promises import assumption_of
 from noregret.proof.weighing import weighted
@@ -175,11 +175,11 @@ def drift_proof(
     False
     """
     loss = Squared() if loss is None else loss
-    Problem.require("radius", radius)
+    radius = as_positive("radius", radius)
     if window is not None and not (isinstance(window, (int, np.integer)) and window >= 1):
         raise ValueError(f"window must be a whole number of rounds >= 1, got {window!r}")
     one_pass = y is None and type(loss) is Squared
-    watch = Watch(loss, float(radius), window, one_pass, progress or (lambda text: None))
+    watch = Watch(loss, radius, window, one_pass, progress or (lambda text: None))
     if y is None:
         if weight is not None:
             raise ValueError("weight belongs to arrays: the blocks of a stream have their own")
@@ -193,7 +193,7 @@ def drift_proof(
         whole.last,
         whole.tracker_loss,
         whole.static_bound,
-        float(radius),
+        radius,
         loss,
         () if watch.broken else windows,
         watch.weights,

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.losses import Loss
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_rows
 from noregret.tracking.hilbert_pass import Column, predict_points
 from noregret.tracking.kernels import Kernel, gram
-from noregret.tracking.schedules import Schedule, Vector, segment_loss, summed
+from noregret.tracking.schedules import Schedule, segment_loss, summed
 
 
 class KernelSchedule:

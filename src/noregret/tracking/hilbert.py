@@ -17,15 +17,14 @@ Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorem 14 
 from __future__ import annotations
 
 import math
-import os
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from noregret import mirrors, rates
-from noregret.component import require_positive
+from noregret.arrays import Vector, as_positive, as_whole
 from noregret.domains import Ball
-from noregret.files import store
+from noregret.files.fields import Array, Arrays, Field, Header, Saved, Setting
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
@@ -46,12 +45,36 @@ from noregret.tracking.hilbert_pass import (
 )
 from noregret.tracking.kernels import Kernel
 from noregret.tracking.replay import check_same
-from noregret.tracking.schedules import Vector
 from noregret.tracking.statements import ShiftingBounds, stated
 from noregret.turns import one_at_a_time
 
 
-class KernelDescent:
+class _Points(Field):
+    """The stored points, what is kept of each, and with a budget the matrix of their kernels."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the points in use: the arrays have room for more."""
+        count = len(owner)
+        arrays |= {"points": owner._points[:count], "columns": owner._columns[:count]}
+        arrays["grams"] = owner._grams[:count, :count]
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Check the arrays against one another, and set them."""
+        points = arrays["points"]
+        count, width = points.shape
+        side = 0 if owner.budget is None else count
+        for name, shape in (("columns", (count, len(Column))), ("grams", (side, side))):
+            if arrays[name].shape != shape or arrays[name].dtype != np.float64:
+                raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
+        if owner._slots[Place.COUNT] != count or count > (owner.budget or count):
+            raise ValueError(f"{count} points are stored, expected another number of them")
+        room = max(len(owner._points), count)
+        owner._points, owner._columns = np.zeros((room, width)), np.zeros((room, len(Column)))
+        owner._points[:count], owner._columns[:count] = points, arrays["columns"]
+        owner._grams[:side, :side] = arrays["grams"]
+
+
+class KernelDescent(Saved):
     """Projected gradient descent in the space of a kernel, one stored point a round.
 
     With a `budget` no more points than that are kept, and memory and time a round stay bounded;
@@ -66,6 +89,18 @@ class KernelDescent:
     (3, 0.5)
     """
 
+    _KIND = "learner"
+    _FIELDS = (
+        Setting("radius"),
+        Setting("eta"),
+        Setting("kernel", of=Kernel),
+        Setting("loss", of=Loss),
+        Setting("budget"),
+        Array("ledger", unbounded=True),
+        Array("places", "_slots", unbounded=True),
+        _Points("points"),
+    )
+
     def __init__(
         self,
         kernel: Kernel,
@@ -77,14 +112,11 @@ class KernelDescent:
         """Make a learner; Theorem 14 has eta = 1/(4 X^2) where K(x, x) <= X^2 for all rows."""
         if not isinstance(kernel, Kernel):
             raise ValueError(f"KernelDescent: kernel must be a kernel, got {kernel!r}")
-        require_positive("KernelDescent: radius", radius)
-        require_positive("KernelDescent: eta", eta)
-        if budget is not None and (int(budget) != budget or budget < 1):
-            raise ValueError(f"KernelDescent: budget must be a whole number >= 1, got {budget}")
-        self.kernel, self.radius, self.eta = kernel, float(radius), float(eta)
-        self.loss = Squared() if loss is None else loss
+        self.kernel, self.loss = kernel, Squared() if loss is None else loss
+        self.radius = as_positive("KernelDescent: radius", radius)
+        self.eta = as_positive("KernelDescent: eta", eta)
+        self.budget = None if budget is None else as_whole("KernelDescent: budget", budget)
         require_convex(self.loss)
-        self.budget = None if budget is None else int(budget)
         self._ledger = new_ledger()
         self._slots = np.zeros(len(Place))
         self._slots[Place.SCALE] = 1.0
@@ -215,15 +247,17 @@ class KernelDescent:
         """Return Theorem 14 for a schedule given afterwards, for the rows that were learnt.
 
         The first bound is for the square loss and K(x, x) <= 1/(4 eta); the additive one for
-        every convex loss. The budget's cost is inside both. The rows are learnt once more, to see
-        that they are the same.
+        every convex loss. The budget's cost is inside both. The rows are learnt once more, to
+        refuse rows that were not learnt, or not in this order.
         """
         rows = sound_rows(as_rows(X), 0)
         proof = self.certificate()
         account = proof.account
         if account.broken is not None:
             raise ValueError(f"no statement: {account.broken}")
-        self._check_same(X, y, account)
+        again = type(self)(self.kernel, self.radius, self.eta, self.loss, self.budget)
+        again.learn(X, y)
+        check_same(account, again._account())
         loss = account.loss + account.slack + 8.0 * EPSILON * abs(account.loss)
         largest_row = float(self._ledger[Entry.LARGEST_ROW])
         labels = as_labels(y, len(rows), self.loss)
@@ -246,47 +280,6 @@ class KernelDescent:
         return ShiftingBounds(
             self.rounds, len(schedule) - 1, size, 2.0, loss, high, loss - low, bounds
         )
-
-    def _check_same(self, X: Any, y: Any, told: Certificate) -> None:
-        """Refuse rows that were not learnt, or not in this order, by learning them again."""
-        again = type(self)(self.kernel, self.radius, self.eta, self.loss, self.budget)
-        again.learn(X, y)
-        check_same(told, again._account())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; it goes on to the bit."""
-        header = {"learner": "KernelDescent", "radius": self.radius, "eta": self.eta}
-        header["kernel"] = store.component_to_header(self.kernel)
-        header["loss"] = store.component_to_header(self.loss)
-        header["budget"] = self.budget
-        count = len(self)
-        arrays = {"ledger": self._ledger, "places": self._slots, "points": self.points}
-        arrays["columns"] = self._columns[:count]
-        arrays["grams"] = self._grams[:count, :count]
-        store.write(path, header, {name: array.copy() for name, array in arrays.items()})
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        """Return the learner that `save` wrote, from what `store.read` returns."""
-        kernel = store.component_from_header(header["kernel"], Kernel)
-        loss = store.component_from_header(header["loss"], Loss)
-        made = cls(kernel, header["radius"], header["eta"], loss, header["budget"])
-        points = arrays["points"]
-        count, width = points.shape
-        side = 0 if made.budget is None else count
-        shapes = {"ledger": made._ledger.shape, "places": made._slots.shape}
-        shapes |= {"columns": (count, len(Column)), "grams": (side, side)}
-        for name, shape in shapes.items():
-            if arrays[name].shape != shape or arrays[name].dtype != np.float64:
-                raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
-        if arrays["places"][Place.COUNT] != count or count > (made.budget or count):
-            raise ValueError(f"{count} points are stored, expected another number of them")
-        room = max(len(made._points), count)
-        made._ledger, made._slots = arrays["ledger"].copy(), arrays["places"].copy()
-        made._points, made._columns = np.zeros((room, width)), np.zeros((room, len(Column)))
-        made._points[:count], made._columns[:count] = points, arrays["columns"]
-        made._grams[:side, :side] = arrays["grams"]
-        return made
 
     def __str__(self) -> str:
         return f"KernelDescent in the space of {self.kernel}\n{self.certificate()}"

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from noregret.arrays import Vector
 from noregret.losses import Squared
 from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, Measured, suspect_of
@@ -38,7 +39,6 @@ from noregret.rounding.slack import EPSILON
 from noregret.tracking.hilbert_pass import Place
 from noregret.tracking.kernels import Kernel
 from noregret.tracking.lemmas import Lemma, judged
-from noregret.tracking.schedules import Vector
 
 _SOURCE = "Herbster, Warmuth 2001"
 

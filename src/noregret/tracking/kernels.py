@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.component import Component, reassociable, require_positive
 from noregret.elementary import exp
 from noregret.jit import kernel as compiled
-
-Vector = npt.NDArray[np.float64]
 
 
 class Kernel(Component):

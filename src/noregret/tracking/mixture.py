@@ -26,10 +26,9 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import domains, mirrors, rates
-from noregret.batch.problem import Problem
+from noregret.arrays import Vector, as_positive
 from noregret.experts.mixing import mix_rounds
 from noregret.jit import kernel
 from noregret.learners import MirrorDescent
@@ -42,8 +41,6 @@ from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.static import products, row_norms
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 #: How many rates of either kind, and the ratio of one to the next.
 RATES = 12
@@ -181,11 +178,8 @@ class Tracker:
     """
 
     def __init__(self, loss: Loss, radius: float, row: float = 1.0) -> None:
-        Problem.require("radius", radius)
-        Problem.require("row", row)
-        self.loss = loss
-        self.radius = float(radius)
-        top = _largest_rate(loss, self.radius, float(row))
+        self.loss, self.radius = loss, as_positive("radius", radius)
+        top = _largest_rate(loss, self.radius, as_positive("row", row))
         ball = domains.Ball(self.radius * (1.0 - MARGIN))
         self.members = [
             MirrorDescent(

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.batch.problem import Problem
+from noregret.arrays import Vector, as_count, as_positive
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import UNDERFLOW
@@ -40,8 +40,6 @@ from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.segments import LONGEST, cheapest, segment_costs
 from noregret.tracking.static import Moments
-
-Vector = npt.NDArray[np.float64]
 
 #: Largest number of rounds that are one cell each, where the arithmetic below allows it.
 EXACT = 2000
@@ -144,15 +142,13 @@ def hindsight_path(
     if not len(rows) or not rows.width:
         raise ValueError(f"X has {len(rows)} rows and {rows.width} columns, expected some of both")
     price = _require(shifts, penalty)
-    if radius is not None:
-        Problem.require("radius", radius)
     edges = _edges(len(rows), rows.width, grid)
     unit = _exponent(rows.values), _exponent(targets)
     cells = _moments(rows, targets, edges, unit)
     price_in_units = _scaled(price, -2 * unit[1])
     # Each shift takes a cell at least, or leaves one out.
     at_most = None if shifts is None else min(int(shifts), len(edges) - 1)
-    reach = math.inf if radius is None else float(radius)
+    reach = math.inf if radius is None else as_positive("radius", radius)
     ball = _ball(reach, unit)
     costs = _costs(cells, ball)
     starts, _ = cheapest(costs, at_most, price_in_units, 0)
@@ -186,8 +182,8 @@ def _require(shifts: int | None, penalty: float | None) -> float:
     """Return the price of a shift, 0 where their number is limited instead."""
     if (shifts is None) == (penalty is None):
         raise ValueError("give shifts= or penalty=, one of them: else a predictor a round is best")
-    if shifts is not None and not (isinstance(shifts, (int, np.integer)) and shifts >= 0):
-        raise ValueError(f"shifts must be a whole number >= 0, got {shifts!r}")
+    if shifts is not None:
+        as_count("shifts", shifts, least=0)
     if penalty is not None and not 0.0 <= float(penalty) < math.inf:
         raise ValueError(f"penalty must be a finite number >= 0, got {penalty!r}")
     return 0.0 if penalty is None else float(penalty)

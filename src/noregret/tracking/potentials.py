@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
+from noregret.arrays import Vector
 from noregret.domains.vectors import length
 from noregret.mirrors import Mirror
-
-Vector = npt.NDArray[np.float64]
 
 #: Within this part of w, a component of u is near enough for the logarithm of 1 + (u - w)/w.
 NEAR = 0.5

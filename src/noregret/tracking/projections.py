@@ -18,11 +18,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_vector
+from noregret.arrays import Vector, as_vector
 from noregret.domains.vectors import as_weights, largest_size
 from noregret.tracking.potentials import Entropic, Potential, SimplexEntropic, Square
-
-Vector = npt.NDArray[np.float64]
 
 #: Rounds of Newton's method, each of which may halve its step so often.
 _ROUNDS = 200

@@ -19,17 +19,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import mirrors
+from noregret.arrays import Vector
 from noregret.learners import MirrorDescent
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Potential, potential_of
 from noregret.tracking.schedules import Schedule
-
-Vector = npt.NDArray[np.float64]
 
 #: How far the sums of the learner and of its replay may differ: a sparse row and the same row
 #: written densely are added up in different orders.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.jit import kernel
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
@@ -22,8 +23,6 @@ from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
 from noregret.proof.geometry import norm_upper
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_labels, as_rows
-
-Vector = npt.NDArray[np.float64]
 
 _ERRORS = ROUND_ERRORS * EPSILON
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from noregret.arrays import Vector
 from noregret.domains import Ball, Box, ClippedSimplex, PNormBall, Simplex
 from noregret.learners import MirrorDescent
 from noregret.proof.geometry import dual_exponent
@@ -30,7 +31,7 @@ from noregret.rounding.slack import EPSILON
 from noregret.tracking.lemmas import Lemma, lemma
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic, Square
 from noregret.tracking.replay import Replay, replay
-from noregret.tracking.schedules import Schedule, Vector
+from noregret.tracking.schedules import Schedule
 from noregret.tracking.statements import ShiftingBounds, stated
 
 #: How far comparators may be outside the set by rounding; what is printed is measured anyway.

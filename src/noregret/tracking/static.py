@@ -28,10 +28,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.sparse import csr_array
 
+from noregret.arrays import Vector
 from noregret.batch.hindsight import hindsight
 from noregret.batch.progress import Progress
 from noregret.learners.foreign import certify
@@ -43,8 +43,6 @@ from noregret.proof.geometry import norm_upper
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 #: Rows whose moments are summed by one product of matrices.
 BLOCK = 1024

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.batch.progress import Progress
 from noregret.learners.foreign import Certifier, certify
 from noregret.losses import Loss
@@ -21,8 +21,6 @@ from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.static import Moments, row_norms, static_floor
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 #: Rows that are learnt together; the first of them set the unit of the tracker's rates.
 PORTION = 8192
