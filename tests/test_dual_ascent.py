@@ -28,7 +28,6 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret import catalogue, losses, mirrors
 from noregret.learners import DualAscent, load
-from noregret.proof import geometry
 
 each_pair = pytest.mark.parametrize("pair", PAIRS)
 each_update = pytest.mark.parametrize("update", UPDATES)
@@ -38,7 +37,7 @@ def conjugate(learner: DualAscent) -> float:
     """Return G(theta), rounded up."""
     certificate = learner.certificate()
     theta = -learner.C * certificate.gradient
-    return geometry.conjugate_upper(certificate.mirror, theta, 1.0, 0.0, 0.0)
+    return certificate.mirror.conjugate_upper(theta, 1.0, 0.0, 0.0)
 
 
 def slopes(learner: DualAscent, X: Any, y: Any, weight: Any, offset: Any) -> tuple[float, Any]:
@@ -52,7 +51,7 @@ def slopes(learner: DualAscent, X: Any, y: Any, weight: Any, offset: Any) -> tup
     ]
     theta = -learner.C * ((weight * s) @ X)
     mirror = learner.certificate().mirror
-    height = geometry.conjugate_upper(mirror, theta, 1.0, 0.0, 0.0)
+    height = mirror.conjugate_upper(theta, 1.0, 0.0, 0.0)
     return learner.C * float(np.sum(values)) - height, theta
 
 
@@ -106,9 +105,9 @@ def test_the_dual_rises_and_no_comparator_lies_below(pair: str, update: str) -> 
                 assert certificate.dual <= C * certificate.intercept - conjugate(learner) + 1e-15
                 for u in comparators(mirror, learner, seed):
                     loss = total(learner.loss, *seen, u)
-                    whole = geometry.regularizer(mirror, u, 1.0) + C * loss
+                    whole = mirror.regularizer(u, 1.0) + C * loss
                     assert certificate.dual <= whole + 1e-12 * whole
-                    radius = geometry.predictor_norm(mirror, u)
+                    radius = mirror.predictors().norm(u)
                     radius = float(u.sum()) if mirror.geometry == "simplex" else radius
                     assert certificate.floor(radius) <= loss * (1 + 1e-12)
                     assert certificate.regret(u) >= certificate.loss - loss - 1e-12 * size
@@ -199,7 +198,7 @@ def test_theorems_hold_where_they_apply(seed: int) -> None:
             learner.learn(X, y, weight, offset)
             certificate = learner.certificate()
             for u in comparators(mirror, learner, seed):
-                radius = geometry.predictor_norm(mirror, u)
+                radius = mirror.predictors().norm(u)
                 radius = float(u.sum()) if mirror.geometry == "simplex" else radius
                 lost = total(loss, X, y, weight, offset, u)
                 for bound in certificate.bounds_for(radius * (1 + 1e-12)):

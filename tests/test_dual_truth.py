@@ -21,7 +21,6 @@ import noregret as nr
 from noregret import losses, mirrors
 from noregret.learners import DualAscent, dual_store
 from noregret.passes.dual.dual_steps import ACCOUNTS, enter_slope
-from noregret.proof import geometry
 from noregret.proof.ledger import Entry, new_ledger
 from noregret.rounding.slack import EPSILON
 
@@ -65,7 +64,7 @@ def test_the_conjugate_of_an_entropy_at_the_smallest_rates() -> None:
     for theta in (0.7, 0.3, 1e-5):
         for eta in (1e-320, 3e-322, 1e-310):
             mirror = mirrors.UnnormalizedEntropy(1.0 / 3.0)
-            upper = geometry.conjugate_upper(mirror, np.array([theta]), eta, 0.0, 1.0)
+            upper = mirror.conjugate_upper(np.array([theta]), eta, 0.0, 1.0)
             # exp(a) - 1 is at least a.
             assert Fraction(upper) >= Fraction(1.0 / 3.0) * Fraction(theta)
 
@@ -248,7 +247,7 @@ def test_what_would_fail_later_is_refused_at_once(make: Any, message: str) -> No
 
 
 def test_a_radius_whose_power_overflows() -> None:
-    assert geometry.largest_regularizer(mirrors.Power(3.0), 1e200, 1.0, 2) == math.inf
+    assert mirrors.Power(3.0).complexity(1e200, 1.0, 2) == math.inf
 
 
 def test_rows_of_zeros_have_no_best_C() -> None:

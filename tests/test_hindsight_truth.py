@@ -19,7 +19,6 @@ from noregret.batch.leap import leap
 from noregret.batch.problem import evaluate
 from noregret.batch.radius import RadiusSolver
 from noregret.passes.dual import dual
-from noregret.proof import geometry
 from tests.truth.referee import exact_loss
 
 LOSSES = (
@@ -162,7 +161,7 @@ def test_any_slopes_prove_a_floor_for_every_map(
     for u in others:
         values = [loss.value(label, p) for label, p in zip(y, X @ u, strict=True)]
         losses = float(np.sum(problem.weight * values))
-        penalty = geometry.regularizer(mirror, u, 1.0 / problem.strength, problem.strength)
+        penalty = mirror.regularizer(u, 1.0 / problem.strength, problem.strength)
         assert floor <= (losses + penalty) * (1.0 + 1e-12) + 1e-12
 
 

@@ -14,7 +14,6 @@ import pytest
 from noregret import mirrors
 from noregret.jit import kernel
 from noregret.mirrors import Mirror
-from noregret.proof import geometry
 
 MIRRORS = [
     mirrors.Euclidean(),
@@ -97,7 +96,7 @@ def dual_norm(mirror: Mirror, z: np.ndarray) -> float:
 
 
 def conjugate(mirror: Mirror, theta: np.ndarray) -> float:
-    return geometry.conjugate_upper(mirror, np.asarray(theta, float), 1.0, 0.0, 0.0)
+    return mirror.conjugate_upper(np.asarray(theta, float), 1.0, 0.0, 0.0)
 
 
 @every_mirror
@@ -144,17 +143,15 @@ def test_potential_is_the_conjugate_of_the_regulariser(mirror: Mirror, work: Map
         value = conjugate(mirror, theta)
         assert value == pytest.approx(work.potential(mirror, theta), rel=1e-12, abs=1e-12)
         weights = work.link(mirror, theta)
-        own = geometry.regularizer(mirror, weights, 1.0)
+        own = mirror.regularizer(weights, 1.0)
         assert own + value == pytest.approx(float(weights @ theta), rel=1e-9, abs=1e-12)
         for other in rng.normal(size=(40, len(theta))):
             w = work.link(mirror, other)
-            assert geometry.regularizer(mirror, w, 1.0) + value >= float(w @ theta) - 1e-9
+            assert mirror.regularizer(w, 1.0) + value >= float(w @ theta) - 1e-9
             assert conjugate(mirror, other) + own >= float(weights @ other) - 1e-9
     zero = np.zeros(3)
     assert conjugate(mirror, zero) == pytest.approx(0.0, abs=1e-13)
-    assert geometry.regularizer(mirror, work.link(mirror, zero), 1.0) == pytest.approx(
-        0.0, abs=1e-13
-    )
+    assert mirror.regularizer(work.link(mirror, zero), 1.0) == pytest.approx(0.0, abs=1e-13)
 
 
 @every_mirror
@@ -162,14 +159,14 @@ def test_the_rate_divides_the_regulariser(mirror: Mirror) -> None:
     """(R / eta)*(theta) = R*(eta theta) / eta, and an error delta in theta raises it."""
     for theta in POINTS:
         for eta in (0.2, 3.0):
-            found = geometry.conjugate_upper(mirror, theta, eta, 0.0, 0.0)
+            found = mirror.conjugate_upper(theta, eta, 0.0, 0.0)
             assert found == pytest.approx(
                 conjugate(mirror, eta * theta) / eta, rel=1e-12, abs=1e-12
             )
-            raised = geometry.conjugate_upper(mirror, theta, eta, 1e-3, 0.0)
+            raised = mirror.conjugate_upper(theta, eta, 1e-3, 0.0)
             for sign in (-1.0, 1.0):
                 for step in 1e-3 * sign * np.eye(len(theta)):
-                    moved = geometry.conjugate_upper(mirror, theta + step, eta, 0.0, 0.0)
+                    moved = mirror.conjugate_upper(theta + step, eta, 0.0, 0.0)
                     assert moved <= raised + 1e-12
 
 
@@ -207,10 +204,10 @@ def test_which_maps_promise_smoothness() -> None:
 @every_mirror
 def test_row_norm_is_the_dual_norm(mirror: Mirror) -> None:
     z = np.array([3.0, -4.0, 0.0, 1.0])
-    p = geometry.dual_exponent(mirror)
+    p = mirror.predictors().dual
     assert dual_norm(mirror, z) == pytest.approx(float(np.linalg.norm(z, p)), rel=1e-14)
     q = 1.0 if p == math.inf else p / (p - 1)
-    assert geometry.predictor_norm(mirror, z) == pytest.approx(float(np.linalg.norm(z, q)))
+    assert mirror.predictors().norm(z) == pytest.approx(float(np.linalg.norm(z, q)))
 
 
 @every_mirror
@@ -236,8 +233,8 @@ def test_inverse_link(mirror: Mirror, work: Map) -> None:
                 step = h * np.eye(len(theta))[i] * min(1.0, abs(weights[i]) or 1.0)
             if not np.any(step):
                 continue
-            rise = geometry.regularizer(mirror, weights + step, 1.0)
-            rise -= geometry.regularizer(mirror, weights - step, 1.0)
+            rise = mirror.regularizer(weights + step, 1.0)
+            rise -= mirror.regularizer(weights - step, 1.0)
             assert rise / 2 == pytest.approx(float(theta @ step), rel=2e-4, abs=1e-12)
 
 
@@ -312,7 +309,7 @@ def test_soft_threshold_reads_what_is_left() -> None:
     theta = np.array([2.0, -0.1, -4.0])
     left = np.array([mirror.read(v, 1.5) for v in theta])
     # The conjugate of ||u||^2/2 + t l1 ||u||_1, whose maximiser is the thresholded theta.
-    value = geometry.conjugate_upper(mirror, theta, 1.0, 0.0, 5.0)
+    value = mirror.conjugate_upper(theta, 1.0, 0.0, 5.0)
     own = 0.5 * float(left @ left) + 1.5 * float(np.abs(left).sum())
     assert own + value == pytest.approx(float(left @ theta), rel=1e-12)
 
@@ -364,15 +361,15 @@ def test_regularisers_are_infinite_outside_their_sets() -> None:
         (mirrors.Box(-1, 1), [0.0, 1.5]),
     ]
     for mirror, u in outside:
-        assert geometry.regularizer(mirror, np.array(u), 1.0) == math.inf
+        assert mirror.regularizer(np.array(u), 1.0) == math.inf
 
 
 @every_mirror
 def test_the_largest_regulariser_is_a_maximum_over_the_class(mirror: Mirror) -> None:
     """No member of the class of that radius has more, and some member has as much."""
     rng, d = np.random.default_rng(2), 4
-    radius = geometry.own_radius(mirror) or 0.8
-    largest = geometry.largest_regularizer(mirror, radius, 0.5, d)
+    radius = mirror.own_radius() or 0.8
+    largest = mirror.complexity(radius, 0.5, d)
     if isinstance(mirror, mirrors.Box) and mirror.low > 0:
         assert largest == math.inf
         return
@@ -382,11 +379,11 @@ def test_the_largest_regulariser_is_a_maximum_over_the_class(mirror: Mirror) -> 
         if mirror.geometry in ("simplex", "subsimplex"):
             u = np.abs(u)
         else:
-            u *= radius / geometry.predictor_norm(mirror, u)
-        best = max(best, geometry.regularizer(mirror, u, 0.5))
+            u *= radius / mirror.predictors().norm(u)
+        best = max(best, mirror.regularizer(u, 0.5))
     corner = np.eye(d)[0] * radius
-    best = max(best, geometry.regularizer(mirror, corner, 0.5))
+    best = max(best, mirror.regularizer(corner, 0.5))
     if mirror.geometry == "subsimplex":
-        best = max(best, geometry.regularizer(mirror, np.zeros(d), 0.5))
+        best = max(best, mirror.regularizer(np.zeros(d), 0.5))
     assert best <= largest * (1 + 1e-9)
     assert best == pytest.approx(largest, rel=1e-9)

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from noregret import domains, losses, mirrors, oco, rates
-from noregret.oco import maps
-from noregret.proof import geometry
 from noregret.proof.ledger import Entry
 
 Z = [[0.5, 0, 1], [1, 0.25, 0], [0, 1, 0.5], [0.75, 0.5, 0]]
@@ -156,7 +154,7 @@ def test_mirror_descent_table(
     assert proof.monitors.divergence == near(divergence)
     w = game.play()
     plain = mirror if domain is None else mirrors.Euclidean()
-    parts = [geometry.regularizer(plain, v, 0.5) for v in (w, first)]
+    parts = [plain.regularizer(v, 0.5) for v in (w, first)]
     assert parts[0] - parts[1] + divergence == near(regret)
     assert played - float(np.sum(ZS, axis=0) @ w) == near(regret)
     assert proof.regret(w) == near(regret)
@@ -178,8 +176,8 @@ def test_the_mass_of_a_lazy_simplex_is_found_by_sorting() -> None:  # S-25
 def test_stability_of_exponentiated_gradient_at_tiny_rates() -> None:  # S-24
     w, z, eta = np.array([0.25, 0.75]), np.array([1, 0.2]), 1e-8
     a = np.log(w)
-    assert maps.stability(mirrors.Entropy(), a, w, eta * z) / eta == near(5.999999992e-10)
-    assert maps.stability(mirrors.UnnormalizedEntropy(1.0), a, w, eta * z) / eta == near(
+    assert mirrors.Entropy().stability(a, w, eta * z) / eta == near(5.999999992e-10)
+    assert mirrors.UnnormalizedEntropy(1.0).stability(a, w, eta * z) / eta == near(
         eta / 2 * float(w @ z**2) - eta**2 / 6 * float(w @ z**3)
     )
 
@@ -194,23 +192,21 @@ def test_weights_survive_underflow() -> None:  # T-6
 
 def test_conjugates() -> None:  # S-27
     theta = np.array([0.3, -0.2, 0.5])
-    assert maps.potential(mirrors.Euclidean(), theta) == near(0.19)
-    assert maps.potential(mirrors.PNorm(3), theta) == near(0.147361259946)
-    assert maps.link(mirrors.PNorm(3), theta) == near(
-        [0.165781417439, -0.0736806299728, 0.46050393733]
-    )
+    assert mirrors.Euclidean().potential(theta) == near(0.19)
+    assert mirrors.PNorm(3).potential(theta) == near(0.147361259946)
+    assert mirrors.PNorm(3).link(theta) == near([0.165781417439, -0.0736806299728, 0.46050393733])
     entropy = mirrors.Entropy()
-    assert maps.potential(entropy, theta) + math.log(3) == near(1.33954620386)
-    assert maps.link(entropy, theta) == near([0.353615114727, 0.214478408819, 0.431906476454])
-    assert maps.potential(mirrors.UnnormalizedEntropy(1.0), theta) + 3 == near(3.81731083135)
-    assert (maps.potential(entropy, 0.5 * theta) + math.log(3)) / 0.5 == near(2.41833681402)
+    assert entropy.potential(theta) + math.log(3) == near(1.33954620386)
+    assert entropy.link(theta) == near([0.353615114727, 0.214478408819, 0.431906476454])
+    assert mirrors.UnnormalizedEntropy(1.0).potential(theta) + 3 == near(3.81731083135)
+    assert (entropy.potential(0.5 * theta) + math.log(3)) / 0.5 == near(2.41833681402)
     shifted = theta - np.array([0.1, 0.1, -0.1])
-    assert maps.potential(entropy, shifted) + math.log(3) == near(1.33087144082)
+    assert entropy.potential(shifted) + math.log(3) == near(1.33087144082)
 
 
 def test_smoothness_of_the_conjugate() -> None:  # S-28
     z = np.array([0.5, -0.25, 1])
-    value = maps.stability(mirrors.Entropy(), np.zeros(3), np.full(3, 1 / 3), 0.5 * z) / 0.5
+    value = mirrors.Entropy().stability(np.zeros(3), np.full(3, 1 / 3), 0.5 * z) / 0.5
     assert value == near(0.0667530964969)
     assert value <= 0.5 * 1.25**2 / 8 == 0.09765625
 
@@ -272,7 +268,7 @@ def test_divergences() -> None:  # T-2
     for mirror in (mirrors.Entropy(), free):
         assert oco.divergence(mirror, corner, middle) == near(0.69314718056)
     assert oco.divergence(free, middle, corner) == math.inf
-    assert geometry.regularizer(mirrors.Euclidean(), np.array(u), 1.0) == near(0.27)
+    assert mirrors.Euclidean().regularizer(np.array(u), 1.0) == near(0.27)
     tiny = oco.divergence(free, [1 + 1e-9], [1.0])
     assert tiny == pytest.approx(5e-19, rel=1e-6)
 
@@ -357,7 +353,7 @@ def test_bregman_projections_obey_pythagoras() -> None:  # T-9
         ),
     ]  # fmt: skip
     for mirror, domain, w, u, wanted in cases:
-        p = maps.project(mirror, domain, np.array(w, float))
+        p = mirror.project(domain, np.array(w, float))
         pairs = [(u, w), (u, p), (p, w)]
         assert [oco.divergence(mirror, *pair) for pair in pairs] == near(list(wanted))
         assert wanted[0] >= wanted[1] + wanted[2]

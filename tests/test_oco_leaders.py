@@ -196,6 +196,57 @@ def test_entropic_leader_on_quadratics(mirror: Any) -> None:  # S-22 beyond line
     assert all(b.applies for b in player.certificate().bounds_at(w))
 
 
+SEPARABLE = [
+    mirrors.Power(1.5),
+    mirrors.Power(3.0),
+    mirrors.Hypentropy(0.3),
+    mirrors.ElasticNet(0.2),
+]
+
+
+@pytest.mark.parametrize("mirror", SEPARABLE, ids=str)
+def test_separable_leaders_on_quadratics(mirror: Any) -> None:
+    player = oco.FollowTheRegularizedLeader(3, mirror, eta=0.7)
+    rng = np.random.default_rng(5)
+    functions: list[Any] = []
+    for _ in range(6):
+        functions += [oco.Quadratic(rng.normal(size=3), 0.8), oco.Linear(rng.normal(size=3))]
+    oco.run(player, functions)
+    w, past, proof = player.play(), player._past, player.certificate()
+    for _ in range(50):
+        assert past.value(w) <= past.value(w + 0.05 * rng.normal(size=3)) + 1e-13
+    assert np.abs(past.subgradient(w))[w != 0.0].max() < 1e-11
+    # The exact solver: the sum of the losses alone is (c/2)||u||^2 + <b, u>, least at -b/c.
+    best = -past.b / past.c
+    for u in (best, w, np.zeros(3)):
+        suffered = past.losses(u)
+        radius = proof.mirror.predictors().norm(u)
+        assert proof.floor(radius) <= suffered
+        assert proof.regularized_floor() <= suffered + mirror.regularizer(u, 0.7)
+        for found in (proof.bounds_at(u), proof.bounds_for(radius)):
+            assert [b.name for b in found][:2] == [
+                "FoReL, exact stability",
+                "FoReL, after the fact",
+            ]
+            assert all(b.applies and proof.loss - suffered <= b.value for b in found)
+    # Of these maps the elastic net alone is strongly convex.
+    assert (len(proof.bounds) == 5) == (mirror.smoothness() > 0.0)
+
+
+@pytest.mark.parametrize("mirror", SEPARABLE, ids=str)
+def test_separable_leaders_in_one_dimension(mirror: Any) -> None:
+    player = oco.FollowTheRegularizedLeader(1, mirror, eta=0.7)
+    functions = [distance(a) for a in (0.5, -0.2, 0.8, 1.5, 1.2)]
+    proof = oco.run(player, functions)
+    grid = np.linspace(-1.0, 2.0, 3001)
+    values = [player._past.value(np.array([v])) for v in grid]
+    assert player._past.value(player.play()) <= min(values) + 1e-13
+    for v in grid[::100]:
+        suffered = sum(value(np.array([v])) for value, _ in functions)
+        assert proof.floor(abs(v)) <= suffered + 1e-13
+        assert all(proof.loss - suffered <= b.value for b in proof.bounds_at([v]) if b.applies)
+
+
 def test_leaders_agree_with_the_game_on_linear_losses() -> None:  # S-14, S-22
     rng = np.random.default_rng(6)
     cases = [
@@ -205,6 +256,7 @@ def test_leaders_agree_with_the_game_on_linear_losses() -> None:  # S-14, S-22
         (mirrors.Entropy(2), None),
         (mirrors.PNorm(4), None),
         (mirrors.SignedEntropy(1), None),
+        *((mirror, None) for mirror in SEPARABLE),
     ]
     for mirror, domain in cases:
         leader = oco.FollowTheRegularizedLeader(3, mirror, 0.5, domain)

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 import noregret as nr
 from noregret import domains, losses, mirrors, oco, rates
-from noregret.oco import maps
-from noregret.proof import geometry as geometry_of
 
 SET_A = [
     ([-0.6, 0.5, -0.6], -1),
@@ -35,6 +33,10 @@ FREE = [
     mirrors.Entropy(2.0),
     mirrors.UnnormalizedEntropy(0.2),
     mirrors.SignedEntropy(1.5),
+    mirrors.ElasticNet(0.1),
+    mirrors.Power(1.5),
+    mirrors.Power(2.5),
+    mirrors.Hypentropy(0.4),
 ]
 SETS = [
     domains.Ball(1.5),
@@ -107,9 +109,9 @@ def comparator(rng: Any, proof: Any, d: int) -> tuple[Any, float | None]:
         return setting.mirror.scale * rng.dirichlet(np.ones(d)), setting.mirror.scale
     if geometry == "subsimplex":
         return np.abs(u), float(np.abs(u).sum()) * (1 + 1e-12)
-    if geometry == "1":
+    if setting.mirror.own_radius() is not None:
         return setting.mirror.radius * rng.uniform() * u / np.abs(u).sum(), setting.mirror.radius
-    q = setting.mirror.p / (setting.mirror.p - 1) if geometry == "q" else 2.0
+    q = setting.mirror.predictors().exponent
     return u, float(np.sum(np.abs(u) ** q) ** (1 / q)) * (1 + 1e-12)
 
 
@@ -149,7 +151,7 @@ def test_floors_and_bounds_are_true(
         assert all("since round" in b.reason for b in kept)
         if mirror.geometry != "2" or domain is None:
             eta = float(rng.uniform(0.1, 2))
-            penalty = geometry_of.regularizer(proof.mirror, u, eta)
+            penalty = proof.mirror.regularizer(u, eta)
             assert proof.regularized_floor(eta) <= suffered + penalty + tolerance
 
 
@@ -300,17 +302,17 @@ def test_the_game_is_the_stream_learner_on_dense_rows(
 def test_dense_links_are_the_scalar_functions(mirror: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     a = rng.normal(size=int(rng.integers(1, 6))) * 10.0 ** rng.integers(-6, 3)
-    s, reference = maps._sum_of_phi(mirror, a)
+    s, reference = mirror._sum_of_phi(a)
     wanted = [mirror.kappa(s, reference, 1.0) * mirror.phi_prime(float(x), reference) for x in a]
-    assert maps.link(mirror, a) == pytest.approx(wanted, rel=1e-11, abs=1e-300)
-    zero = maps._sum_of_phi(mirror, np.zeros_like(a))
+    assert mirror.link(a) == pytest.approx(wanted, rel=1e-11, abs=1e-300)
+    zero = mirror._sum_of_phi(np.zeros_like(a))
     value = mirror.psi(s, reference) - mirror.psi(*zero)
     size = max(abs(value), abs(mirror.psi(*zero)))
-    assert maps.potential(mirror, a) == pytest.approx(value, abs=1e-11 * size)
+    assert mirror.potential(a) == pytest.approx(value, abs=1e-11 * size)
     step = 0.1 * rng.normal(size=len(a))
-    by_difference = maps.potential(mirror, a - step) - maps.potential(mirror, a)
-    by_difference += float(maps.link(mirror, a) @ step)
-    exact = maps.stability(mirror, a, maps.link(mirror, a), step)
+    by_difference = mirror.potential(a - step) - mirror.potential(a)
+    by_difference += float(mirror.link(a) @ step)
+    exact = mirror.stability(a, mirror.link(a), step)
     assert exact == pytest.approx(by_difference, rel=1e-6, abs=1e-10 * (1 + size))
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from noregret import mirrors
 from noregret.mirrors import Mirror
-from noregret.proof import geometry
 
 
 @pytest.mark.parametrize(
@@ -32,7 +31,7 @@ def test_sums_of_powers_and_cosines_are_rounded_up(mirror: Mirror) -> None:
             else:
                 assert isinstance(mirror, mirrors.Hypentropy)
                 exact = mpmath.fsum(2 * mirror.beta * (mpmath.cosh(t) - 1) for t in a) / eta
-            found = geometry.conjugate_upper(mirror, theta, eta, 0.0, 0.0)
+            found = mirror.conjugate_upper(theta, eta, 0.0, 0.0)
             assert exact <= found <= exact * (1 + 1e-11) + 1e-300
 
 
@@ -51,18 +50,18 @@ def test_squares_are_powers_too() -> None:
     for a in theta:
         assert square.phi_prime(float(a), 0.0) == a
         assert square.phi(float(a), 0.0) == pytest.approx(euclidean.phi(float(a), 0.0), rel=1e-15)
-    assert geometry.regularizer(square, theta, 0.5) == pytest.approx(
-        geometry.regularizer(euclidean, theta, 0.5), rel=1e-14
+    assert square.regularizer(theta, 0.5) == pytest.approx(
+        euclidean.regularizer(theta, 0.5), rel=1e-14
     )
-    assert geometry.support_upper(square, theta, 2.0, 0.0) == pytest.approx(
+    assert square.predictors().support_upper(theta, 2.0, 0.0) == pytest.approx(
         2.0 * math.sqrt(0.09 + 1.7**2), rel=1e-13
     )
-    assert geometry.describe(mirrors.Power(1.5), 2.0) == "every u with ||u||_1.5 <= 2"
+    assert mirrors.Power(1.5).predictors().describe(2.0) == "every u with ||u||_1.5 <= 2"
 
 
 def test_the_regulariser_of_a_p_norm_does_not_overflow_on_the_way() -> None:
     u = np.array([1e120, -1e120])
-    assert geometry.regularizer(mirrors.PNorm(3.0), u, 1.0) == pytest.approx(
+    assert mirrors.PNorm(3.0).regularizer(u, 1.0) == pytest.approx(
         0.5e240 * 2.0 ** (4.0 / 3.0), rel=1e-12
     )
-    assert geometry.regularizer(mirrors.PNorm(3.0), 1e80 * u, 1.0) == math.inf
+    assert mirrors.PNorm(3.0).regularizer(1e80 * u, 1.0) == math.inf

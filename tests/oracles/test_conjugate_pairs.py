@@ -13,7 +13,6 @@ import pytest
 from noregret import losses, mirrors
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.proof import geometry
 from oracles.data import S_A, X_A, Y_A, near
 
 
@@ -118,9 +117,9 @@ def test_pairs_of_the_regularisers(
 ) -> None:
     weights = link(mirror, eta * V)
     assert weights == near(w)
-    found = geometry.conjugate_upper(mirror, V, eta, 0.0, 0.0) + constant
+    found = mirror.conjugate_upper(V, eta, 0.0, 0.0) + constant
     assert found == near(h)
-    own = geometry.regularizer(mirror, weights, eta) - constant
+    own = mirror.regularizer(weights, eta) - constant
     assert own == near(g)
     # Young's equality, where h and g meet.
     assert found + own == pytest.approx(float(V @ weights), abs=1e-12)

@@ -11,7 +11,6 @@ import pytest
 
 from noregret import losses, mirrors
 from noregret.batch.problem import evaluate, link
-from noregret.proof import geometry
 from oracles.data import S_A, X_A, near
 from oracles.duals import FORMS, MAPS, Form, Map, interpreted, problem, solved, sweeps, zeta
 
@@ -128,11 +127,11 @@ V = np.array([0.3, -0.8, 1.1])
 def test_z5_conjugates_of_the_regularizers(regularizer: Map, h: float, w: Any, g: float) -> None:
     mirror, factor = regularizer.mirror, regularizer.factor
     theta = V / factor
-    value = factor * geometry.conjugate_upper(mirror, theta, 1.0, 0.0, 0.0) + regularizer.shift
+    value = factor * mirror.conjugate_upper(theta, 1.0, 0.0, 0.0) + regularizer.shift
     assert value == near(h)
     weights = link(mirror, theta)
     assert weights == near(w)
-    own = factor * geometry.regularizer(mirror, weights, 1.0) - regularizer.shift
+    own = factor * mirror.regularizer(weights, 1.0) - regularizer.shift
     assert own == near(g)
 
 

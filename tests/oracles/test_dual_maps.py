@@ -13,7 +13,6 @@ from noregret import losses, mirrors
 from noregret.batch.mapped import MapAscent
 from noregret.batch.problem import Problem, link
 from noregret.mirrors import Mirror
-from noregret.proof import geometry
 from oracles.data import near
 from oracles.duals import EXACT, FORMS, Map, interpreted, problem, settled, zeta
 from oracles.duals import solved as solve
@@ -79,7 +78,7 @@ def test_z9_the_soft_threshold_of_a_batch_is_the_elastic_net() -> None:
 
 def test_z9_the_soft_largest_norm() -> None:
     v = np.array([0.3, -0.2, 0.1])
-    assert geometry.regularizer(mirrors.SignedEntropy(1.0), v, 1.0) == near(0.223057974417)
+    assert mirrors.SignedEntropy(1.0).regularizer(v, 1.0) == near(0.223057974417)
     weights = np.array([0.990481206832, -0.712007847248, 0.377803307563])
     assert link(mirrors.SignedEntropy(1.0), weights) == near(v)
 

@@ -10,7 +10,6 @@ import pytest
 from noregret import losses, mirrors
 from noregret.learners import DualAscent
 from noregret.learners.dual_certificate import DualCertificate
-from noregret.proof import geometry
 from oracles.data import S_A, S_N, U_N, X_A, X_N, near, total
 from oracles.dual_runs import (
     BEST,
@@ -360,5 +359,5 @@ def test_pd33_squared_hinge_is_passive_aggressive_2() -> None:
         assert alpha == near(excess / (float(x @ x) + 1 / 3.0))
         rise = alpha * excess - alpha**2 / 6 - 0.5 * alpha**2 * float(x @ x)
         assert learner.dual - before == near(rise)
-    conjugate = geometry.conjugate_upper(EUCLID, theta(learner), 1.0, 0.0, 0.0)
+    conjugate = EUCLID.conjugate_upper(theta(learner), 1.0, 0.0, 0.0)
     assert learner.dual == near(3.0 * learner.certificate().intercept - conjugate)

@@ -12,7 +12,7 @@ import noregret as nr
 from noregret import losses, mirrors
 from noregret.catalogue import bregman_step
 from noregret.learners import DualAscent
-from noregret.oco.maps import divergence, inverse_link, potential
+from noregret.oco import divergence
 from oracles.data import S_A, S_N, U_N, X_A, X_N, Y_A, near
 from oracles.dual_runs import PROXIMAL_STEPS
 
@@ -160,10 +160,10 @@ def test_no_w_does_better(loss: Any, mirror: Any) -> None:
 def test_the_dual_is_maximised_for_entropies(mirror: Any) -> None:
     start = np.array([0.9, 0.3, 0.8])
     step = bregman_step(losses.Hinge(), mirror, start, X_A[3], S_A[3], C=2.0)
-    theta = inverse_link(mirror, start)
+    theta = mirror.inverse_link(start)
 
     def negative(alpha: float) -> float:
-        return potential(mirror, theta + alpha * S_A[3] * X_A[3]) - alpha
+        return mirror.potential(theta + alpha * S_A[3] * X_A[3]) - alpha
 
     found = minimize_scalar(negative, bounds=(0.0, 2.0), method="bounded", options={"xatol": 1e-12})
     assert step.eta * S_A[3] == pytest.approx(float(found.x), abs=1e-6)

@@ -10,8 +10,9 @@ import pytest
 
 from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.proof import geometry, theorems
+from noregret.proof import theorems
 from noregret.proof.ledger import Entry
+from noregret.rounding.norms import norm_upper
 from oracles.data import ROW_A, S_A, S_N, S_W, U0, U_N, X_A, X_N, X_W, bound, near, total
 
 HINGE = losses.Hinge()
@@ -27,11 +28,11 @@ def link(mirror: mirrors.Mirror, theta: Any) -> np.ndarray:
 
 
 def conjugate(mirror: mirrors.Mirror, theta: Any) -> float:
-    return geometry.conjugate_upper(mirror, np.asarray(theta, float), 1.0, 0.0, 0.0)
+    return mirror.conjugate_upper(np.asarray(theta, float), 1.0, 0.0, 0.0)
 
 
 def complexity(mirror: mirrors.Mirror, u: Any) -> float:
-    return geometry.regularizer(mirror, np.asarray(u, float), 1.0)
+    return mirror.regularizer(np.asarray(u, float), 1.0)
 
 
 def run(learner: MirrorDescent, X: np.ndarray, y: np.ndarray) -> tuple[Any, Any, Any]:
@@ -52,7 +53,7 @@ def run(learner: MirrorDescent, X: np.ndarray, y: np.ndarray) -> tuple[Any, Any,
 
 def test_h4_power_sums_do_not_overflow() -> None:
     theta = np.array([1e200, 1e200])
-    assert geometry.norm_upper(theta, 4.0) == pytest.approx(1.189207115e200, rel=1e-9)
+    assert norm_upper(theta, 4.0) == pytest.approx(1.189207115e200, rel=1e-9)
     assert link(mirrors.PNorm(4), theta) == near(theta / math.sqrt(2.0))
     direct = link(mirrors.PNorm(6), [1.0, -2.0, 0.5])
     for scale in (1e200, 1e-200):
@@ -288,7 +289,7 @@ def test_pd16_p_norm() -> None:
     first = 0.71640698175
     assert duals == near([first, first, first, first, 1.39466951175, 2.60955153989])
     row = float(learner.certificate().ledger[Entry.LARGEST_ROW])
-    length = geometry.predictor_norm(learner.mirror, U0)
+    length = learner.mirror.predictors().norm(U0)
     assert (row, length**2) == near((0.812217273948, 3.71074708695))
     reach = math.sqrt(3) * row * length
     assert theorems.perceptron_mistakes(2.95, reach) == near(12.5505067548)

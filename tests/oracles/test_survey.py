@@ -11,7 +11,7 @@ import pytest
 
 from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.proof import geometry, theorems
+from noregret.proof import theorems
 from noregret.proof.ledger import Entry
 from oracles.data import X_T, Y_T, ZS, Linear, Z, bound, near, played, total
 
@@ -116,17 +116,17 @@ def test_s23_s29_s30_mirror_descent_on_signed_gradients(name: str) -> None:
     assert certificate.loss == near(linear)
     assert certificate.loss - float(w @ certificate.gradient) == near(regret)
     assert certificate.regret(w) == near(regret)
-    conjugate = geometry.conjugate_upper(certificate.mirror, -certificate.gradient, 0.5, 0, 4)
+    conjugate = certificate.mirror.conjugate_upper(-certificate.gradient, 0.5, 0, 4)
     assert certificate.loss + conjugate == near(stability)
-    own = geometry.regularizer(certificate.mirror, w, 0.5)
+    own = certificate.mirror.regularizer(w, 0.5)
     assert own + certificate.loss + conjugate == near(regret)
     if math.isnan(limit):
         assert math.isnan(certificate.mirror.smoothness())
         return
     observed = 0.5 * mirror.smoothness() * float(certificate.ledger[Entry.RATED_SQUARES])
     assert observed == near(limit)
-    radius = geometry.own_radius(mirror) or 0.25
-    worst = geometry.largest_regularizer(mirror, radius, 0.5, 3)
+    radius = mirror.own_radius() or 0.25
+    worst = mirror.complexity(radius, 0.5, 3)
     assert bound(certificate, "mirror descent, after the fact", radius).value == near(
         worst + stability
     )
@@ -151,7 +151,7 @@ def test_s26_large_dimensions() -> None:
 
 def test_s27_conjugates() -> None:
     def conjugate(mirror: mirrors.Mirror, theta: Any, eta: float = 1.0) -> float:
-        return geometry.conjugate_upper(mirror, np.asarray(theta), eta, 0.0, 0.0)
+        return mirror.conjugate_upper(np.asarray(theta), eta, 0.0, 0.0)
 
     # Ours have G(0) = 0, the table's entropies have not.
     shift = math.log(3)
@@ -167,7 +167,7 @@ def test_s28_smoothness_of_eg() -> None:
     learner = MirrorDescent(Linear(), mirrors.Entropy(), rates.Constant(0.5), dimension=3)
     learner.learn(ZS[:1], [0.0])
     certificate = learner.certificate()
-    conjugate = geometry.conjugate_upper(certificate.mirror, -certificate.gradient, 0.5, 0, 1)
+    conjugate = certificate.mirror.conjugate_upper(-certificate.gradient, 0.5, 0, 1)
     assert certificate.loss + conjugate == near(0.0667530964969)
     width = float(certificate.ledger[Entry.WIDEST_ROW])
     assert 0.5 * width**2 / 8 == near(0.09765625)
@@ -192,9 +192,9 @@ def test_s32_unnormalised_local_norms() -> None:
     assert certificate.regret(u) == near(-0.0463417556672)
     squares = float(certificate.ledger[Entry.LOCAL_SQUARES])
     assert squares == near(1.39588406271)
-    own = geometry.regularizer(certificate.mirror, u, 0.5)
+    own = certificate.mirror.regularizer(u, 0.5)
     assert own + 0.5 * squares == near(2.3006317168)
-    conjugate = geometry.conjugate_upper(certificate.mirror, -certificate.gradient, 0.5, 0, 4)
+    conjugate = certificate.mirror.conjugate_upper(-certificate.gradient, 0.5, 0, 4)
     assert own + certificate.loss + conjugate == near(1.93308024226)
     # Over the whole class of that sum the theorem is larger still.
     assert bound(certificate, "exponentiated gradient, local norms", 1.5).value >= 2.3006317168
@@ -260,9 +260,9 @@ def test_s44_winnow() -> None:
     assert theorem.applies
     assert theorem.value == near(theorems.winnow_mistakes_sharp(0.0, 1, 4)) == near(11.090354889)
     u = np.array([0.0, 1.0, 0.0, 0.0])
-    conjugate = geometry.conjugate_upper(certificate.mirror, -certificate.gradient, 0.25, 0, 18)
+    conjugate = certificate.mirror.conjugate_upper(-certificate.gradient, 0.25, 0, 18)
     linear = float(counted) - certificate.intercept
-    after = geometry.regularizer(certificate.mirror, u, 0.25) + linear + conjugate
+    after = certificate.mirror.regularizer(u, 0.25) + linear + conjugate
     assert after == near(6.71227947471)
     # k = 0: only the sharp form speaks about it.
     assert theorems.winnow_mistakes_sharp(0.0, 0, 4) == near(8.0)

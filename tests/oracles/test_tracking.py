@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from noregret import catalogue, losses, mirrors
-from noregret.proof import geometry, theorems
+from noregret.proof import theorems
 from noregret.proof.ledger import Entry
 from oracles.data import X_T, Y_T, near, played, total
 
@@ -31,19 +31,17 @@ def test_t2_divergences_are_the_regularisers() -> None:
     ones = np.full(3, 1 / 3)
     for mirror in (mirrors.Entropy(), mirrors.UnnormalizedEntropy(1 / 3)):
         expected = divergence(mirror, U, ones)
-        assert geometry.regularizer(mirror, U, 1.0) == near(expected)
+        assert mirror.regularizer(U, 1.0) == near(expected)
     w = [0.2, 0.3, 0.5]
     assert divergence(mirrors.Euclidean(), U, w) == near(0.19)
     assert divergence(mirrors.Entropy(), U, w) == near(0.583814702705)
     assert divergence(mirrors.UnnormalizedEntropy(), U, [0.5, 1.5, 0.25]) == near(1.17009683526)
     vertex = np.array([1.0, 0.0, 0.0])
     assert divergence(mirrors.Entropy(), vertex, [0.5, 0.25, 0.25]) == near(0.69314718056)
-    assert geometry.regularizer(mirrors.Entropy(), vertex, 1.0) == near(math.log(3))
+    assert mirrors.Entropy().regularizer(vertex, 1.0) == near(math.log(3))
     # sq(u), and ne(u) = -H(u) - ||u||_1 against the uniform start of mass 1.
-    assert geometry.regularizer(mirrors.Euclidean(), U, 1.0) == near(0.27)
-    assert geometry.regularizer(mirrors.UnnormalizedEntropy(1.0), U, 1.0) == near(
-        -1.80181855254 + 3.0
-    )
+    assert mirrors.Euclidean().regularizer(U, 1.0) == near(0.27)
+    assert mirrors.UnnormalizedEntropy(1.0).regularizer(U, 1.0) == near(-1.80181855254 + 3.0)
 
 
 def test_t3_one_step() -> None:
@@ -143,7 +141,7 @@ def test_t8_amortised_analysis(name: str) -> None:
     assert (first, gain) == near(sides)
     own = total(SQUARED, X_T, Y_T, U)
     assert own == near(0.8946)
-    start = geometry.regularizer(mirror, U, 1.0)
+    start = mirror.regularizer(U, 1.0)
     assert constants.bound(own, start) == near(value)
     assert learner.certificate().loss == near(loss)
     assert loss <= constants.bound(own, start)

@@ -12,7 +12,6 @@ import pytest
 import noregret as nr
 from noregret import losses, mirrors, oco, rates
 from noregret.mirrors.base import declares
-from noregret.proof import geometry
 from noregret.proof.strong_convexity import require_declared
 from tests.own_map import Cosh
 
@@ -177,7 +176,9 @@ def test_a_subclass_that_overrides_the_map_declares_nothing() -> None:
 
 
 def test_a_subclass_has_no_conjugate_of_its_parent() -> None:
-    assert not geometry.has_conjugate(Unchanged(3.0)) and geometry.has_conjugate(mirrors.PNorm(3.0))
+    assert not declares(Unchanged(3.0), "conjugate_upper") and declares(
+        mirrors.PNorm(3.0), "conjugate_upper"
+    )
     certificate = learnt(Unchanged(3.0))
     assert certificate.bounds_for(1.0)[0].applies
     assert certificate.bounds_for(1.0)[1].reason == "Unchanged has no conjugate rounded upwards"
@@ -188,7 +189,7 @@ def test_a_subclass_has_no_conjugate_of_its_parent() -> None:
 
 
 def test_a_subclass_of_a_ball_is_not_played_as_a_ball() -> None:
-    assert geometry.own_radius(Tame(1.0)) is None
+    assert Tame(1.0).own_radius() is None
     game = oco.Game(1, Tame(1.0), rates.Constant(0.5))
     oco.run(game, [oco.Linear([1.0])] * 20)
     assert game.play()[0] == pytest.approx(-0.5)
@@ -222,10 +223,10 @@ def test_a_game_with_an_own_map() -> None:
 
 
 def test_no_fallback_to_half_the_squared_norm() -> None:
-    assert math.isnan(geometry.largest_regularizer(Cosh(), 1.0, 1.0, 2))
-    assert math.isnan(geometry.smoothness(Cosh()))
+    assert math.isnan(Cosh().complexity(1.0, 1.0, 2))
+    assert math.isnan(Cosh().smoothness())
     with pytest.raises(ValueError, match="Cosh declares no regulariser of single points"):
-        geometry.regularizer(Cosh(), np.ones(2), 1.0)
+        Cosh().regularizer(np.ones(2), 1.0)
 
 
 def test_a_foreign_certificate_names_the_norm_of_an_own_map() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import Certificate, domains, mirrors, rates
-from noregret.proof import bounds, geometry
+from noregret.proof import bounds
 from noregret.proof.contradiction import Measured
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import Statement
@@ -123,7 +123,7 @@ class Case:
         shape = shape_of(self.certificate.mirror)
         power = 2.0 ** round(math.log2(self.natural))
         radii = {0.0, 2.0**-100, power, 2.0**67, 8.0 * power}
-        own = geometry.own_radius(self.certificate.mirror)
+        own = self.certificate.mirror.own_radius()
         if shape in ("1", "2"):
             # Corners of the simplex would not add up exactly to such a radius.
             own = self.certificate.radius
@@ -207,7 +207,9 @@ class Case:
         """A theorem must hold by itself, without being lifted to what is proved."""
         certificate = self.certificate
         facts = bounds.Facts(certificate, ball.radius)
-        length = geometry.support_upper(certificate.mirror, certificate.gradient, ball.radius, 0.0)
+        length = certificate.mirror.predictors().support_upper(
+            certificate.gradient, ball.radius, 0.0
+        )
         # What is proved whichever way everything was rounded.
         rounding = 2.0 * certificate.slack + ball.radius * certificate.delta
         proved, size = facts.played + length - rounding, abs(facts.played) + abs(length)
@@ -307,7 +309,7 @@ class Case:
         """Return R(u) / eta, exactly for the squares, else rounded up."""
         mirror, factors = self.certificate.mirror, self.certificate.factors
         if isinstance(mirror, (mirrors.Euclidean, mirrors.Box)):
-            if geometry.regularizer(mirror, u, 1.0) == math.inf:
+            if mirror.regularizer(u, 1.0) == math.inf:
                 return math.inf
             scales = [eta] * len(u) if factors is None else factors.tolist()
             if any(v != 0.0 and f == 0.0 for v, f in zip(u.tolist(), scales, strict=True)):
@@ -326,7 +328,7 @@ class Case:
             base = Fraction(mirror.scale) / len(u) if simplex else Fraction(mirror.start)
             return relative_entropy(fractions(u), base) / Fraction(eta)
         with np.errstate(all="ignore"):
-            value = geometry.regularizer(mirror, u, eta)
+            value = mirror.regularizer(u, eta)
         # The few logarithms and powers in it are rounded by far less than this.
         return math.inf if math.isnan(value) else value * (1.0 + 1e-13) + 1e-14 / eta
 
@@ -338,7 +340,7 @@ class Case:
             tried.append(self.learner.average)
         tried += [self.random.normal(size=d) * size for size in sizes]
         tried = [self.fitted(u) for u in tried]
-        own = geometry.own_radius(mirror)
+        own = mirror.own_radius()
         if own is not None:
             tried.append(Class(shape_of(mirror), own).corner(self.certificate.gradient))
         return [u for u in tried if u is not None]
@@ -346,7 +348,7 @@ class Case:
     def fitted(self, u: Vector) -> Vector | None:
         """Return u moved into the set of the map, None if in vain."""
         mirror = self.certificate.mirror
-        own = geometry.own_radius(mirror)
+        own = mirror.own_radius()
         if own is not None:
             return Class(shape_of(mirror), own).fitted(u)
         if isinstance(mirror, mirrors.UnnormalizedEntropy):

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
-from noregret.proof import bounds, geometry
+from noregret.proof import bounds
 from noregret.proof.ledger import Entry
 from tests.truth.claims import bare_theorems
 from tests.truth.referee import Referee
@@ -22,7 +22,7 @@ def test_the_conjugate_of_the_unnormalised_entropy_is_not_capped() -> None:
     loss = losses.Hinge(1e6)
     proof = nr.certify(np.ones((1000, 1)), np.ones(1000), np.zeros(1000), loss, mirror=mirror)
     # u = 1e6 has no loss at all.
-    assert proof.regularized_floor(1.0) <= geometry.regularizer(mirror, np.array([1e6]), 1.0)
+    assert proof.regularized_floor(1.0) <= mirror.regularizer(np.array([1e6]), 1.0)
 
 
 def test_the_soft_threshold_is_part_of_its_regulariser() -> None:
@@ -31,8 +31,8 @@ def test_the_soft_threshold_is_part_of_its_regulariser() -> None:
     )
     learner.learn(np.ones((100, 1)), np.full(100, 3.0))
     proof, u = learner.certificate(), np.array([3.0])
-    assert 100.0 < proof.regularized_floor() <= geometry.regularizer(proof.mirror, u, 1.0, 100)
-    assert geometry.regularizer(proof.mirror, u, 1.0, 100) == 4.5 + 150.0
+    assert 100.0 < proof.regularized_floor() <= proof.mirror.regularizer(u, 1.0, 100)
+    assert proof.mirror.regularizer(u, 1.0, 100) == 4.5 + 150.0
 
 
 def test_regret_against_a_predictor_whose_square_overflows() -> None:
@@ -211,5 +211,5 @@ def test_the_lazy_box_above_zero() -> None:
         proof = learner.certificate()
         u = learner.weights
         referee = Referee(losses.Absolute(), X, y, np.ones(5))
-        extra = geometry.regularizer(proof.mirror, u, 1e-9)
+        extra = proof.mirror.regularizer(u, 1e-9)
         assert referee.exceeds(u, [proof.regularized_floor()], extra=extra * (1 + 1e-13))[0]

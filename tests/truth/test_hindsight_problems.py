@@ -12,7 +12,6 @@ import pytest
 import noregret as nr
 from noregret.batch import Problem, hindsight
 from noregret.batch.problem import link
-from noregret.proof import geometry
 from tests.truth.claims import Tally
 from tests.truth.hindsight_problems import COMBOS, LOSSES, Combo, main, run_one
 from tests.truth.objectives import DIGITS, Objective, conjugate_at, loss_at, numbers
@@ -45,15 +44,18 @@ def test_the_judge_catches_rounding_that_is_ignored() -> None:
         mock.patch("noregret.batch.problem.EPSILON", 0.0),
         mock.patch("noregret.batch.problem.UNDERFLOW", 0.0),
         mock.patch("noregret.batch.problem.LINK_ERRORS", -1e3),
-        mock.patch.object(geometry, "EPSILON", 0.0),
+        mock.patch("noregret.rounding.norms.EPSILON", 0.0),
+        mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
+        mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),
     ):
         assert {"primal", "dual"} <= _caught(SHORT[0])
 
 
 def test_the_judge_catches_a_regulariser_one_part_in_a_thousand_million_too_small() -> None:
-    true_conjugate = geometry.conjugate_upper
+    plain = nr.mirrors.Euclidean
+    true_conjugate = plain.conjugate_upper
     with mock.patch.object(
-        geometry, "conjugate_upper", lambda *given: true_conjugate(*given) * (1.0 - 1e-9)
+        plain, "conjugate_upper", lambda *given: true_conjugate(*given) * (1.0 - 1e-9)
     ):
         assert "dual" in _caught(SHORT[0])
 

@@ -8,7 +8,6 @@ import pytest
 
 from noregret.learners import matrix_certificate
 from noregret.learners.matrix_certificate import MatrixCertificate
-from noregret.proof import geometry
 from tests.truth.claims import Tally
 from tests.truth.matrix_streams import main, stream
 
@@ -47,7 +46,9 @@ def test_the_judge_catches_rounding_that_is_ignored() -> None:
         mock.patch.object(MatrixCertificate, "delta", 0.0),
         mock.patch.object(matrix_certificate, "EPSILON", 0.0),
         mock.patch("noregret.proof.certificate.EPSILON", 0.0),
-        mock.patch.object(geometry, "EPSILON", 0.0),
+        mock.patch("noregret.rounding.norms.EPSILON", 0.0),
+        mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
+        mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),
     ):
         assert {"floor", "1-norm", "regularised"} <= _caught()
 

@@ -12,7 +12,8 @@ import pytest
 from noregret import Certificate, losses
 from noregret.learners import dual_certificate
 from noregret.learners.scale_free import ScaleFreeEngine
-from noregret.proof import geometry
+from noregret.mirrors import Mirror
+from noregret.mirrors.predictors import Predictors
 from noregret.proof.contradiction import Measured
 from noregret.proof.statement import Statement
 from tests.truth import dual_streams, soak
@@ -75,7 +76,9 @@ def test_the_referee_catches_a_dual_value_that_is_too_high() -> None:
         mock.patch.object(plain, "slack", property(lambda self: 0.0 * true_slack(self))),
         mock.patch.object(plain, "delta", property(lambda self: 0.0 * true_delta(self))),
         mock.patch("noregret.proof.certificate.EPSILON", 0.0),
-        mock.patch("noregret.proof.geometry.EPSILON", 0.0),
+        mock.patch("noregret.rounding.norms.EPSILON", 0.0),
+        mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
+        mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),
         mock.patch.object(plain, "dual", property(lambda self: self.C * self.regularized_floor())),
     ):
         for k in range(8):
@@ -98,15 +101,17 @@ def test_the_referee_catches_rounding_that_is_ignored() -> None:
         mock.patch.object(Certificate, "slack", 0.0),
         mock.patch.object(Certificate, "delta", 0.0),
         mock.patch("noregret.proof.certificate.EPSILON", 0.0),
-        mock.patch("noregret.proof.geometry.EPSILON", 0.0),
+        mock.patch("noregret.rounding.norms.EPSILON", 0.0),
+        mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
+        mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),
     ):
         assert _caught("absolute, ball, doubling", "far targets")
 
 
 def test_the_referee_catches_a_floor_one_part_in_a_thousand_million_too_high() -> None:
-    true_support = geometry.support_upper
+    true_support = Predictors.support_upper
     with mock.patch.object(
-        geometry, "support_upper", lambda *given: true_support(*given) * (1.0 - 1e-9)
+        Predictors, "support_upper", lambda *given: true_support(*given) * (1.0 - 1e-9)
     ):
         false = _caught("hinge, plain, constant", "adversarial, weighted")
     assert any(text.startswith("floor") for text in false)
@@ -125,10 +130,8 @@ def test_the_referee_catches_a_floor_of_scaled_features_that_is_too_high() -> No
 
 
 def test_the_referee_catches_a_theorem_that_only_its_safeguard_saves() -> None:
-    true_complexity = geometry.largest_regularizer
-    with mock.patch.object(
-        geometry, "largest_regularizer", lambda *given: 0.5 * true_complexity(*given)
-    ):
+    true_complexity = Mirror.complexity
+    with mock.patch.object(Mirror, "complexity", lambda *given: 0.5 * true_complexity(*given)):
         false = _caught("hinge, plain, constant", "constant")
     kinds = {text.split(":")[0] for text in false}
     assert kinds == {"bare theorem", "contradicted theorem"}

@@ -26,7 +26,6 @@ from noregret.files.fields import (
     Saved,
     Setting,
 )
-from noregret.oco import maps
 from noregret.oco.setting import settle
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import require_room
@@ -255,9 +254,10 @@ class GradientBandit(Saved):
         scaled = self.eta * theta
         if not np.isfinite(scaled).all():
             raise too_large
-        w = maps.constrained_link(self._setting.mirror, self.target, scaled)
+        w = self._setting.link(scaled)
         inner, size = float(self._w @ z), float(np.abs(z) @ np.abs(self._w))
-        gain = self._potential(w, scaled) - self._potential(self._w, self.eta * self._theta)
+        potential = self._setting.potential
+        gain = potential(w, scaled) - potential(self._w, self.eta * self._theta)
         entries = {
             "rounds": 1.0,
             "cost": sum(values) / len(values),
@@ -287,9 +287,6 @@ class GradientBandit(Saved):
                 f"the cost must be within the promised +-{self.size + beyond:g} "
                 f"({where}), got {values[0]}"
             )
-
-    def _potential(self, w: Vector, a: Vector) -> float:
-        return maps.constrained_potential(self._setting.mirror, w, a, self._setting.first)
 
     def certificate(self) -> GradientCertificate:
         """Return what is known about the run so far, as a value that later rounds do not change."""

@@ -26,10 +26,10 @@ from noregret.losses.score_duals import allowed
 from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import dual, dual_matrix
-from noregret.proof import geometry
 from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
 from noregret.proof.weighing import weighted
 from noregret.proof.wording import named
+from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_rows, as_weights
 
@@ -110,9 +110,7 @@ class MatrixProblem:
         slack = (2.0 * ROUND_ERRORS + 40.0 * self.outputs) * EPSILON * magnitude * growth
         slack += count * UNDERFLOW
         gradient = state[:, :, 0] + state[:, :, 1]
-        length = geometry.conjugate_upper(
-            mirrors.Euclidean(), -gradient.ravel(), 1.0 / self.strength, delta, self.strength
-        )
+        length = mirrors.Euclidean().conjugate_upper(-gradient.ravel(), 1.0 / self.strength, delta)
         lower = total - length - slack - 8.0 * EPSILON * (abs(total) + abs(length))
         with np.errstate(over="ignore"):
             weights = -gradient / self.strength
@@ -131,7 +129,7 @@ class MatrixProblem:
             errors = 2.0 * ROUND_ERRORS + 2.0 * self.outputs
             value = total + errors * EPSILON * magnitude * growth
             value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
-            norm = geometry.norm_upper(weights.ravel(), 2.0)
+            norm = norm_upper(weights.ravel(), 2.0)
             # Half of the smallest strengths would be rounded.
             value += self.strength * norm * (0.5 * norm) * (1.0 + 8.0 * EPSILON)
         return math.inf if math.isnan(value) else float(value)

@@ -231,7 +231,7 @@ def _solver(
         return BiasSolver, {}
     if problem.radius is not None:
         return RadiusSolver, {}
-    if fraction == 1.0 and type(problem.mirror) in (mirrors.Euclidean, mirrors.Ball):
+    if fraction == 1.0 and problem.mirror.half_square():
         return EuclideanSolver, {}
     from noregret.batch.mapped import MappedSolver
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret import mirrors
 from noregret.batch.newton import Point, Rounds, between
 from noregret.batch.problem import Problem, Solution, Vector, closed, evaluate, link
 from noregret.batch.solver import Solver
@@ -105,11 +104,7 @@ def first_curvatures(problem: Problem) -> Vector:
     """
     rows, mirror = problem.rows, problem.mirror
     smoothness = mirror.smoothness()
-    p = 2.0
-    if isinstance(mirror, mirrors.PNorm):
-        p = mirror.p
-    elif mirror.multiplicative() and smoothness < math.inf:
-        p = math.inf
+    p = mirror.predictors().dual if smoothness < math.inf else 2.0
     size = np.abs(rows.values.astype(np.float64))
     if not rows.dense:
         # An empty row has norm 0; reduceat would give it its successor's first value.
@@ -150,7 +145,7 @@ class MappedSolver(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.problem = standing(self.problem)
+        self.problem = replace(self.problem, mirror=self.problem.mirror.standing())
         self.ascent = MapAscent.start(self.problem, first_slopes(self.problem, self.warm_start))
         self.ascent.fraction = self.fraction
         self.rounds = Rounds(self.problem)
@@ -245,13 +240,3 @@ def first_slopes(problem: Problem, warm_start: Any = None) -> Vector:
     wild = np.abs(link(problem.mirror, theta)) > problem.mirror.phi_prime(largest, 0.0)
     size = float(np.max(np.abs(theta[wild]), initial=0.0))
     return problem.clipped(slopes * (largest / size)) if size > 0.0 else slopes
-
-
-def standing(problem: Problem) -> Problem:
-    """Return the problem with a map that does not change with time.
-
-    The threshold of `SoftThreshold` grows with the rounds; in one batch there is one.
-    """
-    if isinstance(problem.mirror, mirrors.SoftThreshold):
-        return replace(problem, mirror=mirrors.ElasticNet(problem.mirror.l1))
-    return problem

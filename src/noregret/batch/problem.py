@@ -25,11 +25,11 @@ from noregret.mirrors import Mirror
 from noregret.passes import sync
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import gap
-from noregret.proof import geometry
 from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
 from noregret.proof.convexity import require_convex
 from noregret.proof.weighing import weighted
 from noregret.proof.wording import named
+from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, up, up_minus
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
@@ -38,8 +38,6 @@ Vector = npt.NDArray[np.float64]
 
 #: Roundings of a weight that the link computed, with room for its missing the set of its map.
 LINK_ERRORS = 16.0
-#: A signed entropy is known to this, relative to the strength, near the rim of its set.
-RIM_ERROR = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +86,7 @@ class Problem:
             cls.require("strength", strength)
         else:
             cls.require("radius", radius)
-            if strength != 0.0 or type(mirror) is not mirrors.Euclidean:
+            if strength != 0.0 or not mirror.euclidean():
                 raise ValueError("radius stands alone: no strength, no mirror other than Euclidean")
         if not type(loss).__module__.startswith("noregret.losses."):
             require_convex(loss)
@@ -99,10 +97,9 @@ class Problem:
         labels = as_labels(y, count, loss)
         weights = as_weights(weight, count)
         offsets = as_offsets(offset, count)
-        if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
-            mirror = mirror.replace(start=1.0 / rows.width)
+        mirror = mirror.resolved(rows.width)
         # Maps that nobody has bounded from above are refused here and not after the work.
-        geometry.conjugate_upper(mirror, np.zeros(1), 1.0, 0.0, 1.0)
+        mirror.conjugate_upper(np.zeros(1), 1.0, 0.0, 1.0)
         return cls(
             sound_rows(rows, 0), labels, weights, offsets, loss, mirror, float(strength),
             None if radius is None else float(radius),
@@ -144,9 +141,9 @@ class Problem:
         """Return the weights, shortened until they certainly lie in the ball."""
         if self.radius is None:
             return weights
-        length = geometry.norm_upper(weights, 2.0)
+        length = norm_upper(weights, 2.0)
         inside = weights * (self.radius / max(length, self.radius))
-        while geometry.norm_upper(inside, 2.0) > self.radius:
+        while norm_upper(inside, 2.0) > self.radius:
             inside *= 1.0 - (len(inside) + 16.0) * EPSILON
         return inside
 
@@ -196,11 +193,9 @@ class Problem:
 
     def _lower(self, g: Vector, delta: float, total: float, slack: float) -> float:
         if self.radius is not None:
-            length = geometry.support_upper(self.mirror, g, self.radius, delta)
+            length = self.mirror.predictors().support_upper(g, self.radius, delta)
         else:
-            length = geometry.conjugate_upper(
-                self.mirror, -g, 1.0 / self.strength, delta, self.strength
-            )
+            length = self.mirror.conjugate_upper(-g, 1.0 / self.strength, delta, self.strength)
         floor = total - length - slack - 8.0 * EPSILON * (abs(total) + abs(length))
         if math.isnan(floor):
             # Something overflowed, and nothing is known.
@@ -221,31 +216,8 @@ class Problem:
             # A loss that underflows is multiplied by its weight nevertheless.
             value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
             if self.radius is None:
-                value += self._regularizer_upper(weights)
+                value += self.mirror.regularizer_upper(weights, self.strength)
         return math.inf if math.isnan(value) else float(value)
-
-    def _regularizer_upper(self, weights: Vector) -> float:
-        """Return b F(w), rounded up."""
-        mirror, b, d = self.mirror, self.strength, len(weights)
-        value = geometry.regularizer(mirror, weights, 1.0 / b, b)
-        size = np.abs(weights)
-        magnitude = abs(value)
-        if mirror.multiplicative():
-            # Logarithms of both signs cancel, and so do what stands at weight 0 and is
-            # subtracted again.
-            some = size[size > 0.0]
-            logs = np.abs(np.log(some)) + math.log(d) + 4.0
-            floor = float(getattr(mirror, "start", 0.0) or getattr(mirror, "beta", 0.0) or 0.0)
-            scale = geometry.own_radius(mirror) or floor or 1.0
-            logs += abs(math.log(scale))
-            magnitude += b * (float(np.sum(some * logs)) + 4.0 * d * floor)
-        if type(mirror) is mirrors.Box:
-            # The least square in the box is subtracted from each.
-            magnitude += b * d * mirror.phi_prime(0.0, 0.0) ** 2
-        upper = value + (d + 64.0) * EPSILON * magnitude
-        if type(mirror) is mirrors.SignedEntropy:
-            upper += RIM_ERROR * b
-        return upper
 
 
 def link(mirror: Mirror, theta: Vector) -> Vector:

@@ -11,7 +11,6 @@ from noregret.arrays import Vector
 from noregret.learners.dual_ascent import DualAscent
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.oco import maps
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +65,8 @@ def bregman_step(
     learner = DualAscent(loss, mirror, C, dimension=len(start))
     kept = learner._store
     assert kept is not None
-    theta = maps.inverse_link(kept.mirror, start)
-    again = maps.link(kept.mirror, theta)
+    theta = kept.mirror.inverse_link(start)
+    again = kept.mirror.link(theta)
     if np.abs(again - start).max() > 1e-9 * np.abs(start).max(initial=1.0):
         raise ValueError(f"weights are not in the set of {mirror}: its link gives {again}")
     kept.place(theta)

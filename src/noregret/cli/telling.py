@@ -61,8 +61,6 @@ class Ending:
 
 def heading(session: Session) -> Iterator[str]:
     """Yield the title of a run and what is to be known before its first line."""
-    from noregret.proof.geometry import describe, own_radius
-
     learner, record = session.learner, session.record
     yield f"noregret learn {visible(session.stream.name)}"
     yield describe_learner(learner)
@@ -81,7 +79,7 @@ def heading(session: Session) -> Iterator[str]:
     mirror = certificate.mirror
     if certificate.penalised and certificate.rate.strong_convexity() > 0.0:
         yield f"loss, floor and regret are those of {certificate.objective}"
-    fixed = record.floor_radius if record.floor_radius is not None else own_radius(mirror)
+    fixed = record.floor_radius if record.floor_radius is not None else mirror.own_radius()
     scaled = getattr(learner, "sizes", None) is not None
     if fixed is None:
         norm = "with features in units of their largest size" if scaled else "in the map's norm"
@@ -90,7 +88,7 @@ def heading(session: Session) -> Iterator[str]:
     else:
         own = "" if record.floor_radius is not None else ", the map's own set"
         own_words = scaled or several
-        words = certificate.describe(fixed) if own_words else describe(mirror, fixed)
+        words = certificate.describe(fixed) if own_words else mirror.predictors().describe(fixed)
         yield f"floor over {words.rstrip(',')}{own}"
 
 

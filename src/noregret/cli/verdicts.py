@@ -16,7 +16,6 @@ from noregret.cli.verdicts_members import member_verdicts
 from noregret.cli.whole import joined, margins
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
-from noregret.proof import geometry
 from noregret.proof.ledger import Entry
 from noregret.rounding.printed import down, exact, up
 
@@ -152,7 +151,7 @@ class Statements:
 
     def _gather(self, solution: Solution | str) -> None:
         for name, u in self._tried(solution).items():
-            fitted = _fitted(self.certificate.mirror, u, self.radius)
+            fitted = self.certificate.mirror.predictors().fitted(u, self.radius)
             if fitted is not None:
                 fitted = fitted if self.sizes is None else fitted / self.sizes
                 self.comparators.append((name, fitted, self.loss_of(fitted)))
@@ -221,7 +220,7 @@ class Statements:
         if certificate.curvature > 0.0:
             return 0.0
         if certificate.factors is None:
-            value = geometry.regularizer(certificate.mirror, u, eta, certificate.rounds)
+            value = certificate.mirror.regularizer(u, eta, certificate.rounds)
             return value * (1.0 + 1e-12)
         factors = np.pad(certificate.factors, (0, len(u) - len(certificate.factors)))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -306,7 +305,7 @@ class LinearStatements(Statements):
             "max_passes": self.max_passes,
         }
         try:
-            if mirror.geometry == "2" and not hasattr(mirror, "p"):
+            if mirror.in_two_norm():
                 options["radius"] = self.radius
                 if certificate.curvature > 0.0:
                     options["l2"] = certificate.curvature
@@ -335,21 +334,4 @@ class LinearStatements(Statements):
 
     def _is_exact(self) -> bool:
         # Features divided by their sizes are rounded: the optimum is then another problem's.
-        return self.sizes is None and self.certificate.mirror.geometry == "2"
-
-
-def _fitted(mirror: Any, u: Vector, radius: float) -> Vector | None:
-    """Return u brought into the map's class of that radius, None if it cannot be."""
-    shrunk = 1.0 - 1e-12
-    if mirror.geometry in ("simplex", "subsimplex"):
-        u = np.maximum(u, 0.0)
-        total = float(u.sum())
-        if mirror.geometry == "subsimplex":
-            return u if total <= radius * shrunk else u * (radius / total * shrunk)
-        # The sum of a corner is exact, that of other points only nearly so.
-        corner = np.zeros_like(u)
-        if len(u):
-            corner[int(np.argmax(u))] = radius
-        return corner if len(u) else None
-    norm = geometry.predictor_norm(mirror, u)
-    return u if norm <= radius * shrunk else u * (radius / norm * shrunk)
+        return self.sizes is None and self.certificate.mirror.in_two_norm()

@@ -21,7 +21,6 @@ from noregret.learners.together import learn_together
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
-from noregret.proof import geometry
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import SIZE
 from noregret.proof.statement import Statement
@@ -247,7 +246,7 @@ class Aggregate:
     def certificate(self) -> AggregateCertificate:
         """Return what the mixed predictions prove, and the regret against the best learner."""
         proof = self._book.certificate()
-        reach = geometry.predictor_norm(proof.mirror, self.weights) if self._linear() else None
+        reach = proof.mirror.predictors().norm(self.weights) if self._linear() else None
         own = vars(proof) | {"reach": reach}
         members = replace(self._mixer.certificate(), competitor="member", first=1)
         if proof.broken is not None:

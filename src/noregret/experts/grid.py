@@ -40,7 +40,7 @@ def rate_grid(
     """
     mirror = mirrors.Euclidean() if mirror is None else mirror
     if rate is None:
-        plain = type(mirror) is mirrors.Euclidean
+        plain = mirror.euclidean()
         rate = rates.PerCoordinate(1.0, invariant=True) if plain else rates.Adaptive(1.0)
     fields = rate.fields()
     name = next((name for name in ("eta", "scale") if fields.get(name) is not None), None)

@@ -10,8 +10,8 @@ from noregret.learners.sized import SizedEngine
 from noregret.passes.descent import coin_betting
 from noregret.passes.descent.coin_betting import Scalar
 from noregret.proof.coin_theorem import Coins
-from noregret.proof.geometry import norm_upper
 from noregret.rates import CoinBetting
+from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows
 

@@ -12,7 +12,6 @@ from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.entropies import LARGEST_EXPONENT
-from noregret.proof import geometry
 from noregret.proof.convexity import require_convex
 from noregret.proof.strong_convexity import require_declared, require_scale
 from noregret.rates import Rate
@@ -197,7 +196,7 @@ def natural_scale(mirror: Mirror, dimension: int) -> float:
         return math.sqrt(math.log(2.0) + logarithm) / mirror.radius
     if type(mirror) in (mirrors.Entropy, mirrors.UnnormalizedEntropy):
         return math.sqrt(logarithm)
-    smoothness = geometry.smoothness(mirror)
+    smoothness = mirror.smoothness()
     return 1.0 / math.sqrt(smoothness) if smoothness > 0.0 else 1.0
 
 

@@ -17,10 +17,10 @@ from noregret.learners.dual_store import DualStore, sparse_parts
 from noregret.learners.linear import LinearLearner
 from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
+from noregret.mirrors.base import declares
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import dual_online
 from noregret.passes.dual.dual_steps import MARGINS, VALUE, VALUE_LOW
-from noregret.proof import geometry
 from noregret.proof.ledger import Entry, require_room
 from noregret.rates import Constant
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
@@ -295,7 +295,7 @@ class DualAscent(LinearLearner):
             rate=rate,
             ledger=kept.ledger.copy(),
             gradient=kept.theta / -self.C,
-            reach=geometry.predictor_norm(mirror, self.weights),
+            reach=mirror.predictors().norm(self.weights),
             accounts=kept.accounts.copy(),
             update=self.update,
             square=self._square(),
@@ -363,7 +363,7 @@ def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | No
             raise ValueError(f"{name} has no least value, so that no slope is free to begin with")
     if mirror.threshold(1.0) > 0.0 or isinstance(mirror, mirrors.SoftThreshold):
         raise ValueError("SoftThreshold changes with every round and has no dual to ascend")
-    if not geometry.has_conjugate(mirror):
+    if not declares(mirror, "conjugate_upper"):
         raise ValueError(f"{type(mirror).__name__} has no conjugate rounded upwards to certify D")
     if row_limit is not None and not mirror.smoothness() > 0.0:
         raise ValueError(

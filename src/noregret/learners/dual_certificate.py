@@ -21,7 +21,7 @@ from noregret.passes.dual.dual_steps import (
     TRAVELLED,
     VISITS,
 )
-from noregret.proof import geometry, theorems
+from noregret.proof import theorems
 from noregret.proof.bounds import UNDERFLOW
 from noregret.proof.certificate import ROUND_ERRORS, Certificate
 from noregret.proof.certificate import UNDERFLOW as LOST
@@ -187,9 +187,7 @@ class _Facts:
     def __init__(self, certificate: DualCertificate, radius: float) -> None:
         ledger = certificate.ledger
         self.certificate = certificate
-        self.complexity = geometry.largest_regularizer(
-            certificate.mirror, radius, 1.0, len(certificate.gradient)
-        )
+        self.complexity = certificate.mirror.complexity(radius, 1.0, len(certificate.gradient))
         self.outside = ""
         if math.isinf(self.complexity):
             self.outside = f"radius {exact(radius)} is not that of the map"
@@ -261,7 +259,7 @@ class _Facts:
         room = 4.0 * certificate.slack + lengths + ROUNDING * size
         if certificate.mirror.multiplicative():
             # The logarithm of a sum of d exponentials is rounded, and divided by C.
-            scale = max(geometry.own_radius(certificate.mirror) or 1.0, 1.0)
+            scale = max(certificate.mirror.own_radius() or 1.0, 1.0)
             room += 64.0 * (len(certificate.gradient) + 16.0) * EPSILON * scale / certificate.C
         return room
 

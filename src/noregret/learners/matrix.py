@@ -23,7 +23,6 @@ from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.matrices.matrix_lazy import score_rows
 from noregret.passes.slots import Stop
-from noregret.proof import geometry
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.rates import Rate
@@ -257,7 +256,7 @@ class MatrixDescent(SingleScoresLearner):
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         engine = self._engine
         gradient, scaled_length, smallest = np.zeros(0), None, 1.0
-        reach = geometry.predictor_norm(self.mirror, self._current_weights().ravel())
+        reach = self.mirror.predictors().norm(self._current_weights().ravel())
         if engine is not None:
             gradient = engine.matrix(engine.gradient()).ravel()
         if isinstance(engine, MatrixScaleFree):

@@ -9,9 +9,9 @@ import numpy as np
 
 from noregret.arrays import real_array
 from noregret.losses import ScoreLoss
-from noregret.proof import geometry
 from noregret.proof.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
 from noregret.proof.ledger import SMALLEST_SIZE
+from noregret.rounding.norms import columns_upper, spectral_upper
 from noregret.rounding.printed import down
 from noregret.rounding.slack import EPSILON
 
@@ -75,7 +75,7 @@ class MatrixCertificate(ScoresCertificate):
             return 0.0
         radius = self._radius(radius)
         z = self.gradient.reshape(self.outputs, -1)
-        length = geometry.columns_upper(z) if norm == "columns" else geometry.spectral_upper(z)
+        length = columns_upper(z) if norm == "columns" else spectral_upper(z)
         return self._lowered(radius * (length + self.delta) * (1.0 + 4.0 * EPSILON))
 
     def regret(self, u: Any) -> float:

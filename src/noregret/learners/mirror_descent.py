@@ -25,7 +25,6 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
-from noregret.proof import geometry
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.rates import CoinBetting, Rate, ScaleFree
@@ -259,7 +258,7 @@ class MirrorDescent(SingleRowLearner):
             coins = self._engine.coins()
         else:
             played = self._mean() if rate.restarts() else self._current_weights()
-            reach = geometry.predictor_norm(mirror, played)
+            reach = mirror.predictors().norm(played)
         return Certificate(
             loss_function=self.loss,
             mirror=mirror,

@@ -2,10 +2,12 @@
 
 from noregret.mirrors.base import Mirror
 from noregret.mirrors.elastic import ElasticNet
-from noregret.mirrors.entropies import Entropy, SignedEntropy, UnnormalizedEntropy
+from noregret.mirrors.entropies import Entropy, UnnormalizedEntropy
 from noregret.mirrors.hypentropy import Hypentropy
-from noregret.mirrors.norms import Ball, Box, Euclidean, PNorm, SoftThreshold
+from noregret.mirrors.norms import Ball, Box, Euclidean, SoftThreshold
+from noregret.mirrors.pnorm import PNorm
 from noregret.mirrors.power import Power
+from noregret.mirrors.signed_entropy import SignedEntropy
 
 #: Stands for "no upper end" where a box must be finite.
 LARGEST_BOUND = 1e150

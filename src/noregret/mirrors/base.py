@@ -10,15 +10,43 @@ entropies see exp(a - r), the p-norms |a r|; a map that cannot overflow ignores 
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from noregret.component import Component, reassociable
+from noregret.mirrors.predictors import GEOMETRIES, Predictors
+from noregret.rounding.slack import EPSILON
+
+Vector = npt.NDArray[np.float64]
 
 #: What a declaration of strong convexity is about: the map, its norm and its class.
 _DECLARED_FOR = (
     "phi", "phi_prime", "psi", "psi_prime", "kappa", "read", "threshold", "norm_term", "norm",
     "geometry",
 )  # fmt: skip
+#: Proved for one map alone: a subclass of that map has not declared them unless it restates them.
+_PROVED_FOR_ONE = (
+    "own_radius", "natural_scale", "natural_size", "euclidean", "half_square", "everywhere",
+    "local_norms", "normalised", "regularizer",
+    "conjugate_upper", "link", "inverse_link", "potential", "stability", "divergence", "project",
+    "quadratic_minimizer",
+)  # fmt: skip
+
+
+class Undeclared(NotImplementedError, ValueError):
+    """A map was asked for something that it does not declare."""
+
+
+class ConvexSet(Protocol):
+    """A domain, as far as a map needs one."""
+
+    def project(self, w: npt.ArrayLike) -> Vector:
+        """Return the nearest point in the 2-norm."""
+
+    def project_entropic(self, w: npt.ArrayLike) -> Vector:
+        """Return the nearest point in the unnormalised relative entropy."""
 
 
 class Mirror(Component):
@@ -137,9 +165,169 @@ class Mirror(Component):
         """
         return math.nan
 
+    def complexity(self, radius: float, eta: float, dimension: int) -> float:
+        """Return the maximum of R(u) / eta over the class of that radius, NaN if not declared."""
+        largest = self.largest_regularizer(radius, max(dimension, 1))
+        if math.isnan(largest):
+            return math.nan
+        return largest / eta if eta > 0.0 else math.inf
+
     def inverse(self, w: float) -> float:
         """Return the theta_i of a weight, for maps with Psi(s) = s."""
         return math.nan
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Take back what a parent declared and what need not hold for the subclass."""
+        super().__init_subclass__(**kwargs)
+        for name in _PROVED_FOR_ONE:
+            definer: Any = cls.__mro__[_place(cls, name)]
+            if definer is not cls and definer.phi is not Mirror.phi:
+                setattr(cls, name, getattr(Mirror, name))
+        for name in ("smoothness", "largest_regularizer"):
+            if any(_place(cls, part) < _place(cls, name) for part in _DECLARED_FOR):
+                setattr(cls, name, getattr(Mirror, name))
+
+    # Of whole vectors: dense numpy for certificates and games, never compiled.
+
+    def resolved(self, dimension: int) -> Self:
+        """Return the map with the fields filled in that depend on the number of weights."""
+        return self
+
+    def standing(self) -> Mirror:
+        """Return the map of one batch, for which the rounds count as one."""
+        return self
+
+    def lazy_only(self) -> bool:
+        """Tell whether the map has no steps from weight to weight."""
+        return False
+
+    def keeps_average(self) -> bool:
+        """Tell whether weights move only where they are read, so that sums of them are kept."""
+        return True
+
+    def plain_rows(self) -> bool:
+        """Tell whether stored values are read as they are and rows measured in the 2-norm."""
+        kind = type(self)
+        return kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
+
+    def predictors(self) -> Predictors:
+        """Return the class of predictors that `geometry` names."""
+        if self.geometry not in GEOMETRIES:
+            raise ValueError(
+                f"{type(self).__name__}.geometry must be one of {', '.join(GEOMETRIES)}, got "
+                f"{self.geometry!r}"
+            )
+        return GEOMETRIES[self.geometry]
+
+    def in_two_norm(self) -> bool:
+        """Tell whether predictors are measured in the 2-norm."""
+        return self.geometry == "2"
+
+    def own_radius(self) -> float | None:
+        """Return the radius of the set that the map itself keeps the weights in, None if none."""
+        return None
+
+    def euclidean(self) -> bool:
+        """Tell whether w = eta theta exactly and R(u) = ||u||^2 / 2, everywhere."""
+        return False
+
+    def half_square(self) -> bool:
+        """Tell whether R is half the squared 2-norm on the map's set, with R(0) = 0."""
+        return False
+
+    def everywhere(self) -> bool:
+        """Tell whether R is known to be finite at every point."""
+        return False
+
+    def local_norms(self) -> str:
+        """Return the number of the theorem about local norms in Shalev-Shwartz 2012, '' if none."""
+        return ""
+
+    def normalised(self) -> bool:
+        """Tell whether a constant added to all of theta changes no weight."""
+        return False
+
+    def natural_scale(self, dimension: int) -> float:
+        """Return the scale that balances both halves of the bound of `rates.Adaptive`.
+
+        dimension: the number of weights, >= 0.
+        """
+        smoothness = self.smoothness()
+        return 1.0 / math.sqrt(smoothness) if smoothness > 0.0 else 1.0
+
+    def natural_size(self, dimension: int) -> float:
+        """Return the maximum of R over the map's own set, 1 if it has none."""
+        radius = self.own_radius()
+        return 1.0 if radius is None else self.largest_regularizer(radius, dimension)
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return R(u) / eta with min R = 0, infinity outside the map's set.
+
+        rounds: completed rounds, for a regulariser that grows with them.
+        """
+        self._undeclared("declares no regulariser of single points")
+
+    def regularizer_upper(self, u: Vector, strength: float) -> float:
+        """Return strength R(u) of a single batch, rounded up."""
+        value = self.regularizer(u, 1.0 / strength, strength)
+        magnitude = abs(value) + self.cancellation(u, strength)
+        return value + (len(u) + 64.0) * EPSILON * magnitude
+
+    def cancellation(self, u: Vector, strength: float) -> float:
+        """Return the size of the terms of strength R(u) that cancel one another."""
+        return 0.0
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return the conjugate of R / eta at theta, rounded up.
+
+        delta: how far theta may be from the true vector, in the 1-norm.
+        rounds: completed rounds, for a regulariser that grows with them.
+        """
+        self._undeclared("has no conjugate rounded upwards; floor(radius) is available")
+
+    def link(self, a: Vector) -> Vector:
+        """Return the weights grad G(a), a = eta theta, from the four scalar functions."""
+        s, reference = self._sum_of_phi(a)
+        values = [self.phi_prime(float(x), reference) for x in a]
+        return self.kappa(s, reference, 1.0) * np.array(values)
+
+    def potential(self, a: Vector) -> float:
+        """Return G(a) - G(0), from the four scalar functions."""
+        zero = self._sum_of_phi(np.zeros_like(a))
+        return self.psi(*self._sum_of_phi(a)) - self.psi(*zero)
+
+    def _sum_of_phi(self, a: Vector) -> tuple[float, float]:
+        """Return S and its reference."""
+        reference = self.reference(float(a.max()), float(np.abs(a).max()))
+        return math.fsum(self.phi(float(x), reference) for x in a), reference
+
+    def inverse_link(self, w: Vector) -> Vector:
+        """Return an a with link(a) = w, which is a gradient of R at w."""
+        raise Undeclared(f"the link of {type(self).__name__} has no inverse here")
+
+    def stability(self, a: Vector, w: Vector, step: Vector) -> float:
+        """Return G(a - step) - G(a) + <w, step> for w = link(a).
+
+        It is the Bregman divergence of G, and that of R between w and the point stepped to.
+        """
+        return max(self.potential(a - step) - self.potential(a) + float(w @ step), 0.0)
+
+    def divergence(self, u: Vector, w: Vector) -> float:
+        """Return D(u, w) = R(u) - R(w) - <grad R(w), u - w>."""
+        self._undeclared("has no divergence here")
+
+    def project(self, domain: ConvexSet, w: Vector) -> Vector:
+        """Return the point u of the domain with the least D(u, w)."""
+        self._undeclared(f"has no projection on {domain}")
+
+    def quadratic_minimizer(self, c: float, b: Vector, eta: float) -> Vector:
+        """Return argmin of (c/2) ||w||^2 + <b, w> + R(w) / eta, c > 0."""
+        self._undeclared("has no closed form for quadratic losses")
+
+    def _undeclared(self, lacking: str) -> NoReturn:
+        raise Undeclared(f"{type(self).__name__} {lacking}")
 
 
 def declares(mirror: Mirror, name: str) -> bool:
@@ -149,11 +337,11 @@ def declares(mirror: Mirror, name: str) -> bool:
     `largest_regularizer`, has not declared its own.
 
     >>> declares(Mirror(), "smoothness")
-    True
+    False
     """
-    return all(_place(mirror, name) <= _place(mirror, part) for part in _DECLARED_FOR)
+    return getattr(type(mirror), name) is not getattr(Mirror, name)
 
 
-def _place(mirror: Mirror, name: str) -> int:
-    """Return how far up the class is that defines an attribute, 0 for the map's own class."""
-    return next(k for k, kind in enumerate(type(mirror).__mro__) if name in vars(kind))
+def _place(cls: type, name: str) -> int:
+    """Return how far up the class is that defines an attribute, 0 for the class itself."""
+    return next(k for k, kind in enumerate(cls.__mro__) if name in vars(kind))

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from noregret.mirrors.base import Mirror
+import numpy as np
+
+from noregret.mirrors.base import Vector
+from noregret.mirrors.separable import WholeLine
+from noregret.rounding.slack import EPSILON
 
 
 @dataclass(frozen=True)
-class ElasticNet(Mirror):
+class ElasticNet(WholeLine):
     """Half the squared 2-norm plus l1 times the 1-norm: sparse weights at any moment.
 
     F(w) = ||w||^2/2 + l1 ||w||_1 and G(theta) = sum_i [|theta_i| - l1]+^2 / 2, so that
@@ -43,18 +47,6 @@ class ElasticNet(Mirror):
         """Return v^2 / 2."""
         return 0.5 * v * v
 
-    def psi(self, s: float, reference: float) -> float:
-        """Return s."""
-        return s
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        """Return 1."""
-        return 1.0
-
-    def separable(self) -> bool:
-        """Return True."""
-        return True
-
     def smoothness(self) -> float:
         """Return 1."""
         return 1.0
@@ -66,3 +58,21 @@ class ElasticNet(Mirror):
     def inverse(self, w: float) -> float:
         """Return w moved away from zero by l1, and 0 for a weight of 0."""
         return w + math.copysign(self.l1, w) if w != 0.0 else 0.0
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return (||u||^2 / 2 + l1 ||u||_1) / eta."""
+        return (0.5 * float(u @ u) + self.l1 * float(np.abs(u).sum())) / eta
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return sum [eta |theta_i| - l1]+^2 / (2 eta), rounded up."""
+        growth = 1.0 + (len(theta) + 64.0) * EPSILON
+        # Divided before it is multiplied, as for the ball.
+        reach = np.maximum(eta * (np.abs(theta) + delta) * growth - self.l1, 0.0)
+        return 0.5 * float(np.sum(reach / eta * reach)) * growth
+
+    def quadratic_minimizer(self, c: float, b: Vector, eta: float) -> Vector:
+        """Return -soft(b, l1 / eta) / (c + 1 / eta)."""
+        drawn = np.maximum(np.abs(b) - self.l1 / eta, 0.0)
+        return -np.copysign(drawn, b) / (c + 1.0 / eta)

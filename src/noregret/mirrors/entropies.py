@@ -1,19 +1,21 @@
-"""Maps built on entropies: multiplicative weights on a simplex, an orthant or a 1-ball."""
+"""Maps built on entropies: multiplicative weights on a simplex or on the orthant."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
+
+import numpy as np
 
 from noregret.component import reassociable, require_positive
-from noregret.elementary import divide, exp, log, sqrt
-from noregret.mirrors.base import Mirror
+from noregret.elementary import divide, exp, log
+from noregret.mirrors.base import ConvexSet, Mirror, Vector
+from noregret.mirrors.separable import Separable
+from noregret.rounding.slack import EPSILON
 
 #: exp of anything above this is infinite in double precision; weights are capped there.
 LARGEST_EXPONENT = 700.0
-#: Something to divide by where an exponential has vanished.
-SMALLEST_EXPONENTIAL = 1e-300
 
 
 class Exponential(Mirror):
@@ -31,6 +33,13 @@ class Exponential(Mirror):
     def norm(self, total: float) -> float:
         """Return max |x_i|."""
         return total
+
+    def _logs(self, w: Vector, first: float) -> Vector:
+        """Return ln(w_i / first), or refuse a weight of 0."""
+        if not np.all(w > 0.0):
+            raise ValueError(f"w must be above 0 in every coordinate for {type(self).__name__}")
+        logs: Vector = np.log(w / first)
+        return logs
 
 
 @dataclass(frozen=True)
@@ -89,9 +98,108 @@ class Entropy(Exponential):
         """Return scale ln d at a vertex, infinity for a simplex of another sum."""
         return self.scale * math.log(dimension) if radius == self.scale else math.inf
 
+    def local_norms(self) -> str:
+        """Return the theorem's number."""
+        return "2.22"
+
+    def normalised(self) -> bool:
+        """Return True."""
+        return True
+
+    def own_radius(self) -> float:
+        """Return the scale."""
+        return self.scale
+
+    def natural_scale(self, dimension: int) -> float:
+        """Return sqrt(ln d)."""
+        return math.sqrt(math.log(max(dimension, 2)))
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return sum u_i ln(u_i d / scale) / eta on the simplex."""
+        if np.any(u < 0.0) or abs(float(u.sum()) - self.scale) > 1e-9 * self.scale:
+            return math.inf
+        return float(xlogx(u, self.scale / len(u)).sum()) / eta
+
+    def cancellation(self, u: Vector, strength: float) -> float:
+        """Return the size of the logarithms."""
+        return logarithms(u, strength, self.scale, 0.0)
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return (scale / eta) ln mean_i exp(eta theta_i), rounded up."""
+        a, d = eta * theta, len(theta)
+        top = float(a.max(initial=-math.inf))
+        mean = math.log(float(np.exp(a - top).mean())) + top
+        growth = 1.0 + (d + 64.0) * EPSILON
+        return self.scale * (mean / eta + delta) + 8.0 * growth * EPSILON * (self.scale / eta) * (
+            abs(top) + math.log(d) + d
+        )
+
+    def link(self, a: Vector) -> Vector:
+        """Return scale exp(a_i) / sum_j exp(a_j)."""
+        share = np.exp(a - a.max())
+        weights: Vector = self.scale * (share / share.sum())
+        return weights
+
+    def inverse_link(self, w: Vector) -> Vector:
+        """Return ln(w_i / scale), up to a constant that changes no weight."""
+        return self._logs(w, self.scale)
+
+    def potential(self, a: Vector) -> float:
+        """Return scale ln mean_i exp(a_i)."""
+        top = float(a.max())
+        return self.scale * (math.log(float(np.exp(a - top).mean())) + top)
+
+    def stability(self, a: Vector, w: Vector, step: Vector) -> float:
+        """Return scale ln sum_i (w_i / scale) exp(-c_i), c the step minus its mean under w."""
+        share = w / float(w.sum())
+        centred = step - float(share @ step)
+        if float(np.abs(centred).max()) < 30.0:
+            return self.scale * math.log1p(float(share @ _second_order(centred)))
+        return super().stability(a, w, step)
+
+    def divergence(self, u: Vector, w: Vector) -> float:
+        """Return sum u_i ln(u_i / w_i), for u and w of the same sum."""
+        value = _relative_entropy(u, w)
+        return max(value + float(u.sum() - w.sum()), 0.0) if value < math.inf else value
+
+    def project(self, domain: ConvexSet, w: Vector) -> Vector:
+        """Return the point of the domain nearest in relative entropy."""
+        return domain.project_entropic(w)
+
+    def quadratic_minimizer(self, c: float, b: Vector, eta: float) -> Vector:
+        """Return the weights y / (eta c) with y + ln y = m - eta b_i.
+
+        Their sum is monotone in the multiplier m, which bisection finds; y is Wright's omega
+        function of the right side.
+        """
+        from scipy.special import wrightomega
+
+        scaled, share = eta * c, self.scale
+        a = -eta * (b - b.min())
+
+        def weights(multiplier: float) -> Vector:
+            found: Vector = wrightomega(a + multiplier).real / scaled
+            return found
+
+        # The largest weight lies between scale/d and scale, and has a = 0 in the exponent.
+        low, high = (v + math.log(v) for v in (scaled * share / len(b), scaled * share))
+        low, high = low - 1e-9 * abs(low) - 1e-9, high + 1e-9 * abs(high) + 1e-9
+        while True:
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            if float(weights(middle).sum()) < share:
+                low = middle
+            else:
+                high = middle
+        found = weights(high)
+        return found * (share / float(found.sum()))
+
 
 @dataclass(frozen=True)
-class UnnormalizedEntropy(Exponential):
+class UnnormalizedEntropy(Exponential, Separable):
     """Entropy on the non-negative orthant: w_i = start exp(a_i), start = 1/d by default.
 
     phi(a) = start (exp(a) - 1), Psi(s) = s, so that G(0) = 0.
@@ -122,21 +230,9 @@ class UnnormalizedEntropy(Exponential):
         """Return v - start."""
         return v - self.start  # type: ignore[operator]
 
-    def psi(self, s: float, reference: float) -> float:
-        """Return s."""
-        return s
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        """Return 1."""
-        return 1.0
-
-    def separable(self) -> bool:
-        """Return True."""
-        return True
-
     def largest_regularizer(self, radius: float, dimension: int) -> float:
         """Return the larger of F(0) = d start and F at the vertex radius e_1."""
-        start = 1.0 / dimension if self.start is None else self.start
+        start = self._first(dimension)
         corner = dimension * start
         if radius > 0.0:
             corner += radius * math.log(radius / (math.e * start))
@@ -146,74 +242,127 @@ class UnnormalizedEntropy(Exponential):
         """Return ln(w / start)."""
         return log(w / self.start)  # type: ignore[operator]
 
+    def resolved(self, dimension: int) -> Self:
+        """Return the map that starts at 1/d, if nothing else was said."""
+        return self if self.start is not None else self.replace(start=self._first(dimension))
 
-@dataclass(frozen=True)
-class SignedEntropy(Exponential):
-    """Two-sided entropy on the ball ||w||_1 <= radius: EG with signed weights.
+    def local_norms(self) -> str:
+        """Return the theorem's number."""
+        return "2.23"
 
-    w_i = U sinh(U a_i) / sum_j cosh(U a_j) with U = radius, which is EG on the doubled
-    features U (x, -x). phi(a) = 2 cosh(U a), Psi(s) = ln s.
-    Reference: Shalev-Shwartz and Singer, Example 2, with the +- trick.
+    def _first(self, dimension: int) -> float:
+        return 1.0 / max(dimension, 1) if self.start is None else self.start
 
-    >>> SignedEntropy(1.0).phi_prime(0.0, 0.0)
-    0.0
+    def natural_scale(self, dimension: int) -> float:
+        """Return sqrt(ln d)."""
+        return math.sqrt(self.natural_size(max(dimension, 2)))
+
+    def natural_size(self, dimension: int) -> float:
+        """Return ln d, that of weights which sum to 1."""
+        return math.log(dimension)
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return sum (u_i ln(u_i / start) - u_i + start) / eta for u >= 0."""
+        start = self._first(len(u))
+        if np.any(u < 0.0):
+            return math.inf
+        return float((xlogx(u, start) - u + start).sum()) / eta
+
+    def cancellation(self, u: Vector, strength: float) -> float:
+        """Return the size of the logarithms, and of what R adds and subtracts at 0."""
+        start = self._first(len(u))
+        return logarithms(u, strength, start, start)
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return start sum (exp(eta theta_i) - 1) / eta, rounded up."""
+        d = len(theta)
+        a, start = eta * (theta + delta), self._first(d)
+        with np.errstate(over="ignore"):
+            terms = start * np.expm1(a)
+        if not np.all(np.isfinite(terms)):
+            return math.inf
+        # A rounding of the exponent a moves the exponential by |a| roundings.
+        size = float(np.sum((np.abs(a) + d + 64.0) * (np.abs(terms) + start * np.abs(a))))
+        # These products can underflow to 0, so add a fixed absolute error.
+        lost = d * (1.0 + start) * 1e-300
+        growth = 1.0 + (d + 64.0) * EPSILON
+        return (float(terms.sum()) + 2.0 * growth * EPSILON * size + lost) / eta
+
+    def link(self, a: Vector) -> Vector:
+        """Return start exp(a_i)."""
+        return self._first(len(a)) * np.exp(np.minimum(a, LARGEST_EXPONENT))
+
+    def inverse_link(self, w: Vector) -> Vector:
+        """Return ln(w_i / start)."""
+        return self._logs(w, self._first(len(w)))
+
+    def potential(self, a: Vector) -> float:
+        """Return start sum (exp(a_i) - 1)."""
+        return self._first(len(a)) * float(np.expm1(np.minimum(a, LARGEST_EXPONENT)).sum())
+
+    def stability(self, a: Vector, w: Vector, step: Vector) -> float:
+        """Return sum w_i (exp(-step_i) - 1 + step_i)."""
+        if float(-step.min()) < 30.0:
+            return float(w @ _second_order(step))
+        return super().stability(a, w, step)
+
+    def divergence(self, u: Vector, w: Vector) -> float:
+        """Return sum u_i ln(u_i / w_i) + w_i - u_i."""
+        return max(_relative_entropy(u, w), 0.0)
+
+    project = Entropy.project
+
+    def quadratic_minimizer(self, c: float, b: Vector, eta: float) -> Vector:
+        """Return y / (eta c) with y + ln y = ln(eta c start) - eta b_i, Wright's omega function."""
+        from scipy.special import wrightomega
+
+        scaled = eta * c
+        start = self._first(len(b))
+        w: Vector = wrightomega(math.log(scaled * start) - eta * b).real / scaled
+        return w
+
+
+def xlogx(u: Vector, base: float) -> Vector:
+    """Return u ln(u / base), 0 where u is 0."""
+    terms = np.zeros_like(u)
+    some = u > 0.0
+    terms[some] = u[some] * np.log(u[some] / base)
+    return terms
+
+
+def logarithms(u: Vector, strength: float, scale: float, start: float) -> float:
+    """Return the size of the terms of strength R(u), R an entropy whose weights start there.
+
+    Logarithms of both signs cancel, and so does what stands at weight 0 and is subtracted again.
     """
+    size = np.abs(u)
+    some = size[size > 0.0]
+    logs = np.abs(np.log(some)) + math.log(len(u)) + 4.0
+    logs += abs(math.log(scale))
+    return strength * (float(np.sum(some * logs)) + 4.0 * len(u) * start)
 
-    radius: float = 1.0
 
-    geometry: ClassVar[str] = "1"
+def _relative_entropy(u: Vector, w: Vector) -> float:
+    """Return sum u_i ln(u_i / w_i) + w_i - u_i, its digits kept where u is close to w."""
+    if np.any(u < 0.0) or np.any(w < 0.0):
+        raise ValueError("u and w must not be negative for an entropy")
+    if np.any((w == 0.0) & (u > 0.0)):
+        return math.inf
+    some = u > 0.0
+    a, b = u[some], w[some]
+    # Near one another u ln(u/w) and w - u nearly cancel: the error is then that of u - w.
+    near = np.abs(a - b) < 0.5 * b
+    logs = np.log(a) - np.log(b)
+    logs[near] = np.log1p((a[near] - b[near]) / b[near])
+    return float((a * logs - (a - b)).sum() + w[~some].sum())
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("SignedEntropy(radius)", self.radius)
 
-    def phi(self, a: float, reference: float) -> float:
-        """Return 2 cosh(U a) exp(-r)."""
-        t = self.radius * a
-        return exp(t - reference) + exp(-t - reference)
-
-    def phi_prime(self, a: float, reference: float) -> float:
-        """Return 2 U sinh(U a) exp(-r), exact to the last places near a = 0 too."""
-        t = self.radius * abs(a)
-        # Near 0 the difference would cancel. Both are computed, so that no branch is needed.
-        z = t * t
-        series = 1.0 + z * (1.0 / 110.0) * (1.0 + z * (1.0 / 156.0))
-        series = 1.0 + z * (1.0 / 20.0) * (
-            1.0 + z * (1.0 / 42.0) * (1.0 + z * (1.0 / 72.0) * series)
-        )
-        least = exp(-reference)
-        near = 2.0 * least * t * (1.0 + z * (1.0 / 6.0) * series)
-        grown = exp(t - reference)
-        far = grown - least / max(grown, SMALLEST_EXPONENTIAL) * least
-        size = near if t < 0.5 else far
-        return math.copysign(self.radius * size, a)
-
-    def phi_given(self, a: float, reference: float, v: float) -> float:
-        """Return phi by cosh^2 = 1 + sinh^2."""
-        odd = v * (1.0 / self.radius)
-        least = 2.0 * exp(-reference)
-        return sqrt(odd * odd + least * least)
-
-    def psi(self, s: float, reference: float) -> float:
-        """Return ln s + r."""
-        return log(s) + reference
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        """Return 1 / s."""
-        return divide(1.0, s)
-
-    def out_of_range(self, s: float, a: float, size: float, reference: float) -> bool:
-        """Tell whether an exponent has outgrown the reference by 30."""
-        return self.radius * size > reference + 30.0
-
-    def reference(self, largest: float, largest_size: float) -> float:
-        """Return the largest exponent of either sign."""
-        return self.radius * largest_size
-
-    def smoothness(self) -> float:
-        """Return radius^2."""
-        return self.radius * self.radius
-
-    def largest_regularizer(self, radius: float, dimension: int) -> float:
-        """Return ln(2 d) at a vertex, infinity beyond the ball."""
-        return math.log(2.0 * dimension) if radius <= self.radius else math.inf
+def _second_order(x: Vector) -> Vector:
+    """Return exp(-x) - 1 + x, right to the last places also where x is small."""
+    series = np.zeros_like(x)
+    for k in range(14, 1, -1):
+        series = (series * -x + 1.0) / k
+    with np.errstate(over="ignore"):
+        return np.where(np.abs(x) < 0.25, x * x * series, np.expm1(-x) + x)

@@ -6,12 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from noregret.component import require_positive
-from noregret.mirrors.entropies import LARGEST_EXPONENT, Exponential
+from noregret.mirrors.base import Vector
+from noregret.mirrors.entropies import LARGEST_EXPONENT, Exponential, logarithms
+from noregret.mirrors.separable import WholeLine, sum_upper
 
 
 @dataclass(frozen=True)
-class Hypentropy(Exponential):
+class Hypentropy(Exponential, WholeLine):
     """The two-sided entropy without a bound on the mass: w_i = 2 beta sinh(a_i).
 
     F(w) = sum_i w_i asinh(w_i / (2 beta)) - sqrt(w_i^2 + 4 beta^2) + 2 beta and
@@ -46,18 +50,6 @@ class Hypentropy(Exponential):
         scale = 2.0 * self.beta
         return abs(v) * (abs(v) / (scale + math.hypot(v, scale)))
 
-    def psi(self, s: float, reference: float) -> float:
-        """Return s."""
-        return s
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        """Return 1."""
-        return 1.0
-
-    def separable(self) -> bool:
-        """Return True."""
-        return True
-
     def largest_regularizer(self, radius: float, dimension: int) -> float:
         """Return F at a corner of the 1-ball, where a convex function is largest."""
         scale = 2.0 * self.beta
@@ -68,3 +60,23 @@ class Hypentropy(Exponential):
     def inverse(self, w: float) -> float:
         """Return asinh(w / (2 beta))."""
         return math.asinh(w / (2.0 * self.beta))
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return sum u_i asinh(u_i / (2 beta)) - sqrt(u_i^2 + 4 beta^2) + 2 beta, over eta."""
+        size, scale = np.abs(u), 2.0 * self.beta
+        # Without cancellation near 0, as above.
+        excess = size / (np.hypot(size, scale) + scale) * size
+        return float((size * np.arcsinh(size / scale) - excess).sum()) / eta
+
+    def cancellation(self, u: Vector, strength: float) -> float:
+        """Return the size of the logarithms, and of what R subtracts at 0."""
+        return logarithms(u, strength, self.beta, self.beta)
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return 2 beta sum (cosh(eta theta_i) - 1) / eta, rounded up."""
+        a = eta * (np.abs(theta) + delta)
+        with np.errstate(over="ignore"):
+            half = np.sinh(0.5 * a)
+            return sum_upper(4.0 * self.beta * half * half, 8.0 * (1.0 + a)) / eta

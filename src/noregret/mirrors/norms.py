@@ -1,18 +1,34 @@
-"""Maps built on norms: Euclidean, its lazy projections, p-norms and the soft threshold."""
+"""Half the squared 2-norm: everywhere, on a ball or a box, and with a soft threshold."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
-from noregret.component import reassociable, require_positive
-from noregret.elementary import divide, power
-from noregret.mirrors.base import Mirror
+import numpy as np
+
+from noregret.component import require_positive
+from noregret.mirrors.base import ConvexSet, Mirror, Vector
+from noregret.mirrors.elastic import ElasticNet
+from noregret.mirrors.separable import Separable
+from noregret.rounding.norms import norm_upper
+from noregret.rounding.slack import EPSILON
+
+
+def weighted_conjugate_upper(
+    theta: Vector, factors: Vector, delta: float, threshold: float
+) -> float:
+    """Return the conjugate of sum u_i^2 / (2 factor_i) + threshold ||u||_1, rounded up.
+
+    >>> weighted_conjugate_upper(np.array([3.0]), np.ones(1), 0.0, 1.0) >= 2.0
+    True
+    """
+    reach = np.maximum(np.abs(theta) + delta - threshold, 0.0)
+    return 0.5 * float(np.sum(factors * reach * reach)) * (1.0 + (len(theta) + 64.0) * EPSILON)
 
 
 @dataclass(frozen=True)
-class Euclidean(Mirror):
+class Euclidean(Separable):
     """Half the squared 2-norm, G(theta) = ||theta||^2 / 2: online gradient descent.
 
     >>> Euclidean().phi(3.0, 0.0)
@@ -27,14 +43,6 @@ class Euclidean(Mirror):
         """Return a."""
         return a
 
-    def psi(self, s: float, reference: float) -> float:
-        """Return s."""
-        return s
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        """Return 1."""
-        return 1.0
-
     def kappa(self, s: float, reference: float, eta: float) -> float:
         """Return eta."""
         return eta
@@ -44,10 +52,6 @@ class Euclidean(Mirror):
         return True
 
     def homogeneous(self) -> bool:
-        """Return True."""
-        return True
-
-    def separable(self) -> bool:
         """Return True."""
         return True
 
@@ -62,6 +66,51 @@ class Euclidean(Mirror):
     def inverse(self, w: float) -> float:
         """Return w."""
         return w
+
+    def euclidean(self) -> bool:
+        """Return True."""
+        return True
+
+    half_square = everywhere = euclidean
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return ||u||^2 / (2 eta)."""
+        return float(u @ u) / (2.0 * eta)
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return eta ||theta||^2 / 2, rounded up."""
+        length = norm_upper(theta, 2.0) + delta
+        return 0.5 * eta * length * length * (1.0 + (len(theta) + 64.0) * EPSILON)
+
+    def link(self, a: Vector) -> Vector:
+        """Return a."""
+        return a.copy()
+
+    def inverse_link(self, w: Vector) -> Vector:
+        """Return w."""
+        return w.copy()
+
+    def potential(self, a: Vector) -> float:
+        """Return ||a||^2 / 2."""
+        return 0.5 * float(a @ a)
+
+    def stability(self, a: Vector, w: Vector, step: Vector) -> float:
+        """Return ||step||^2 / 2."""
+        return 0.5 * float(step @ step)
+
+    def divergence(self, u: Vector, w: Vector) -> float:
+        """Return ||u - w||^2 / 2."""
+        return 0.5 * float((u - w) @ (u - w))
+
+    def project(self, domain: ConvexSet, w: Vector) -> Vector:
+        """Return the nearest point of the domain."""
+        return domain.project(w)
+
+    def quadratic_minimizer(self, c: float, b: Vector, eta: float) -> Vector:
+        """Return -b / (c + 1 / eta)."""
+        return -b / (c + 1.0 / eta)
 
 
 @dataclass(frozen=True)
@@ -110,9 +159,42 @@ class Ball(Euclidean):
         """Return radius^2 / 2, infinity beyond the ball."""
         return 0.5 * radius * radius if radius <= self.radius else math.inf
 
+    def lazy_only(self) -> bool:
+        """Return True."""
+        return True
+
+    def half_square(self) -> bool:
+        """Return True."""
+        return True
+
+    def own_radius(self) -> float:
+        """Return the radius."""
+        return self.radius
+
+    def natural_scale(self, dimension: int) -> float:
+        """Return radius / sqrt(2)."""
+        return self.radius / math.sqrt(2.0)
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return ||u||^2 / (2 eta) in the ball."""
+        square = float(u @ u)
+        return math.inf if square > self.radius**2 * (1.0 + 1e-12) else square / (2.0 * eta)
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return the Huber function of ||theta||, rounded up."""
+        growth = 1.0 + (len(theta) + 64.0) * EPSILON
+        length = eta * (norm_upper(theta, 2.0) + delta) * growth
+        inside = min(length, self.radius)
+        # Divided before it is multiplied: squares of short lengths underflow.
+        return inside / eta * (length - 0.5 * inside) * growth
+
+    divergence = Euclidean.divergence
+
 
 @dataclass(frozen=True)
-class Box(Mirror):
+class Box(Separable):
     """Half the squared 2-norm on the box [low, high]^d: w_i = eta theta_i, clamped when read.
 
     phi(a) = a c - c^2/2 with c = a clamped to [low, high], shifted so that phi(0) = 0.
@@ -142,18 +224,6 @@ class Box(Mirror):
         """Return a, clamped."""
         return min(max(a, self.low), self.high)
 
-    def psi(self, s: float, reference: float) -> float:
-        """Return s."""
-        return s
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        """Return 1."""
-        return 1.0
-
-    def separable(self) -> bool:
-        """Return True."""
-        return True
-
     def smoothness(self) -> float:
         """Return 1."""
         return 1.0
@@ -163,95 +233,36 @@ class Box(Mirror):
         inside = radius <= min(-self.low, self.high)
         return 0.5 * radius * radius if inside else math.inf
 
-
-@dataclass(frozen=True)
-class PNorm(Mirror):
-    """Half the squared p-norm of theta, p >= 2; weights live in the conjugate norm q.
-
-    G(theta) = ||theta||_p^2 / 2 = Psi(sum |theta_i|^p) with Psi(s) = s^(2/p) / 2.
-    Reference: Shalev-Shwartz and Singer, Example 3; Shalev-Shwartz, Corollary 2.18.
-
-    >>> round(PNorm(4.0).psi(16.0, 1.0), 12)
-    2.0
-    """
-
-    p: float = 4.0
-
-    geometry: ClassVar[str] = "q"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 2.0 <= self.p < math.inf:
-            raise ValueError(f"PNorm(p) must be a finite number >= 2, got {self.p}")
-
-    def power(self, b: float) -> float:
-        """Return |b|^(p-1); p = 3 and p = 4 without a call to pow."""
-        size = abs(b)
-        if self.p == 4.0:
-            return size * size * size
-        if self.p == 3.0:
-            return size * size
-        return power(size, self.p - 1.0)
-
-    def phi(self, a: float, reference: float) -> float:
-        """Return |a r|^p."""
-        return abs(a * reference) * self.power(a * reference)
-
-    def phi_prime(self, a: float, reference: float) -> float:
-        """Return p sign(a) |a r|^(p-1)."""
-        return math.copysign(self.p * self.power(a * reference), a)
-
-    def phi_given(self, a: float, reference: float, v: float) -> float:
-        """Return |a r| |v| / p, with a division that the compiler takes out of the loop."""
-        return abs(a * reference) * abs(v) * (1.0 / self.p)
-
-    def psi(self, s: float, reference: float) -> float:
-        """Return s^(2/p) / (2 r^2)."""
-        return divide(0.5 * power(s, 2.0 / self.p), reference * reference)
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        """Return s^(2/p - 1) / (p r), and 0 at s = 0 where every run starts."""
-        if s <= 0.0:
-            return 0.0
-        if self.p == 4.0:
-            return divide(0.25, reference * math.sqrt(s))
-        return divide(power(s, 2.0 / self.p - 1.0), self.p * reference)
-
-    def kappa(self, s: float, reference: float, eta: float) -> float:
-        """Return eta Psi'(s)."""
-        return eta * self.psi_prime(s, reference)
-
-    def homogeneous(self) -> bool:
+    def lazy_only(self) -> bool:
         """Return True."""
         return True
 
-    def out_of_range(self, s: float, a: float, size: float, reference: float) -> bool:
-        """Tell whether the power sum nears overflow or underflow."""
-        return not 1e-200 < s < 1e200
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return (||u||^2 - ||w_1||^2) / (2 eta) in the box, w_1 its point nearest 0."""
+        first = self.phi_prime(0.0, 0.0)
+        inside = bool(np.all((u >= self.low) & (u <= self.high)))
+        return float(np.sum(0.5 * u * u - 0.5 * first * first)) / eta if inside else math.inf
 
-    def reference(self, largest: float, largest_size: float) -> float:
-        """Return a power of two that brings the largest |theta_i| between 1/2 and 1."""
-        if not largest_size > 0.0:
-            return 1.0
-        _, exponent = math.frexp(largest_size)
-        return math.ldexp(1.0, min(-exponent, 1000))
+    def cancellation(self, u: Vector, strength: float) -> float:
+        """Return the squares of w_1, which are subtracted."""
+        return strength * len(u) * self.phi_prime(0.0, 0.0) ** 2
 
-    @reassociable
-    def norm_term(self, total: float, x: float) -> float:
-        """Add |x|^p."""
-        return total + abs(x) * self.power(x)
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return sum phi(eta theta_i) / eta, rounded up."""
+        d = len(theta)
+        first = self.phi_prime(0.0, 0.0)
+        best, size = np.full(d, -math.inf), 0.0
+        for a in (eta * (theta - delta), eta * (theta + delta)):
+            w = np.clip(a, self.low, self.high)
+            best = np.maximum(best, w * (a - 0.5 * w) + 0.5 * first * first)
+            # The terms may cancel: rounding is proportional to each of them.
+            size += float(np.sum(np.abs(w) * (np.abs(a) + np.abs(w)))) + d * first * first
+        growth = 1.0 + (d + 64.0) * EPSILON
+        return (float(best.sum()) + (growth - 1.0) * size) / eta
 
-    def norm(self, total: float) -> float:
-        """Return the p-norm."""
-        return power(total, 1.0 / self.p)
-
-    def smoothness(self) -> float:
-        """Return p - 1."""
-        return self.p - 1.0
-
-    def largest_regularizer(self, radius: float, dimension: int) -> float:
-        """Return radius^2 / 2."""
-        return 0.5 * radius * radius
+    divergence = Euclidean.divergence
 
 
 @dataclass(frozen=True)
@@ -287,3 +298,30 @@ class SoftThreshold(Euclidean):
     def largest_regularizer(self, radius: float, dimension: int) -> float:
         """Return radius^2 / 2, without the threshold."""
         return 0.5 * radius * radius
+
+    def lazy_only(self) -> bool:
+        """Return True."""
+        return True
+
+    def standing(self) -> Mirror:
+        """Return the elastic net of the same l1."""
+        return ElasticNet(self.l1)
+
+    def keeps_average(self) -> bool:
+        """Tell whether the threshold is 0: otherwise weights move without being read."""
+        return self.l1 == 0.0
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return ||u||^2 / (2 eta) + l1 rounds ||u||_1: no rate divides the second."""
+        return float(u @ u) / (2.0 * eta) + self.threshold(rounds) * float(np.abs(u).sum())
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return (eta/2) sum [|theta_i| - l1 rounds]+^2, rounded up."""
+        factors = np.full(len(theta), eta)
+        return weighted_conjugate_upper(theta, factors, delta, self.threshold(rounds))
+
+    link = Euclidean.link
+    stability = Euclidean.stability
+    divergence = Euclidean.divergence

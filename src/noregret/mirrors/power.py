@@ -6,13 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from noregret.component import reassociable
 from noregret.elementary import power
-from noregret.mirrors.base import Mirror
+from noregret.mirrors.base import Vector
+from noregret.mirrors.predictors import Predictors
+from noregret.mirrors.separable import WholeLine, sum_upper
 
 
 @dataclass(frozen=True)
-class Power(Mirror):
+class Power(WholeLine):
     """The p-th powers of the weights, F(w) = (1/p) sum_i |w_i|^p, for p > 1.
 
     With 1/p + 1/q = 1, G(theta) = (1/q) sum_i |theta_i|^q and w_i = sign(a_i) |a_i|^(q-1).
@@ -49,18 +53,6 @@ class Power(Mirror):
         """Return |a| |v| / q."""
         return abs(a) * abs(v) / self.dual()
 
-    def psi(self, s: float, reference: float) -> float:
-        """Return s."""
-        return s
-
-    def psi_prime(self, s: float, reference: float) -> float:
-        """Return 1."""
-        return 1.0
-
-    def separable(self) -> bool:
-        """Return True."""
-        return True
-
     @reassociable
     def norm_term(self, total: float, x: float) -> float:
         """Add |x|^q."""
@@ -77,3 +69,21 @@ class Power(Mirror):
     def inverse(self, w: float) -> float:
         """Return sign(w) |w|^(p-1)."""
         return math.copysign(power(abs(w), self.p - 1.0), w)
+
+    def predictors(self) -> Predictors:
+        """Return the balls of the p-norm."""
+        return Predictors(self.dual()) if self.geometry == "p" else super().predictors()
+
+    def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
+        """Return sum |u_i|^p / (p eta)."""
+        return float(np.sum(np.abs(u) ** self.p)) / self.p / eta
+
+    def conjugate_upper(
+        self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0
+    ) -> float:
+        """Return sum |eta theta_i|^q / (q eta), rounded up."""
+        a, q = eta * (np.abs(theta) + delta), self.dual()
+        with np.errstate(over="ignore"):
+            # A relative error of a or q grows by this factor in the power.
+            logs = np.log(np.maximum(a, 5e-324))
+            return sum_upper(a**q / q, 8.0 * q * (1.0 + np.abs(logs))) / eta

@@ -13,9 +13,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from noregret import mirrors, rates
+from noregret import rates
 from noregret.component import built_in
-from noregret.oco import maps
 from noregret.oco.game_certificate import Comparators
 from noregret.proof import theorems
 from noregret.proof.ledger import Entry
@@ -42,7 +41,7 @@ def game_bounds(comparators: Comparators) -> Iterator[Statement]:
             "Duchi, Hazan, Singer 2011; McMahan 2017, Theorem 1 with the observed rates",
             comparators.weighted(certificate.factors) + certificate.monitors.divergence,
         )
-    elif type(certificate.setting.mirror) in maps.KNOWN or not built_in(certificate.setting.mirror):
+    elif certificate.setting.steady:
         yield from _mirror_descent(comparators)
 
 
@@ -91,7 +90,7 @@ def _mirror_descent(comparators: Comparators) -> Iterator[Statement]:
             f"{title}, observed gradients", theorem, complexity + observed, reason
         )
         yield from _in_advance(comparators, title, theorem, complexity, reason)
-    if type(certificate.setting.mirror) in maps.ENTROPIES:
+    if certificate.setting.mirror.local_norms():
         yield from _local_norms(comparators, complexity, reason)
 
 
@@ -126,8 +125,7 @@ def _local_norms(comparators: Comparators, complexity: float, outside: str) -> I
     if certificate.lazy and certificate.setting.domain is not None:
         return
     monitors = certificate.monitors
-    normalised = type(certificate.setting.mirror) is mirrors.Entropy
-    theorem = "2.22" if normalised else "2.23"
+    theorem = certificate.setting.mirror.local_norms()
     yield comparators.bound(
         "exponentiated gradient, local norms",
         f"{SURVEY}, Theorem {theorem}",
@@ -140,7 +138,7 @@ def _local_norms(comparators: Comparators, complexity: float, outside: str) -> I
         complexity + 0.5 * monitors.local,
         outside or _since("z_i >= 0", monitors.negative_round),
     )
-    if normalised:
+    if certificate.setting.mirror.normalised():
         yield comparators.bound(
             "exponentiated gradient, range of costs",
             f"{SURVEY}, Lemma 2.20 with Hoeffding's lemma",

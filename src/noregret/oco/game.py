@@ -13,7 +13,6 @@ import numpy.typing as npt
 from noregret import rates
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
-from noregret.oco import maps
 from noregret.oco.book import Monitors
 from noregret.oco.bounds import game_bounds
 from noregret.oco.game_certificate import GameCertificate
@@ -80,7 +79,7 @@ class Game(PointPlayer):
         self._w = setting.first.copy()
         self._theta = np.zeros(self.dimension)
         if not setting.lazy and setting.domain is not None:
-            self._theta = maps.inverse_link(setting.mirror, self._w)
+            self._theta = setting.mirror.inverse_link(self._w)
 
     @property
     def mirror(self) -> Mirror:
@@ -161,13 +160,13 @@ class Game(PointPlayer):
                 w = after * drawn if after < UNBOUNDED else np.zeros(self.dimension)
             else:
                 a = after * theta if after < UNBOUNDED else np.zeros(self.dimension)
-                w = maps.constrained_link(mirror, setting.domain, self._finite(a))
+                w = setting.link(self._finite(a))
         else:
             theta = self._theta - eta * z if norm > 0.0 else self._theta
-            w = maps.link(mirror, self._finite(theta))
+            w = mirror.link(self._finite(theta))
             if setting.domain is not None:
-                w = maps.project(mirror, setting.domain, self._finite(w))
-                theta = maps.inverse_link(mirror, w)
+                w = mirror.project(setting.domain, self._finite(w))
+                theta = mirror.inverse_link(w)
         return _Move(theta, w, eta, divergence)
 
     def _curved(self, z: Vector, norm: float) -> _Move:
@@ -178,7 +177,7 @@ class Game(PointPlayer):
             a = eta * theta
         else:
             theta = a = self._w - eta * z
-        w = maps.constrained_link(setting.mirror, setting.domain, self._finite(a))
+        w = setting.link(self._finite(a))
         return _Move(theta, w, eta)
 
     def _by_coordinate(self, z: Vector, norm: float) -> _Move:
@@ -200,14 +199,14 @@ class Game(PointPlayer):
         """Return D_t, the exact stability term of Lemma 2.20 at this round's rate."""
         setting, mirror = self._setting, self._setting.mirror
         if not setting.lazy:
-            return maps.stability(mirror, self._theta, self._w, eta * z) / eta
+            return mirror.stability(self._theta, self._w, eta * z) / eta
         a = eta * self._theta if self._theta.any() else self._theta
         if setting.domain is None:
-            return maps.stability(mirror, a, self._w, eta * z) / eta
+            return mirror.stability(a, self._w, eta * z) / eta
         b = a - eta * z
-        w = maps.constrained_link(mirror, setting.domain, b)
-        before = maps.constrained_potential(mirror, self._w, a, setting.first)
-        after = maps.constrained_potential(mirror, w, b, setting.first)
+        w = setting.link(b)
+        before = setting.potential(self._w, a)
+        after = setting.potential(w, b)
         return max(after - before + eta * float(self._w @ z), 0.0) / eta
 
     def _finite(self, point: Vector) -> Vector:

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret import domains, mirrors
+from noregret import domains
 from noregret.component import built_in
 from noregret.losses import Regression
+from noregret.mirrors.base import declares
 from noregret.oco.book import Monitors
 from noregret.oco.losses import vector
 from noregret.oco.setting import Setting
-from noregret.proof import geometry
 from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
@@ -121,7 +121,7 @@ class GameCertificate(Certificate):
             if domain is not None:
                 raise ValueError(f"{domain} has no bound: say floor(radius)")
         part = self._inside_orthant() if norm is None else self
-        if self.bend > 0.0 and (norm is not None or self.mirror.geometry != "2"):
+        if self.bend > 0.0 and (norm is not None or not self.mirror.in_two_norm()):
             part = part._flattened(part.pull / part.bend)
         return super(GameCertificate, part).floor(radius, norm)
 
@@ -167,7 +167,7 @@ class GameCertificate(Certificate):
             eta = float(self.ledger[Entry.LAST_ETA]) or 1.0
         if self.bend == 0.0 or not 0.0 < eta < math.inf:
             return super().regularized_floor(eta)
-        if type(self.mirror) in (mirrors.Euclidean, mirrors.Ball) and self.factors is None:
+        if self.mirror.half_square() and self.factors is None:
             # The parabola adds itself to R = ||u||^2/2.
             flat = replace(self, bend=0.0, pull=np.zeros(0))
             return super(GameCertificate, flat).regularized_floor(1.0 / (self.bend + 1.0 / eta))
@@ -182,7 +182,7 @@ class GameCertificate(Certificate):
     def _usual_radius(self) -> float | None:
         if self.setting.bounded:
             return None
-        own = geometry.own_radius(self.mirror)
+        own = self.mirror.own_radius()
         return own if own is not None else 1.0
 
     def bounds_for(self, radius: float | None = None) -> list[Statement]:
@@ -208,7 +208,7 @@ class GameCertificate(Certificate):
         if radius is None and self.domain is not None and self.setting.bounded:
             return f"every u in {self.domain}"
         chosen = self._radius(radius)
-        words = geometry.describe(self.mirror, chosen)
+        words = self.mirror.predictors().describe(chosen)
         return f"{words} and u >= 0" if type(self.domain) is domains.Orthant else words
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
@@ -259,13 +259,13 @@ class Comparators:
             return setting.complexity(self.radius, eta)
         if setting.domain is not None and not setting.domain.contains(self.u):
             return math.inf
-        if not built_in(setting.mirror):
+        if not declares(setting.mirror, "regularizer"):
             # R of single points is not declared; it is largest on the ball through u.
-            negative = setting.mirror.geometry.endswith("simplex") and bool(np.any(self.u < 0.0))
-            length = geometry.predictor_norm(setting.mirror, self.u)
-            return math.inf if negative else setting.complexity(length, eta)
-        first = geometry.regularizer(setting.mirror, setting.first, eta)
-        return geometry.regularizer(setting.mirror, self.u, eta) - first
+            predictors = setting.mirror.predictors()
+            length = predictors.norm(self.u)
+            return math.inf if predictors.negative(self.u) else setting.complexity(length, eta)
+        first = setting.mirror.regularizer(setting.first, eta)
+        return setting.mirror.regularizer(self.u, eta) - first
 
     def weighted(self, factors: Vector) -> float:
         """Return the largest sum of u_i^2 / (2 factor_i) over the coordinates that moved."""
@@ -308,7 +308,7 @@ class Comparators:
     def outside(self) -> str:
         """Say why a theorem does not cover the comparators, if it does not."""
         mirror = self.certificate.setting.mirror
-        if math.isnan(geometry.largest_regularizer(mirror, 1.0, 1.0, 1)):
+        if math.isnan(mirror.largest_regularizer(1.0, 1)):
             return f"{type(mirror).__name__} declares no largest_regularizer()"
         if math.isfinite(self.complexity(1.0)):
             return ""

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from noregret import mirrors, rates
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
-from noregret.oco import maps, solvers
+from noregret.mirrors.base import declares
+from noregret.oco import solvers
 from noregret.oco.bounds import leader_bounds, regularized_bounds
 from noregret.oco.game_certificate import Comparators
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle
-from noregret.proof import geometry
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured
 from noregret.proof.statement import Statement
 from noregret.rates import UNBOUNDED
@@ -77,7 +77,7 @@ class Past:
         """Return the sum of the losses and of R / eta at w, up to a constant."""
         total = self._varying(w)
         if self.eta < UNBOUNDED:
-            total += geometry.regularizer(self.setting.mirror, w, self.eta)
+            total += self.setting.mirror.regularizer(w, self.eta)
         return total
 
     def subgradient(self, w: Vector) -> Vector:
@@ -86,24 +86,23 @@ class Past:
         for loss in self.others:
             total = total + np.asarray(loss.subgradient(w), np.float64)
         if self.eta < UNBOUNDED:
-            total = total + maps.inverse_link(self.setting.mirror, w) / self.eta
+            total = total + self.setting.mirror.inverse_link(w) / self.eta
         return total
 
     def minimizer(self, standing: Vector, user: Minimizer | None) -> Vector:
         """Return a point of the domain where the sum is least."""
         mirror, domain = self.setting.mirror, self.setting.domain
-        euclidean = type(mirror) is mirrors.Euclidean
         if not self.others:
-            if euclidean:
+            if mirror.euclidean():
                 c = self.c + (1.0 / self.eta if self.eta < UNBOUNDED else 0.0)
                 if c == 0.0:
                     return solvers.corner(domain, self.b, standing)
                 return -self.b / c if domain is None else domain.project(-self.b / c)
             if self.c == 0.0:
-                return maps.constrained_link(mirror, domain, -self.eta * self.b)
-            if type(mirror) in maps.ENTROPIES and domain is None:
-                return solvers.entropic_quadratic(mirror, self.c, self.b, self.eta)
-        elif euclidean and len(standing) == 1 and user is None:
+                return self.setting.link(-self.eta * self.b)
+            if domain is None and declares(mirror, "quadratic_minimizer"):
+                return mirror.quadratic_minimizer(self.c, self.b, self.eta)
+        elif mirror.everywhere() and len(standing) == 1 and user is None:
             low, high = solvers.interval(domain)
             found = solvers.on_interval(
                 lambda v: self.value(np.array([v])),
@@ -154,12 +153,10 @@ class Facts:
         return Measured(certificate.loss - best, slack, suspect)
 
     def _included(self, comparators: Comparators) -> bool:
-        mirror = comparators.certificate.mirror
-        if self.leader is None or mirror.geometry == "simplex":
+        if self.leader is None or comparators.radius is None:
             return comparators.radius is None
-        return comparators.radius is None or (
-            geometry.predictor_norm(mirror, self.leader) <= comparators.radius
-        )
+        predictors = comparators.certificate.mirror.predictors()
+        return predictors.holds(self.leader, comparators.radius)
 
 
 class Leader(PointPlayer):
@@ -257,8 +254,8 @@ class FollowTheRegularizedLeader(Leader):
     """Follow the regularised leader: w_t = argmin over the domain of past losses + R / eta.
 
     R is the map's regulariser. Exact for linear losses with every map, for linear and quadratic
-    ones with the Euclidean map (on any domain) and the entropies, and for losses of any kind
-    in one dimension; others through `minimizer(objective, start) -> w`.
+    ones with the Euclidean map (on any domain), the entropies and the separable maps, and for
+    losses of any kind in one dimension; others through `minimizer(objective, start) -> w`.
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.3.
 
     >>> from noregret import mirrors, oco
@@ -281,6 +278,6 @@ class FollowTheRegularizedLeader(Leader):
     ) -> None:
         """Make a player with the regulariser R / eta."""
         setting = settle(whole("dimension", dimension), mirror, rates.Constant(eta), domain, True)
-        if type(setting.mirror) not in maps.KNOWN:
+        if not (setting.steady and declares(setting.mirror, "regularizer")):
             raise ValueError(f"the regulariser of {mirror} is not known")
         super().__init__(setting, float(eta), minimizer, nonnegative, regularized_bounds)

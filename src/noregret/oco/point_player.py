@@ -11,7 +11,6 @@ from noregret.oco.book import Book, check_sizes
 from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
 from noregret.oco.losses import number, vector
 from noregret.oco.setting import Setting
-from noregret.proof import geometry
 from noregret.proof.ledger import require_room
 
 Vector = npt.NDArray[np.float64]
@@ -67,7 +66,7 @@ class PointPlayer:
         curvature = number("curvature", curvature)
         if curvature < 0.0:
             raise ValueError(f"curvature must be >= 0, got {curvature}")
-        norm = geometry.norm_upper(z, geometry.dual_exponent(self._setting.mirror))
+        norm = self._setting.mirror.predictors().dual_norm(z)
         check_sizes(value, z, self._w, norm)
         return value, z, norm, curvature
 

@@ -14,8 +14,7 @@ from noregret import domains, mirrors, rates
 from noregret.component import Component
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
-from noregret.oco import maps
-from noregret.proof import geometry
+from noregret.proof.competitors import corners
 from noregret.proof.convexity import require_support
 from noregret.proof.strong_convexity import require_declared, require_scale
 from noregret.rates import Rate
@@ -37,12 +36,22 @@ class Setting:
     @cached_property
     def first(self) -> Vector:
         """The point of the first round."""
-        return maps.constrained_link(self.mirror, self.domain, np.zeros(self.dimension))
+        return self.link(np.zeros(self.dimension))
+
+    def link(self, a: Vector) -> Vector:
+        """Return argmax over the domain of <w, a> - R(w), a lazy projection of the map's link."""
+        w = self.mirror.link(a)
+        return w if self.domain is None else self.mirror.project(self.domain, w)
+
+    def potential(self, w: Vector, a: Vector) -> float:
+        """Return the maximum over the domain of <w, a> - R(w) + R(w_1), from its maximiser w."""
+        lowest = self.mirror.regularizer(self.first)
+        return float(w @ a) - self.mirror.regularizer(w) + lowest
 
     @property
     def shown(self) -> Mirror:
-        """The map as `noregret.proof.geometry` knows it: a lazy ball or box is a map of its own."""
-        if self.lazy and type(self.mirror) is mirrors.Euclidean:
+        """The map of the certificate: a lazy ball or box is a map of its own."""
+        if self.lazy and self.mirror.euclidean():
             if type(self.domain) is domains.Ball:
                 return mirrors.Ball(self.domain.radius)
             if type(self.domain) is domains.Box and self.bounded:
@@ -52,12 +61,17 @@ class Setting:
     @property
     def bounded(self) -> bool:
         """Whether the domain is one whose corners are known."""
-        return bool(geometry.corners(self.domain, self.dimension))
+        return bool(corners(self.domain, self.dimension))
+
+    @property
+    def steady(self) -> bool:
+        """Whether the regulariser stays the same from round to round."""
+        return self.mirror.standing() is self.mirror
 
     @property
     def smoothness(self) -> float:
         """The c for which a round costs at most (eta/2) c ||z||_*^2; NaN if none is known."""
-        return geometry.smoothness(self.mirror)
+        return self.mirror.smoothness()
 
     def complexity(self, radius: float | None, eta: float) -> float:
         """Return the maximum of (R(u) - R(w_1)) / eta over a class inside the set, else infinity.
@@ -65,13 +79,13 @@ class Setting:
         The class is the domain itself, or the map's class of that radius.
         """
         if radius is None:
-            lowest = geometry.regularizer(self.mirror, self.first, eta)
-            corners = geometry.corners(self.domain, self.dimension)
-            found = (geometry.regularizer(self.mirror, u, eta) for u in corners)
+            lowest = self.mirror.regularizer(self.first, eta)
+            ends = corners(self.domain, self.dimension)
+            found = (self.mirror.regularizer(u, eta) for u in ends)
             return max(found, default=math.inf) - lowest
         if self.domain is None:
-            return geometry.largest_regularizer(self.mirror, radius, eta, self.dimension)
-        if type(self.mirror) is not mirrors.Euclidean or radius > self._inner_radius():
+            return self.mirror.complexity(radius, eta, self.dimension)
+        if not self.mirror.euclidean() or radius > self._inner_radius():
             return math.inf
         return radius * radius / (2.0 * eta)
 
@@ -87,13 +101,13 @@ class Setting:
     def widest(self) -> float:
         """Return a bound on D(u, w) over the whole domain, infinity if there is none."""
         domain, d = self.domain, self.dimension
-        if type(self.mirror) in maps.ENTROPIES:
+        if self.mirror.multiplicative():
             if type(domain) is domains.ClippedSimplex:
                 return domain.scale * math.log(d / domain.alpha)
             if type(domain) is domains.Box and self.bounded:
                 low, high = np.array([domain.low]), np.array([domain.high])
                 ways = [(low, high), (high, low)]
-                return d * max(maps.divergence(self.mirror, u, w) for u, w in ways)
+                return d * max(self.mirror.divergence(u, w) for u, w in ways)
             return math.inf
         if type(domain) is domains.Ball:
             return 2.0 * domain.radius**2
@@ -117,8 +131,7 @@ def settle(
         _require_kind("domain", domain, Domain)
         require_support(domain, dimension)
     mirror, domain = _parted(mirror, domain, lazy)
-    if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
-        mirror = mirror.replace(start=1.0 / dimension)
+    mirror = mirror.resolved(dimension)
     _check_rate(mirror, rate, domain, lazy)
     setting = Setting(dimension, mirror, rate, domain, lazy)
     if not np.isfinite(setting.first).all():
@@ -147,7 +160,7 @@ def _parted(mirror: Mirror, domain: Domain | None, lazy: bool) -> tuple[Mirror, 
         raise ValueError("SoftThreshold counts its rounds: use lazy=True")
     if domain is None:
         return mirror, None
-    if type(mirror) in maps.ENTROPIES:
+    if mirror.local_norms():
         if type(domain) is domains.Orthant and type(mirror) is mirrors.UnnormalizedEntropy:
             return mirror, None
         if type(mirror) is mirrors.Entropy:
@@ -187,12 +200,9 @@ def _natural_scale(setting: Setting) -> float:
     wide = Setting(
         max(setting.dimension, 2), setting.mirror, setting.rate, setting.domain, setting.lazy
     )
-    radius = None if wide.bounded else geometry.own_radius(setting.mirror)
-    if type(setting.mirror) is mirrors.UnnormalizedEntropy and not wide.bounded:
-        return math.sqrt(math.log(wide.dimension))
-    size = 1.0
-    if wide.bounded or radius is not None:
-        size = wide.complexity(radius, 1.0)
+    size = setting.mirror.natural_size(wide.dimension)
+    if wide.bounded:
+        size = wide.complexity(None, 1.0)
     smoothness = setting.smoothness
     return math.sqrt(size / smoothness) if smoothness > 0.0 else math.sqrt(size)
 

@@ -1,4 +1,4 @@
-"""Exact minimisers behind the leaders: quadratics under an entropy, functions on an interval."""
+"""Exact minimisers behind the leaders: corners of domains, functions on an interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from noregret import domains, mirrors
+from noregret import domains
 from noregret.domains import Domain
 
 Vector = npt.NDArray[np.float64]
@@ -34,42 +34,6 @@ def corner(domain: Domain | None, b: Vector, standing: Vector) -> Vector:
     raise ValueError(
         f"linear losses have no leader in {domain}: use a Box, Ball or simplex, or regularise"
     )
-
-
-def entropic_quadratic(mirror: mirrors.Mirror, c: float, b: Vector, eta: float) -> Vector:
-    """Return argmin of (c/2)||w||^2 + <b, w> + R(w)/eta for an entropy R, c > 0.
-
-    Stationarity is y + ln y = x with y = eta c w, solved by Wright's omega function; on the
-    simplex x holds a multiplier more, found by bisection, in which the sum of w is monotone.
-    """
-    from scipy.special import wrightomega
-
-    scaled = eta * c
-    if type(mirror) is mirrors.UnnormalizedEntropy:
-        start = 1.0 / len(b) if mirror.start is None else mirror.start
-        w: Vector = wrightomega(math.log(scaled * start) - eta * b).real / scaled
-        return w
-    assert type(mirror) is mirrors.Entropy
-    a = -eta * (b - b.min())
-    share = mirror.scale
-
-    def weights(multiplier: float) -> Vector:
-        found: Vector = wrightomega(a + multiplier).real / scaled
-        return found
-
-    # The largest weight lies between scale/d and scale, and has a = 0 in the exponent.
-    low, high = (v + math.log(v) for v in (scaled * share / len(b), scaled * share))
-    low, high = low - 1e-9 * abs(low) - 1e-9, high + 1e-9 * abs(high) + 1e-9
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        if float(weights(middle).sum()) < share:
-            low = middle
-        else:
-            high = middle
-    found = weights(high)
-    return found * (share / float(found.sum()))
 
 
 def on_interval(

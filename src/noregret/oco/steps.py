@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from noregret import mirrors
 from noregret.component import require_positive
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
-from noregret.oco import maps
 from noregret.oco.losses import number, vector
 
 Vector = npt.NDArray[np.float64]
@@ -30,8 +28,8 @@ def step(
     point = vector("w", w)
     gradient = vector("z", z, len(point))
     require_positive("eta", eta)
-    moved = maps.link(mirror, maps.inverse_link(mirror, point) - eta * gradient)
-    return moved if domain is None else maps.project(mirror, domain, moved)
+    moved = mirror.link(mirror.inverse_link(point) - eta * gradient)
+    return moved if domain is None else mirror.project(domain, moved)
 
 
 def implicit_step(
@@ -53,17 +51,17 @@ def implicit_step(
     row = vector("x", x, len(point))
     target = number("y", y)
     require_positive("eta", eta)
-    if type(mirror) is mirrors.Euclidean:
+    if mirror.euclidean():
         factor = 2.0 * eta * (float(point @ row) - target) / (1.0 + 2.0 * eta * float(row @ row))
         return point - factor * row
-    if type(mirror) not in maps.ENTROPIES:
+    if not mirror.local_norms():
         raise ValueError(
             f"the implicit step is known for Euclidean and the entropies, not {mirror}"
         )
-    logs = maps.inverse_link(mirror, point)
+    logs = mirror.inverse_link(point)
 
     def moved(s: float) -> Vector:
-        return maps.link(mirror, logs - 2.0 * eta * (s - target) * row)
+        return mirror.link(logs - 2.0 * eta * (s - target) * row)
 
     # s - <moved(s), x> increases in s, and changes sign between the target and the prediction.
     low, high = sorted((float(moved(target) @ row), target))
@@ -75,3 +73,20 @@ def implicit_step(
             low = middle
         else:
             high = middle
+
+
+def divergence(mirror: Mirror, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
+    """Return the Bregman divergence D(u, w) = R(u) - R(w) - <grad R(w), u - w> of a map.
+
+    Euclidean: ||u - w||^2 / 2; unnormalised entropy: sum u_i ln(u_i / w_i) + w_i - u_i; the
+    entropy on the simplex is the same where u and w have the same sum.
+    Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, section 3.
+
+    >>> from noregret import mirrors
+    >>> divergence(mirrors.Euclidean(), [3.0, 1.0], [1.0, 1.0])
+    2.0
+    """
+    left, right = np.array(u, np.float64), np.array(w, np.float64)
+    if left.ndim != 1 or left.shape != right.shape:
+        raise ValueError(f"u has shape {left.shape}, w has shape {right.shape}: expected one shape")
+    return mirror.divergence(left, right)

@@ -11,7 +11,8 @@ from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco.losses import whole
 from noregret.oco.setting import settle
-from noregret.proof import geometry, theorems
+from noregret.proof import theorems
+from noregret.proof.strong_convexity import undeclared
 
 
 class Tuned(NamedTuple):
@@ -44,11 +45,11 @@ def tuned(
     require_positive("gradient_limit", gradient_limit)
     setting = settle(whole("dimension", dimension), mirror, rates.Constant(1.0), domain, True)
     if radius is None and not setting.bounded:
-        radius = geometry.own_radius(setting.mirror)
+        radius = setting.mirror.own_radius()
         if radius is None:
             raise ValueError(f"{mirror} has no set of its own: say radius=")
-    if geometry.undeclared(setting.mirror):
-        raise ValueError(geometry.undeclared(setting.mirror))
+    if undeclared(setting.mirror):
+        raise ValueError(undeclared(setting.mirror))
     complexity, smoothness = setting.complexity(radius, 1.0), setting.smoothness
     if not math.isfinite(complexity):
         raise ValueError(f"radius {radius} is not within the set of the game")

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from noregret import domains, mirrors, rates
-from noregret.proof import geometry, theorems
+from noregret.mirrors.base import declares
+from noregret.proof import theorems
 from noregret.proof.competitors import Competitors
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.mistake_bounds import mistake_bounds
 from noregret.proof.statement import Statement
+from noregret.proof.strong_convexity import undeclared
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import EPSILON
 
@@ -70,7 +72,7 @@ class Facts:
         self.first_eta = float(ledger[Entry.FIRST_ETA])
         self.eta = float(ledger[Entry.LAST_ETA])
         self.rated_squares = float(ledger[Entry.RATED_SQUARES])
-        self.smoothness = geometry.smoothness(certificate.mirror)
+        self.smoothness = certificate.mirror.smoothness()
         self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
         self.limit = float(ledger[Entry.ROW_LIMIT])
         self.broken = int(ledger[Entry.LIMIT_BROKEN])
@@ -141,7 +143,7 @@ class Facts:
 
 
 def _lazy(facts: Facts) -> Iterator[Statement]:
-    unknown = not facts.smoothness > 0.0 and not geometry.undeclared(facts.mirror)
+    unknown = not facts.smoothness > 0.0 and not undeclared(facts.mirror)
     if unknown or facts.mirror.threshold(1.0) > 0.0:
         return
     outside = facts.competitors.outside(facts.eta)
@@ -170,17 +172,13 @@ def _lazy(facts: Facts) -> Iterator[Statement]:
     )
     if facts.rate.constant():
         conjugate, unbounded = math.inf, outside
-        if not geometry.has_conjugate(facts.mirror):
+        if not declares(facts.mirror, "conjugate_upper"):
             # The value of the conjugate has to be known with its rounding.
             name = type(facts.mirror).__name__
             unbounded = outside or f"{name} has no conjugate rounded upwards"
         if not unbounded:
-            conjugate = geometry.conjugate_upper(
-                facts.mirror,
-                -facts.certificate.gradient,
-                facts.eta,
-                facts.certificate.delta,
-                facts.rounds,
+            conjugate = facts.mirror.conjugate_upper(
+                -facts.certificate.gradient, facts.eta, facts.certificate.delta, facts.rounds
             )
         yield facts.regret(
             "mirror descent, after the fact",

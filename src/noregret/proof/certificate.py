@@ -21,7 +21,8 @@ from noregret.arrays import real_array
 from noregret.domains import Domain
 from noregret.losses import Absolute, Hinge, Loss
 from noregret.mirrors import Mirror
-from noregret.proof import geometry
+from noregret.mirrors.norms import weighted_conjugate_upper
+from noregret.mirrors.predictors import Predictors
 from noregret.proof.bounds import theorem_bounds
 from noregret.proof.coin_theorem import Coins, coin_betting_bound
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
@@ -29,6 +30,7 @@ from noregret.proof.promises import Broken, assumption_of, broken_promise
 from noregret.proof.statement import Statement
 from noregret.proof.wording import Objective, certificate_dict, certificate_text, named
 from noregret.rates import UNBOUNDED, Rate
+from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down
 from noregret.rounding.slack import EPSILON
 
@@ -192,7 +194,7 @@ class Certificate:
         """The radius of the learner's own set, or the norm of its weights if there is none."""
         if self.domain is not None and not math.isnan(self.domain.extent()):
             return self.domain.extent()
-        own = geometry.own_radius(self.mirror)
+        own = self.mirror.own_radius()
         return self.reach if own is None else own
 
     @property
@@ -217,7 +219,8 @@ class Certificate:
         if self.scaled_length is not None and norm is None:
             length = self.scaled_length + self._scaled_delta
             return self._lowered(radius * length * (1.0 + 4.0 * EPSILON))
-        length = geometry.support_upper(self.mirror, self.gradient, radius, self.delta, norm)
+        predictors = self.mirror.predictors() if norm is None else Predictors.of_norm(norm)
+        length = predictors.support_upper(self.gradient, radius, self.delta)
         if self.curvature > 0.0 and norm is None:
             # The lines are bent upwards by (curvature/2)||u||^2: the worst u may lie inside.
             reach = length / radius if radius > 0.0 else 0.0
@@ -231,7 +234,7 @@ class Certificate:
         if math.isinf(reach):
             return math.inf
         value = domain.support(-self.gradient)
-        size = reach * geometry.norm_upper(self.gradient, 1.0)
+        size = reach * norm_upper(self.gradient, 1.0)
         return value + reach * self.delta + (len(self.gradient) + 16.0) * EPSILON * size
 
     def _own_set(self) -> bool:
@@ -248,7 +251,7 @@ class Certificate:
         For strongly convex rounds it is the floor of the regularised objective itself.
         """
         if self.curvature > 0.0 and eta is None:
-            length = geometry.norm_upper(self.gradient, 2.0) + self.delta
+            length = norm_upper(self.gradient, 2.0) + self.delta
             return self._lowered(length * length / (2.0 * self.curvature) * (1.0 + 8.0 * EPSILON))
         if eta is None:
             # Before anything but zeros was seen, an adaptive rate is not known.
@@ -259,10 +262,11 @@ class Certificate:
             raise ValueError("per-coordinate rates have no single eta: call regularized_floor()")
         if not 0.0 < eta < math.inf:
             raise ValueError(f"eta must be a finite number above 0, got {eta}")
-        conjugate = geometry.conjugate_upper(
-            self.mirror, -self.gradient, eta, self.delta, self.rounds, self.factors
-        )
-        return self._lowered(conjugate)
+        theta, delta, rounds = -self.gradient, self.delta, self.rounds
+        if self.factors is not None:
+            threshold = self.mirror.threshold(rounds)
+            return self._lowered(weighted_conjugate_upper(theta, self.factors, delta, threshold))
+        return self._lowered(self.mirror.conjugate_upper(theta, eta, delta, rounds))
 
     def _lowered(self, length: float) -> float:
         rough = self.intercept - length
@@ -361,7 +365,7 @@ class Certificate:
             limit = down(self._radius(radius))
             least = f" or {SMALLEST_SIZE:g}" if self.smallest_size < SMALLEST_SIZE else ""
             return f"every u with ||m u||_2 <= {limit}, m_i the largest |x_i| seen{least},"
-        return geometry.describe(self.mirror, self._radius(radius))
+        return self.mirror.predictors().describe(self._radius(radius))
 
     def statement(self, radius: float | None = None) -> str:
         """Return in words what `floor(radius)` says, but for the number."""

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
-from noregret.proof.geometry import norm_upper
 from noregret.proof.statement import Statement
 from noregret.rates import CURVATURE, LARGEST_BET
+from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import EPSILON
 
 if TYPE_CHECKING:

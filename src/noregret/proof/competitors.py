@@ -5,11 +5,39 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from noregret.proof import geometry
+import numpy as np
+import numpy.typing as npt
+
+from noregret import domains
+from noregret.domains import Domain
+from noregret.proof.strong_convexity import undeclared
 from noregret.rounding.printed import exact
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
+
+Vector = npt.NDArray[np.float64]
+
+
+def corners(domain: Domain | None, dimension: int) -> list[Vector]:
+    """Return points of the domain among which R and every norm are largest, [] if not known.
+
+    They are convex and the same for all coordinates: on a box they are largest where every
+    coordinate is at the same end, on balls and simplices at a corner.
+
+    >>> corners(domains.Box(-1.0, 2.0), 2)
+    [array([-1., -1.]), array([2., 2.])]
+    """
+    unit = np.eye(1, dimension).ravel()
+    if type(domain) is domains.Ball:
+        return [domain.radius * unit]
+    if type(domain) is domains.Box and math.isfinite(domain.low + domain.high):
+        return [np.full(dimension, domain.low), np.full(dimension, domain.high)]
+    if type(domain) is domains.Simplex:
+        return [domain.scale * unit]
+    if type(domain) is domains.ClippedSimplex:
+        return [domain.floor(dimension) + domain.scale * (1.0 - domain.alpha) * unit]
+    return []
 
 
 class Competitors:
@@ -30,9 +58,9 @@ class Competitors:
         self._dimension = len(certificate.gradient)
         #: The domain, None where the class is that of a radius.
         self.domain = certificate.domain if radius is None else None
-        self._corners = geometry.corners(self.domain, self._dimension)
+        self._corners = corners(self.domain, self._dimension)
         if radius is None:
-            norms = (geometry.predictor_norm(self._mirror, u) for u in self._corners)
+            norms = (self._mirror.predictors().norm(u) for u in self._corners)
             radius = max(norms, default=math.inf)
         #: The largest norm of a competitor.
         self.radius = radius
@@ -40,10 +68,10 @@ class Competitors:
     def largest_regularizer(self, eta: float) -> float:
         """Return the maximum of R(u) / eta over the class, infinity where it is not known."""
         if self.domain is None:
-            return geometry.largest_regularizer(self._mirror, self.radius, eta, self._dimension)
+            return self._mirror.complexity(self.radius, eta, self._dimension)
         if not eta > 0.0:
             return math.inf
-        values = (geometry.regularizer(self._mirror, u, eta) for u in self._corners)
+        values = (self._mirror.regularizer(u, eta) for u in self._corners)
         return max(values, default=math.inf)
 
     def support(self) -> float:
@@ -51,8 +79,8 @@ class Competitors:
         certificate = self._certificate
         if self.domain is not None:
             return certificate.domain_support(self.domain)
-        return geometry.support_upper(
-            self._mirror, certificate.gradient, self.radius, certificate.delta
+        return self._mirror.predictors().support_upper(
+            certificate.gradient, self.radius, certificate.delta
         )
 
     def largest_coordinate(self) -> float:
@@ -63,8 +91,8 @@ class Competitors:
 
     def outside(self, eta: float) -> str:
         """Return the reason why no theorem about R / eta covers the class, or ''."""
-        if geometry.undeclared(self._mirror):
-            return geometry.undeclared(self._mirror)
+        if undeclared(self._mirror):
+            return undeclared(self._mirror)
         if not eta > 0.0:
             return "nothing but zeros was learnt, and the rate is not known yet"
         if math.isfinite(self.largest_regularizer(1.0)):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noregret.component import built_in
 from noregret.mirrors import Mirror
-from noregret.proof import geometry
+from noregret.rounding.norms import norm_upper
 
 Vector = npt.NDArray[np.float64]
 
@@ -42,23 +42,40 @@ def require_declared(mirror: Mirror) -> None:
         return
     name = type(mirror).__name__
     # Refuses a class that nobody knows.
-    geometry.dual_exponent(mirror)
+    mirror.predictors()
     points = [np.array([a]) for a in _LINE]
     points += [np.array(pair) for pair in itertools.product(_PLANE, repeat=2)]
     _require_link(mirror, name, points)
-    c = geometry.smoothness(mirror)
+    c = mirror.smoothness()
     if not math.isnan(c):
         if not 0.0 < c < math.inf:
             raise ValueError(f"{name}.smoothness() must be a finite number above 0, got {c:g}")
         _require_norm(mirror, name, points)
         _require_smooth(mirror, name, c, points)
-    if not math.isnan(geometry.largest_regularizer(mirror, 1.0, 1.0, 1)):
+    if not math.isnan(mirror.largest_regularizer(1.0, 1)):
         _require_largest(mirror, name, points)
+
+
+def undeclared(mirror: Mirror) -> str:
+    """Say which declaration of strong convexity a map of one's own lacks, or ''.
+
+    >>> from noregret.mirrors import Power
+    >>> undeclared(Power(1.5))
+    ''
+    """
+    if built_in(mirror):
+        return ""
+    lacks = []
+    if math.isnan(mirror.smoothness()):
+        lacks.append("smoothness()")
+    if math.isnan(mirror.largest_regularizer(1.0, 1)):
+        lacks.append("largest_regularizer()")
+    return f"{type(mirror).__name__} declares no {' and no '.join(lacks)}" if lacks else ""
 
 
 def require_scale(mirror: Mirror) -> None:
     """Refuse `Adaptive()` without a scale beside a map whose strong convexity is not declared."""
-    if not built_in(mirror) and math.isnan(geometry.smoothness(mirror)):
+    if not built_in(mirror) and math.isnan(mirror.smoothness()):
         name = type(mirror).__name__
         raise ValueError(
             f"Adaptive() takes its scale from the map, and {name} declares no smoothness(): "
@@ -94,12 +111,12 @@ def _require_link(mirror: Mirror, name: str, points: list[Vector]) -> None:
 
 
 def _require_norm(mirror: Mirror, name: str, points: list[Vector]) -> None:
-    p = geometry.dual_exponent(mirror)
+    p = mirror.predictors().dual
     for x in points:
         total = 0.0
         for value in x:
             total = mirror.norm_term(total, float(value))
-        seen, true = mirror.norm(total), geometry.norm_upper(x, p)
+        seen, true = mirror.norm(total), norm_upper(x, p)
         if abs(seen - true) > _ROUNDING * true:
             raise ValueError(
                 f"{name}.norm() is {seen:g} for the row {_shown(x)}, but the dual norm of its "
@@ -108,13 +125,13 @@ def _require_norm(mirror: Mirror, name: str, points: list[Vector]) -> None:
 
 
 def _require_smooth(mirror: Mirror, name: str, c: float, points: list[Vector]) -> None:
-    p = geometry.dual_exponent(mirror)
+    p = mirror.predictors().dual
     known = [(a, *_potential(mirror, a)) for a in points]
     worst, message = 1.0, ""
     for (a, value, w), (b, other, _) in itertools.product(known, repeat=2):
         if len(a) != len(b):
             continue
-        line, most = float(w @ (b - a)), 0.5 * c * geometry.norm_upper(b - a, p) ** 2
+        line, most = float(w @ (b - a)), 0.5 * c * norm_upper(b - a, p) ** 2
         cost, size = other - value - line, abs(other) + abs(value) + abs(line)
         where = f"from theta={_shown(a)} to {_shown(b)}"
         if cost < -_ROUNDING * size:
@@ -136,7 +153,7 @@ def _require_largest(mirror: Mirror, name: str, points: list[Vector]) -> None:
     for a in points:
         value, w = _potential(mirror, a)
         zero, _ = _potential(mirror, np.zeros(len(a)))
-        radius, own = geometry.predictor_norm(mirror, w), float(w @ a) - value + zero
+        radius, own = mirror.predictors().norm(w), float(w @ a) - value + zero
         size = abs(float(w @ a)) + abs(value) + abs(zero)
         most = mirror.largest_regularizer(radius, len(a))
         if not own <= most + _ROUNDING * (size + abs(most)):

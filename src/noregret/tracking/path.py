@@ -33,7 +33,7 @@ from noregret.arrays import Vector, as_count, as_positive
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import UNDERFLOW
-from noregret.proof.geometry import norm_upper
+from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, exact, up
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_labels, as_rows

@@ -20,7 +20,7 @@ from noregret.jit import kernel
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
-from noregret.proof.geometry import norm_upper
+from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import EPSILON
 from noregret.rows.examples import Rows, as_labels, as_rows
 

@@ -24,7 +24,6 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.domains import Ball, Box, ClippedSimplex, PNormBall, Simplex
 from noregret.learners import MirrorDescent
-from noregret.proof.geometry import dual_exponent
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import EPSILON
@@ -117,8 +116,7 @@ class _Facts:
         self.domain = run.certificate.domain
         self.dimension = run.schedule.dimension
         self.rounds = run.certificate.rounds
-        p = dual_exponent(run.certificate.mirror)
-        self.norm = 1.0 if p == math.inf else p / (p - 1.0)
+        self.norm = run.certificate.mirror.predictors().exponent
         self.size = run.schedule.size(self.norm)
         #: The most that all shifts together can cost, from the learner's set alone.
         self.shifting = self._gamma() * self.size * (1.0 + 8.0 * EPSILON) if self.size else 0.0
