@@ -6,6 +6,7 @@ new tree has are counted, not held against it. Exit status 1 if any scenario dif
 
     python -m tests.same_bits --interpreted OLD_SRC           whole product, by the interpreter
     python -m tests.same_bits OLD_SRC --family dual           one family, compiled
+    python -m tests.same_bits OLD_SRC --pairs                 more kernels: hours if none is cached
     python -m tests.same_bits OLD_SRC --only 'Hinge*Entropy*' scenarios by name
     python -m tests.same_bits --record FILE OLD_SRC           write the outcomes of one tree
     python -m tests.same_bits --against FILE [NEW_SRC]        compare a tree with them
@@ -24,18 +25,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.same_bits.compare import Run, compare, read
-from tests.same_bits.names import FAMILIES, wanted
+from tests.same_bits.names import COMPILED, FAMILIES, INTERPRETED, PAIRS, wanted
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def play(
-    source: Path, families: Sequence[str], interpreted: bool, only: str | None, folder: Path
+    source: Path, families: Sequence[str], compiled: int, only: str | None, folder: Path
 ) -> Path:
     """Play the families in a tree, a process each; return the file of their outcomes."""
     whole = folder / f"{len(list(folder.iterdir()))}.jsonl"
     environment = os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{ROOT}"}
-    environment["NUMBA_DISABLE_JIT"] = "1" if interpreted else "0"
+    environment["NUMBA_DISABLE_JIT"] = "0" if compiled else "1"
     if "NOREGRET_CACHE_DIR" not in environment:
         # A directory for each tree: the kernels of both may be more than one may hold.
         place = hashlib.sha256(str(source).encode()).hexdigest()[:12]
@@ -45,7 +46,7 @@ def play(
         for family in families:
             part = folder / f"{family}.part"
             command = [sys.executable, "-m", "tests.same_bits.worker", family, str(part)]
-            command += ["--source", str(source)] + ["--compiled"] * (not interpreted)
+            command += ["--source", str(source), "--compiled", str(compiled)]
             command += [] if only is None else ["--only", only]
             subprocess.run(command, check=True, env=environment, cwd=ROOT)
             with part.open("rb") as played:
@@ -61,12 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     parser.add_argument("sources", nargs="*", type=Path, metavar="SRC", help="OLD_SRC [NEW_SRC]")
     parser.add_argument("--interpreted", action="store_true", help="the whole product, uncompiled")
+    parser.add_argument("--pairs", action="store_true", help="compile every pair of classes")
     parser.add_argument("--family", action="append", choices=FAMILIES, help="one family only")
     parser.add_argument("--only", metavar="PATTERN", help="scenarios with this in their name")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the outcomes of SRC")
     parser.add_argument("--against", type=Path, metavar="FILE", help="compare with such a file")
     options = parser.parse_args(arguments)
     families = options.family or FAMILIES
+    compiled = INTERPRETED if options.interpreted else PAIRS if options.pairs else COMPILED
     sources = [source.resolve() for source in options.sources]
     if options.against is not None or not options.record:
         needed = 0 if options.against is not None else 1
@@ -78,9 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--record FILE takes one SRC")
     with tempfile.TemporaryDirectory(prefix="same_bits") as name:
         folder = Path(name)
-        runs = [
-            play(source, families, options.interpreted, options.only, folder) for source in sources
-        ]
+        runs = [play(source, families, compiled, options.only, folder) for source in sources]
         if options.record is not None:
             shutil.move(runs[0], options.record)
             return 0

@@ -139,7 +139,7 @@ def _replayed(make: Any, contexts: bool, options: dict[str, Any]) -> Content:
     return {"replay": plain(found)} | facts(policy)
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield bandits on arms, with contexts, with features, on sets, and logs."""
     options: tuple[dict[str, Any], ...] = ({}, {"eta": 0.1}, {"horizon": 100})
     kinds: list[tuple[Any, dict[str, Any]]] = [

@@ -54,7 +54,7 @@ def _domain(domain: Any) -> Content:
     return found | _called(domain, ("project_entropic",), [(np.abs(row),) for row in rows])
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield every component."""
     for loss in LOSSES:
         yield f"loss {loss}", _loss, loss

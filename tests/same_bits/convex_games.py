@@ -52,7 +52,7 @@ def _epoch(horizon: int) -> oco.Game:
     return oco.Game(DIMENSION, mirrors.Ball(1.0), rates.Constant(1.0 / horizon))
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield games, leaders and steps; all of it is numpy, compiled or not."""
     # Rates with a state of their own belong to the stream learners.
     played = [rate for rate in RATES if not isinstance(rate, STREAMED)]

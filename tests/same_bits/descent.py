@@ -1,7 +1,7 @@
 """Mirror descent: the product of losses, maps, rates, domains and switches.
 
 Interpreted, every combination that a learner accepts, and the words of every refusal. Compiled, a
-cover: all pairs of classes, switches and layouts that any accepted combination has.
+cover of every class, switch and layout, or of their pairs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import noregret as nr
 from noregret import domains, losses, mirrors, rates
 from tests.own_map import Cosh
 from tests.same_bits.examples import FEATURES, LAYOUTS, Scenarios, learnt, number
+from tests.same_bits.names import PAIRS
 
 KEY = (losses.Hinge(0.8), losses.Squared())
 
@@ -138,12 +139,25 @@ class Case:
             return str(error)
         return ""
 
-    def traits(self) -> list[Any]:
-        """Return what kernels are chosen by."""
+    def pairs(self) -> frozenset[Any]:
+        """Return the pairs that kernels are chosen by: of classes, and of a map and the rest."""
         parts = (self.loss, self.mirror, self.rate, self.domain)
-        flags = (self.lazy, self.conservative, self.implicit, self.clip is None, self.averaging)
+        loss, mirror, rate, domain = (type(part).__name__ for part in parts)
+        step = domain, self.lazy, self.implicit, self.clip is None
+        memory = rate, self.averaging, self.conservative
         layout = LAYOUTS[number(str(self)) % 4]
-        return list(enumerate((*(type(part).__name__ for part in parts), *flags, layout)))
+        pairs = (loss, mirror), (loss, rate), (mirror, rate), (mirror, step), (step, memory)
+        return frozenset((*pairs, (layout, mirror), (layout, memory)))
+
+    def parts(self) -> frozenset[Any]:
+        """Return what every kind of pass has at least once."""
+        domain, rate = type(self.domain).__name__, type(self.rate).__name__
+        sized = rate in ("PerCoordinate", "ScaleFree", "CoinBetting", "Doubling", "StronglyConvex")
+        step = domain, self.lazy, self.implicit, self.clip is None, sized and rate
+        layout = LAYOUTS[number(str(self)) % 4]
+        names = (type(part).__name__ for part in (self.loss, self.mirror, self.rate))
+        flags = self.lazy, self.averaging, self.conservative
+        return frozenset((*names, step, flags, (layout, self.lazy)))
 
 
 def _product(*parts: Any) -> Iterator[Case]:
@@ -170,13 +184,13 @@ def other_cases(accepted: list[Case]) -> Iterator[Case]:
                 yield Case(**vars(case) | {"loss": loss})
 
 
-def cover(cases: list[Case]) -> list[Case]:
-    """Choose cases until every pair of traits that occurs has been chosen."""
-    pairs = {case: frozenset(itertools.combinations(case.traits(), 2)) for case in cases}
+def cover(cases: list[Case], compiled: int) -> list[Case]:
+    """Choose cases until every part, or every pair, that occurs has been chosen."""
+    pairs = {case: case.pairs() if compiled == PAIRS else case.parts() for case in cases}
     missing = set().union(*pairs.values())
     order = sorted(cases, key=lambda case: number(f"cover {case}"))
     chosen: list[Case] = []
-    for least in (30, 20, 14, 9, 6, 4, 3, 2, 1):
+    for least in range(7, 0, -1):
         for case in order:
             if len(pairs[case] & missing) >= least:
                 chosen.append(case)
@@ -184,7 +198,7 @@ def cover(cases: list[Case]) -> list[Case]:
     return chosen
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield every learner, and the refusals by map and rate."""
     refused: dict[str, dict[str, str]] = {}
     accepted = []
@@ -203,6 +217,6 @@ def scenarios(compiled: bool) -> Scenarios:
             others.append(case)
     for name, messages in refused.items():
         yield f"refused: {name}", messages.copy
-    cases = cover(accepted + others) if compiled else accepted + others
+    cases = cover(accepted + others, compiled) if compiled else accepted + others
     for case in cases:
         yield str(case), learnt, case.learner, case.loss.labels, str(case), compiled

@@ -13,6 +13,7 @@ import noregret as nr
 from noregret import losses, mirrors
 from tests.same_bits.descent import LOSSES, MIRRORS
 from tests.same_bits.examples import FEATURES, Scenarios, laid, learnt, number, stream
+from tests.same_bits.names import PAIRS
 from tests.same_bits.observe import Content, asked, facts, plain
 
 UPDATES: dict[str, dict[str, Any]] = {
@@ -49,7 +50,7 @@ def _offset(make: Callable[[], Any], loss: Any, name: str) -> Content:
     return found | facts(learner)
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield every update with every loss and map that it takes, and the refusals."""
     refused: dict[str, str] = {}
     seen: set[Any] = set()
@@ -61,12 +62,15 @@ def scenarios(compiled: bool) -> Scenarios:
         if isinstance(found, str):
             refused[name] = found
             continue
-        # Compiled, every update with every map and every loss, and every loss with every map.
-        kinds = {(update, type(loss)), (update, type(mirror)), (type(loss), type(mirror))}
+        # Compiled, every update with a plain map and with another, every loss and every map; or all
+        # pairs of them.
+        kinds = {(update, isinstance(mirror, mirrors.Euclidean)), type(loss), type(mirror)}
+        if compiled == PAIRS:
+            kinds = {(update, type(loss)), (update, type(mirror)), (type(loss), type(mirror))}
         if compiled and kinds <= seen:
             continue
         seen |= kinds
         yield name, learnt, make, loss.labels, name, compiled
-        if isinstance(mirror, (mirrors.Euclidean, mirrors.PNorm)):
+        if isinstance(mirror, mirrors.Euclidean) or (mirror in MIRRORS[3:4] and not compiled):
             yield f"{name}, offsets", _offset, make, loss, name
     yield "refused", refused.copy

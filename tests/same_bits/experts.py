@@ -112,7 +112,7 @@ def _combined(loss: Any) -> Content:
     return {"best": plain(best), "concavity": asked(experts.exp_concavity, loss, 0.0, 1.0)}
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield games, forecasters, oracles, portfolios."""
     for given in HEDGES:
         ends = given[1:] or (0.0, 1.0)
@@ -127,7 +127,7 @@ def scenarios(compiled: bool) -> Scenarios:
     rates: tuple[Any, ...] = (0.5, "adaptive", "anytime", "doubling", "concave")
     against = ("experts", "combinations")
     for loss, eta, whom, ends in itertools.product(LOSSES, rates, against, (None, (0.0, 1.0))):
-        if compiled and (eta == "doubling" or (ends is None and eta != "adaptive")):
+        if compiled and ends is None and loss not in LOSSES[:2]:
             continue
         name = f"forecaster {loss} {eta} {whom} {ends}"
         make = partial(experts.Forecaster, EXPERTS, loss, eta, *(ends or ()), against=whom)

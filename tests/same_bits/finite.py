@@ -95,7 +95,7 @@ def _clicked(options: dict[str, Any]) -> Content:
     return found | facts(learner)
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield learners of every class, and everything that is found about classes."""
     kinds = (classes.SOA, classes.Halving, classes.Consistent)
     for (name, hypotheses), kind in itertools.product(TABLES.items(), kinds):

@@ -101,14 +101,14 @@ def _steps(loss: Any, mirror: Any) -> Content:
     }
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield algorithms by name, and what stands beside them in the catalogue."""
     for function, given, options, kind in NAMED:
         make = partial(getattr(catalogue, function), *given, **options)
         name = f"{function} {given} {options}"
         yield name, learnt, make, kind, name, compiled
     maps = (None, mirrors.Euclidean()) if compiled else (None, *MIRRORS)
-    for loss, mirror in itertools.product(LOSSES, maps):
+    for loss, mirror in itertools.product(KEY if compiled else LOSSES, maps):
         name = f"certify {loss} {mirror}"
         yield name, _certified, loss, mirror, name
     few = (MIRRORS[0], MIRRORS[6]) if compiled else MIRRORS

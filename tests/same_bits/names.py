@@ -8,6 +8,9 @@ FAMILIES = (
     "components", "descent", "matrices", "dual", "solvers", "tracking", "named", "experts", "arms",
     "finite", "convex_games", "refused", "estimators",
 )  # fmt: skip
+#: How much is played: everything by the interpreter; compiled, every class and every pass at least
+#: once; or every pair of classes.
+INTERPRETED, COMPILED, PAIRS = range(3)
 
 
 def wanted(name: str, pattern: str | None) -> bool:

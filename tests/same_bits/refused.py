@@ -22,7 +22,7 @@ def _met(case: Any) -> Content:
     return found | facts(it)
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield every game of the tests of refused rounds."""
     for name, case in GAMES.items():
         yield name, _met, case

@@ -12,6 +12,7 @@ from noregret import losses, mirrors
 from tests.same_bits.descent import LOSSES, MIRRORS
 from tests.same_bits.examples import LAYOUTS, Scenarios, laid, number, stream
 from tests.same_bits.matrices import LOSSES as SCORES
+from tests.same_bits.names import PAIRS
 from tests.same_bits.observe import Content, asked, plain
 
 #: Ways to keep the predictor finite.
@@ -63,14 +64,13 @@ def _path(loss: Any, mirror: Any, bias: bool, name: str) -> Content:
     return {str(strength): plain(asked(next, steps)) for strength in strengths}
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield every loss in every form."""
     seen: set[Any] = set()
     for loss, form in itertools.product(LOSSES, FORMS):
         name = f"{loss} {form}"
-        # Compiled, every loss with a ball and a penalty, every map with a loss of each kind.
-        kinds = {(type(loss), form in ("l2", "radius"), form if "map" not in form else "map")}
-        kinds |= {(loss.labels, form)}
+        # Compiled, every loss with a penalty, every form with one loss.
+        kinds = {form, loss} if compiled < PAIRS else {(form, loss)}
         if not compiled or not kinds <= seen:
             seen |= kinds
             given = FORMS[form]

@@ -103,7 +103,7 @@ def _shifting(learner: Any, guess: tuple[int, float] | None, traced: bool) -> Co
     } | facts(learner)
 
 
-def scenarios(compiled: bool) -> Scenarios:
+def scenarios(compiled: int) -> Scenarios:
     """Yield proofs, paths, trackers, kernels and bounds."""
     few = KEY if compiled else LOSSES
     for loss, radius, window, kind in itertools.product(

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 import noregret
-from tests.same_bits.names import wanted
+from tests.same_bits.names import INTERPRETED, wanted
 from tests.same_bits.observe import asked, digest, flat, plain
 
 
-def play(family: str, compiled: bool, pattern: str | None, out: Path, words: str) -> None:
+def play(family: str, compiled: int, pattern: str | None, out: Path, words: str) -> None:
     """Write name, digest and content of every scenario, one JSON object a line."""
     module = importlib.import_module(f"tests.same_bits.{family}")
     begun = shown = time.monotonic()
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("family")
     parser.add_argument("out", type=Path)
     parser.add_argument("--source", type=Path, required=True, help="the tree that must be used")
-    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--compiled", type=int, default=INTERPRETED)
     parser.add_argument("--only")
     options = parser.parse_args()
     found = Path(str(noregret.__file__)).resolve()
