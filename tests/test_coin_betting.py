@@ -86,7 +86,7 @@ def test_it_is_what_its_definition_says(loss: losses.Loss, width: int, wealth: f
     for rows in (X, csr_array(X)):
         learner = fresh(loss, wealth)
         assert np.abs(learner.learn(rows, y, weight) - expected).max() <= 1e-11 * scale
-        coins = learner.certificate().coins
+        coins = learner.certificate().evidence.coins
         assert coins is not None
         np.testing.assert_allclose(coins.prices, prices, rtol=1e-10)
 
@@ -239,7 +239,7 @@ def test_the_theorem_holds_on_a_thousand_streams() -> None:
             slopes = [loss.slope(*pair) for pair in zip(y.tolist(), played.tolist(), strict=True)]
             g = weight * np.array(slopes)
         certificate = learner.certificate()
-        coins, regret = certificate.coins, linear_regret(learner, played, X, g)
+        coins, regret = certificate.evidence.coins, linear_regret(learner, played, X, g)
         assert coins is not None
         for radius in (0.0, 1e-9, 1e-3, 1.0, 30.0, 1e9):
             bound = coins.regret(radius, certificate.rounds)
@@ -266,7 +266,7 @@ def test_a_smaller_bound_would_be_false(part: str) -> None:
         X, sign, weight = coins_of_one_column(random, number)
         learner = fresh(losses.Absolute(), 1.0)
         played = learner.learn(X, FAR * sign, weight)
-        coins = learner.certificate().coins
+        coins = learner.certificate().evidence.coins
         assert coins is not None
         parts = dict(vars(coins))
         parts[part] = 1e-3 * parts[part] if part == "wealth" else 0.0 * parts[part]

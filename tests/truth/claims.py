@@ -295,7 +295,7 @@ class Case:
         last = float(certificate.ledger[Entry.LAST_ETA]) or UNBOUNDED
         tried = self.anywhere()
         others = [eta for eta in (last * 1e-3, last * 1e3) if 0.0 < eta < math.inf]
-        for eta in [None, *(others if certificate.factors is None else [])]:
+        for eta in [None, *(others if certificate.evidence.factors is None else [])]:
             floor = certificate.regularized_floor(eta)
             for u in tried:
                 extra: Any = 0.0
@@ -307,7 +307,7 @@ class Case:
 
     def regularizer(self, u: Vector, eta: float) -> Any:
         """Return R(u) / eta, exactly for the squares, else rounded up."""
-        mirror, factors = self.certificate.mirror, self.certificate.factors
+        mirror, factors = self.certificate.mirror, self.certificate.evidence.factors
         if isinstance(mirror, (mirrors.Euclidean, mirrors.Box)):
             if mirror.regularizer(u, 1.0) == math.inf:
                 return math.inf

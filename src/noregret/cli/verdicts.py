@@ -211,7 +211,7 @@ class Statements:
         if certificate.curvature > 0.0:
             return words
         words += f", plus R({certificate.predictor})"
-        if certificate.factors is not None:
+        if certificate.evidence.factors is not None:
             return f"{words} at the rate of each feature,"
         return f"{words}/{exact(eta)},"
 
@@ -219,10 +219,11 @@ class Statements:
         certificate = self.certificate
         if certificate.curvature > 0.0:
             return 0.0
-        if certificate.factors is None:
+        factors = certificate.evidence.factors
+        if factors is None:
             value = certificate.mirror.regularizer(u, eta, certificate.rounds)
             return value * (1.0 + 1e-12)
-        factors = np.pad(certificate.factors, (0, len(u) - len(certificate.factors)))
+        factors = np.pad(factors, (0, len(u) - len(factors)))
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(u == 0.0, 0.0, u * u / (2.0 * factors))
         lasso = certificate.mirror.threshold(certificate.rounds) * float(np.abs(u).sum())

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from noregret.evaluate.classes import learn_block
-from noregret.proof.ledger import Entry
 from noregret.rounding.printed import down_each, up_each
 
 if TYPE_CHECKING:
@@ -167,13 +166,8 @@ class Trial:
 
 def _rate(certificate: Certified) -> float | None:
     """Return the rate in force, where the certificate keeps one that means something."""
-    if getattr(certificate, "scaled_length", None) is not None:
-        return None
-    ledger, factors = (getattr(certificate, name, None) for name in ("ledger", "factors"))
-    if factors is not None:
-        used = factors[factors > 0.0]
-        return float(np.median(used)) if used.size else None
-    return None if ledger is None else float(ledger[Entry.LAST_ETA])
+    evidence = getattr(certificate, "evidence", None)
+    return None if evidence is None else evidence.rate(certificate.ledger)  # type: ignore[attr-defined]
 
 
 def marks(per_doubling: int = 1) -> Iterator[int]:

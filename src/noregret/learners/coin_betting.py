@@ -10,6 +10,7 @@ from noregret.learners.sized import SizedEngine
 from noregret.passes.descent import coin_betting
 from noregret.passes.descent.coin_betting import Scalar
 from noregret.proof.coin_theorem import Coins
+from noregret.proof.evidence import Bets
 from noregret.rates import CoinBetting
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import EPSILON
@@ -53,6 +54,10 @@ class CoinBettingEngine(SizedEngine):
         smallest = float(self.state[seen, self.size_column].min(initial=1.0))
         # Ratios that underflow lose less than a smallest number each.
         return length + 1e-300, norm_upper(sizes * weights[seen], 2.0), smallest
+
+    def evidence(self) -> Bets:
+        """Return the lengths in units of the features' sizes, and the terms of the theorem."""
+        return Bets(None, None, *self.scaled_lengths(), self.coins())
 
     def coins(self) -> Coins:
         """Return what the theorem speaks about."""

@@ -24,6 +24,7 @@ from noregret.passes.averages import Averages, Dropped, Kept
 from noregret.passes.descent import coordinate, lazy
 from noregret.passes.distance import distance
 from noregret.passes.slots import Slot, Stop, new_slots
+from noregret.proof.evidence import CoordinateRates, Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding.slack import EPSILON
@@ -164,6 +165,23 @@ class Engine:
         values = self.state[:, self.value_column]
         total: Vector = self.slots[Slot.PREFIX] * values - self.state[:, self.accumulator_column]
         return total
+
+    def evidence(self) -> Evidence:
+        """Return what this state proves beside the ledger and Z."""
+        return Evidence()
+
+    @property
+    def offset(self) -> float:
+        """What is added to <w, x>."""
+        return 0.0
+
+    def finish(self, raw: Any) -> Any:
+        """Return the predictions, one or many, that <w, x> stands for."""
+        return raw
+
+    def sizes(self) -> Vector | None:
+        """Return the largest |x_i| seen a feature where the class is measured by these."""
+        return None
 
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps."""
@@ -317,6 +335,6 @@ class CoordinateEngine(Engine):
         coordinate.factors(self.rate, steepest, self.state, result)
         return result
 
-    def squares(self) -> Vector:
-        """Return the sum of z_i^2 a feature."""
-        return self.state[:, 1].copy()
+    def evidence(self) -> Evidence:
+        """Return the rate and the sum of z_i^2 of each feature."""
+        return CoordinateRates(self.factors(), self.state[:, 1].copy())

@@ -13,7 +13,7 @@ from noregret.files import store
 from noregret.learners.combination import natural_scale
 from noregret.learners.matrix_binary import two_classes
 from noregret.learners.matrix_certificate import MatrixCertificate
-from noregret.learners.matrix_engines import MatrixEngine, MatrixScaleFree, choose_matrix_engine
+from noregret.learners.matrix_engines import MatrixEngine, choose_matrix_engine
 from noregret.learners.matrix_targets import as_targets, count_of
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.one_scores import OneScores, SingleScoresLearner
@@ -24,6 +24,7 @@ from noregret.passes.checks import sound_rows
 from noregret.passes.matrices.matrix_lazy import score_rows
 from noregret.passes.slots import Stop
 from noregret.proof.convexity import require_convex
+from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.rates import Rate
 from noregret.rows.examples import Rows, as_rows, as_weights
@@ -249,18 +250,15 @@ class MatrixDescent(SingleScoresLearner):
     @property
     def sizes(self) -> Vector | None:
         """The m of the floor's class, d x K, where it measures features by them, else None."""
-        engine = self._engine
-        return engine.sizes().T.copy() if isinstance(engine, MatrixScaleFree) else None
+        sizes = None if self._engine is None else self._engine.sizes()
+        return None if sizes is None else sizes.T.copy()
 
     def certificate(self) -> MatrixCertificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         engine = self._engine
-        gradient, scaled_length, smallest = np.zeros(0), None, 1.0
-        reach = self.mirror.predictors().norm(self._current_weights().ravel())
+        gradient, evidence = np.zeros(0), Evidence()
         if engine is not None:
-            gradient = engine.matrix(engine.gradient()).ravel()
-        if isinstance(engine, MatrixScaleFree):
-            scaled_length, reach, smallest = engine.scaled_lengths()
+            gradient, evidence = engine.matrix(engine.gradient()).ravel(), engine.evidence()
         return MatrixCertificate(
             loss_function=self.loss,
             mirror=self.mirror,
@@ -269,9 +267,8 @@ class MatrixDescent(SingleScoresLearner):
             gradient=gradient,
             conservative=self._conservative,
             played=not self._implicit,
-            reach=reach,
-            scaled_length=scaled_length,
-            smallest_size=smallest,
+            reach=evidence.norm(self.mirror, self._current_weights().ravel()),
+            evidence=evidence,
             outputs=max(self.outputs, 1),
         )
 

@@ -10,15 +10,20 @@ import numpy as np
 from noregret.arrays import real_array
 from noregret.losses import ScoreLoss
 from noregret.proof.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
-from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rounding.norms import columns_upper, spectral_upper
-from noregret.rounding.printed import down
 from noregret.rounding.slack import EPSILON
 
 #: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
 SCORE_ERRORS = 1024.0
 
 _NORMS = ("columns", "trace")
+#: The words about a vector u and those about a matrix U.
+_MATRIX_WORDS = (
+    ("every u with ||u||", "every U with ||U||"),
+    ("every u with ||m u||", "every U with ||m U||"),
+    ("||_2", "||_F"),
+    (", m_i the", ", m_ik the"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +96,7 @@ class MatrixCertificate(ScoresCertificate):
 
     def describe(self, radius: float | None = None) -> str:
         """Return in words the class that `floor(radius)` speaks about."""
-        if self.scaled_length is not None:
-            limit = down(self._radius(radius))
-            least = f" or {SMALLEST_SIZE:g}" if self.smallest_size < SMALLEST_SIZE else ""
-            return f"every U with ||m U||_F <= {limit}, m_ik the largest |x_i| seen{least},"
-        words = super().describe(radius).replace("every u with ||u||", "every U with ||U||")
-        return words.replace("||_2", "||_F")
+        words = super().describe(radius)
+        for one, many in _MATRIX_WORDS:
+            words = words.replace(one, many)
+        return words

@@ -24,6 +24,7 @@ from noregret.passes.distance import distance
 from noregret.passes.matrices import matrix_lazy as matrix
 from noregret.passes.matrices.matrix_implicit import matrix_implicit_pass
 from noregret.passes.matrices.matrix_scale_free import matrix_scale_free_pass
+from noregret.proof.evidence import FeatureSizes
 from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import Rate, ScaleFree
 from noregret.rounding.slack import EPSILON
@@ -186,6 +187,10 @@ class MatrixScaleFree(MatrixEngine):
         # Squares below the smallest number are lost: the root of that, and of their count.
         length = math.sqrt(gradient) * (1.0 + terms * EPSILON) + 1e-150
         return length, math.sqrt(weights), smallest
+
+    def evidence(self) -> FeatureSizes:
+        """Return the lengths in units of the features' sizes."""
+        return FeatureSizes(None, None, *self.scaled_lengths())
 
     def sizes(self) -> Vector:
         """Return the largest |x_i| seen by each class: SMALLEST_SIZE if less, 0 if it is 0."""

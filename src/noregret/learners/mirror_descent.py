@@ -14,18 +14,18 @@ from noregret.files import store
 from noregret.learners.agile_engine import choose_engine
 from noregret.learners.coin_betting import CoinBettingEngine
 from noregret.learners.combination import Combination
-from noregret.learners.engines import CoordinateEngine, Engine
+from noregret.learners.engines import Engine
 from noregret.learners.floored import FlooredEngine
 from noregret.learners.one_row import OneRow
 from noregret.learners.scale_free import ScaleFreeEngine
 from noregret.learners.singly import SingleRowLearner
-from noregret.learners.sized import SizedEngine
 from noregret.learners.together import Diverged
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
 from noregret.proof.certificate import Certificate
+from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
 from noregret.rates import CoinBetting, Rate, ScaleFree
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
@@ -208,12 +208,12 @@ class MirrorDescent(SingleRowLearner):
         engine = self._engine
         if self._parts.clip is not None:
             return np.minimum(products, self._parts.clip)
-        return engine.finish(products) if isinstance(engine, SizedEngine) else products
+        return products if engine is None else engine.finish(products)
 
     @property
     def offset(self) -> float:
         """What predictions have beside <w, x>: 0, but for `ScaleFree` and real targets."""
-        return self._engine.offset if isinstance(self._engine, SizedEngine) else 0.0
+        return 0.0 if self._engine is None else self._engine.offset
 
     def _is_open(self) -> bool:
         return self._engine is not None
@@ -246,19 +246,11 @@ class MirrorDescent(SingleRowLearner):
     def certificate(self) -> Certificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         mirror, rate = self._parts.resolved(self.dimension)
-        gradient = np.zeros(0)
-        factors = squares = scaled_length = coins = None
-        smallest = 1.0
+        gradient, evidence = np.zeros(0), Evidence()
         if self._engine is not None:
             gradient = _added(self._past_gradient, self._engine.gradient())
-            if isinstance(self._engine, CoordinateEngine):
-                factors, squares = self._engine.factors(), self._engine.squares()
-        if isinstance(self._engine, SizedEngine):
-            scaled_length, reach, smallest = self._engine.scaled_lengths()
-            coins = self._engine.coins()
-        else:
-            played = self._mean() if rate.restarts() else self._current_weights()
-            reach = mirror.predictors().norm(played)
+            evidence = self._engine.evidence()
+        weights = self._mean() if rate.restarts() else self._current_weights()
         return Certificate(
             loss_function=self.loss,
             mirror=mirror,
@@ -268,20 +260,16 @@ class MirrorDescent(SingleRowLearner):
             domain=self._parts.domain,
             lazy=self._parts.lazy,
             conservative=self._parts.conservative,
-            factors=factors,
-            squares=squares,
             # The theorems speak about steps by the slope at the prediction <w, x>.
             played=not self._parts.implicit and self._parts.clip is None,
-            reach=reach,
-            scaled_length=scaled_length,
-            smallest_size=smallest,
-            coins=coins,
+            reach=evidence.norm(mirror, weights),
+            evidence=evidence,
         )
 
     @property
     def sizes(self) -> Vector | None:
         """The m_i of the floor's class, where it measures features by their sizes, else None."""
-        return self._engine.sizes() if isinstance(self._engine, SizedEngine) else None
+        return None if self._engine is None else self._engine.sizes()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return parts and arrays: copies have room for features of their own."""

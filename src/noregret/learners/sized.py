@@ -7,7 +7,7 @@ import numpy as np
 from noregret.learners.engines import Engine, Vector
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.proof.coin_theorem import Coins
+from noregret.proof.evidence import Evidence, FeatureSizes
 from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import Rate
 
@@ -21,15 +21,6 @@ class SizedEngine(Engine):
     def __init__(self, loss: Loss, mirror: Mirror, rate: Rate) -> None:
         super().__init__(loss, mirror, rate, averaging=False, conservative=False)
 
-    @property
-    def offset(self) -> float:
-        """What is added to <w, x>."""
-        return 0.0
-
-    def finish(self, raw: Vector) -> Vector:
-        """Return the predictions that <w, x> stands for."""
-        return raw
-
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
         raise NotImplementedError
@@ -39,6 +30,6 @@ class SizedEngine(Engine):
         largest = self.state[:, self.size_column]
         return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
 
-    def coins(self) -> Coins | None:
-        """Return what the theorem of coin betting speaks about, None for other engines."""
-        return None
+    def evidence(self) -> Evidence:
+        """Return the lengths in units of the features' sizes."""
+        return FeatureSizes(None, None, *self.scaled_lengths())

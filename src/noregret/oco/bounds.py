@@ -35,11 +35,11 @@ def game_bounds(comparators: Comparators) -> Iterator[Statement]:
         yield from _strongly_convex(comparators)
     elif certificate.mirror.threshold(1.0) > 0.0:
         return
-    elif certificate.factors is not None:
+    elif certificate.evidence.factors is not None:
         yield comparators.bound(
             "per-coordinate rates, after the fact",
             "Duchi, Hazan, Singer 2011; McMahan 2017, Theorem 1 with the observed rates",
-            comparators.weighted(certificate.factors) + certificate.monitors.divergence,
+            comparators.weighted(certificate.evidence.factors) + certificate.monitors.divergence,
         )
     elif certificate.setting.steady:
         yield from _mirror_descent(comparators)

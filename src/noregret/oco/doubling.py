@@ -17,6 +17,7 @@ from noregret.oco.bounds import SURVEY
 from noregret.oco.game import Player
 from noregret.oco.game_certificate import Comparators, GameCertificate
 from noregret.proof import theorems
+from noregret.proof.evidence import Evidence
 from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
 
@@ -118,8 +119,7 @@ class DoublingTrick:
             gradient=np.sum([part.gradient for part in parts], axis=0),
             pull=np.sum([part.pull for part in parts], axis=0),
             bend=math.fsum(part.bend for part in parts),
-            factors=None,
-            squares=None,
+            evidence=Evidence(),
             theorems=partial(summed_bounds, tuple(parts), self._alpha),
         )
 

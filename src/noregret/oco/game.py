@@ -19,6 +19,7 @@ from noregret.oco.game_certificate import GameCertificate
 from noregret.oco.losses import ConvexFunction, as_loss, number, whole
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import settle
+from noregret.proof.evidence import CoordinateRates
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.turns import one_at_a_time
@@ -218,16 +219,16 @@ class Game(PointPlayer):
             )
         return point
 
-    def _evidence(self) -> dict[str, Any]:
-        evidence = {
+    def _own_fields(self) -> dict[str, Any]:
+        own: dict[str, Any] = {
             "lazy": self._setting.lazy,
             "theorems": game_bounds,
             "monitors": replace(self._monitors),
         }
         if isinstance(self.rate, rates.PerCoordinate):
             squares, _, _, used = self._coordinates.copy()
-            evidence |= {"factors": used, "squares": squares}
-        return evidence
+            own["evidence"] = CoordinateRates(used, squares)
+        return own
 
 
 class _Move(NamedTuple):

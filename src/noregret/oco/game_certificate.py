@@ -167,7 +167,7 @@ class GameCertificate(Certificate):
             eta = float(self.ledger[Entry.LAST_ETA]) or 1.0
         if self.bend == 0.0 or not 0.0 < eta < math.inf:
             return super().regularized_floor(eta)
-        if self.mirror.half_square() and self.factors is None:
+        if self.mirror.half_square() and self.evidence.factors is None:
             # The parabola adds itself to R = ||u||^2/2.
             flat = replace(self, bend=0.0, pull=np.zeros(0))
             return super(GameCertificate, flat).regularized_floor(1.0 / (self.bend + 1.0 / eta))

@@ -211,7 +211,7 @@ class Leader(PointPlayer):
         self._past, self._w, self._facts = past, after, changed
         return value
 
-    def _evidence(self) -> dict[str, Any]:
+    def _own_fields(self) -> dict[str, Any]:
         return {"theorems": partial(self._theorems, self._facts), "linear": False}
 
 

@@ -83,9 +83,9 @@ class PointPlayer:
             setting=setting,
             bend=book.bend,
             pull=book.pull.copy(),
-            **self._evidence(),
+            **self._own_fields(),
         )
 
-    def _evidence(self) -> dict[str, Any]:
+    def _own_fields(self) -> dict[str, Any]:
         """Return the fields of the certificate that only this kind of player has."""
         raise NotImplementedError

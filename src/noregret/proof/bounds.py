@@ -37,14 +37,14 @@ def theorem_bounds(certificate: Certificate, radius: float | None) -> list[State
 
     Without a radius the class is the learner's own domain.
     """
-    if certificate.rounds == 0 or not certificate.played or certificate.scaled_length is not None:
+    if certificate.rounds == 0 or not certificate.played:
         return []
     facts = Facts(certificate, radius)
     bounds: list[Statement] = []
     if certificate.rate.strong_convexity() > 0.0:
         # The theorem is about the loss with its penalty.
         bounds += _strongly_convex(facts) if certificate.penalised else ()
-    elif certificate.factors is not None:
+    elif certificate.evidence.factors is not None:
         bounds += _per_coordinate(facts)
     elif certificate.lazy:
         bounds += _lazy(facts)
@@ -133,7 +133,7 @@ class Facts:
     def crooked(self) -> str:
         """Say why the weights are not along the link of theta = -Z, if they are not."""
         certificate = self.certificate
-        if certificate.factors is not None:
+        if certificate.evidence.factors is not None:
             return "every feature has a rate of its own"
         if self.rate.restarts():
             return "the learner restarts"
@@ -250,18 +250,18 @@ def _strongly_convex(facts: Facts) -> Iterator[Statement]:
 
 def _per_coordinate(facts: Facts) -> Iterator[Statement]:
     certificate = facts.certificate
-    rate = facts.rate
-    assert isinstance(rate, rates.PerCoordinate) and certificate.factors is not None
-    if certificate.squares is None or rate.invariant:
+    rate, factors, squares = facts.rate, certificate.evidence.factors, certificate.evidence.squares
+    assert isinstance(rate, rates.PerCoordinate) and factors is not None and squares is not None
+    if rate.invariant:
         return
-    used = certificate.factors[certificate.factors > 0.0]
+    used = factors[factors > 0.0]
     steepest = float((1.0 / used).max(initial=0.0))
     reason = ""
     if not math.isfinite(certificate.loss_function.lipschitz()):
         reason = "the loss has no Lipschitz constant"
     elif facts.mirror.threshold(1.0) > 0.0:
         reason = "the soft threshold adds its own regulariser"
-    roots = float((certificate.squares**0.5).sum())
+    roots = float((squares**0.5).sum())
     yield facts.regret(
         "per-coordinate rates",
         "Duchi, Hazan, Singer 2011, Theorem 5 in dual-averaging form",

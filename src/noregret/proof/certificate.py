@@ -10,7 +10,7 @@ added to every bound, so that the statements hold for the data as they are store
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -21,17 +21,14 @@ from noregret.arrays import real_array
 from noregret.domains import Domain
 from noregret.losses import Absolute, Hinge, Loss
 from noregret.mirrors import Mirror
-from noregret.mirrors.norms import weighted_conjugate_upper
 from noregret.mirrors.predictors import Predictors
-from noregret.proof.bounds import theorem_bounds
-from noregret.proof.coin_theorem import Coins, coin_betting_bound
-from noregret.proof.ledger import SMALLEST_SIZE, Entry
+from noregret.proof.evidence import Evidence
+from noregret.proof.ledger import Entry
 from noregret.proof.promises import Broken, assumption_of, broken_promise
 from noregret.proof.statement import Statement
 from noregret.proof.wording import Objective, certificate_dict, certificate_text, named
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.printed import down
 from noregret.rounding.slack import EPSILON
 
 Vector = npt.NDArray[np.float64]
@@ -69,19 +66,13 @@ class Certificate:
     domain: Domain | None = None
     lazy: bool = True
     conservative: bool = False
-    factors: Vector | None = None
-    squares: Vector | None = None
     #: False for predictions made elsewhere, clipped or followed by implicit steps: no theorem here
     #: speaks about those.
     played: bool = True
     #: The norm of the learner's weights, the radius of those maps that have none.
     reach: float | None = None
-    #: Upper bound on the 2-norm of (Z_i / m_i), m_i = max(max |x_i| seen, SMALLEST_SIZE), without
-    #: the rounding of Z itself; and the smallest m_i.
-    scaled_length: float | None = None
-    smallest_size: float = 1.0
-    #: The terms of the theorem of `CoinBetting`.
-    coins: Coins | None = None
+    #: What the learner's own state adds to the ledger.
+    evidence: Evidence = field(default_factory=Evidence)
     #: Whether the penalty (sigma/2)||u||^2 of strongly convex rounds is part of the objective.
     penalised: bool = True
     #: How often an example was learnt, at least and at most: all rounds of all passes are summed.
@@ -175,19 +166,16 @@ class Certificate:
     @cached_property
     def delta(self) -> float:
         """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
-        return self._moved(Entry.TRAVEL) + self.rounds * len(self.gradient) * UNDERFLOW
+        return self.moved(Entry.TRAVEL)
 
-    @property
-    def _scaled_delta(self) -> float:
-        """How far rounding can have moved sum |Z_i| / m_i, at most."""
-        # A product with a feature that underflows loses a smallest number, over m_i.
-        lost = UNDERFLOW + 1e-323 / max(self.smallest_size, SMALLEST_SIZE)
-        return self._moved(Entry.SCALED_TRAVEL) + self.rounds * len(self.gradient) * lost
+    def moved(self, place: Entry, lost: float = 0.0) -> float:
+        """Return how far rounding can have moved the Z whose way is summed at that place.
 
-    def _moved(self, place: Entry) -> float:
-        """Return how far rounding can have moved Z if it has travelled so far, underflow aside."""
+        lost: what an underflow of a coordinate in a round costs beside UNDERFLOW [default: 0].
+        """
         travel = float(self.ledger[place]) * (1.0 + 2.0 * self.rounds * EPSILON)
-        return (self.rounds + self.gradient_errors) * EPSILON * travel
+        rounded = (self.rounds + self.gradient_errors) * EPSILON * travel
+        return rounded + self.rounds * len(self.gradient) * (UNDERFLOW + lost)
 
     @property
     def radius(self) -> float | None:
@@ -216,12 +204,11 @@ class Certificate:
         if radius is None and norm is None and self.domain is not None and self._own_set():
             return self._lowered(self.domain_support(self.domain))
         radius = self._radius(radius)
-        if self.scaled_length is not None and norm is None:
-            length = self.scaled_length + self._scaled_delta
-            return self._lowered(radius * length * (1.0 + 4.0 * EPSILON))
-        predictors = self.mirror.predictors() if norm is None else Predictors.of_norm(norm)
-        length = predictors.support_upper(self.gradient, radius, self.delta)
-        if self.curvature > 0.0 and norm is None:
+        if norm is not None:
+            chosen = Predictors.of_norm(norm)
+            return self._lowered(chosen.support_upper(self.gradient, radius, self.delta))
+        length = self.evidence.length(self, radius)
+        if self.curvature > 0.0:
             # The lines are bent upwards by (curvature/2)||u||^2: the worst u may lie inside.
             reach = length / radius if radius > 0.0 else 0.0
             best = min(radius, reach / self.curvature)
@@ -258,15 +245,11 @@ class Certificate:
             eta = float(self.ledger[Entry.LAST_ETA]) or UNBOUNDED
         if self.rounds == 0:
             return 0.0
-        if self.factors is not None and eta != float(self.ledger[Entry.LAST_ETA]):
+        if self.evidence.factors is not None and eta != float(self.ledger[Entry.LAST_ETA]):
             raise ValueError("per-coordinate rates have no single eta: call regularized_floor()")
         if not 0.0 < eta < math.inf:
             raise ValueError(f"eta must be a finite number above 0, got {eta}")
-        theta, delta, rounds = -self.gradient, self.delta, self.rounds
-        if self.factors is not None:
-            threshold = self.mirror.threshold(rounds)
-            return self._lowered(weighted_conjugate_upper(theta, self.factors, delta, threshold))
-        return self._lowered(self.mirror.conjugate_upper(theta, eta, delta, rounds))
+        return self._lowered(self.evidence.conjugate(self, eta))
 
     def _lowered(self, length: float) -> float:
         rough = self.intercept - length
@@ -349,23 +332,16 @@ class Certificate:
         if self.broken is not None:
             return []
         if radius is None and self._own_set():
-            return theorem_bounds(self, None)
+            return self.evidence.bounds(self, None)
         if radius is None and self.radius is None:
             radius = 1.0
-        radius = self._radius(radius)
-        if self.coins is not None:
-            return [coin_betting_bound(self, self.coins, radius)] if self.rounds else []
-        return theorem_bounds(self, radius)
+        return self.evidence.bounds(self, self._radius(radius))
 
     def describe(self, radius: float | None = None) -> str:
         """Return in words the class that `floor(radius)` speaks about."""
         if radius is None and self._own_set():
             return f"every u in {self.domain}"
-        if self.scaled_length is not None:
-            limit = down(self._radius(radius))
-            least = f" or {SMALLEST_SIZE:g}" if self.smallest_size < SMALLEST_SIZE else ""
-            return f"every u with ||m u||_2 <= {limit}, m_i the largest |x_i| seen{least},"
-        return self.mirror.predictors().describe(self._radius(radius))
+        return self.evidence.describe(self.mirror, self._radius(radius))
 
     def statement(self, radius: float | None = None) -> str:
         """Return in words what `floor(radius)` says, but for the number."""

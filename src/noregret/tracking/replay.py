@@ -194,7 +194,7 @@ class _Steps:
 def _check_kind(certificate: Certificate, implicit: bool) -> None:
     if certificate.rounds == 0:
         raise ValueError("the learner has learnt nothing yet: learn the rows first")
-    if not certificate.rate.constant() or certificate.factors is not None:
+    if not certificate.rate.constant() or certificate.evidence.factors is not None:
         raise ValueError(
             f"shifting bounds are for a constant rate, got {type(certificate.rate).__name__}"
         )
