@@ -8,9 +8,6 @@ order, the weights of scikit-learn's classes of that name.
 
 from __future__ import annotations
 
-from noregret.catalogue.batch import (
-    online_to_batch,
-)
 from noregret.catalogue.bregman import (
     BregmanStep,
     bregman_step,
@@ -47,6 +44,7 @@ from noregret.catalogue.risk import (
     BatchPredictor,
     RiskStatement,
     batch_predictor,
+    online_to_batch,
 )
 from noregret.catalogue.trackers import (
     c_eg,

@@ -39,7 +39,8 @@ def gd(
     >>> gd(1.0).rate
     Constant(eta=0.25)
     """
-    return _descent("gd", row_limit, loss, eta, None, implicit, dimension)
+    euclidean = mirrors.Euclidean()
+    return _descent("gd", euclidean, row_limit, loss, eta, None, implicit, dimension)
 
 
 def c_gd(
@@ -62,12 +63,13 @@ def c_gd(
     >>> round(float(learner.weights @ learner.weights), 12)
     0.09
     """
-    ball = domains.Ball(radius)
-    return _descent("c_gd", row_limit, loss, eta, ball, implicit, dimension)
+    euclidean, ball = mirrors.Euclidean(), domains.Ball(radius)
+    return _descent("c_gd", euclidean, row_limit, loss, eta, ball, implicit, dimension)
 
 
 def _descent(
     name: str,
+    mirror: mirrors.Mirror,
     row_limit: float | None,
     loss: Loss,
     eta: float | None,
@@ -78,10 +80,10 @@ def _descent(
     if eta is None:
         require_square_loss(name, loss, row_limit)
         assert row_limit is not None
-        eta = theorems.amortised_gd(row_limit).eta
+        eta = theorems.amortised_gd(row_limit).eta / mirror.smoothness()
     return MirrorDescent(
         loss,
-        mirrors.Euclidean(),
+        mirror,
         rates.Constant(eta),
         domain,
         lazy=False,
@@ -280,17 +282,5 @@ def shifting_p_norm(
     >>> shifting_p_norm(3.0, 1.0, 1.0).rate
     Constant(eta=0.125)
     """
-    if eta is None:
-        require_square_loss("shifting_p_norm", loss, row_limit)
-        assert row_limit is not None
-        eta = theorems.amortised_gd(row_limit).eta / (p - 1.0)
-    return MirrorDescent(
-        loss,
-        mirrors.PNorm(p),
-        rates.Constant(eta),
-        domains.PNormBall(p, radius),
-        lazy=False,
-        dimension=dimension,
-        row_limit=row_limit,
-        implicit=implicit,
-    )
+    norm, ball = mirrors.PNorm(p), domains.PNormBall(p, radius)
+    return _descent("shifting_p_norm", norm, row_limit, loss, eta, ball, implicit, dimension)

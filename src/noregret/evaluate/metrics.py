@@ -73,9 +73,12 @@ class _Weighed:
 
     _is_weighted = False
 
-    def _weigh(self, weight: Vector | None) -> None:
-        if weight is not None and not self._is_weighted:
-            self._is_weighted = bool((weight != 1.0).any())
+    def _weigh(self, count: int, weight: Vector | None) -> Vector:
+        """Return the weights of `count` examples, 1 by default, and note any other than 1."""
+        if weight is None:
+            return np.ones(count)
+        self._is_weighted = self._is_weighted or bool((weight != 1.0).any())
+        return weight
 
     def _named(self, summary: dict[str, float]) -> dict[str, float]:
         """Return the measures, and beside them `weighted` where they are."""
@@ -110,10 +113,9 @@ class Classification(_Weighed):
 
     def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
         """Count examples, each as often as its weight says."""
-        self._weigh(weight)
+        ones = self._weigh(len(y), weight)
         positive = (y > 0.0).astype(np.int64)
         right = (y * predictions > 0.0).astype(np.int64)
-        ones = np.ones(len(y)) if weight is None else weight
         self._counts += np.bincount(2 * positive + right, ones, 4).reshape(2, 2)
         np.add.at(self._scores.reshape(-1), (positive << _BITS) + score_bins(predictions), ones)
         self._examples += len(y)
@@ -188,9 +190,8 @@ class Multiclass(_Weighed):
         """Count examples, each as often as its weight says."""
         if not len(y):
             return
-        self._weigh(weight)
+        ones = self._weigh(len(y), weight)
         rows, classes = np.arange(len(y)), y.astype(np.intp)
-        ones = np.ones(len(y)) if weight is None else weight
         width = max(predictions.shape[1], int(classes.max()) + 1)
         scores = np.full((len(y), width), -np.inf)
         scores[:, : predictions.shape[1]] = predictions
@@ -282,8 +283,7 @@ class Regression(_Weighed):
 
     def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
         """Count examples, each as often as its weight says."""
-        self._weigh(weight)
-        ones = np.ones(len(y)) if weight is None else weight
+        ones = self._weigh(len(y), weight)
         heavy = float(ones.sum())
         self._sums[0] += len(y)
         if heavy == 0.0:

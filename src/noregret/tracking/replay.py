@@ -135,11 +135,11 @@ def replay(
         if start > 0:
             at_shifts.append(copy.weights)
         if steps is None:
-            predictions[start:stop] = copy.learn(_input(rows, start, stop), labels[start:stop])
+            predictions[start:stop] = copy.learn(rows.part(start, stop).plain(), labels[start:stop])
             continue
         for t in range(start, stop):
             part = slice(t, t + 1)
-            predictions[part] = copy.learn(_input(rows, t, t + 1), labels[part])
+            predictions[part] = copy.learn(rows.part(t, t + 1).plain(), labels[part])
             x = _dense(rows, t, learner.dimension)
             steps.take(x, float(labels[t]), float(predictions[t]), u, copy.weights)
     check_same(certificate, copy.certificate())
@@ -216,10 +216,6 @@ def check_same(told: Certificate, found: Certificate) -> None:
             f"the learner has not learnt exactly these {found.rounds} rows from its start, with "
             f"unit weights: its loss is {told.loss:.12g}, the replay's {found.loss:.12g}"
         )
-
-
-def _input(rows: Rows, start: int, stop: int) -> Any:
-    return rows.values[start:stop] if rows.dense else rows.part(start, stop)
 
 
 def _dense(rows: Rows, t: int, dimension: int) -> Vector:

@@ -16,7 +16,7 @@ Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, 2001 (HW01)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -160,6 +160,11 @@ class _Facts:
                 return f"comparator {k} is not in {self.domain}"
         return ""
 
+    def last_outside(self, outside: Callable[[Vector], bool], where: str) -> str:
+        """Name the last comparator that is outside a set, if one is."""
+        numbers = [k for k, u in enumerate(self.run.schedule.comparators) if outside(u)]
+        return f"comparator {numbers[-1]} is not in {where}" if numbers else ""
+
     def in_simplex(self, u: Vector) -> bool:
         """Tell whether u has the mass of the learner's weights."""
         return Simplex(float(self.run.first.sum())).contains(u, INSIDE)
@@ -216,10 +221,7 @@ def _simplex(
     yield facts.bound("C-EG, range of ln w", "Theorem 16, sharpened", plain, inside)
     # The clipped weights can only rise, the others fall by at most this factor.
     lost = -scale * math.log1p(-domain.alpha * (n - 1.0) / n)
-    reason = ""
-    for k, u in enumerate(facts.run.schedule.comparators):
-        if not facts.in_simplex(u):
-            reason = f"comparator {k} is not in the simplex"
+    reason = facts.last_outside(lambda u: not facts.in_simplex(u), "the simplex")
     yield facts.bound(
         "C-EG, sparse comparators", "after Theorem 18", plain + (facts.rounds - 1) * lost, reason
     )
@@ -229,10 +231,10 @@ def _sparse_box(
     facts: _Facts, domain: Box, plain: float, guess: tuple[int, float] | None
 ) -> Iterator[Statement]:
     alpha = facts.dimension * domain.low
-    reason = ""
-    for k, u in enumerate(facts.run.schedule.comparators):
-        if np.any(u < 0.0) or np.any(u > domain.high * (1.0 + INSIDE)):
-            reason = f"comparator {k} is not in [0, {exact(domain.high)}]^d"
+    high = domain.high * (1.0 + INSIDE)
+    reason = facts.last_outside(
+        lambda u: bool(np.any((u < 0.0) | (u > high))), f"[0, {exact(domain.high)}]^d"
+    )
     yield facts.bound(
         "C-EGU, sparse comparators",
         "Theorem 18, signs corrected",
