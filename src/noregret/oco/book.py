@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import UNBOUNDED
 from noregret.rounding.slack import add_compensated
-
-Vector = npt.NDArray[np.float64]
 
 #: Sums of many numbers below this are finite.
 LARGEST = 1e290

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.oco.book import merged
 from noregret.oco.bounds import SURVEY
 from noregret.oco.game import Player
@@ -20,8 +21,6 @@ from noregret.proof import theorems
 from noregret.proof.evidence import Evidence
 from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 class Epoch(Player, Protocol):

@@ -11,20 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import rates
+from noregret.arrays import Vector, as_number, as_positive, as_whole
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco.book import Monitors
 from noregret.oco.bounds import game_bounds
 from noregret.oco.game_certificate import GameCertificate
-from noregret.oco.losses import ConvexFunction, as_loss, number, whole
+from noregret.oco.losses import ConvexFunction, as_loss
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import settle
 from noregret.proof.evidence import CoordinateRates
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 class Game(PointPlayer):
@@ -62,11 +61,9 @@ class Game(PointPlayer):
         `gradient_limit` promises ||z||_* <= gradient_limit in the map's dual norm; the bounds
         in advance use it, and say since which round it was broken.
         """
-        setting = settle(whole("dimension", dimension), mirror, rate, domain, bool(lazy))
+        setting = settle(as_whole("dimension", dimension), mirror, rate, domain, bool(lazy))
         if gradient_limit is not None:
-            gradient_limit = number("gradient_limit", gradient_limit)
-            if not gradient_limit > 0.0:
-                raise ValueError(f"gradient_limit must be above 0, got {gradient_limit}")
+            gradient_limit = as_positive("gradient_limit", gradient_limit)
         super().__init__(setting, nonnegative, gradient_limit)
         self._monitors = Monitors()
         #: For a rate of each coordinate: the sum of z_i^2, the largest |z_i|, the coming round's
@@ -104,7 +101,7 @@ class Game(PointPlayer):
         Returns the loss suffered.
         """
         function: ConvexFunction = as_loss(loss)
-        value = number("value", function.value(self.play()))
+        value = as_number("value", function.value(self.play()))
         curvature = getattr(function, "curvature", None)
         sigma = self.rate.strong_convexity()
         if curvature is not None and curvature < sigma:

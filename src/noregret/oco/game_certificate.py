@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import domains
+from noregret.arrays import Vector, as_vector
 from noregret.component import built_in
 from noregret.losses import Regression
 from noregret.mirrors.base import declares
 from noregret.oco.book import Monitors
-from noregret.oco.losses import vector
 from noregret.oco.setting import Setting
 from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured, suspect_of
@@ -29,8 +28,6 @@ from noregret.proof.promises import listed
 from noregret.proof.statement import Statement
 from noregret.proof.wording import bound_lines
 from noregret.rounding.printed import down, down_each, exact, up, up_each
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -198,7 +195,7 @@ class GameCertificate(Certificate):
 
     def bounds_at(self, u: Any) -> list[Statement]:
         """Return each theorem's bound on the regret against the one point u."""
-        return self._bounds(Comparators(self, None, vector("u", u, len(self.gradient))))
+        return self._bounds(Comparators(self, None, as_vector("u", u, len(self.gradient))))
 
     def _bounds(self, comparators: Comparators) -> list[Statement]:
         return list(self.theorems(comparators)) if self.rounds else []

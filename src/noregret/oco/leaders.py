@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors, rates
+from noregret.arrays import Vector, as_number, as_vector, as_whole
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
 from noregret.oco import solvers
 from noregret.oco.bounds import leader_bounds, regularized_bounds
 from noregret.oco.game_certificate import Comparators
-from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss, number, vector, whole
+from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured
@@ -25,7 +26,6 @@ from noregret.proof.statement import Statement
 from noregret.rates import UNBOUNDED
 from noregret.turns import one_at_a_time
 
-Vector = npt.NDArray[np.float64]
 Minimizer = Callable[[ConvexFunction, Vector], npt.ArrayLike]
 
 #: The promises that a contradiction puts in doubt, for losses that the user gives.
@@ -117,7 +117,7 @@ class Past:
                 "no closed form for these losses: say minimizer=, a function (objective, start) "
                 "-> w that minimises objective.value"
             )
-        w = vector("the point returned by minimizer", user(self, standing.copy()), len(standing))
+        w = as_vector("the point returned by minimizer", user(self, standing.copy()), len(standing))
         return w if domain is None else domain.project(w)
 
 
@@ -183,18 +183,18 @@ class Leader(PointPlayer):
         """
         function, w, t = as_loss(loss), self.play(), self.rounds + 1
         if type(function) is Linear:
-            vector("the loss", function.z, self.dimension)
+            as_vector("the loss", function.z, self.dimension)
         elif type(function) is Quadratic:
-            vector("the loss", function.center, self.dimension)
+            as_vector("the loss", function.center, self.dimension)
         value, z, norm, curvature = self._examined(
             function.value(w), function.subgradient(w), getattr(function, "curvature", None) or 0.0
         )
         past = self._past.plus(function)
-        after = vector("the leader", past.minimizer(w, self._minimizer), self.dimension)
+        after = as_vector("the leader", past.minimizer(w, self._minimizer), self.dimension)
         facts = self._facts
         changed = replace(
             facts,
-            stability=facts.stability + value - number("value", function.value(after)),
+            stability=facts.stability + value - as_number("value", function.value(after)),
             sharp=facts.sharp + max(past.value(w) - past.value(after), 0.0),
             first=float(np.linalg.norm(w)) if t == 1 else facts.first,
             past=past,
@@ -241,11 +241,11 @@ class FollowTheLeader(Leader):
     ) -> None:
         """Make a player; `start` is its first point, else the point of the domain nearest 0."""
         setting = settle(
-            whole("dimension", dimension), mirrors.Euclidean(), rates.Constant(), domain, True
+            as_whole("dimension", dimension), mirrors.Euclidean(), rates.Constant(), domain, True
         )
         super().__init__(setting, UNBOUNDED, minimizer, nonnegative, leader_bounds)
         if start is not None:
-            self._w = vector("start", start, self.dimension)
+            self._w = as_vector("start", start, self.dimension)
             if domain is not None and not domain.contains(self._w):
                 raise ValueError(f"start must lie in {domain}, got {start!r}")
 
@@ -277,7 +277,9 @@ class FollowTheRegularizedLeader(Leader):
         nonnegative: bool = False,
     ) -> None:
         """Make a player with the regulariser R / eta."""
-        setting = settle(whole("dimension", dimension), mirror, rates.Constant(eta), domain, True)
+        setting = settle(
+            as_whole("dimension", dimension), mirror, rates.Constant(eta), domain, True
+        )
         if not (setting.steady and declares(setting.mirror, "regularizer")):
             raise ValueError(f"the regulariser of {mirror} is not known")
         super().__init__(setting, float(eta), minimizer, nonnegative, regularized_bounds)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import VECTOR, not_real, real_array
-
-Vector = npt.NDArray[np.float64]
+from noregret.arrays import Vector, as_positive, as_vector
 
 
 @runtime_checkable
@@ -32,6 +28,7 @@ class ConvexFunction(Protocol):
 class Linear:
     """The linear loss f(w) = <z, w>.
 
+    >>> import numpy as np
     >>> Linear([1.0, -2.0]).value(np.array([3.0, 1.0]))
     1.0
     """
@@ -40,7 +37,7 @@ class Linear:
 
     def __init__(self, z: npt.ArrayLike) -> None:
         """Take the coefficients z."""
-        self.z = vector("Linear(z)", z)
+        self.z = as_vector("Linear(z)", z)
 
     def value(self, w: Vector) -> float:
         """Return <z, w>."""
@@ -54,16 +51,15 @@ class Linear:
 class Quadratic:
     """The quadratic loss f(w) = (curvature/2) ||w - center||^2.
 
+    >>> import numpy as np
     >>> Quadratic([1.0, 0.0]).value(np.array([0.0, 0.0]))
     0.5
     """
 
     def __init__(self, center: npt.ArrayLike, curvature: float = 1.0) -> None:
         """Take the center and the curvature."""
-        self.center = vector("Quadratic(center)", center)
-        self.curvature = number("Quadratic(curvature)", curvature)
-        if not self.curvature > 0.0:
-            raise ValueError(f"Quadratic(curvature) must be above 0, got {curvature}")
+        self.center = as_vector("Quadratic(center)", center)
+        self.curvature = as_positive("Quadratic(curvature)", curvature)
 
     def value(self, w: Vector) -> float:
         """Return (curvature/2) ||w - center||^2."""
@@ -89,6 +85,7 @@ class FromFunctions:
 def as_loss(item: Any) -> ConvexFunction:
     """Return the loss that an object with value and subgradient, or a pair of functions, means.
 
+    >>> import numpy as np
     >>> float(as_loss((lambda w: abs(w[0]), np.sign)).value(np.array([-2.0])))
     2.0
     """
@@ -100,38 +97,3 @@ def as_loss(item: Any) -> ConvexFunction:
         "a loss must be a pair of functions (value, subgradient) or an object with these two "
         f"methods, got {item!r}"
     )
-
-
-def vector(name: str, values: Any, dimension: int | None = None) -> Vector:
-    """Return a fresh float64 vector of finite numbers, or say in one line why it is none."""
-    array = np.array(real_array(name, values, VECTOR), dtype=np.float64)
-    if array.ndim != 1 or (dimension is not None and len(array) != dimension):
-        wanted = "a vector" if dimension is None else f"({dimension},): one number a coordinate"
-        raise ValueError(f"{name} has shape {array.shape}, expected {wanted}")
-    if not np.isfinite(array).all():
-        i = int(np.argmin(np.isfinite(array)))
-        raise ValueError(f"{name} must be finite, got {array[i]} at index {i}")
-    return array
-
-
-def number(name: str, value: Any) -> float:
-    """Return a finite float, or say in one line why it is none."""
-    if np.ndim(value) != 0:
-        raise ValueError(f"{name} must be one number, got the shape {np.shape(value)}")
-    if isinstance(value, np.generic | np.ma.MaskedArray | str) and not_real(value):
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    try:
-        result = float(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a number, got {value!r}") from error
-    if not math.isfinite(result):
-        raise ValueError(f"{name} must be a finite number, got {result}")
-    return result
-
-
-def whole(name: str, value: Any) -> int:
-    """Return a whole number >= 1, or say in one line why it is none."""
-    result = number(name, value)
-    if result < 1 or result != int(result):
-        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    return int(result)

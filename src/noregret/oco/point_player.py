@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from noregret.arrays import Vector, as_number, as_vector
 from noregret.oco.book import Book, check_sizes
 from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
-from noregret.oco.losses import number, vector
 from noregret.oco.setting import Setting
 from noregret.proof.ledger import require_room
-
-Vector = npt.NDArray[np.float64]
 
 
 class PointPlayer:
@@ -59,11 +54,11 @@ class PointPlayer:
         Raise ValueError if the book cannot keep them. Changes nothing.
         """
         require_room(self.rounds, 1)
-        value = number("value", value)
+        value = as_number("value", value)
         if self.nonnegative and value < 0.0:
             raise ValueError(f"value must be >= 0 with nonnegative=True, got {value}")
-        z = vector("subgradient", subgradient, self.dimension)
-        curvature = number("curvature", curvature)
+        z = as_vector("subgradient", subgradient, self.dimension)
+        curvature = as_number("curvature", curvature)
         if curvature < 0.0:
             raise ValueError(f"curvature must be >= 0, got {curvature}")
         norm = self._setting.mirror.predictors().dual_norm(z)

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import domains, mirrors, rates
+from noregret.arrays import Vector
 from noregret.component import Component
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
@@ -18,8 +18,6 @@ from noregret.proof.competitors import corners
 from noregret.proof.convexity import require_support
 from noregret.proof.strong_convexity import require_declared, require_scale
 from noregret.rates import Rate
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import domains
+from noregret.arrays import Vector
 from noregret.domains import Domain
-
-Vector = npt.NDArray[np.float64]
 
 
 def corner(domain: Domain | None, b: Vector, standing: Vector) -> Vector:

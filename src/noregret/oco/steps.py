@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector, as_number, as_vector
 from noregret.component import require_positive
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
-from noregret.oco.losses import number, vector
-
-Vector = npt.NDArray[np.float64]
 
 
 def step(
@@ -25,8 +23,8 @@ def step(
     >>> step(mirrors.Euclidean(), [0.2, 0.3], [-0.5, 0.0], 0.1)
     array([0.25, 0.3 ])
     """
-    point = vector("w", w)
-    gradient = vector("z", z, len(point))
+    point = as_vector("w", w)
+    gradient = as_vector("z", z, len(point))
     require_positive("eta", eta)
     moved = mirror.link(mirror.inverse_link(point) - eta * gradient)
     return moved if domain is None else mirror.project(domain, moved)
@@ -47,9 +45,9 @@ def implicit_step(
     >>> implicit_step(mirrors.Euclidean(), [0.2, 0.3, 0.5], [1.0, 0.0, 0.5], 0.8, 0.1)
     array([0.256, 0.3  , 0.528])
     """
-    point = vector("w", w)
-    row = vector("x", x, len(point))
-    target = number("y", y)
+    point = as_vector("w", w)
+    row = as_vector("x", x, len(point))
+    target = as_number("y", y)
     require_positive("eta", eta)
     if mirror.euclidean():
         factor = 2.0 * eta * (float(point @ row) - target) / (1.0 + 2.0 * eta * float(row @ row))

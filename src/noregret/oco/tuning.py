@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 from noregret import rates
+from noregret.arrays import as_whole
 from noregret.component import require_positive
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
-from noregret.oco.losses import whole
 from noregret.oco.setting import settle
 from noregret.proof import theorems
 from noregret.proof.strong_convexity import undeclared
@@ -41,9 +41,9 @@ def tuned(
     >>> round(tuned(mirrors.Ball(1.0), dimension=3, horizon=100, gradient_limit=1.0).bound, 9)
     10.0
     """
-    horizon = whole("horizon", horizon)
+    horizon = as_whole("horizon", horizon)
     require_positive("gradient_limit", gradient_limit)
-    setting = settle(whole("dimension", dimension), mirror, rates.Constant(1.0), domain, True)
+    setting = settle(as_whole("dimension", dimension), mirror, rates.Constant(1.0), domain, True)
     if radius is None and not setting.bounded:
         radius = setting.mirror.own_radius()
         if radius is None:
