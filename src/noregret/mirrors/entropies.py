@@ -347,7 +347,7 @@ def logarithms(u: Vector, strength: float, scale: float, start: float) -> float:
 def _relative_entropy(u: Vector, w: Vector) -> float:
     """Return sum u_i ln(u_i / w_i) + w_i - u_i, its digits kept where u is close to w."""
     if np.any(u < 0.0) or np.any(w < 0.0):
-        raise ValueError("u and w must not be negative for an entropy")
+        raise ValueError("u and w must not be negative: an entropy is defined for weights >= 0")
     if np.any((w == 0.0) & (u > 0.0)):
         return math.inf
     some = u > 0.0

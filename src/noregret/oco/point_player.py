@@ -56,7 +56,7 @@ class PointPlayer:
         require_room(self.rounds, 1)
         value = as_number("value", value)
         if self.nonnegative and value < 0.0:
-            raise ValueError(f"value must be >= 0 with nonnegative=True, got {value}")
+            raise ValueError(f"value must be >= 0 in a game with nonnegative=True, got {value}")
         z = as_vector("subgradient", subgradient, self.dimension)
         curvature = as_number("curvature", curvature)
         if curvature < 0.0:

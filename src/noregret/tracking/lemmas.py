@@ -34,7 +34,6 @@ from typing import Any
 
 import numpy as np
 
-from noregret import mirrors
 from noregret.losses import Squared
 from noregret.proof.ledger import Entry
 from noregret.rounding.printed import exact, up
@@ -64,15 +63,13 @@ def lemma(run: Replay, X: Any, y: Any) -> Lemma:
     """Return the lemma of a run's potential, judged on the rows and predictions of the run."""
     if type(run.certificate.loss_function) is not Squared:
         return Lemma(reason="the loss is not the square loss")
-    ledger, mirror = run.certificate.ledger, run.certificate.mirror
-    row = float(ledger[Entry.LARGEST_ROW])
+    row = float(run.certificate.ledger[Entry.LARGEST_ROW])
     rows = as_rows(X)
     # Norms carry a rounding a feature, at most.
     roundings = 2.0 * run.schedule.dimension + 32.0
     if isinstance(run.potential, SimplexEntropic):
-        assert isinstance(mirror, mirrors.Entropy)
         width = _extremes(rows, run.schedule.dimension)[2]
-        c = 0.25 * run.eta * mirror.scale * width * width
+        c = 0.25 * run.eta * run.potential.scale * width * width
         return judged(c, 1.5, f"rows of width {up(width)}", roundings)
     if isinstance(run.potential, Entropic):
         labels = as_labels(y, len(rows), run.certificate.loss_function)

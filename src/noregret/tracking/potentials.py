@@ -18,8 +18,8 @@ from noregret.arrays import Vector
 from noregret.domains.vectors import length
 from noregret.mirrors import Mirror
 
-#: Within this part of w, a component of u is near enough for the logarithm of 1 + (u - w)/w.
-NEAR = 0.5
+#: The map whose divergence is that of the entropies, wherever it starts.
+_ENTROPY = mirrors.UnnormalizedEntropy(1.0)
 
 
 def entropy(u: npt.ArrayLike) -> float:
@@ -113,11 +113,11 @@ class PNormSquare(Potential):
 
     def gradient(self, w: npt.ArrayLike) -> Vector:
         """Return sign(w_i) |w_i|^(q-1) / ||w||_q^(q-2)."""
-        return _power_link(np.asarray(w, np.float64), self.p / (self.p - 1.0))
+        return mirrors.PNorm(self.p).inverse_link(np.asarray(w, np.float64))
 
     def link(self, theta: npt.ArrayLike) -> Vector:
         """Return sign(theta_i) |theta_i|^(p-1) / ||theta||_p^(p-2)."""
-        return _power_link(np.asarray(theta, np.float64), self.p)
+        return mirrors.PNorm(self.p).link(np.asarray(theta, np.float64))
 
     def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
         """Return F(u) + F(w) - <u, grad F(w)>, since <w, grad F(w)> = 2 F(w)."""
@@ -154,7 +154,7 @@ class Entropic(Potential):
 
     def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
         """Return D(u, w), its digits kept where u is close to w; infinite if w_i = 0 < u_i."""
-        return float(np.sum(_entropic_terms(u, w)))
+        return _ENTROPY.divergence(np.asarray(u, np.float64), np.asarray(w, np.float64))
 
     def shift_norm(self, w: npt.ArrayLike) -> float:
         """Return max_i |ln w_i|."""
@@ -165,15 +165,17 @@ class Entropic(Potential):
 class SimplexEntropic(Entropic):
     """The entropy on a simplex, where grad F is known up to a constant and D has no sums left.
 
+    scale: the sum of the weights, above 0 [default: 1].
+
     >>> round(SimplexEntropic().divergence([1, 0, 0], [0.5, 0.25, 0.25]), 12)
     0.69314718056
     """
 
+    scale: float = 1.0
+
     def link(self, theta: npt.ArrayLike) -> Vector:
-        """Return exp(theta_i) / sum_j exp(theta_j), the point of the simplex of scale 1."""
-        vector = np.asarray(theta, np.float64)
-        powers: Vector = np.exp(vector - float(vector.max()))
-        return powers / float(powers.sum())
+        """Return scale exp(theta_i) / sum_j exp(theta_j)."""
+        return mirrors.Entropy(self.scale).link(np.asarray(theta, np.float64))
 
     def shift_norm(self, w: npt.ArrayLike) -> float:
         """Return (max_i ln w_i - min_i ln w_i) / 2.
@@ -188,7 +190,7 @@ def potential_of(mirror: Mirror) -> Potential:
     """Return the potential whose gradient is the inverse of a map's link.
 
     >>> potential_of(mirrors.Entropy())
-    SimplexEntropic()
+    SimplexEntropic(scale=1.0)
     """
     if type(mirror) is mirrors.Euclidean:
         return Square()
@@ -197,37 +199,8 @@ def potential_of(mirror: Mirror) -> Potential:
     if type(mirror) is mirrors.UnnormalizedEntropy:
         return Entropic()
     if type(mirror) is mirrors.Entropy:
-        return SimplexEntropic()
+        return SimplexEntropic(mirror.scale)
     raise ValueError(
         f"{type(mirror).__name__} has no potential here; use Euclidean, PNorm, "
         "UnnormalizedEntropy or Entropy"
     )
-
-
-def _power_link(vector: Vector, exponent: float) -> Vector:
-    """Return the gradient of half the square of a norm, in range whatever the size of v."""
-    largest = float(np.max(np.abs(vector), initial=0.0))
-    if largest == 0.0:
-        return np.zeros_like(vector)
-    unit = np.abs(vector) / largest
-    norm = float(np.sum(unit**exponent)) ** (1.0 / exponent)
-    size: Vector = largest * unit ** (exponent - 1.0) * norm ** (2.0 - exponent)
-    signed: Vector = np.copysign(size, vector)
-    return signed
-
-
-def _entropic_terms(u: npt.ArrayLike, w: npt.ArrayLike) -> Vector:
-    """Return u_i ln(u_i/w_i) + w_i - u_i; log1p keeps the error at |u_i - w_i| roundings."""
-    a, b = np.broadcast_arrays(np.asarray(u, np.float64), np.asarray(w, np.float64))
-    if np.any(a < 0.0) or np.any(b < 0.0):
-        raise ValueError("the entropy is defined for weights >= 0, got a negative one")
-    terms = b.copy()
-    some = a > 0.0
-    a, b = a[some], b[some]
-    gap = a - b
-    near = np.abs(gap) < NEAR * b
-    ratio = np.divide(gap, b, out=np.zeros_like(gap), where=near)
-    with np.errstate(divide="ignore"):
-        logs = np.where(near, np.log1p(ratio), np.log(a) - np.log(b))
-    terms[some] = a * logs - gap
-    return terms

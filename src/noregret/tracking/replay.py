@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from noregret import mirrors
 from noregret.arrays import Vector
 from noregret.learners import MirrorDescent
 from noregret.passes.checks import sound_rows
@@ -159,8 +158,6 @@ class _Steps:
         self.loss = certificate.loss_function
         self.eta = eta
         self.weights = first
-        mirror = certificate.mirror
-        self.scale = mirror.scale if isinstance(mirror, mirrors.Entropy) else 1.0
         self.norms: list[float] = []
         self.terms: list[tuple[float, float, float, float]] = []
         self.clipped_below = 0
@@ -170,7 +167,7 @@ class _Steps:
         before, potential = self.weights, self.potential
         slope = self.loss.slope(y, p)
         step = self.eta * slope
-        moved = self.scale * potential.link(potential.gradient(before) - step * x)
+        moved = potential.link(potential.gradient(before) - step * x)
         self.terms.append(
             (
                 potential.divergence(before, moved) - step * (float(before @ x) - p),
