@@ -6,7 +6,6 @@ from unittest import mock
 
 import pytest
 
-from noregret.learners import matrix_certificate
 from noregret.learners.matrix_certificate import MatrixCertificate
 from tests.truth.claims import Tally
 from tests.truth.matrix_streams import main, stream
@@ -44,8 +43,7 @@ def test_the_judge_catches_rounding_that_is_ignored() -> None:
     with (
         mock.patch.object(MatrixCertificate, "slack", 0.0),
         mock.patch.object(MatrixCertificate, "delta", 0.0),
-        mock.patch.object(matrix_certificate, "EPSILON", 0.0),
-        mock.patch("noregret.proof.certificate.EPSILON", 0.0),
+        mock.patch("noregret.rounding.slack.EPSILON", 0.0),
         mock.patch("noregret.rounding.norms.EPSILON", 0.0),
         mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
         mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),

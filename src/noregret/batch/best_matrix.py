@@ -26,11 +26,17 @@ from noregret.losses.score_duals import allowed
 from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import dual, dual_matrix
-from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.weighing import weighted
 from noregret.proof.wording import named
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import (
+    UNDERFLOW,
+    certified_ceiling,
+    certified_floor,
+    grown,
+    rounding_error,
+)
 from noregret.rows.examples import Rows, as_rows, as_weights
 
 Vector = npt.NDArray[np.float64]
@@ -101,21 +107,22 @@ class MatrixProblem:
         total, magnitude, travel = dual_matrix.dual_sums(
             self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight, slopes, state
         )
-        growth = 1.0 + 4.0 * count * EPSILON
         # Slopes sum to 0, and to 1 on one side, up to a rounding a class.
         sums = 4.0 + 2.0 * self.outputs
-        delta = (sums + count * (count * EPSILON)) * EPSILON * travel * growth
+        delta = grown(rounding_error(sums + rounding_error(count, count), travel), 4.0 * count)
         delta += count * rows.width * self.outputs * UNDERFLOW
         # The probability of the label is what those leave: its logarithm is at most 37 then.
-        slack = (2.0 * ROUND_ERRORS + 40.0 * self.outputs) * EPSILON * magnitude * growth
+        errors = 2.0 * ROUND_ERRORS + 40.0 * self.outputs
+        slack = grown(rounding_error(errors, magnitude), 4.0 * count)
         slack += count * UNDERFLOW
         gradient = state[:, :, 0] + state[:, :, 1]
         length = mirrors.Euclidean().conjugate_upper(-gradient.ravel(), 1.0 / self.strength, delta)
-        lower = total - length - slack - 8.0 * EPSILON * (abs(total) + abs(length))
         with np.errstate(over="ignore"):
             weights = -gradient / self.strength
+        slack += rounding_error(2.0, abs(total) + abs(length))
         # Neither these losses nor the regulariser are ever negative.
-        return weights, self.primal_upper(weights), max(lower, 0.0) if lower == lower else 0.0
+        lower = float(certified_floor(total, length, slack, nonnegative=True))
+        return weights, self.primal_upper(weights), lower
 
     def primal_upper(self, weights: Vector) -> float:
         """Return P(W), rounded up."""
@@ -125,14 +132,13 @@ class MatrixProblem:
                 self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight,
                 np.ascontiguousarray(weights), LINK_ERRORS,
             )  # fmt: skip
-            growth = 1.0 + 4.0 * len(rows) * EPSILON
             errors = 2.0 * ROUND_ERRORS + 2.0 * self.outputs
-            value = total + errors * EPSILON * magnitude * growth
+            value = total + grown(rounding_error(errors, magnitude), 4.0 * len(rows))
             value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
             norm = norm_upper(weights.ravel(), 2.0)
             # Half of the smallest strengths would be rounded.
-            value += self.strength * norm * (0.5 * norm) * (1.0 + 8.0 * EPSILON)
-        return math.inf if math.isnan(value) else float(value)
+            value += grown(self.strength * norm * (0.5 * norm), 8.0)
+        return certified_ceiling(float(value))
 
 
 def class_indices(y: Any, count: int) -> Vector:
@@ -242,11 +248,10 @@ def solve_against_rest(
         )
         for k in range(outputs)
     ]
-    rounding = outputs * EPSILON
     primal = math.fsum(part.primal for part in parts)
     lower = math.fsum(part.dual for part in parts)
-    primal += rounding * abs(primal)
-    lower -= rounding * abs(lower)
+    primal += rounding_error(outputs, abs(primal))
+    lower -= rounding_error(outputs, abs(lower))
     return Solution(
         weights=np.stack([part.weights for part in parts], axis=1),
         primal=primal,

@@ -30,7 +30,7 @@ from noregret.batch.mapped import MappedSolver
 from noregret.batch.newton import Point, Rounds, between
 from noregret.batch.problem import Problem, Solution, Vector, link
 from noregret.passes.dual import dual_maps
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 
 #: mu at first, and what it is multiplied by when the balance does not fall.
 FIRST_MU = 1.0
@@ -101,7 +101,7 @@ class Balancer:
         excess = math.fsum(products)
         # The sum is exact; products are, where a factor is 0, 1 or -1.
         exact = (c == 0.0) | (c == 1.0) | (slopes == 0.0) | (np.abs(slopes) == 1.0)
-        rounded = EPSILON * math.fsum(np.abs(products[~exact]))
+        rounded = rounding_error(1.0, math.fsum(np.abs(products[~exact])))
         left = abs(excess) + rounded
         g, delta, total, slack = problem.gradient(slopes)
         if left > 0.0:

@@ -35,7 +35,7 @@ from noregret.batch.progress import Progress
 from noregret.batch.solver import Solver
 from noregret.losses import Loss
 from noregret.rounding.printed import down, up
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import EPSILON, rounding_error
 
 #: The gap at which an inner problem counts as solved, as a part of the tolerance; and by what it
 #: is multiplied when that was too rough.
@@ -109,7 +109,7 @@ class Limits:
     def excess(self, weights: Vector) -> Vector:
         """Return <a_j, w> - r_j, each rounded up."""
         size = np.abs(self.A) @ np.abs(weights) + np.abs(self.r)
-        rounded: Vector = self.A @ weights - self.r + (len(weights) + 4.0) * EPSILON * size
+        rounded: Vector = self.A @ weights - self.r + rounding_error(len(weights) + 4.0, size)
         return rounded
 
     def repaired(self, weights: Vector) -> Vector:
@@ -233,9 +233,9 @@ class ConstrainedSolver(Solver):
         g, delta, total, slack = problem.gradient(slopes)
         z = g + m @ limits.A
         count = len(m) + 4.0
-        delta += count * EPSILON * float((m @ np.abs(limits.A)).sum())
-        delta += EPSILON * float(np.abs(z).sum())
-        slack += count * EPSILON * float(m @ np.abs(limits.r))
+        delta += rounding_error(count, float((m @ np.abs(limits.A)).sum()))
+        delta += rounding_error(1.0, float(np.abs(z).sum()))
+        slack += rounding_error(count, float(m @ np.abs(limits.r)))
         self.value = problem._lower(z, delta, total - float(m @ limits.r), slack)
         self.minimiser = link(problem.mirror, -z / problem.strength)
         weights = limits.repaired(self.minimiser)

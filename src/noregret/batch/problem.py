@@ -25,13 +25,19 @@ from noregret.mirrors import Mirror
 from noregret.passes import sync
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import gap
-from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.convexity import require_convex
 from noregret.proof.weighing import weighted
 from noregret.proof.wording import named
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, up, up_minus
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import (
+    UNDERFLOW,
+    certified_ceiling,
+    certified_floor,
+    grown,
+    rounding_error,
+)
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 
 Vector = npt.NDArray[np.float64]
@@ -144,7 +150,7 @@ class Problem:
         length = norm_upper(weights, 2.0)
         inside = weights * (self.radius / max(length, self.radius))
         while norm_upper(inside, 2.0) > self.radius:
-            inside *= 1.0 - (len(inside) + 16.0) * EPSILON
+            inside *= 1.0 - rounding_error(len(inside) + 16.0, 1.0)
         return inside
 
     def mean_square(self) -> float:
@@ -180,11 +186,12 @@ class Problem:
             self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight, self.offset,
             slopes, state,
         )  # fmt: skip
-        growth = 1.0 + 4.0 * count * EPSILON
         # A product, its factor and the last addition round; the low-order parts once more.
-        delta = (4.0 + count * (count * EPSILON)) * EPSILON * travel * growth
+        roundings = 4.0 + rounding_error(count, count)
+        delta = grown(rounding_error(roundings, travel), 4.0 * count)
         delta += count * rows.width * UNDERFLOW
-        slack = 2.0 * ROUND_ERRORS * EPSILON * magnitude * growth + count * UNDERFLOW
+        slack = grown(rounding_error(2.0 * ROUND_ERRORS, magnitude), 4.0 * count)
+        slack += count * UNDERFLOW
         return state[:, 0] + state[:, 1], delta, float(total), slack
 
     def dual_lower(self, slopes: Vector) -> float:
@@ -196,12 +203,9 @@ class Problem:
             length = self.mirror.predictors().support_upper(g, self.radius, delta)
         else:
             length = self.mirror.conjugate_upper(-g, 1.0 / self.strength, delta, self.strength)
-        floor = total - length - slack - 8.0 * EPSILON * (abs(total) + abs(length))
-        if math.isnan(floor):
-            # Something overflowed, and nothing is known.
-            floor = -math.inf
-        # Neither losses that cannot be negative nor a regulariser sum to less than zero.
-        return max(float(floor), 0.0) if self.loss.nonnegative else float(floor)
+        slack += rounding_error(2.0, abs(total) + abs(length))
+        # A regulariser cannot be negative either.
+        return float(certified_floor(total, length, slack, self.loss.nonnegative))
 
     def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
         """Return P(w), rounded up; `bias` is added to every prediction."""
@@ -211,13 +215,12 @@ class Problem:
                 self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight,
                 self.offset, bias, weights, LINK_ERRORS,
             )  # fmt: skip
-            growth = 1.0 + 4.0 * len(rows) * EPSILON
-            value = total + 2.0 * ROUND_ERRORS * EPSILON * magnitude * growth
+            value = total + grown(rounding_error(2.0 * ROUND_ERRORS, magnitude), 4.0 * len(rows))
             # A loss that underflows is multiplied by its weight nevertheless.
             value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
             if self.radius is None:
                 value += self.mirror.regularizer_upper(weights, self.strength)
-        return math.inf if math.isnan(value) else float(value)
+        return certified_ceiling(float(value))
 
 
 def link(mirror: Mirror, theta: Vector) -> Vector:

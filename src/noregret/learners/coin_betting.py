@@ -13,7 +13,7 @@ from noregret.proof.coin_theorem import Coins
 from noregret.proof.evidence import Bets
 from noregret.rates import CoinBetting
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import UNDERFLOW, grown
 from noregret.rows.examples import Rows
 
 
@@ -48,12 +48,12 @@ class CoinBettingEngine(SizedEngine):
         """Return ||Z_i / m_i||_2, rounded up, ||m_i w_i||_2 and the smallest m_i."""
         seen = self.state[:, self.size_column] > 0.0
         sizes = self.sizes()[seen]
-        length = norm_upper(self.state[seen, 0] / sizes, 2.0) * (1.0 + 2.0 * EPSILON)
+        length = grown(norm_upper(self.state[seen, 0] / sizes, 2.0), 2.0)
         weights = np.empty(len(self.state))
         coin_betting.read_weights(self.rate, self.state, self.slots, weights)
         smallest = float(self.state[seen, self.size_column].min(initial=1.0))
         # Ratios that underflow lose less than a smallest number each.
-        return length + 1e-300, norm_upper(sizes * weights[seen], 2.0), smallest
+        return length + UNDERFLOW, norm_upper(sizes * weights[seen], 2.0), smallest
 
     def evidence(self) -> Bets:
         """Return the lengths in units of the features' sizes, and the terms of the theorem."""

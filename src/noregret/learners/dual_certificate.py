@@ -22,23 +22,23 @@ from noregret.passes.dual.dual_steps import (
     VISITS,
 )
 from noregret.proof import theorems
-from noregret.proof.bounds import UNDERFLOW
 from noregret.proof.certificate import ROUND_ERRORS, Certificate
-from noregret.proof.certificate import UNDERFLOW as LOST
 from noregret.proof.contradiction import NOTHING, RANGE, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.promises import assumption_of
 from noregret.proof.statement import Statement
 from noregret.proof.wording import named
 from noregret.rounding.printed import down, exact
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import (
+    CLOSED_FORM,
+    SMALLEST,
+    UNDERFLOW,
+    certified_ceiling,
+    grown,
+    rounding_error,
+)
 
 Vector = npt.NDArray[np.float64]
-
-#: The smallest number above zero: what underflow can take.
-SMALLEST = 5e-324
-#: What rounding can take from the closed form of a theorem.
-ROUNDED_UP = 1.0 + 1e-12
 
 _SOURCE = "Shalev-Shwartz, Singer 2006"
 
@@ -77,17 +77,18 @@ class DualCertificate(Certificate):
         """How far rounding can have moved the loss and the intercept, at most."""
         # What is taken out again leaves its rounding in the sum of the sizes, and rounding of
         # second order in the compensated sum: both in proportion to all that went through them.
-        part = 4.0 * self._visits * EPSILON
+        sums = 4.0 * self._visits
         size = abs(float(self.ledger[Entry.MAGNITUDE])) + float(self.accounts[TRAVELLED])
-        return super().slack * (1.0 + part) + part * (ROUND_ERRORS * EPSILON + part) * size
+        second = rounding_error(sums, 1.0) * rounding_error(ROUND_ERRORS + sums, 1.0)
+        return grown(super().slack, sums) + second * size
 
     @cached_property
     def delta(self) -> float:
         """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
         # Every term of the accounts stands for half of EPSILON; the other half is to spare.
-        error = float(self.accounts[ERROR]) * (1.0 + 4.0 * self._visits * EPSILON) / self.C
+        error = grown(float(self.accounts[ERROR]), 4.0 * self._visits) / self.C
         own = 4.0 * float(np.abs(self.gradient).sum())
-        return EPSILON * (error + own) + self._visits * len(self.gradient) * LOST
+        return rounding_error(1.0, error + own) + self._visits * len(self.gradient) * UNDERFLOW
 
     @property
     def assumption(self) -> str | None:
@@ -102,7 +103,7 @@ class DualCertificate(Certificate):
     def dual(self) -> float:
         """D with its rounding taken off: P(u) = F(u) + C sum f_t(u) is nowhere below it."""
         floor = self.C * self.regularized_floor()
-        return floor - EPSILON * abs(floor) - SMALLEST if floor != 0.0 else 0.0
+        return floor - rounding_error(1.0, abs(floor)) - SMALLEST if floor != 0.0 else 0.0
 
     @property
     def progress(self) -> float:
@@ -114,7 +115,7 @@ class DualCertificate(Certificate):
     def gain_at_most(self, risen: float) -> float:
         """Return risen or D, whichever is less, by mistake, rounded down."""
         gain = min(risen, self.dual) / self.mistakes
-        return gain - 4.0 * EPSILON * abs(gain) - SMALLEST
+        return gain - rounding_error(4.0, abs(gain)) - SMALLEST
 
     @property
     def offsets(self) -> bool:
@@ -215,7 +216,7 @@ class _Facts:
         if not self.smoothness >= 0.0:
             return "the map has no bound on its Hessian"
         if certificate.update == "aggressive":
-            if self.square(self.row) > certificate.square * ROUNDED_UP:
+            if self.square(self.row) > certificate.square * CLOSED_FORM:
                 return f"<x, H x> <= {exact(certificate.square)} does not hold for the rows seen"
         return self.outside or self.weighted
 
@@ -231,11 +232,11 @@ class _Facts:
             reason = (
                 "mistakes did not raise the dual" if self.certificate.mistakes else "no mistakes"
             )
-        factor = math.inf if reason else self.certificate.C / gain * ROUNDED_UP
+        factor = math.inf if reason else self.certificate.C / gain * CLOSED_FORM
         if factor == math.inf:
             reason = reason or "mistakes raised the dual by next to nothing"
             return NOTHING.state(name, reference, math.inf, reason, measure="mistakes")
-        value = self.complexity / gain * ROUNDED_UP + UNDERFLOW
+        value = self.complexity / gain * CLOSED_FORM + UNDERFLOW
         return Statement(name, reference, value, factor, "mistakes")
 
     def gained(self, gain: float, reason: str) -> tuple[float, str]:
@@ -260,7 +261,8 @@ class _Facts:
         if certificate.mirror.multiplicative():
             # The logarithm of a sum of d exponentials is rounded, and divided by C.
             scale = max(certificate.mirror.own_radius() or 1.0, 1.0)
-            room += 64.0 * (len(certificate.gradient) + 16.0) * EPSILON * scale / certificate.C
+            roundings = 64.0 * (len(certificate.gradient) + 16.0)
+            room += rounding_error(roundings, scale) / certificate.C
         return room
 
     def proved(self) -> float:
@@ -268,10 +270,9 @@ class _Facts:
         certificate = self.certificate
         floor = certificate.regularized_floor()
         gap = certificate.loss - floor + certificate.slack
-        gap += 8.0 * EPSILON * (abs(certificate.loss) + abs(floor))
-        gap += self.complexity / certificate.C * ROUNDED_UP
-        # Where numbers overflowed, nothing is proved.
-        return math.inf if math.isnan(gap) else gap
+        gap += rounding_error(8.0, abs(certificate.loss) + abs(floor))
+        gap += self.complexity / certificate.C * CLOSED_FORM
+        return certified_ceiling(gap)
 
     def regret(self, name: str, reference: str, value: float, reason: str) -> Statement:
         """Return a bound with factor 1, if the run does not contradict it.
@@ -280,7 +281,7 @@ class _Facts:
         """
         room = self.room() + ROUNDING * self.complexity / self.certificate.C
         measured = Measured(self.proved(), room, RANGE)
-        return measured.state(name, reference, value * ROUNDED_UP, reason)
+        return measured.state(name, reference, value * CLOSED_FORM, reason)
 
 
 def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Statement]:
@@ -344,8 +345,8 @@ def _steps(facts: _Facts, square: float, reason: str) -> Statement:
     )
     measured = Measured(certificate.loss + certificate.slack - risen, slack, suspect)
     steps, reason = measured.judge(steps, reason)
-    value = (facts.complexity / (f * C) + steps) * ROUNDED_UP
-    return NOTHING.state(name, reference, value, reason, ROUNDED_UP / f)
+    value = (facts.complexity / (f * C) + steps) * CLOSED_FORM
+    return NOTHING.state(name, reference, value, reason, CLOSED_FORM / f)
 
 
 def _conservative(facts: _Facts) -> Iterator[Statement]:

@@ -27,7 +27,7 @@ from noregret.passes.slots import Slot, Stop, new_slots
 from noregret.proof.evidence import CoordinateRates, Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 from noregret.rows.examples import Rows
 
 Vector = npt.NDArray[np.float64]
@@ -141,7 +141,7 @@ class Engine:
     def _keep(self, total: float) -> None:
         self.slots[Slot.SUM] = self.slots[Slot.PEAK] = total
         self.slots[Slot.UPDATES] = 0.0
-        self.slots[Slot.SUM_ERROR] = 16.0 * EPSILON * abs(total)
+        self.slots[Slot.SUM_ERROR] = rounding_error(16.0, abs(total))
 
     def kappa(self, ledger: Vector) -> float:
         """Return the common factor of the weights for the coming round."""

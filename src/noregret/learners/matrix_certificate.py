@@ -11,7 +11,7 @@ from noregret.arrays import real_array
 from noregret.losses import ScoreLoss
 from noregret.proof.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
 from noregret.rounding.norms import columns_upper, spectral_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import grown
 
 #: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
 SCORE_ERRORS = 1024.0
@@ -81,7 +81,7 @@ class MatrixCertificate(ScoresCertificate):
         radius = self._radius(radius)
         z = self.gradient.reshape(self.outputs, -1)
         length = columns_upper(z) if norm == "columns" else spectral_upper(z)
-        return self._lowered(radius * (length + self.delta) * (1.0 + 4.0 * EPSILON))
+        return self._lowered(grown(radius * (length + self.delta), 4.0))
 
     def regret(self, u: Any) -> float:
         """Return an upper bound on the learner's loss minus the loss of the fixed matrix U."""

@@ -27,7 +27,7 @@ from noregret.passes.matrices.matrix_scale_free import matrix_scale_free_pass
 from noregret.proof.evidence import FeatureSizes
 from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import Rate, ScaleFree
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import ROOT_UNDERFLOW, grown
 from noregret.rows.examples import Rows
 
 Vector = npt.NDArray[np.float64]
@@ -184,8 +184,7 @@ class MatrixScaleFree(MatrixEngine):
             weights += other
             smallest = min(smallest, least)
         terms = 2.0 * scale_free.BLOCK + self.capacity / scale_free.BLOCK + self.outputs
-        # Squares below the smallest number are lost: the root of that, and of their count.
-        length = math.sqrt(gradient) * (1.0 + terms * EPSILON) + 1e-150
+        length = grown(math.sqrt(gradient), terms) + ROOT_UNDERFLOW
         return length, math.sqrt(weights), smallest
 
     def evidence(self) -> FeatureSizes:

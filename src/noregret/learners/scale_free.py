@@ -15,7 +15,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.descent import scale_free
 from noregret.passes.descent.scale_free import Scalar
 from noregret.rates import Rate
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import ROOT_UNDERFLOW, grown
 from noregret.rows.examples import Rows
 
 
@@ -68,7 +68,6 @@ class ScaleFreeEngine(SizedEngine):
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
         gradient, weights, smallest = scale_free.scaled_squares(self.real, self.state, self.slots)
-        rounding = 1.0 + (2.0 * scale_free.BLOCK + len(self.state) / scale_free.BLOCK) * EPSILON
-        # Squares below the smallest number are lost: the root of that, and of their count.
-        length = math.sqrt(gradient) * rounding + 1e-150
+        terms = 2.0 * scale_free.BLOCK + len(self.state) / scale_free.BLOCK
+        length = grown(math.sqrt(gradient), terms) + ROOT_UNDERFLOW
         return length, math.hypot(math.sqrt(weights), self.offset), smallest

@@ -22,14 +22,10 @@ from noregret.proof.mistake_bounds import mistake_bounds
 from noregret.proof.statement import Statement
 from noregret.proof.strong_convexity import undeclared
 from noregret.rounding.printed import exact
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import CLOSED_FORM, ROOT_UNDERFLOW, UNDERFLOW, rounding_error
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
-
-
-#: What products of a radius and a norm may lose where they underflow.
-UNDERFLOW = 1e-200
 
 
 def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Statement]:
@@ -86,7 +82,7 @@ class Facts:
         certificate, support = self.certificate, self.competitors.support()
         longest = self.competitors.largest_coordinate()
         slack = 4.0 * certificate.slack + 2.0 * longest * certificate.delta
-        slack += 1e-150 * (1.0 + longest)
+        slack += ROOT_UNDERFLOW * (1.0 + longest)
         size = abs(self.played) + abs(support)
         value = self.played + support + 2.0 * certificate.slack
         return Measured(value, slack + ROUNDING * size, self.suspect)
@@ -120,7 +116,7 @@ class Facts:
         slack = factor * (4.0 * certificate.slack + 2.0 * longest * certificate.delta)
         size = self.count + factor * (abs(certificate.intercept) + abs(support))
         measured = Measured(excess, slack + ROUNDING * size, self.suspect)
-        value = value * (1.0 + 1e-12) + UNDERFLOW
+        value = value * CLOSED_FORM + UNDERFLOW
         return measured.state(name, reference, value, reason, factor, "mistakes")
 
     def weighted(self) -> str:
@@ -229,7 +225,7 @@ def _strongly_convex(facts: Facts) -> Iterator[Statement]:
     floor = certificate.regularized_floor()
     size = abs(certificate.loss) + abs(floor)
     measured = Measured(
-        certificate.loss - floor + certificate.slack + 8.0 * EPSILON * size,
+        certificate.loss - floor + certificate.slack + rounding_error(8.0, size),
         4.0 * certificate.slack + ROUNDING * size,
         facts.suspect,
     )

@@ -29,7 +29,13 @@ from noregret.proof.statement import Statement
 from noregret.proof.wording import Objective, certificate_dict, certificate_text, named
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import (
+    UNDERFLOW,
+    certified_ceiling,
+    certified_floor,
+    grown,
+    rounding_error,
+)
 
 Vector = npt.NDArray[np.float64]
 
@@ -38,8 +44,6 @@ Vector = npt.NDArray[np.float64]
 ROUND_ERRORS = 32.0
 #: Further roundings of Z beside the one or two of each round.
 GRADIENT_ERRORS = 256.0
-#: What one underflow can cost, in a slope or a product, times the largest feature or weight.
-UNDERFLOW = 1e-220
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +120,11 @@ class Certificate:
         return self.plain_loss + penalty
 
     @property
+    def loss_upper(self) -> float:
+        """The learner's own objective, rounded up."""
+        return self.loss + self.slack + rounding_error(8.0, abs(self.loss))
+
+    @property
     def plain_loss(self) -> float:
         """The learner's own loss without a penalty, summed over the rounds."""
         return self.sum_of(Entry.LOSS)
@@ -155,13 +164,11 @@ class Certificate:
     @cached_property
     def slack(self) -> float:
         """How far rounding can have moved the loss and the intercept, at most."""
-        ledger = self.ledger
-        growth = 1.0 + 2.0 * self.rounds * EPSILON
-        return (
-            self.round_errors * EPSILON * float(ledger[Entry.MAGNITUDE]) * growth
-            + float(ledger[Entry.REGULARIZER_SLACK]) * growth
-            + self.rounds * UNDERFLOW
-        )
+        lines = rounding_error(self.round_errors, float(self.ledger[Entry.MAGNITUDE]))
+        penalty = float(self.ledger[Entry.REGULARIZER_SLACK])
+        # The sums of these errors are rounded as well.
+        sums = 2.0 * self.rounds
+        return grown(lines, sums) + grown(penalty, sums) + self.rounds * UNDERFLOW
 
     @cached_property
     def delta(self) -> float:
@@ -173,8 +180,8 @@ class Certificate:
 
         lost: what an underflow of a coordinate in a round costs beside UNDERFLOW [default: 0].
         """
-        travel = float(self.ledger[place]) * (1.0 + 2.0 * self.rounds * EPSILON)
-        rounded = (self.rounds + self.gradient_errors) * EPSILON * travel
+        travel = grown(float(self.ledger[place]), 2.0 * self.rounds)
+        rounded = rounding_error(self.rounds + self.gradient_errors, travel)
         return rounded + self.rounds * len(self.gradient) * (UNDERFLOW + lost)
 
     @property
@@ -212,7 +219,7 @@ class Certificate:
             # The lines are bent upwards by (curvature/2)||u||^2: the worst u may lie inside.
             reach = length / radius if radius > 0.0 else 0.0
             best = min(radius, reach / self.curvature)
-            length = best * (reach - 0.5 * self.curvature * best) * (1.0 + 16.0 * EPSILON)
+            length = grown(best * (reach - 0.5 * self.curvature * best), 16.0)
         return self._lowered(length)
 
     def domain_support(self, domain: Domain) -> float:
@@ -222,7 +229,7 @@ class Certificate:
             return math.inf
         value = domain.support(-self.gradient)
         size = reach * norm_upper(self.gradient, 1.0)
-        return value + reach * self.delta + (len(self.gradient) + 16.0) * EPSILON * size
+        return value + reach * self.delta + rounding_error(len(self.gradient) + 16.0, size)
 
     def _own_set(self) -> bool:
         """Tell whether the learner's own set is a bounded domain that is not a ball."""
@@ -239,7 +246,7 @@ class Certificate:
         """
         if self.curvature > 0.0 and eta is None:
             length = norm_upper(self.gradient, 2.0) + self.delta
-            return self._lowered(length * length / (2.0 * self.curvature) * (1.0 + 8.0 * EPSILON))
+            return self._lowered(grown(length * length / (2.0 * self.curvature), 8.0))
         if eta is None:
             # Before anything but zeros was seen, an adaptive rate is not known.
             eta = float(self.ledger[Entry.LAST_ETA]) or UNBOUNDED
@@ -252,16 +259,10 @@ class Certificate:
         return self._lowered(self.evidence.conjugate(self, eta))
 
     def _lowered(self, length: float) -> float:
-        rough = self.intercept - length
-        slack = self.slack + 8.0 * EPSILON * (abs(self.intercept) + abs(length))
-        floor = rough - slack
-        if math.isnan(floor):
-            # Something overflowed, and nothing is known.
-            floor = -math.inf
         if self.broken is not None:
             return -math.inf
-        # Losses that cannot be negative cannot sum to less than zero either.
-        return max(floor, 0.0) if self.loss_function.nonnegative else floor
+        nonnegative = self.loss_function.nonnegative
+        return certified_floor(self.intercept, length, self.slack, nonnegative)
 
     def _radius(self, radius: float | None) -> float:
         if radius is None:
@@ -288,18 +289,15 @@ class Certificate:
             square = float(vector @ vector) if self.curvature > 0.0 else 0.0
         square *= 0.5 * self.curvature
         error = float(np.abs(used).max(initial=0.0)) * self.delta
-        error += (len(used) + 8.0) * EPSILON * (size + square)
-        error += 8.0 * EPSILON * (abs(self.loss) + abs(self.intercept)) + 2.0 * self.slack
-        bound = self.loss - self.intercept - line - square + error
-        if math.isnan(bound):
-            # Numbers overflowed, and nothing is known from the lines.
-            bound = math.inf
+        error += rounding_error(len(used) + 8.0, size + square)
+        error += rounding_error(8.0, abs(self.loss) + abs(self.intercept)) + 2.0 * self.slack
+        bound = certified_ceiling(self.loss - self.intercept - line - square + error)
         if self.broken is not None:
             return math.inf
         if self._lost_nothing:
             bound = min(bound, 0.0)
         if self.loss_function.nonnegative:
-            bound = min(bound, self.loss + self.slack + 8.0 * EPSILON * abs(self.loss))
+            bound = min(bound, self.loss_upper)
         return bound
 
     @property
@@ -317,7 +315,7 @@ class Certificate:
         if self._lost_nothing:
             return 0.0
         gap = self.loss - self.floor(radius)
-        return gap + self.slack + 8.0 * EPSILON * abs(self.loss)
+        return gap + self.slack + rounding_error(8.0, abs(self.loss))
 
     @property
     def bounds(self) -> list[Statement]:

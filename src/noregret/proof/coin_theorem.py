@@ -13,7 +13,7 @@ from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.statement import Statement
 from noregret.rates import CURVATURE, LARGEST_BET
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -62,7 +62,7 @@ class Coins:
         wealth = self.wealth * len(self.sizes)
         if radius == 0.0 or not len(self.sizes):
             return wealth * (1.0 + ROOM)
-        errors = ROUND_ERRORS * EPSILON * rounds
+        errors = rounding_error(ROUND_ERRORS, rounds)
         growth = 1.0 + errors
         spread = CURVATURE * (1.0 + self.squares / self.hints / self.hints * growth)
         slope = self.hints / self.sizes

@@ -20,7 +20,7 @@ from noregret.proof.coin_theorem import Coins, coin_betting_bound
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import down
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import SMALLEST, grown
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -102,9 +102,9 @@ class FeatureSizes(Evidence):
     def length(self, certificate: Certificate, radius: float) -> float:
         """Return the largest <u, -Z> over the class of that radius, rounded up."""
         # A product with a feature that underflows loses a smallest number, over m_i.
-        lost = 1e-323 / max(self.smallest, SMALLEST_SIZE)
+        lost = 2.0 * SMALLEST / max(self.smallest, SMALLEST_SIZE)
         delta = certificate.moved(Entry.SCALED_TRAVEL, lost)
-        return radius * (self.scaled_length + delta) * (1.0 + 4.0 * EPSILON)
+        return grown(radius * (self.scaled_length + delta), 4.0)
 
     def describe(self, mirror: Mirror, radius: float) -> str:
         """Return the class of that radius in words."""

@@ -12,7 +12,7 @@ from noregret import mirrors
 from noregret.losses import Hinge, MulticlassHinge, WinnowHinge
 from noregret.proof import theorems
 from noregret.proof.ledger import Entry
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import CLOSED_FORM, grown
 
 if TYPE_CHECKING:
     from noregret.proof.bounds import Facts
@@ -51,7 +51,7 @@ def _perceptron(facts: Facts) -> Iterator[Statement]:
     reference = "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9"
     if isinstance(loss, MulticlassHinge):
         # Two columns move in opposite directions.
-        reach *= math.sqrt(2.0) * (1.0 + EPSILON)
+        reach *= grown(math.sqrt(2.0), 1.0)
         reference = "Cesa-Bianchi 2024, eq. 1; Crammer, Singer 2003, Ultraconservative Algorithms"
     yield facts.mistakes(
         "Perceptron",
@@ -77,7 +77,7 @@ def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
         "Winnow on the simplex or the 1-ball",
         "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
         facts.eta * facts.complexity / progress if not reason else math.inf,
-        facts.eta / progress * (1.0 + 1e-12) if not reason else 1.0,
+        facts.eta / progress * CLOSED_FORM if not reason else 1.0,
         facts.competitors.support(),
         reason,
     )
@@ -108,7 +108,7 @@ def _winnow(facts: Facts) -> Iterator[Statement]:
         name,
         "Shalev-Shwartz 2012, Theorem 3.10",
         value,
-        (1.0 + 1e-12) / shrink,
+        CLOSED_FORM / shrink,
         support,
         reason,
     )

@@ -21,6 +21,10 @@ SMALLEST = 5e-324
 #: What one underflow can cost after it was multiplied, at most: by features, slopes, weights,
 #: norms or radii whose product is below 1e123. Added once for each product that can underflow.
 UNDERFLOW = 1e-200
+#: What the root of a sum of squares can lose where squares underflow, for up to 2e23 of them.
+ROOT_UNDERFLOW = 1e-150
+#: What rounding can do to the closed form of a theorem, as a factor.
+CLOSED_FORM = 1.0 + 1e-12
 
 Vector = npt.NDArray[np.float64]
 _Size = TypeVar("_Size", float, Vector)

@@ -32,10 +32,9 @@ import numpy.typing as npt
 from noregret.arrays import Vector, as_count, as_positive
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
-from noregret.proof.certificate import UNDERFLOW
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, exact, up
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import EPSILON, UNDERFLOW
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.segments import LONGEST, cheapest, segment_costs

@@ -19,9 +19,9 @@ from noregret.arrays import Vector
 from noregret.jit import kernel
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
-from noregret.proof.certificate import ROUND_ERRORS, UNDERFLOW
+from noregret.proof.certificate import ROUND_ERRORS
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import EPSILON, UNDERFLOW
 from noregret.rows.examples import Rows, as_labels, as_rows
 
 _ERRORS = ROUND_ERRORS * EPSILON

@@ -32,6 +32,7 @@ from noregret.passes.promises import keep_conjugate
 from noregret.passes.rounds import LARGEST_LOSS
 from noregret.passes.slots import Slot
 from noregret.proof.ledger import Entry
+from noregret.rounding.slack import EPSILON, SMALLEST
 
 #: Places in the accounts of the dual: D and its rise on mistakes, both compensated; what the
 #: rounding of theta is proportional to; visits of rows; the first round whose steps lowered D (0:
@@ -40,7 +41,7 @@ VALUE, VALUE_LOW, PROGRESS, PROGRESS_LOW, ERROR, VISITS, FELL, TRAVELLED, MARGIN
 ACCOUNTS = 9
 
 #: What underflow can take from a product, in units of EPSILON, with room to spare.
-UNDERFLOWN = 1e-306
+UNDERFLOWN = 64.0 * SMALLEST / EPSILON
 
 #: How often a search is taken up again after the numbers were brought back into range.
 RESUMED = 100
