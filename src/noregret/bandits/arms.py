@@ -26,7 +26,7 @@ from noregret.jit import add_compensated, kernel
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
 from noregret.proof.ledger import require_room
 from noregret.proof.statement import Statement
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -228,7 +228,7 @@ class ArmBandit(Saved):
 
     def _slack(self) -> float:
         """Return more than rounding can have moved the sums of a statement, relatively."""
-        return 16.0 * (self.rounds + 8.0) * EPSILON
+        return rounding_error(16.0 * (self.rounds + 8.0), 1.0)
 
     def _measured(self) -> Measured:
         """Return the cost minus the least estimate, which the theorems about a path bound."""
@@ -258,13 +258,13 @@ def _scaled(each: Statement, width: float) -> Statement:
         return each
     # One number further: below the normal numbers a factor rounds to nothing.
     value = each.value * width
-    return replace(each, value=math.nextafter(value + 4.0 * EPSILON * abs(value), math.inf))
+    return replace(each, value=math.nextafter(value + rounding_error(4.0, abs(value)), math.inf))
 
 
 def _below(value: float, low: float, rounds: int) -> float:
     """Return a floor, rounded down, that is not below what the promised range says."""
     least = low * rounds
-    shaved = math.nextafter(value - 8.0 * EPSILON * (abs(value) + abs(least)), -math.inf)
+    shaved = math.nextafter(value - rounding_error(8.0, abs(value) + abs(least)), -math.inf)
     if low == 0.0:
         return max(shaved, 0.0)
-    return max(shaved, math.nextafter(least - 4.0 * EPSILON * abs(least), -math.inf))
+    return max(shaved, math.nextafter(least - rounding_error(4.0, abs(least)), -math.inf))

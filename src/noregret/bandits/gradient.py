@@ -30,7 +30,7 @@ from noregret.oco.setting import settle
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import require_room
 from noregret.proof.statement import Statement
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import grown, rounding_error
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -299,7 +299,8 @@ class GradientBandit(Saved):
         sums, survey = self._sums, "Shalev-Shwartz 2012"
         lowest = 0.5 * float(self._setting.first @ self._setting.first)
         complexity = self._setting.complexity(None, self.eta)
-        slack = 16.0 * (self.rounds + self.dimension) * EPSILON * (sums["magnitude"] + complexity)
+        roundings = 16.0 * (self.rounds + self.dimension)
+        slack = rounding_error(roundings, sums["magnitude"] + complexity)
         claim = f"sum <w_t - u, z_t>, u in {self.target}," if self.inside else "sum <w_t - u, z_t>"
         summed = sums["magnitude"] + abs(regret)
         suspect = suspect_of((self.domain, "project() or support()"))
@@ -319,9 +320,9 @@ class GradientBandit(Saved):
             return found
         if self._shrunken is not None:
             # The complexity is a difference of two squares, which may cancel.
-            rounding = 16.0 * self.dimension * EPSILON * (complexity + lowest / self.eta)
+            rounding = rounding_error(16.0 * self.dimension, complexity + lowest / self.eta)
             return [*found, self._inside(self._shrunken, steep, complexity + rounding)]
-        radius = math.sqrt(2.0 * (complexity * self.eta + lowest)) * (1.0 + 8.0 * EPSILON)
+        radius = grown(math.sqrt(2.0 * (complexity * self.eta + lowest)), 8.0)
         shared = self.delta, self.eta, T
         kinds: list[tuple[str, str, float]] = []
         if size is not None:
@@ -333,7 +334,7 @@ class GradientBandit(Saved):
             value = theorems.two_point_regret(radius, self.dimension, steep, *shared)
             kinds += [("two-point gradient descent", "Theorem 2.21; Agarwal et al. 2010", value)]
         for name, reference, value in kinds:
-            room = value * (1.0 + 64.0 * EPSILON)
+            room = grown(value, 64.0)
             claim = "cost - cost of a u fixed in advance"
             found.append(statement(name, f"{survey}, {reference}", MEAN, claim, room))
         return found
@@ -351,4 +352,4 @@ class GradientBandit(Saved):
         )
         claim = f"cost - cost of a u fixed in advance in {self.domain}"
         reference = "Flaxman, Kalai, McMahan 2005, section 3; Shalev-Shwartz 2012, Theorem 2.21"
-        return statement(name, reference, MEAN, claim, value * (1.0 + 64.0 * EPSILON))
+        return statement(name, reference, MEAN, claim, grown(value, 64.0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from noregret import domains
 from noregret.domains import Domain
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import grown, rounding_error
 
 #: Roundings between a projection on the shrunken set and the point played, a coordinate.
 ROUNDINGS = 16.0
@@ -46,10 +46,10 @@ class Shrunken:
         else:
             assert isinstance(domain, domains.Box)
             inner = 0.5 * (domain.high - domain.low)
-            outer = inner * math.sqrt(dimension) * (1.0 + 4.0 * EPSILON)
+            outer = grown(inner * math.sqrt(dimension), 4.0)
             size = max(abs(domain.low), abs(domain.high))
         # The roundings of w, v and of w + delta v must not carry a point out of K.
-        margin = delta + ROUNDINGS * (dimension + 4.0) * EPSILON * (size + delta)
+        margin = delta + rounding_error(ROUNDINGS * (dimension + 4.0), size + delta)
         if not margin < inner:
             raise ValueError(
                 f"delta must be below {inner:g}, the radius of the ball inside {domain}, "

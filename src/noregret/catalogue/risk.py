@@ -32,7 +32,7 @@ from noregret.proof.ledger import Entry
 from noregret.proof.statement import Statement
 from noregret.rates import ScaleFree
 from noregret.rounding.printed import exact, up, up_each
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 
 _SURVEY = "Shalev-Shwartz 2012, Theorem 5.1"
 _MARTINGALE = "Cesa-Bianchi, Conconi, Gentile 2004"
@@ -251,7 +251,7 @@ class _Words:
             return _not_applicable(name, _MARTINGALE, reason)
         room = (high - low) * math.sqrt(math.log(1.0 / delta) / (2.0 * len(losses)))
         size = abs(average) + abs(low) + abs(high) + room
-        value = average + room + (64.0 + math.log2(len(losses) + 1)) * EPSILON * size
+        value = average + room + rounding_error(64.0 + math.log2(len(losses) + 1), size)
         who = f"risk of {self.who}" if self.average else "mean risk of the weights to draw from"
         claim = f"{who} <= {up(value)} with probability >= 1 - {exact(delta)} over the rows"
         return RiskStatement(name, _MARTINGALE, value, claim=claim)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -34,6 +33,7 @@ from noregret.classes.tables import (
 )
 from noregret.files import store
 from noregret.proof.statement import Statement
+from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
 
 #: Weights below exp of minus that much beside the largest do not move a float64.
@@ -269,7 +269,7 @@ class Agnostic:
         size = _VISIBLE + self.eta
         size += 0.0 if self.horizon is None else math.log(self.experts)
         steep = 1.0 if self.eta == 0.0 else 1.0 + math.expm1(min(self.eta, 700.0)) / self.eta
-        slack = 8.0 * sys.float_info.epsilon * (self._rounds + 1.0) ** 2 * size * steep
+        slack = rounding_error(8.0, (self._rounds + 1.0) ** 2) * size * steep
         value = math.inf if reason else value * (1.0 + 1e-14) + slack
         return Statement(name, f"{SURVEY}, Theorem 3.6", value, 1.0, "loss", not reason, reason)
 

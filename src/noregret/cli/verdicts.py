@@ -18,6 +18,7 @@ from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
 from noregret.proof.ledger import Entry
 from noregret.rounding.printed import down, exact, up
+from noregret.rounding.slack import CLOSED_FORM
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
@@ -222,12 +223,12 @@ class Statements:
         factors = certificate.evidence.factors
         if factors is None:
             value = certificate.mirror.regularizer(u, eta, certificate.rounds)
-            return value * (1.0 + 1e-12)
+            return value * CLOSED_FORM
         factors = np.pad(factors, (0, len(u) - len(factors)))
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(u == 0.0, 0.0, u * u / (2.0 * factors))
         lasso = certificate.mirror.threshold(certificate.rounds) * float(np.abs(u).sum())
-        return float(terms.sum()) * (1.0 + 1e-12) + lasso
+        return float(terms.sum()) * CLOSED_FORM + lasso
 
     def _theorems(self) -> Iterator[Verdict]:
         certificate = self.certificate

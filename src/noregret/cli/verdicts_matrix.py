@@ -12,7 +12,7 @@ from noregret.cli.screen import Solver
 from noregret.cli.verdicts import Statements, Verdict
 from noregret.passes.matrices.matrix_lazy import score_losses, score_rows
 from noregret.proof.ledger import Entry
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
@@ -101,7 +101,7 @@ class MatrixStatements(Statements):
                 weight = often if rows.weight is None else rows.weight
                 error += steepest * float(weight @ sizes)
         terms = 64.0 + 4.0 * (self.rows.width + self.matrix.outputs)
-        return total + (terms * EPSILON) * (total + error)
+        return total + rounding_error(terms, total + error)
 
     def _scores(self, matrix: Vector, rows: Block, values: Any = None) -> Vector:
         scores = np.zeros((len(rows), matrix.shape[1]))

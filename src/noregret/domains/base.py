@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from noregret.component import Component
 from noregret.domains.vectors import Vector
+from noregret.rounding.slack import CLOSED_FORM
 
 
 class Domain(Component):
@@ -47,7 +48,7 @@ class Domain(Component):
         The base class measures the set along every axis by its support function, both ways.
         """
         axes = (sign * unit for unit in np.eye(dimension) for sign in (1.0, -1.0))
-        return max(self.support(axis) for axis in axes) * (1.0 + 1e-12)
+        return max(self.support(axis) for axis in axes) * CLOSED_FORM
 
     def clamp(self, value: float) -> float:
         """Return the projection of one coordinate; both geometries agree on an interval."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from noregret.experts.checks import LARGEST, as_table, require_within
 from noregret.experts.newton import simplex_minimum
 from noregret.losses import Loss
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import UNDERFLOW, rounding_error
 from noregret.rows.examples import as_labels
 
 Vector = npt.NDArray[np.float64]
@@ -27,8 +27,6 @@ Matrix = npt.NDArray[np.float64]
 #: Newton steps for one smoothing, and smoothings, before it is content with the gap reached.
 _STEPS = 100
 _SMOOTHINGS = 60
-#: What a square that underflows may lose.
-UNDERFLOW = 1e-290
 #: How much less smooth the next problem is.
 _RATIO = 0.25
 
@@ -161,21 +159,21 @@ class _Search:
             if reached < self.loss:
                 self.best, self.loss, self.above = w.copy(), reached, reached - total
         reach = float(np.abs(slopes) @ self.sizes)
-        error = 64.0 * EPSILON * (math.fsum(map(abs, lines)) + abs(total))
-        error += (len(values) + 64.0) * EPSILON * reach
+        error = rounding_error(64.0, math.fsum(map(abs, lines)) + abs(total))
+        error += rounding_error(len(values) + 64.0, reach)
         error += (len(values) + 1.0) * UNDERFLOW
         floor = math.fsum(lines) + float((slopes @ self.table).min()) - error
         if floor > self.floor:
             self.floor, self.below = floor, error
-        return math.fsum(smoothed), slopes, 8.0 * EPSILON * math.fsum(map(abs, smoothed))
+        return math.fsum(smoothed), slopes, rounding_error(8.0, math.fsum(map(abs, smoothed)))
 
     def _most(self, w: Vector, made: list[float]) -> float:
         """Return what the loss of w can be at most if rounding has moved the predictions made."""
         # Weights that sum to 1 but for rounding; a convex loss is largest at an end.
-        error = (len(w) + 4.0) * EPSILON * (np.abs(self.table) @ w)
+        error = rounding_error(len(w) + 4.0, np.abs(self.table) @ w)
         most = [
             max(self.function.value(y, p - e), self.function.value(y, p + e))
             for y, p, e in zip(self.y, made, error.tolist(), strict=True)
         ]
-        total = math.fsum(most) + 64.0 * EPSILON * math.fsum(map(abs, most))
+        total = math.fsum(most) + rounding_error(64.0, math.fsum(map(abs, most)))
         return total + len(most) * UNDERFLOW

@@ -18,7 +18,7 @@ from noregret.proof.contradiction import RANGE, Measured
 from noregret.proof.promises import Broken
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import down, down_each, exact, up, up_each
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
 
 Vector = npt.NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class ExpertCertificate:
             return self.loss - self.best_loss + self.slack
         weights = as_distribution("u", u, len(self.totals))
         # Totals of both signs may cancel in the mean, their rounding does not.
-        error = (len(weights) + 4.0) * EPSILON * float(weights @ np.abs(self.totals))
+        error = rounding_error(len(weights) + 4.0, float(weights @ np.abs(self.totals)))
         return self.loss - float(weights @ self.totals) + self.slack + error
 
     @property
@@ -147,8 +147,8 @@ def sum_slack(experts: int, rounds: float, magnitude: Any) -> Any:
     Parts and their sum are each right to d roundings of a half EPSILON, and z - min z is at most
     2 max |z|; sums over rounds to a rounding a round.
     """
-    size = magnitude * (1.0 + 2.0 * rounds * EPSILON)
-    return (2.0 * experts + rounds + 64.0) * EPSILON * size + rounds * 1e-290
+    size = grown(magnitude, 2.0 * rounds)
+    return rounding_error(2.0 * experts + rounds + 64.0, size) + rounds * UNDERFLOW
 
 
 @dataclass(frozen=True)

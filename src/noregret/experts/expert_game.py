@@ -18,7 +18,7 @@ from noregret.files.fields import Array, Saved
 from noregret.proof.contradiction import ROUNDING
 from noregret.proof.ledger import require_room
 from noregret.rounding.printed import exact
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -88,7 +88,8 @@ class Weighing:
         # Weights, and the logarithms of their sums that the gaps are made of, are right to a few
         # roundings for each expert and round, which a small rate magnifies.
         rounds, eta = float(self.book[Sum.ROUNDS]), float(self.book[Sum.LAST_ETA])
-        slack += rounds * (2.0 * self.experts + 64.0) * EPSILON / eta if eta > 0.0 else 0.0
+        roundings = rounds * (2.0 * self.experts + 64.0)
+        slack += rounding_error(roundings, 1.0) / eta if eta > 0.0 else 0.0
         return Facts(self.experts, self.kind, self.book.copy(), self.width, best, regret, slack)
 
 

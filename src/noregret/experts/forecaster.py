@@ -25,7 +25,7 @@ from noregret.proof.ledger import require_room
 from noregret.proof.promises import Broken, assumption_of, broken_in
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
 from noregret.rows.examples import as_labels
 from noregret.turns import one_at_a_time
 
@@ -136,8 +136,8 @@ class Forecaster(WeightedGame):
         """How far rounding can have moved the loss minus an expert's own, at most."""
         book = self._state.book
         rounds = float(book[Sum.ROUNDS])
-        size = float(book[Sum.OWN_SIZE]) * (1.0 + 2.0 * rounds * EPSILON)
-        return (rounds + 64.0) * EPSILON * size + rounds * 1e-290
+        size = grown(float(book[Sum.OWN_SIZE]), 2.0 * rounds)
+        return rounding_error(rounds + 64.0, size) + rounds * UNDERFLOW
 
     def certificate(self) -> ExpertCertificate:
         """Return the loss beside that of every expert, with the theorems."""
@@ -182,7 +182,7 @@ class Forecaster(WeightedGame):
 
     def _line_slack(self) -> float:
         """How far rounding can have moved the lines that stand for the losses."""
-        return 32.0 * EPSILON * float(self._state.book[Sum.OWN_SIZE]) + rounding_slack(
+        return rounding_error(32.0, float(self._state.book[Sum.OWN_SIZE])) + rounding_slack(
             self.experts, self._state.book
         )
 

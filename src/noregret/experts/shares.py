@@ -18,7 +18,7 @@ from noregret.experts.mixing import share_rounds
 from noregret.files.fields import Setting
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 
 Vector = npt.NDArray[np.float64]
 
@@ -48,8 +48,9 @@ class ShareCertificate(ExpertCertificate):
         price = expert_theorems.switching_price(n, self.alpha, self.rounds, switches)
         # Weights, and the logarithms of their sums that the gaps are made of, are right to a few
         # roundings for each expert and round; over eta as the price is.
-        error = (self.rounds * (2.0 * n + 64.0) + 64.0 * abs(price)) * EPSILON / eta
-        return price / eta + gaps + error + self.slack + self.rounds * EPSILON * gaps
+        roundings = self.rounds * (2.0 * n + 64.0) + 64.0 * abs(price)
+        error = rounding_error(roundings, 1.0) / eta
+        return price / eta + gaps + error + self.slack + rounding_error(self.rounds, gaps)
 
     def best_alpha(self, switches: int) -> float:
         """Return the alpha at which the bound for so many switches would have been least."""

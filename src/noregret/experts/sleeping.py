@@ -18,7 +18,7 @@ from noregret.jit import add_compensated, kernel
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured, contradicted
 from noregret.proof.ledger import require_room
 from noregret.rounding.printed import up
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
@@ -210,6 +210,6 @@ class Specialists(Saved):
         """Return each theorem's bound, infinite where the run contradicts it."""
         size = slack + ROUNDING * self._state[_SIZE]
         # The logarithms of the weights are right to a few roundings for each expert and round.
-        size += self.rounds * (2.0 * self.experts + 64.0) * EPSILON / self.eta
+        size += rounding_error(self.rounds * (2.0 * self.experts + 64.0), 1.0) / self.eta
         columns = zip(values, regret, 2.0 * size, strict=True)
         return np.array([Measured(r, s, RANGE).judge(v)[0] for v, r, s in columns])

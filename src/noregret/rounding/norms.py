@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import SMALLEST, grown, rounding_error
 
 Vector = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def norm_upper(z: Vector, p: float) -> float:
     value = largest * (math.sqrt(total) if p == 2.0 else math.pow(total, 1.0 / p))
     # Every term carries a few roundings (p of them through the power), the sum one a term;
     # ratios that underflow lose less than one smallest number each.
-    return value * (1.0 + (len(z) + 8.0 + 4.0 * p) * EPSILON) + len(z) * 5e-324
+    return grown(value, len(z) + 8.0 + 4.0 * p) + len(z) * SMALLEST
 
 
 def columns_upper(z: Vector) -> float:
@@ -44,7 +44,7 @@ def columns_upper(z: Vector) -> float:
     >>> 7.0 <= columns_upper(np.array([[3.0, 4.0], [0.0, 2.0]])) < 7.0 + 1e-13
     True
     """
-    return math.fsum(norm_upper(row, 2.0) for row in z) * (1.0 + 2.0 * EPSILON)
+    return grown(math.fsum(norm_upper(row, 2.0) for row in z), 2.0)
 
 
 def spectral_upper(z: Vector) -> float:
@@ -68,11 +68,11 @@ def spectral_upper(z: Vector) -> float:
     square = float(np.sum(a * a))
     top = float(np.abs(level).max())
     off = float(np.linalg.norm(q.T @ q - np.eye(n)))
-    off += 2.0 * n * (n + 4.0) * EPSILON * (1.0 + off)
+    off += rounding_error(2.0 * n * (n + 4.0), 1.0 + off)
     residual = float(np.linalg.norm(gram - (q * level) @ q.T))
-    residual += 2.0 * n * (n + 4.0) * EPSILON * top * (1.0 + off)
-    residual += 2.0 * (terms + 4.0) * EPSILON * square
-    bound = largest * math.sqrt(top * (1.0 + off) + residual) * (1.0 + 32.0 * EPSILON)
+    residual += rounding_error(2.0 * n * (n + 4.0), top) * (1.0 + off)
+    residual += rounding_error(2.0 * (terms + 4.0), square)
+    bound = grown(largest * math.sqrt(top * (1.0 + off) + residual), 32.0)
     # Entries of a are rounded, and may underflow.
-    bound += EPSILON * frobenius + n * terms * 5e-324
+    bound += rounding_error(1.0, frobenius) + n * terms * SMALLEST
     return float(min(bound, frobenius))

@@ -13,13 +13,13 @@ import numpy as np
 from noregret.batch import Solution
 from noregret.proof.certificate import Certificate
 from noregret.rounding.printed import down, down_each, up, up_each, up_minus
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 from noregret.visible import visible
 
 
 def _sum_below(values: Sequence[float]) -> float:
     """Return a number that is not above the sum of the values."""
-    return math.fsum(values) - 2.0 * EPSILON * math.fsum(map(abs, values))
+    return math.fsum(values) - rounding_error(2.0, math.fsum(map(abs, values)))
 
 
 def _sum_above(values: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noregret.arrays import Vector
 from noregret.losses import Loss
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import grown, rounding_error
 from noregret.rows.examples import Rows, as_rows
 from noregret.tracking.hilbert_pass import Column, predict_points
 from noregret.tracking.kernels import Kernel, gram
@@ -51,7 +51,7 @@ class KernelSchedule:
             _norm_upper(kernel, np.concatenate([v, w]), np.concatenate([b, -c]))
             for (_, v, b), (_, w, c) in zip(self.parts, self.parts[1:], strict=False)
         ]
-        size = float(np.sum(steps)) * (1.0 + (len(steps) + 1.0) * EPSILON)
+        size = grown(float(np.sum(steps)), len(steps) + 1.0)
         return size, norms[-1], max(norms)
 
     def loss_between(
@@ -82,7 +82,7 @@ class KernelSchedule:
             mass = float(np.abs(coefficients) @ norms) * reach[0]
             # To the loss it is one feature, u(x), with weight 1.
             feature = as_rows(inside.reshape(-1, 1))
-            error = 2.0 * roundings * EPSILON * mass
+            error = rounding_error(2.0 * roundings, mass)
             found.append(segment_loss(loss, feature, labels[start:stop], one, error))
         return summed(found)
 
@@ -93,5 +93,5 @@ def _norm_upper(kernel: Kernel, points: Vector, b: Vector) -> float:
     mass = float(np.abs(b) @ np.sqrt(np.maximum(np.diag(matrix), 0.0)))
     square = float(np.sum(points * points, axis=1).max(initial=0.0))
     roundings = kernel.power(square) * (points.shape[1] + 8.0) + 2.0 * len(b) + 8.0
-    value = max(float(b @ matrix @ b), 0.0) + 2.0 * roundings * EPSILON * mass * mass
-    return math.sqrt(value) * (1.0 + 4.0 * EPSILON)
+    value = max(float(b @ matrix @ b), 0.0) + rounding_error(2.0 * roundings, mass) * mass
+    return grown(math.sqrt(value), 4.0)

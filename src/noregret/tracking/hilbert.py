@@ -31,7 +31,7 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rounding.printed import exact, up
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import grown
 from noregret.rows.examples import as_labels, as_rows
 from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert_certificate import KernelCertificate
@@ -224,7 +224,7 @@ class KernelDescent(Saved):
         slots = self._slots
         square = slots[Place.GRADIENT] + 2.0 * slots[Place.GRADIENT_ERROR]
         length = math.sqrt(max(float(square), 0.0)) + float(slots[Place.LOST])
-        length *= 1.0 + (self.rounds + 8.0) * EPSILON
+        length = grown(length, self.rounds + 8.0)
         return Certificate(
             self.loss, mirrors.Euclidean(), rates.Constant(self.eta), self._ledger.copy(),
             np.array([length]), Ball(self.radius), lazy=False, played=False,
@@ -258,7 +258,7 @@ class KernelDescent(Saved):
         again = type(self)(self.kernel, self.radius, self.eta, self.loss, self.budget)
         again.learn(X, y)
         check_same(account, again._account())
-        loss = account.loss + account.slack + 8.0 * EPSILON * abs(account.loss)
+        loss = account.loss_upper
         largest_row = float(self._ledger[Entry.LARGEST_ROW])
         labels = as_labels(y, len(rows), self.loss)
         reach = (largest_row, float(self._slots[Place.LARGEST]))

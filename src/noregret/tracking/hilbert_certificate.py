@@ -35,7 +35,7 @@ from noregret.proof.contradiction import NOTHING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import down, down_each, exact, up, up_each
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import grown, rounding_error
 from noregret.tracking.hilbert_pass import Place
 from noregret.tracking.kernels import Kernel
 from noregret.tracking.lemmas import Lemma, judged
@@ -131,7 +131,7 @@ class KernelCertificate:
         ].tolist()
         # ||v|| is at most the radius and a step, so that a drop moves its square by less than
         size = (radius + 4.0 * self.radius + 4.0 * self._longest_step) * dropped
-        error += (self.drops + 16.0) * EPSILON * size
+        error += rounding_error(self.drops + 16.0, size)
         return float((radius * dropped + recoil + error) / self.eta)
 
     def bounds_for(self, radius: float | None = None) -> list[Statement]:
@@ -162,7 +162,7 @@ class KernelCertificate:
     ) -> Statement:
         """Return a theorem with its rounding, or say why it does not speak about this run."""
         reference = f"{_SOURCE}, {reference}"
-        room, measured = self.room + 16.0 * EPSILON * abs(value), NOTHING
+        room, measured = self.room + rounding_error(16.0, abs(value)), NOTHING
         if factor == 1.0 and not self.drops and not reason:
             # Without drops the lines prove the sum that the theorem bounds, to rounding.
             slack = room + 4.0 * self.account.slack + self._doubt(radius)
@@ -182,7 +182,7 @@ class KernelCertificate:
     def stability(self) -> float:
         """(eta/2) sum g_t^2 K(x_t, x_t), rounded up."""
         half = 0.5 * float(self.account.ledger[Entry.RATED_SQUARES])
-        return half * (1.0 + (self.rounds + self.roundings) * EPSILON)
+        return grown(half, self.rounds + self.roundings)
 
     @property
     def roundings(self) -> float:
@@ -198,13 +198,13 @@ class KernelCertificate:
     def room(self) -> float:
         """What rounding can add to the regret that a theorem bounds; derived above."""
         T, R, S = float(self.rounds), self.radius, self._longest_step
-        growth = 1.0 + (T + self.roundings) * EPSILON
-        G = float(self.places[Place.STORED] + self.places[Place.LOST]) * growth
+        stored = float(self.places[Place.STORED] + self.places[Place.LOST])
+        G = grown(stored, T + self.roundings)
         # What was dropped is taken out of a sum, which may lose some of it to rounding.
-        G += 4.0 * (self.drops + 4.0) * EPSILON * G
-        M, q = self.eta * G, 4.0 * EPSILON * self.roundings
-        E = (self.points + 8.0) * q * M * M + 16.0 * EPSILON * T * (R + S) ** 2
-        moved = T * (E / R * (R + 2.0 * S) + 16.0 * EPSILON * (R + M) * (2.0 * R + S))
+        G += rounding_error(4.0 * (self.drops + 4.0), G)
+        M, q = self.eta * G, rounding_error(4.0, self.roundings)
+        E = (self.points + 8.0) * q * M * M + rounding_error(16.0, T) * (R + S) ** 2
+        moved = T * (E / R * (R + 2.0 * S) + rounding_error(16.0, R + M) * (2.0 * R + S))
         return 2.0 * (moved / self.eta + q * M * G)
 
     def _doubt(self, radius: float) -> float:

@@ -37,7 +37,7 @@ import numpy as np
 from noregret.losses import Squared
 from noregret.proof.ledger import Entry
 from noregret.rounding.printed import exact, up
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import grown
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic
 from noregret.tracking.replay import Replay
@@ -92,10 +92,10 @@ def judged(c: float, usual: float, what: str, roundings: float) -> Lemma:
     >>> judged(0.25, 2.0, "rows", 8.0).factor, judged(0.5, 2.0, "rows", 8.0).reason
     (2.0, 'eta is too large for rows: the lemma is empty')
     """
-    c *= 1.0 + (roundings + 8.0) * EPSILON
+    c = grown(c, roundings + 8.0)
     if not c < 0.5:
         return Lemma(reason=f"eta is too large for {what}: the lemma is empty")
-    factor = 1.0 / (1.0 - 2.0 * c) * (1.0 + 8.0 * EPSILON)
+    factor = grown(1.0 / (1.0 - 2.0 * c), 8.0)
     if factor <= usual * (1.0 + TOLERANCE):
         return Lemma(usual, max(factor - usual, 0.0) * (1.0 + 1e-3))
     return Lemma(factor)
@@ -126,5 +126,5 @@ def _extremes(rows: Rows, dimension: int) -> tuple[float, float, float]:
             full[t] = part.size == dimension
     low, high = low.astype(np.float64), high.astype(np.float64)
     low[~full], high[~full] = np.minimum(low[~full], 0.0), np.maximum(high[~full], 0.0)
-    width = float((high - low).max()) * (1.0 + EPSILON)
+    width = grown(float((high - low).max()), 1.0)
     return float(low.min()), float(high.max()), width

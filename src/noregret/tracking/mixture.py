@@ -37,7 +37,7 @@ from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.ledger import require_room
 from noregret.proof.promises import Broken
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.static import products, row_norms
 from noregret.turns import one_at_a_time
@@ -240,7 +240,7 @@ class Tracker:
         made = [member.learn(given, labels, weights) for member in self.members]
         made += [member.learn(rows, labels, weights) for member in self.scaled]
         norms = row_norms(rows)
-        reach = self.radius * norms * (1.0 - (rows.width + 16.0) * EPSILON)
+        reach = self.radius * norms * (1.0 - rounding_error(rows.width + 16.0, 1.0))
         # Denormal numbers are not rounded by their size: such rows get the prediction 0.
         reach[np.minimum(norms, reach) < SMALLEST_REACH] = 0.0
         mix_rounds(

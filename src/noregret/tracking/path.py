@@ -34,7 +34,7 @@ from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, exact, up
-from noregret.rounding.slack import EPSILON, UNDERFLOW
+from noregret.rounding.slack import EPSILON, UNDERFLOW, rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.segments import LONGEST, cheapest, segment_costs
@@ -248,7 +248,7 @@ def _slack(cells: Vector, edges: npt.NDArray[np.int64], reach: float) -> float:
     size = LONGEST * reach * math.sqrt(t) + math.sqrt(s)
     longest_u = 1.0 + 2.0 * reach
     lost = UNDERFLOW * float(edges[-1]) * total.shape[0] * longest_u * longest_u
-    return float(4.0 * roundings * EPSILON * size * size + 4.0 * lost)
+    return float(rounding_error(4.0 * roundings, size) * size + 4.0 * lost)
 
 
 def _schedule(rows: Rows, y: Vector, starts: npt.NDArray[np.int64], radius: float) -> Schedule:

@@ -21,7 +21,7 @@ from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON, UNDERFLOW
+from noregret.rounding.slack import EPSILON, UNDERFLOW, grown, rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows
 
 _ERRORS = ROUND_ERRORS * EPSILON
@@ -121,7 +121,7 @@ class Schedule:
             raise ValueError(f"Schedule.size: p must be at least 1, got {p}")
         steps = [norm_upper(step, p) for step in np.diff(self._comparators, axis=0)]
         # One rounding for the differences, the rest for the sum.
-        return float(np.sum(steps)) * (1.0 + (len(steps) + 2.0) * EPSILON)
+        return grown(float(np.sum(steps)), len(steps) + 2.0)
 
     def loss(self, X: Any, y: Any, loss: Loss | None = None) -> float:
         """Return sum_t f(y_t, <u_t, x_t>); the square loss without a factor 1/2 by default."""
@@ -164,7 +164,7 @@ def segment_loss(
     low, high, size = _segment_loss(
         loss, rows.indptr, rows.indices, rows.values, labels, u, float(error)
     )
-    slack = (len(labels) + 2.0) * EPSILON * size + len(labels) * UNDERFLOW
+    slack = rounding_error(len(labels) + 2.0, size) + len(labels) * UNDERFLOW
     return (max(low - slack, 0.0) if loss.nonnegative else low - slack), high + slack
 
 
@@ -176,7 +176,7 @@ def summed(intervals: list[tuple[float, float]]) -> tuple[float, float]:
     """
     low, high = (float(sum(ends)) for ends in zip(*intervals, strict=True))
     size = sum(max(abs(a), abs(b)) for a, b in intervals)
-    slack = (len(intervals) + 1.0) * EPSILON * size
+    slack = rounding_error(len(intervals) + 1.0, size)
     return low - slack if low != 0.0 else 0.0, high + slack
 
 

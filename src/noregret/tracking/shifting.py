@@ -26,7 +26,7 @@ from noregret.domains import Ball, Box, ClippedSimplex, PNormBall, Simplex
 from noregret.learners import MirrorDescent
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import grown, rounding_error
 from noregret.tracking.lemmas import Lemma, lemma
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic, Square
 from noregret.tracking.replay import Replay, replay
@@ -68,7 +68,7 @@ def shifting_bounds(
     run = replay(learner, schedule, X, y, traced)
     low, high = schedule.loss_between(X, y, run.certificate.loss_function)
     own = run.certificate
-    loss = own.loss + own.slack + 8.0 * EPSILON * abs(own.loss)
+    loss = own.loss_upper
     facts = _Facts(run, lemma(run, X, y), loss, low, high)
     bounds = [*_named(facts, guess), *_general(facts)]
     return ShiftingBounds(
@@ -119,7 +119,7 @@ class _Facts:
         self.norm = run.certificate.mirror.predictors().exponent
         self.size = run.schedule.size(self.norm)
         #: The most that all shifts together can cost, from the learner's set alone.
-        self.shifting = self._gamma() * self.size * (1.0 + 8.0 * EPSILON) if self.size else 0.0
+        self.shifting = grown(self._gamma() * self.size, 8.0) if self.size else 0.0
         #: The part that all theorems share: D(u_1, w_1) + F(u_T) - F(u_1).
         self.base = run.start + run.climb
         ends = run.schedule.comparators[[0, -1]]
@@ -130,7 +130,8 @@ class _Facts:
             magnitude += sum(float(s @ np.abs(run.potential.gradient(w))) for s, w in pairs)
         if run.trace is not None:
             magnitude += abs(run.trace.stability) + abs(run.trace.removed)
-        self.slack = 4.0 * (self.dimension + self.rounds + 64.0) * EPSILON * magnitude
+        roundings = 4.0 * (self.dimension + self.rounds + 64.0)
+        self.slack = rounding_error(roundings, magnitude)
 
     def _gamma(self) -> float:
         """Return the largest norm of grad F over the learner's set, infinite if there is none."""
@@ -261,7 +262,7 @@ def _general(facts: _Facts) -> Iterator[Statement]:
     start = facts.base - run.end
     yield facts.bound("tracking in a bounded set", "Theorem 10", start + facts.shifting, inside)
     if run.trace is not None:
-        seen = run.trace.peak * (1.0 + (facts.dimension + 8.0) * EPSILON) * facts.size
+        seen = grown(run.trace.peak, facts.dimension + 8.0) * facts.size
         yield facts.bound("largest weights seen", "proof of Theorem 10", start + seen, inside)
     exact = start + run.turns
     yield facts.bound("exact shift costs", "eq. 22", exact, inside)

@@ -9,7 +9,7 @@ from typing import Any
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact, up
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import rounding_error
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class ShiftingBounds:
     def total(self, bound: Statement) -> float:
         """Return what a bound says about the learner's loss by itself, rounded up."""
         value = bound.factor * self.schedule_loss + bound.value
-        return value + 4.0 * EPSILON * (abs(bound.value) + bound.factor * abs(self.schedule_loss))
+        size = abs(bound.value) + bound.factor * abs(self.schedule_loss)
+        return value + rounding_error(4.0, size)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -77,7 +78,7 @@ def stated(
     loss, low = measured
     if not reason and not math.isfinite(value):
         reason = "a weight has vanished, or a number is out of range"
-    value += 8.0 * EPSILON * abs(value)
+    value += rounding_error(8.0, abs(value))
     size = abs(loss) + factor * abs(low)
-    run = Measured(loss - factor * low + 4.0 * EPSILON * size, ROUNDING * size, RANGE)
+    run = Measured(loss - factor * low + rounding_error(4.0, size), ROUNDING * size, RANGE)
     return run.state(name, reference, value, reason, factor)

@@ -39,7 +39,7 @@ from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
 from noregret.passes.rounds import LARGEST_GRADIENT, LARGEST_LOSS, LARGEST_PREDICTION
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON, UNDERFLOW
+from noregret.rounding.slack import UNDERFLOW, rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
@@ -125,7 +125,7 @@ class Moments:
             return np.zeros(self.width)
         values, vectors = np.linalg.eigh(A / size)
         # What is below the rounding of the largest is as good as that.
-        values = np.maximum(values, len(values) * EPSILON)
+        values = np.maximum(values, rounding_error(len(values), 1.0))
         goal = vectors.T @ (b / size)
         # In units of the largest, so that squares neither overflow nor vanish.
         unit = float(np.abs(goal).max(initial=0.0)) or 1.0
@@ -168,7 +168,7 @@ class Moments:
         size = s + length * length * t + 2.0 * radius * tilt
         reach = 1.0 + radius + length
         lost = UNDERFLOW * self.rounds * (len(v) + 1.0) * reach * reach
-        return 2.0 * roundings * EPSILON * size + 4.0 * lost
+        return rounding_error(2.0 * roundings, size) + 4.0 * lost
 
 
 def static_floor(

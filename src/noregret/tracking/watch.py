@@ -16,7 +16,7 @@ from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
 from noregret.proof.promises import WrongConjugate
-from noregret.rounding.slack import EPSILON
+from noregret.rounding.slack import certified_ceiling
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.static import Moments, row_norms, static_floor
@@ -217,8 +217,7 @@ class Watch:
 
 def _upper(proof: Certificate) -> float:
     """Return the loss of given predictions, rounded up."""
-    value = proof.loss + proof.slack + 8.0 * EPSILON * abs(proof.loss)
-    return math.inf if math.isnan(value) else value
+    return certified_ceiling(proof.loss_upper)
 
 
 def _joined(parts: list[Part]) -> Part:
