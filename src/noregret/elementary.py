@@ -97,5 +97,8 @@ def log_sum_exp(terms: Any) -> Any:
     top = array.max(axis=-1, initial=-np.inf)
     # With minus infinity for every term the differences would be NaN.
     shift = np.where(top == -np.inf, 0.0, top)
+    parts = np.exp(array - shift[..., None])
+    # A single sum is rounded once only: learners feed it back round after round.
+    total = parts.sum(axis=-1) if array.ndim > 1 else math.fsum(parts)
     with np.errstate(divide="ignore"):
-        return shift + np.log(np.exp(array - shift[..., None]).sum(axis=-1))
+        return shift + np.log(total)

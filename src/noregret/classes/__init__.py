@@ -17,13 +17,20 @@ from noregret.classes.adversary import (
 from noregret.classes.agnostic import Agnostic, AgnosticCertificate
 from noregret.classes.cover import Contrarian, Demonstration, Hedged, Majority, demonstrate
 from noregret.classes.disjunctions import Elimination, EliminationCertificate
-from noregret.classes.littlestone import Littlestone, SearchLimit, littlestone_dimension
+from noregret.classes.littlestone import (
+    Littlestone,
+    SearchLimit,
+    ShatteredTree,
+    dyadic_tree,
+    littlestone_dimension,
+    tree_of_set,
+)
 from noregret.classes.ranking import Ranking, RankingCertificate
-from noregret.classes.soa import SOA, Expert
 from noregret.classes.tables import FiniteClass
-from noregret.classes.trees import ShatteredTree, dyadic_tree, tree_of_set
 from noregret.classes.version_space import (
+    SOA,
     Consistent,
+    Expert,
     Halving,
     MistakeCertificate,
     VersionSpaceLearner,

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from noregret.classes.littlestone import SearchLimit, as_dimension
-from noregret.classes.tables import whole
-from noregret.classes.trees import ShatteredTree
+from noregret.arrays import as_whole
+from noregret.classes.littlestone import SearchLimit, ShatteredTree, as_dimension
 from noregret.classes.version_space import VersionSpaceLearner
 
 #: Binomial coefficients beyond that take seconds, and are known to all digits of a float.
@@ -62,7 +61,7 @@ def play(learner: Learner, opponent: Opponent, rounds: int) -> Transcript:
     Transcript(instances=(3, 1, 0), predictions=(1, 1, 1), labels=(0, 0, 0))
     """
     instances, predictions, labels = [], [], []
-    for _ in range(whole("rounds", rounds, 0)):
+    for _ in range(as_whole("rounds", rounds, 0)):
         x = opponent.instance()
         p = learner.predict(x)
         y = opponent.answer(p)
@@ -128,7 +127,7 @@ class RandomLabels:
 
     def __init__(self, tree: ShatteredTree, rounds: int, seed: int = 0) -> None:
         self.tree = tree
-        self.rounds = whole("rounds", rounds)
+        self.rounds = as_whole("rounds", rounds)
         if not 1 <= tree.depth <= self.rounds:
             raise ValueError(f"{rounds} rounds cannot be cut into {tree.depth} blocks")
         self._ends = [self.rounds * (j + 1) // tree.depth for j in range(tree.depth)]
@@ -183,7 +182,7 @@ def mean_distance(steps: int) -> float:
     (1.0, 1.0, 1.5)
     """
     # E|S_(2m-1)| = E|S_2m| = 2m C(2m, m) / 4^m.
-    m = (whole("steps", steps) + 1) // 2
+    m = (as_whole("steps", steps) + 1) // 2
     if m > _EXACT:
         # C(2m, m) / 4^m > exp(-1/(8m)) / sqrt(pi m), by less than a part in 192 m^3.
         return 2.0 * math.sqrt(m / math.pi) * math.exp(-1.0 / (8.0 * m)) * (1.0 - 1e-15)
@@ -230,7 +229,7 @@ def worst_mistakes(learner: VersionSpaceLearner, limit: int = 1_000_000) -> int:
     >>> [worst_mistakes(rule(singletons(6))) for rule in (SOA, Halving, Consistent)]
     [1, 1, 5]
     """
-    hypotheses, most = learner.hypotheses, whole("limit", limit)
+    hypotheses, most = learner.hypotheses, as_whole("limit", limit)
 
     def splits(space: int) -> Iterator[tuple[int, list[int]]]:
         for x in range(hypotheses.points):

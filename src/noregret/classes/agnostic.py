@@ -10,28 +10,28 @@ C(T - t, j) over j <= Ldim(H) - l of them are still to part. So the state is one
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import as_whole
 from noregret.classes.class_certificates import SURVEY, RegretCertificate
-from noregret.classes.littlestone import Littlestone, as_dimension
-from noregret.classes.soa import larger_label
+from noregret.classes.littlestone import SearchField, as_dimension
 from noregret.classes.tables import (
     MOST_RATE,
-    FiniteClass,
+    RateField,
     between,
     bits_of,
     flags_of,
     label,
     pairs,
-    whole,
 )
-from noregret.files import store
+from noregret.classes.version_space import larger_label
+from noregret.elementary import log_sum_exp
+from noregret.files.fields import Arrays, Count, Field, Header, Number, Saved, Setting
 from noregret.proof.statement import Statement
 from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
@@ -62,7 +62,40 @@ class _Branch(NamedTuple):
     mass: float
 
 
-class Agnostic:
+class StatesField(Field):
+    """The weights of an agnostic learner and the errors of its hypotheses, as arrays of a file."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter them; the order of the weights is part of the state."""
+        keys = list(owner._weights)
+        arrays["errors"] = owner._errors
+        arrays["spaces"] = np.array([flags_of(v, owner.hypotheses.size) for v, _ in keys])
+        arrays["flips"] = np.array([flips for _, flips in keys], dtype=np.int64)
+        arrays["weights"] = np.array(list(owner._weights.values()))
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Set weights and errors, or refuse those of another learner."""
+        spaces, flips, weights = (arrays[name] for name in ("spaces", "flips", "weights"))
+        errors, size = arrays["errors"], owner.hypotheses.size
+        most = owner._depth if owner.flip is None else 0
+        if not (
+            spaces.shape == (len(weights), size)
+            and flips.shape == weights.shape
+            and errors.shape == (size,)
+            and flips.dtype == errors.dtype == np.int64
+            and weights.dtype == np.float64
+            and len(weights) > 0
+            and weights.max() == 0.0
+            and 0 <= flips.min() <= flips.max() <= most
+            and 0 <= errors.min() <= errors.max() <= owner._rounds
+        ):
+            raise ValueError("its states are not those of an agnostic learner")
+        keys = [(bits_of(row), int(used)) for row, used in zip(spaces, flips, strict=True)]
+        owner._weights = dict(zip(keys, weights.tolist(), strict=True))
+        owner._errors = errors
+
+
+class Agnostic(Saved):
     """Predict label 1 with a probability, with small regret against the best hypothesis.
 
     With `horizon` T the rounds are known in advance and eta = sqrt(8 ln N / T) by default: the
@@ -80,6 +113,19 @@ class Agnostic:
     (16, 6)
     """
 
+    _KIND = "learner"
+    _FIELDS = (
+        Setting("horizon"),
+        Setting("flip"),
+        RateField("eta"),
+        Setting("tie"),
+        SearchField("limit"),
+        Count("rounds"),
+        Number("loss"),
+        Number("stability"),
+        StatesField("states"),
+    )
+
     def __init__(
         self,
         hypotheses: Any,
@@ -91,7 +137,7 @@ class Agnostic:
     ) -> None:
         if (horizon is None) == (flip is None):
             raise ValueError("Agnostic needs either the horizon or the probability of a flip")
-        self.horizon = None if horizon is None else whole("horizon", horizon)
+        self.horizon = None if horizon is None else as_whole("horizon", horizon)
         self.flip = None if flip is None else between("flip", flip, 0.5)
         if eta is None and flip is not None:
             raise ValueError("Agnostic without a horizon needs eta")
@@ -167,7 +213,7 @@ class Agnostic:
         for branch in branches:
             paid = self.eta if branch.label != answer else 0.0
             grouped[branch.space, branch.flips].append(branch.weight - paid)
-        merged = {key: _log_sum(values) for key, values in grouped.items()}
+        merged = {key: float(log_sum_exp(values)) for key, values in grouped.items()}
         # Only ratios of weights matter; so they cannot underflow all at once.
         largest = max(merged.values())
         self._weights = {key: value - largest for key, value in merged.items()}
@@ -184,8 +230,8 @@ class Agnostic:
             return max(wrong + math.log1p(drop) / self.eta, 0.0)
         # Near 1 the probability of the right label is known better than 1 - wrong.
         logs = self._masses(branches)
-        after = _log_sum([logs[answer], logs[1 - answer] - self.eta])
-        return max(wrong + (after - _log_sum(logs)) / self.eta, 0.0)
+        after = log_sum_exp([logs[answer], logs[1 - answer] - self.eta])
+        return max(wrong + float(after - log_sum_exp(logs)) / self.eta, 0.0)
 
     def _branches(self, point: int) -> list[_Branch]:
         """Return what the states become; an expert that has no flips left only goes on."""
@@ -219,7 +265,9 @@ class Agnostic:
 
     def _masses(self, branches: list[_Branch]) -> list[float]:
         """Return the log weights of the experts that say 0, and of those that say 1."""
-        return [_log_sum([branch.mass for branch in branches if branch.label == y]) for y in (0, 1)]
+        return [
+            log_sum_exp([branch.mass for branch in branches if branch.label == y]) for y in (0, 1)
+        ]
 
     def _probability(self, branches: list[_Branch]) -> float:
         zero, one = self._masses(branches)
@@ -273,72 +321,8 @@ class Agnostic:
         value = math.inf if reason else value * (1.0 + 1e-14) + slack
         return Statement(name, f"{SURVEY}, Theorem 3.6", value, 1.0, "loss", not reason, reason)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; loading resumes it to the bit."""
-        header = {
-            "learner": "Agnostic",
-            "horizon": self.horizon,
-            "flip": self.flip,
-            "eta": self.eta,
-            "tie": self.tie,
-            "limit": self.dimension.limit,
-            "rounds": self._rounds,
-            "loss": self._loss,
-            "stability": self._stability,
-        }
-        keys = list(self._weights)
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "errors": self._errors,
-            "spaces": np.array([flags_of(v, self.hypotheses.size) for v, _ in keys]),
-            "flips": np.array([flips for _, flips in keys], dtype=np.int64),
-            "weights": np.array(list(self._weights.values())),
-        }
-        store.write(path, header, self.hypotheses._arrays() | arrays)
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        learner = cls(
-            Littlestone(FiniteClass._from_file(arrays), header["limit"]),
-            header["horizon"],
-            flip=header["flip"],
-            # The rate 0 of a class of one hypothesis is the default, and no rate to ask for.
-            eta=header["eta"] or None,
-            tie=header["tie"],
-        )
-        learner._resume(header, arrays)
-        return learner
-
-    def _resume(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Take over the state of `save`; the order of the weights is part of it."""
-        rounds = whole("rounds", header["rounds"], 0)
-        sums = [float(header[name]) for name in ("loss", "stability")]
-        if not all(0.0 <= value <= rounds for value in sums):
-            raise ValueError(f"the loss {sums[0]} of {rounds} rounds is not one")
-        spaces, flips, weights = (arrays[name] for name in ("spaces", "flips", "weights"))
-        errors = arrays["errors"]
-        most = self._depth if self.flip is None else 0
-        if not (
-            spaces.shape == (len(weights), self.hypotheses.size)
-            and flips.shape == weights.shape
-            and errors.shape == (self.hypotheses.size,)
-            and flips.dtype == errors.dtype == np.int64
-            and weights.dtype == np.float64
-            and len(weights) > 0
-            and weights.max() == 0.0
-            and 0 <= flips.min() <= flips.max() <= most
-            and 0 <= errors.min() <= errors.max() <= rounds
-        ):
-            raise ValueError("its states are not those of an agnostic learner")
-        self._require_rounds(rounds)
-        keys = [(bits_of(row), int(used)) for row, used in zip(spaces, flips, strict=True)]
-        self._weights = dict(zip(keys, weights.tolist(), strict=True))
-        self._errors, self._rounds = errors, rounds
-        self._loss, self._stability = sums
-
-
-def _log_sum(values: list[float]) -> float:
-    """Return ln of the sum of exp."""
-    largest = max(values, default=-math.inf)
-    if largest == -math.inf:
-        return largest
-    return largest + math.log(math.fsum(math.exp(value - largest) for value in values))
+    def _check_loaded(self) -> None:
+        """Refuse sums that no learner has."""
+        if not all(0.0 <= value <= self._rounds for value in (self._loss, self._stability)):
+            raise ValueError(f"the loss {self._loss} of {self._rounds} rounds is not one")
+        self._require_rounds(0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from noregret.arrays import as_whole
 from noregret.classes.adversary import Learner, other_label, play
-from noregret.classes.tables import label, whole
+from noregret.classes.tables import label
 from noregret.rounding.printed import up
 
 
@@ -57,7 +58,7 @@ class Hedged:
     """
 
     def __init__(self, rounds: int) -> None:
-        self.eta = math.sqrt(8.0 * math.log(2.0) / whole("rounds", rounds))
+        self.eta = math.sqrt(8.0 * math.log(2.0) / as_whole("rounds", rounds))
         self._lead = 0
 
     def predict(self, x: object) -> float:
@@ -130,5 +131,5 @@ def demonstrate(learner: Learner, rounds: int) -> Demonstration:
       forced on every deterministic learner    5
       a randomised learner can stay below      1.76612
     """
-    transcript = play(learner, Contrarian(), whole("rounds", rounds))
+    transcript = play(learner, Contrarian(), as_whole("rounds", rounds))
     return Demonstration(transcript.predictions, transcript.labels, transcript.loss)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import refuse_masked
+from noregret.arrays import as_whole, refuse_masked
 from noregret.classes.class_certificates import Proved, mistake_bound
-from noregret.classes.tables import whole
-from noregret.files import store
+from noregret.files.fields import Array, Count, Saved, Setting
 from noregret.turns import one_at_a_time
 
 Flags = npt.NDArray[np.bool_]
 
-#: What is counted, as it stands in a file.
-_COUNTS = ("rounds", "mistakes", "missed", "added", "ones", "broken")
+_FLAGS = "its candidates are not flags of {0.dimension} variables"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +48,7 @@ class EliminationCertificate(Proved):
         return "\n".join([*lines, *self._bound_lines(), f"  assumption: {self.assumption}"])
 
 
-class Elimination:
+class Elimination(Saved):
     """Predict 1 if a candidate variable is on; a missed 1 adds candidates, a false 1 drops them.
 
     Each missed 1 brings one of the k true variables, which are never dropped, and at most r - 1
@@ -66,9 +63,18 @@ class Elimination:
     [0]
     """
 
+    _KIND = "learner"
+    _FIELDS = (
+        Setting("dimension"),
+        Setting("k"),
+        *map(Count, ("rounds", "mistakes", "missed", "added", "ones", "broken")),
+        Array("candidates", words=_FLAGS),
+        Array("excluded", words=_FLAGS),
+    )
+
     def __init__(self, dimension: int, k: int) -> None:
-        self.dimension = whole("dimension", dimension)
-        self.k = whole("k", k)
+        self.dimension = as_whole("dimension", dimension)
+        self.k = as_whole("k", k)
         self._candidates: Flags = np.zeros(self.dimension, dtype=bool)
         self._excluded: Flags = np.zeros(self.dimension, dtype=bool)
         self._rounds = self._mistakes = self._missed = self._added = 0
@@ -143,25 +149,7 @@ class Elimination:
             bounds=bounds,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; loading resumes it to the bit."""
-        header = {"learner": "Elimination", "dimension": self.dimension, "k": self.k}
-        counts = {name: getattr(self, f"_{name}") for name in _COUNTS}
-        flags = {"candidates": self._candidates, "excluded": self._excluded}
-        store.write(path, header | counts, flags)
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        learner = cls(header["dimension"], header["k"])
-        counts = {name: whole(name, header[name], 0) for name in _COUNTS}
-        if max(counts["mistakes"], counts["broken"]) > counts["rounds"]:
-            raise ValueError(
-                f"it counts {counts['mistakes']} mistakes in {counts['rounds']} rounds"
-            )
-        flags = [arrays["candidates"], arrays["excluded"]]
-        if any(f.shape != (learner.dimension,) or f.dtype != np.bool_ for f in flags):
-            raise ValueError(f"its candidates are not flags of {learner.dimension} variables")
-        learner._candidates, learner._excluded = flags
-        for name, count in counts.items():
-            setattr(learner, f"_{name}", count)
-        return learner
+    def _check_loaded(self) -> None:
+        """Refuse counts that no learner has."""
+        if max(self._mistakes, self._broken) > self._rounds:
+            raise ValueError(f"it counts {self._mistakes} mistakes in {self._rounds} rounds")

@@ -12,11 +12,144 @@ most even one on, the smaller half first; what was learnt about a V is kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import comb
 from typing import Any
 
-from noregret.classes.tables import FiniteClass, as_class, whole
-from noregret.classes.trees import ShatteredTree, require_depth
+from noregret.arrays import as_whole
+from noregret.classes.tables import ClassField, FiniteClass, as_class, label
+from noregret.files.fields import Arrays, Header
+
+#: A tree has 2^depth - 1 nodes.
+_DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class ShatteredTree:
+    """A complete binary tree of points: from node i, label y leads to node 2i + y.
+
+    `instances[i - 1]` is the point at node i, the root is node 1. A class shatters the tree if
+    for every labelling of every path from the root some hypothesis gives just these labels.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Definition 3.2.
+
+    >>> from noregret.classes import Littlestone, thresholds
+    >>> h = thresholds(3)
+    >>> tree = Littlestone(h).tree()
+    >>> print(tree)
+    x=1
+      0: x=0
+        0: leaf
+        1: leaf
+      1: x=2
+        0: leaf
+        1: leaf
+    >>> tree.witnesses(h)
+    (0, 1, 2, 3)
+    """
+
+    instances: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if (len(self.instances) + 1).bit_count() != 1:
+            raise ValueError(f"a tree has 2^depth - 1 nodes, got {len(self.instances)}")
+
+    @property
+    def depth(self) -> int:
+        """The number of points on each path."""
+        return len(self.instances).bit_length()
+
+    def instance(self, labels: Sequence[int]) -> int:
+        """Return the point that the labels so far lead to.
+
+        >>> ShatteredTree((5, 3, 8)).instance([1])
+        8
+        """
+        if len(labels) >= self.depth:
+            raise ValueError(f"{len(labels)} labels lead out of a tree of depth {self.depth}")
+        node = 1
+        for y in labels:
+            node = 2 * node + label(y)
+        return self.instances[node - 1]
+
+    def witnesses(self, hypotheses: Any) -> tuple[int | None, ...]:
+        """Return for each labelling, in ascending order, a hypothesis that gives it, or None.
+
+        This looks at the table alone and knows nothing of how the tree was found.
+        """
+        return tuple(
+            (space & -space).bit_length() - 1 if space else None
+            for space in self._leaves(hypotheses)
+        )
+
+    def is_shattered_by(self, hypotheses: Any) -> bool:
+        """Tell whether every labelling has a hypothesis."""
+        return all(self._leaves(hypotheses))
+
+    def _leaves(self, hypotheses: Any) -> Iterator[int]:
+        """Yield the hypotheses that give each labelling, in ascending order."""
+        given = as_class(hypotheses)
+        points = [given.point(x, f"instance {x}") for x in self.instances]
+
+        def below(node: int, space: int) -> Iterator[int]:
+            if node > len(points):
+                yield space
+                return
+            for y in (0, 1):
+                yield from below(2 * node + y, given.part(space, points[node - 1], y))
+
+        return below(1, given.everything)
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        self._write(lines, 1, "")
+        return "\n".join(lines)
+
+    def _write(self, lines: list[str], node: int, mark: str) -> None:
+        inside = node <= len(self.instances)
+        indent = "  " * (node.bit_length() - 1)
+        lines.append(f"{indent}{mark}" + (f"x={self.instances[node - 1]}" if inside else "leaf"))
+        if inside:
+            self._write(lines, 2 * node, "0: ")
+            self._write(lines, 2 * node + 1, "1: ")
+
+
+def require_depth(depth: int) -> int:
+    """Return the depth of a tree that can be written out, or say in one line that it is none."""
+    if depth > _DEEPEST:
+        raise ValueError(f"a tree of depth {depth} is too large, at most {_DEEPEST} fit")
+    return depth
+
+
+def tree_of_set(points: Sequence[int]) -> ShatteredTree:
+    """Return the tree with the i-th point at every node of depth i.
+
+    A set that is shattered in the sense of VC gives a shattered tree, so VC <= Littlestone.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 3.5.
+
+    >>> tree_of_set([4, 2]).instances
+    (4, 2, 2)
+    """
+    require_depth(len(points))
+    return ShatteredTree(tuple(x for i, x in enumerate(points) for _ in range(1 << i)))
+
+
+def dyadic_tree(depth: int) -> ShatteredTree:
+    """Return the tree 1/2; 1/4, 3/4; 1/8, ... that thresholds on [0, 1] shatter at any depth.
+
+    Its points are numbered: j stands for (j + 1) / 2^depth. The class is 1 for x < a.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Example 3.3.
+
+    >>> dyadic_tree(2).instances
+    (1, 0, 2)
+    """
+    levels = require_depth(as_whole("depth", depth, least=0))
+    nodes = [
+        ((2 * place + 1) << (levels - level - 1)) - 1
+        for level in range(levels)
+        for place in range(1 << level)
+    ]
+    return ShatteredTree(tuple(nodes))
 
 
 class SearchLimit(RuntimeError):
@@ -41,7 +174,7 @@ class Littlestone:
 
     def __init__(self, hypotheses: Any, limit: int = 5_000_000) -> None:
         self.hypotheses: FiniteClass = as_class(hypotheses)
-        self.limit = whole("limit", limit)
+        self.limit = as_whole("limit", limit)
         self._known: dict[int, tuple[int, int]] = {0: (-1, -1)}
         # Equal and complementary columns split every V alike.
         everything = self.hypotheses.everything
@@ -69,7 +202,7 @@ class Littlestone:
         This can be much quicker than the dimension itself.
         """
         space = self.hypotheses.space(space)
-        return self._at_least(space, space.bit_count(), whole("depth", depth, least=-1))
+        return self._at_least(space, space.bit_count(), as_whole("depth", depth, least=-1))
 
     def _at_least(self, space: int, size: int, depth: int) -> bool:
         if depth <= 1:
@@ -150,6 +283,20 @@ class Littlestone:
         x = nodes[node - 1] = self._splitting(space, depth - 1)
         for y in (0, 1):
             self._grow(nodes, 2 * node + y, self.hypotheses.part(space, x, y), depth - 1)
+
+
+class SearchField(ClassField):
+    """The class of a learner with the limit of its search, the two as a `Littlestone`."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the limit in the header, the class as arrays."""
+        header["limit"] = owner.dimension.limit
+        super().write(owner, header, arrays)
+
+    def arguments(self, header: Header, arrays: Arrays) -> Header:
+        """Return the dimensions of the class, none of them known yet."""
+        kept = super().arguments(header, arrays)
+        return {"hypotheses": Littlestone(kept["hypotheses"], header["limit"])}
 
 
 def as_dimension(hypotheses: Any) -> Littlestone:

@@ -10,18 +10,18 @@ summed in 2^k k steps.
 from __future__ import annotations
 
 import math
-import os
 import sys
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import refuse_masked
+from noregret.arrays import as_whole, refuse_masked
 from noregret.classes.class_certificates import SURVEY, RegretCertificate
-from noregret.classes.tables import MOST_RATE, between, whole
-from noregret.files import store
+from noregret.classes.tables import MOST_RATE, RateField, between
+from noregret.elementary import log_sum_exp
+from noregret.files.fields import Array, Arrays, Header, Number, Saved, Setting
 from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
 from noregret.visible import shown
@@ -43,7 +43,16 @@ class RankingCertificate(RegretCertificate):
         return "\n".join([f"Ranking after {self.rounds:,} clicks", *lines])
 
 
-class Ranking:
+class ItemsRate(RateField):
+    """The rate of a ranking; 0, that of a single item, is the default at any horizon."""
+
+    def arguments(self, header: Header, arrays: Arrays) -> Header:
+        """Return the rate, or a horizon."""
+        given = super().arguments(header, arrays)
+        return given | {"horizon": 1 if given["eta"] is None else None}
+
+
+class Ranking(Saved):
     """Rank k items anew each round; the loss is the position, from 1, of the item clicked.
 
     With `horizon` T and eta = sqrt(8 ln(k!) / T) the expected loss exceeds that of the best
@@ -58,15 +67,23 @@ class Ranking:
     ((1, 0, 2), 8)
     """
 
+    _KIND = "learner"
+    _FIELDS = (
+        Setting("items"),
+        ItemsRate("eta"),
+        Number("loss"),
+        Array("counts", words="its counts are not those of {0.items} items"),
+    )
+
     def __init__(self, items: int, horizon: int | None = None, eta: float | None = None) -> None:
-        self.items = whole("items", items)
+        self.items = as_whole("items", items)
         if self.items > _MOST_ITEMS:
             raise ValueError(f"{items} items are too many lists, expected at most {_MOST_ITEMS}")
         if (horizon is None) == (eta is None):
             raise ValueError("Ranking needs either the horizon or eta")
         self._log_lists = math.lgamma(self.items + 1.0)
         if horizon is not None:
-            self.eta = math.sqrt(8.0 * self._log_lists / whole("horizon", horizon))
+            self.eta = math.sqrt(8.0 * self._log_lists / as_whole("horizon", horizon))
         else:
             self.eta = between("eta", eta, MOST_RATE)
         self._counts = np.zeros(self.items, dtype=np.int64)
@@ -99,7 +116,7 @@ class Ranking:
         for size in range(self.items - 1, -1, -1):
             sets = self._layers[size]
             terms = table[sets[:, None] | 1 << np.arange(self.items)] - costs * size
-            table[sets] = _log_sum(np.where(self._inside[sets], -np.inf, terms))
+            table[sets] = log_sum_exp(np.where(self._inside[sets], -np.inf, terms))
         return table
 
     def _positions(self) -> Vector:
@@ -115,7 +132,7 @@ class Ranking:
             result[:, size] = np.exp(mass - endings[0]).sum(axis=0)
             later = self._layers[size + 1]
             terms = beginnings[later[:, None] & ~bits] - costs * size
-            beginnings[later] = _log_sum(np.where(self._inside[later], terms, -np.inf))
+            beginnings[later] = log_sum_exp(np.where(self._inside[later], terms, -np.inf))
         normed: Vector = result / result.sum(axis=1, keepdims=True)
         return normed
 
@@ -167,25 +184,12 @@ class Ranking:
             bounds=tuple(self._bounds()) if self.rounds else (),
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; loading resumes it to the bit."""
-        header = {"learner": "Ranking", "items": self.items, "eta": self.eta, "loss": self._loss}
-        store.write(path, header, {"counts": self._counts})
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        # The rate 0 of a single item is that of any horizon, and no rate to ask for.
-        eta = header["eta"] or None
-        learner = cls(header["items"], 1 if eta is None else None, eta)
-        counts, loss = arrays["counts"], float(header["loss"])
-        sound = counts.shape == (learner.items,) and counts.dtype == np.int64
-        if not sound or counts.min() < 0 or counts.max() > 1 << 48:
-            raise ValueError(f"its counts are not those of {learner.items} items")
-        learner._counts = counts
-        if not learner.rounds <= loss <= learner.rounds * learner.items * (1.0 + 1e-9):
-            raise ValueError(f"the loss {loss} of {learner.rounds} clicks is not one")
-        learner._loss = loss
-        return learner
+    def _check_loaded(self) -> None:
+        """Refuse counts and a loss that no learner has."""
+        if self._counts.min() < 0 or self._counts.max() > 1 << 48:
+            raise ValueError(f"its counts are not those of {self.items} items")
+        if not self.rounds <= self._loss <= self.rounds * self.items * (1.0 + 1e-9):
+            raise ValueError(f"the loss {self._loss} of {self.rounds} clicks is not one")
 
     def _bounds(self) -> list[Statement]:
         """Return the bounds in positions, with room for the rounding of sums over all lists.
@@ -206,9 +210,3 @@ class Ranking:
             Statement(name, f"{SURVEY}, Theorems 1.3 and 3.1", (self.items - 1) * value)
             for name, value in zip(names, values, strict=True)
         ]
-
-
-def _log_sum(terms: Vector) -> Vector:
-    largest = terms.max(axis=1)
-    result: Vector = largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1))
-    return result

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import refuse_masked
+from noregret.arrays import as_real, refuse_masked
+from noregret.files.fields import Arrays, Header, Setting
 from noregret.visible import shown
 
 Bits = npt.NDArray[np.uint8]
 
-#: Larger whole numbers are not all floats.
-_MOST = 2**53
 #: Larger rates than that say no more, and their sums over rounds must not overflow.
 MOST_RATE = 1e100
 
@@ -58,19 +55,6 @@ class FiniteClass:
         """The number of points, |X|."""
         return int(self.table.shape[1])
 
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the class as arrays of a file."""
-        return {"table": self.table, "origin": np.array(self.origin, dtype=np.int64)}
-
-    @classmethod
-    def _from_file(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        kept, origin = cls(arrays["table"]), arrays["origin"]
-        sound = origin.dtype == np.int64 and origin.shape == (kept.size,) and origin[0] == 0
-        if not sound or np.any(np.diff(origin) <= 0):
-            raise ValueError(f"the rows that its hypotheses come from are not those of {kept}")
-        kept.origin = tuple(origin.tolist())
-        return kept
-
     def part(self, space: int, x: int, y: int) -> int:
         """Return the hypotheses of a version space that label point x with y."""
         return space & self.columns[x] if y else space & ~self.columns[x]
@@ -96,6 +80,32 @@ class FiniteClass:
 
     def __repr__(self) -> str:
         return f"FiniteClass({self.size} hypotheses on {self.points} points)"
+
+
+class ClassField(Setting):
+    """The hypothesis class of a learner: arrays of a file, an argument of the constructor."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the table and the rows that its hypotheses come from."""
+        arrays["table"] = owner.hypotheses.table
+        arrays["origin"] = np.array(owner.hypotheses.origin, dtype=np.int64)
+
+    def arguments(self, header: Header, arrays: Arrays) -> Header:
+        """Return the class."""
+        kept, origin = FiniteClass(arrays["table"]), arrays["origin"]
+        sound = origin.dtype == np.int64 and origin.shape == (kept.size,) and origin[0] == 0
+        if not sound or np.any(np.diff(origin) <= 0):
+            raise ValueError(f"the rows that its hypotheses come from are not those of {kept}")
+        kept.origin = tuple(origin.tolist())
+        return {"hypotheses": kept}
+
+
+class RateField(Setting):
+    """A rate; 0 is the default of a class of one hypothesis, and not a rate to ask for."""
+
+    def arguments(self, header: Header, arrays: Arrays) -> Header:
+        """Return the rate, None for 0."""
+        return {self.name: header[self.name] or None}
 
 
 def as_class(hypotheses: Any) -> FiniteClass:
@@ -124,24 +134,12 @@ def pairs(hypotheses: FiniteClass, x: Any, y: Any) -> list[tuple[int, int]]:
     ]
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """Return a whole number from there to 2^53, or say in one line why it is none."""
-    result = _integer(value)
-    if result is None or result < least:
-        raise ValueError(f"{name} must be a whole number >= {least}, got {shown(value)}")
-    if result > _MOST:
-        raise ValueError(f"{name} must be a whole number up to 2^53, got {shown(value)}")
-    return result
-
-
 def between(name: str, value: Any, most: float) -> float:
     """Return a number above 0 and below `most`, or say in one line why it is none."""
-    try:
-        number = float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:
-        number = math.inf
+    must = f"must be a number between 0 and {most:g}"
+    number = as_real(name, value, must)
     if not 0.0 < number < most:
-        raise ValueError(f"{name} must be a number between 0 and {most:g}, got {shown(value)}")
+        raise ValueError(f"{name} {must}, got {shown(value)}")
     return number
 
 

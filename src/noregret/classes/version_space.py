@@ -1,20 +1,30 @@
-"""Learners that keep the hypotheses which agree with all labels so far: Consistent, Halving.
+"""Learners that keep the hypotheses which agree with all labels so far: Consistent, Halving, SOA.
 
 They make few mistakes if some hypothesis of the class gives all labels, and no promise else.
 """
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import as_whole
 from noregret.classes.class_certificates import Proved, mistake_bound
-from noregret.classes.tables import FiniteClass, as_class, bits_of, flags_of, pairs, whole
-from noregret.files import store
+from noregret.classes.littlestone import Littlestone, SearchField, as_dimension
+from noregret.classes.tables import (
+    ClassField,
+    FiniteClass,
+    as_class,
+    bits_of,
+    flags_of,
+    label,
+    pairs,
+)
+from noregret.files.fields import Arrays, Count, Field, Fields, Header, Saved, Setting
 from noregret.turns import one_at_a_time
 
 
@@ -49,8 +59,28 @@ class MistakeCertificate(Proved):
         return "\n".join([*lines, *self._bound_lines()])
 
 
-class VersionSpaceLearner:
+class SpaceField(Field):
+    """The version space of a learner, as flags in a file."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the flags."""
+        arrays["space"] = flags_of(owner._space, owner.hypotheses.size)
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Set the version space."""
+        if arrays["space"].shape != (owner.hypotheses.size,):
+            raise ValueError(f"its version space is not one of {owner.hypotheses}")
+        owner._space = bits_of(arrays["space"])
+
+
+_COUNTS = Count("rounds"), Count("mistakes"), Count("broken")
+
+
+class VersionSpaceLearner(Saved):
     """A deterministic learner whose state is the set of hypotheses that were never wrong."""
+
+    _KIND = "learner"
+    _FIELDS: ClassVar[Fields] = (*_COUNTS, ClassField("hypotheses"), SpaceField("space"))
 
     def __init__(self, hypotheses: Any) -> None:
         self.hypotheses: FiniteClass = as_class(hypotheses)
@@ -137,38 +167,13 @@ class VersionSpaceLearner:
             bounds=bounds,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, atomically; loading resumes it to the bit."""
-        header = {
-            "learner": type(self).__name__,
-            "rounds": self._rounds,
-            "mistakes": self._mistakes,
-            "broken": self._broken,
-        }
-        space = {"space": flags_of(self._space, self.hypotheses.size)}
-        store.write(path, header | self._settings(), self.hypotheses._arrays() | space)
-
-    def _settings(self) -> dict[str, Any]:
-        return {}
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        learner = cls(FiniteClass._from_file(arrays))
-        learner._resume(header, arrays)
-        return learner
-
-    def _resume(self, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-        if arrays["space"].shape != (self.hypotheses.size,):
-            raise ValueError(f"its version space is not one of {self.hypotheses}")
-        space = bits_of(arrays["space"])
-        counts = [whole(name, header[name], 0) for name in ("rounds", "mistakes", "broken")]
-        rounds, mistakes, broken = counts
-        if mistakes > rounds or (broken > 0) != (space == 0) or broken not in (0, rounds):
+    def _check_loaded(self) -> None:
+        """Refuse counts that no learner has."""
+        rounds, mistakes, broken = self._rounds, self._mistakes, self._broken
+        if mistakes > rounds or (broken > 0) != (self._space == 0) or broken not in (0, rounds):
             raise ValueError(
                 f"it counts {mistakes} mistakes in {rounds} rounds, no hypothesis left in {broken}"
             )
-        self._space = space
-        self._rounds, self._mistakes, self._broken = counts
 
 
 class Consistent(VersionSpaceLearner):
@@ -222,3 +227,75 @@ class Halving(VersionSpaceLearner):
         ratio = size // max(self._space.bit_count(), 1)
         before = ("log2 |H|, in advance", "Theorem 1.2", size.bit_length() - 1)
         return before, ("log2(|H| / |V|), now", ratio.bit_length() - 1)
+
+
+class SOA(VersionSpaceLearner):
+    """Predict the label that leaves the larger Littlestone dimension: Ldim(H) mistakes at most.
+
+    No deterministic learner has a better guarantee. After t rounds the mistakes are at most
+    Ldim(H) - Ldim(V_t). Ties are broken to `tie`; an empty version space has dimension -1.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Lemma 3.3.
+
+    >>> from noregret.classes import thresholds
+    >>> learner = SOA(thresholds(7))
+    >>> learner.learn([3, 5, 4, 0, 6], [1, 0, 1, 1, 0]).tolist()
+    [1, 1, 1, 1, 0]
+    """
+
+    _FIELDS = (*_COUNTS, Setting("tie"), SearchField("limit"), SpaceField("space"))
+
+    def __init__(self, hypotheses: Any, tie: int = 1) -> None:
+        dimension = as_dimension(hypotheses)
+        super().__init__(dimension.hypotheses)
+        #: The dimensions of the version spaces met; pass it on to share what it knows.
+        self.dimension = dimension
+        self.tie = label(tie, "tie")
+
+    def _label(self, space: int, x: int) -> int:
+        return larger_label(self.dimension, space, x, self.tie)
+
+    def _promises(self) -> tuple[tuple[str, str, int], tuple[str, int]]:
+        all_of_it = self.dimension()
+        before = ("Ldim(H), in advance", "Lemma 3.3", all_of_it)
+        return before, ("Ldim(H) - Ldim(V), now", all_of_it - self.dimension(self._space))
+
+
+def larger_label(dimension: Littlestone, space: int, x: int, tie: int) -> int:
+    """Return the label of x whose version space has the larger dimension."""
+    ones = space & dimension.hypotheses.columns[x]
+    zeros = space ^ ones
+    if not (zeros and ones):
+        return tie if zeros == ones else int(ones > 0)
+    gain = dimension(ones) - dimension(zeros)
+    return tie if gain == 0 else int(gain > 0)
+
+
+class Expert:
+    """Follow SOA, as if it were right, but for the rounds i_1 < ... < i_L: there, say the other.
+
+    For each hypothesis h there are L <= Ldim(H) rounds such that the expert gives the labels of
+    h on all points presented: those in which SOA with the same `tie` errs on h. A flip that no
+    hypothesis agrees with leaves nothing to follow but the tie.
+    Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Lemma 3.7.
+
+    >>> from noregret.classes import thresholds
+    >>> expert = Expert(thresholds(3), [1, 4], tie=0)
+    >>> [expert.next(x) for x in (1, 0, 2, 1, 2)]
+    [1, 1, 0, 0, 0]
+    """
+
+    def __init__(self, hypotheses: Any, flips: Iterable[int], tie: int = 1) -> None:
+        self.dimension = as_dimension(hypotheses)
+        self.flips = frozenset(as_whole("a flip", i) for i in flips)
+        self.tie = label(tie, "tie")
+        self._space = self.dimension.hypotheses.everything
+        self._rounds = 0
+
+    def next(self, x: Any) -> int:
+        """Return the label of the coming round's point, and go on as if it were right."""
+        point = self.dimension.hypotheses.point(x)
+        given = larger_label(self.dimension, self._space, point, self.tie)
+        self._rounds += 1
+        given ^= self._rounds in self.flips
+        self._space = self.dimension.hypotheses.part(self._space, point, given)
+        return given

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.classes.tables import FiniteClass, whole
+from noregret.arrays import as_whole
+from noregret.classes.tables import FiniteClass
 
 #: 2^16 hypotheses are as many as `all_functions` and `parities` write out.
 _MOST_POINTS = 16
@@ -24,7 +25,7 @@ def thresholds(points: int) -> FiniteClass:
     >>> thresholds(2).table.tolist()
     [[0, 0], [1, 0], [1, 1]]
     """
-    n = whole("points", points)
+    n = as_whole("points", points)
     return FiniteClass(np.arange(n) < np.arange(n + 1)[:, None])
 
 
@@ -34,7 +35,7 @@ def intervals(points: int) -> FiniteClass:
     >>> intervals(4).size
     11
     """
-    n = whole("points", points)
+    n = as_whole("points", points)
     x = np.arange(n)
     ends = [(0, 0), *itertools.combinations(range(n + 1), 2)]
     return FiniteClass([(a <= x) & (x < b) for a, b in ends])
@@ -45,7 +46,7 @@ def singletons(points: int) -> FiniteClass:
 
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Example 3.2.
     """
-    return FiniteClass(np.eye(whole("points", points)))
+    return FiniteClass(np.eye(as_whole("points", points)))
 
 
 def all_functions(points: int) -> FiniteClass:
@@ -54,12 +55,12 @@ def all_functions(points: int) -> FiniteClass:
     >>> all_functions(3).size
     8
     """
-    return FiniteClass(_cube(whole("points", points)))
+    return FiniteClass(_cube(as_whole("points", points)))
 
 
 def parities(dimension: int) -> FiniteClass:
     """Return all x -> <a, x> mod 2 on the 2^n points of {0, 1}^n: both dimensions are n."""
-    cube = _cube(whole("dimension", dimension))
+    cube = _cube(as_whole("dimension", dimension))
     return FiniteClass(cube @ cube.T % 2)
 
 
@@ -72,9 +73,9 @@ def disjunctions(dimension: int, k: int, r: int) -> FiniteClass:
     >>> disjunctions(4, 2, 2)
     FiniteClass(11 hypotheses on 11 points)
     """
-    d = whole("dimension", dimension)
-    hypotheses = _supports(d, min(whole("k", k), d))
-    instances = _supports(d, min(whole("r", r), d))
+    d = as_whole("dimension", dimension)
+    hypotheses = _supports(d, min(as_whole("k", k), d))
+    instances = _supports(d, min(as_whole("r", r), d))
     return FiniteClass(hypotheses.astype(np.int64) @ instances.T.astype(np.int64) > 0)
 
 
@@ -89,7 +90,7 @@ def lopsided(levels: int) -> FiniteClass:
     >>> h
     FiniteClass(15 hypotheses on 11 points)
     """
-    m = whole("levels", levels)
+    m = as_whole("levels", levels)
     if m > _MOST_POINTS:
         raise ValueError(f"2^{m} points are too many, expected at most 2^{_MOST_POINTS}")
     group = np.repeat(np.arange(m + 1), [1 << (m - j) for j in range(m + 1)])

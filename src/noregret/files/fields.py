@@ -125,11 +125,13 @@ class Array(Field):
     """An array with the shape and the type that it has in a fresh object.
 
     `unbounded`: infinities are allowed [default: False]. `missing`: NaN is, too, and stands for a
-    number that is not known [default: False].
+    number that is not known [default: False]. `words`: the error for another shape or type, in
+    which {0} is the object [default: names both shapes].
     """
 
     unbounded: bool = False
     missing: bool = False
+    words: str = ""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the array."""
@@ -139,10 +141,8 @@ class Array(Field):
         """Copy the array into the one of the fresh object."""
         kept, given = self.get(owner), arrays[self.name]
         if given.shape != kept.shape or given.dtype != kept.dtype:
-            raise ValueError(
-                f"{self.name} has shape {given.shape} of {given.dtype}, expected {kept.shape} of "
-                f"{kept.dtype}"
-            )
+            shapes = f"{given.shape} of {given.dtype}, expected {kept.shape} of {kept.dtype}"
+            raise ValueError(self.words.format(owner) or f"{self.name} has shape {shapes}")
         odd = np.isnan(given) if self.unbounded else ~np.isfinite(given)
         if odd.any() and not self.missing:
             found = "NaN" if np.isnan(given).any() else "infinities"

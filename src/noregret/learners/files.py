@@ -43,7 +43,7 @@ GAMES = {
     "Hedge": "noregret.experts.hedge",
     "Ranker": "noregret.learners.ranking",
     "Ranking": "noregret.classes.ranking",
-    "SOA": "noregret.classes.soa",
+    "SOA": "noregret.classes.version_space",
     "Shares": "noregret.experts.shares",
     "Specialists": "noregret.experts.sleeping",
     "TsallisINF": "noregret.bandits.tsallis",
