@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.bandits.bandit_certificate import CostProof, heading
 from noregret.bandits.contextual import regression_lines
 from noregret.bandits.decisions import Decision, Log
 from noregret.bandits.exploration import Exploration, draw_rows
@@ -15,6 +16,8 @@ from noregret.bandits.policy import Kept, Policy
 from noregret.files.fields import Field
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
+from noregret.proof.protocol import measured
+from noregret.proof.statement import Statement
 from noregret.rows.examples import Rows
 from noregret.turns import one_at_a_time
 
@@ -22,7 +25,7 @@ Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ArmFeatureCertificate:
+class ArmFeatureCertificate(CostProof):
     """The cost of the policy beside that of drawing evenly, and the regressor's certificate."""
 
     algorithm: str
@@ -35,28 +38,26 @@ class ArmFeatureCertificate:
     #: Decisions whose cost has not come, which no sum contains.
     waiting: int = 0
 
+    def describe(self) -> str:
+        """Return in words whom the policy is compared with."""
+        return "any arm, drawn with the same probability"
+
     @property
-    def average_cost(self) -> float:
-        """The cost a round."""
-        return self.cost / self.rounds if self.rounds else 0.0
+    def bounds(self) -> list[Statement]:
+        """No theorem: the other policy is estimated."""
+        return []
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
-        return vars(self) | {
-            "average_cost": self.average_cost,
-            "even": self.even if np.isfinite(self.even) else None,
-            "regression": self.regression.as_dict(),
-        }
+        return super().as_dict() | {"average_cost": self.average_cost}
 
-    def __str__(self) -> str:
-        rounds = max(self.rounds, 1)
-        waiting = f", {self.waiting:,} decisions still wait" if self.waiting else ""
-        lines = [
-            f"Certificate after {self.rounds:,} rounds of {self.algorithm}{waiting}",
-            f"  {'cost of the policy':<26}{self.cost:>14.6g}  {self.average_cost:.6g} a round",
-            f"  {'any arm, estimated':<26}{self.even:>14.6g}  {self.even / rounds:.6g} a round",
+    def _lines(self) -> list[str]:
+        return [
+            heading(self),
+            measured("cost of the policy", self.cost, self.rounds),
+            measured("any arm, estimated", self.even, self.rounds),
+            *regression_lines(self.regression),
         ]
-        return "\n".join([*lines, *regression_lines(self.regression)])
 
 
 class ArmFeatureBandit(Policy):

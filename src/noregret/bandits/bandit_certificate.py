@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.proof.contradiction import OVERFLOW, Measured
+from noregret.proof.protocol import Proof, at_least, measured
 from noregret.proof.statement import Statement, finite
-from noregret.rounding.printed import down, down_each
 
 Vector = npt.NDArray[np.float64]
 
@@ -39,8 +39,38 @@ def on_path(name: str, reference: str, claim: str, value: float, measured: Measu
     return statement(name, reference, PATH, claim, value, reason)
 
 
+class CostProof(Proof):
+    """What the certificates of bandits share: the loss is the cost, theorems are `statements`."""
+
+    rounds: int
+    cost: float
+    statements: list[Statement]
+
+    @property
+    def loss(self) -> float:
+        """The cost of all rounds."""
+        return self.cost
+
+    @property
+    def average_cost(self) -> float:
+        """The cost a round."""
+        return self.cost / self.rounds if self.rounds else 0.0
+
+    @property
+    def bounds(self) -> list[Statement]:
+        """The theorems, which hold as each of them says."""
+        return self.statements
+
+
+def heading(certificate: Any) -> str:
+    """Return the first line: algorithm, rounds, and decisions that no sum contains."""
+    waiting = certificate.waiting
+    wait = f", {waiting:,} decisions still wait" if waiting else ""
+    return f"Certificate after {certificate.rounds:,} rounds of {certificate.algorithm}{wait}"
+
+
 @dataclass(frozen=True, eq=False)
-class BanditCertificate:
+class BanditCertificate(CostProof):
     """The cost of a run beside estimates of the costs that each arm had, and the theorems.
 
     Only the costs of pulled arms were seen: whatever is said about other arms is an estimate, or
@@ -63,10 +93,9 @@ class BanditCertificate:
     #: Decisions whose cost has not come, which no sum contains.
     waiting: int = 0
 
-    @property
-    def average_cost(self) -> float:
-        """The cost a round."""
-        return self.cost / self.rounds if self.rounds else 0.0
+    def describe(self) -> str:
+        """Return in words whom the bandit is compared with."""
+        return "any arm"
 
     @property
     def best_arm(self) -> int | None:
@@ -89,28 +118,21 @@ class BanditCertificate:
             "statements": [each.as_dict() for each in self.statements],
         }
 
-    def __str__(self) -> str:
-        rounds = max(self.rounds, 1)
-        waiting = f", {self.waiting:,} decisions still wait" if self.waiting else ""
-        lines = [
-            f"Certificate after {self.rounds:,} rounds of {self.algorithm}{waiting}",
-            f"  {'cost of the bandit':<26}{self.cost:>14.6g}  {self.average_cost:.6g} a round",
-        ]
+    def _lines(self) -> list[str]:
+        rounds = self.rounds
+        lines = [heading(self), measured("cost of the bandit", self.cost, rounds)]
         if self.best_arm is None:
             lines += ["  no arm had a chance in every round: none can be estimated"]
         else:
             best = float(self.estimates[self.best_arm])
             lines += [
-                f"  {'best arm, estimated':<26}{best:>14.6g}  {best / rounds:.6g} a round, "
-                f"arm {self.best_arm}",
-                f"  {'regret, estimated':<26}{self.estimated_regret:>14.6g}  "
-                f"{self.estimated_regret / rounds:.6g} a round",
+                measured("best arm, estimated", best, rounds, f", arm {self.best_arm}"),
+                measured("regret, estimated", self.estimated_regret, rounds),
             ]
         if self.floor is not None and self.delta is not None:
-            each = down(down_each(self.floor, rounds))
             lines += [
-                f"  {'floor':<26}{down(self.floor):>14}  {each} a round",
+                at_least("floor", self.floor, rounds),
                 f"    with probability >= 1 - {self.delta!r}, in all rounds together,",
                 "    the costs that any arm had in these rounds sum to at least that",
             ]
-        return "\n".join([*lines, *(f"  {each}" for each in self.statements)])
+        return [*lines, *(f"  {each}" for each in self.statements)]

@@ -16,6 +16,7 @@ from noregret.bandits.policy import Decisions, Kept, Policy
 from noregret.files.fields import Setting
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
+from noregret.proof.protocol import indented
 from noregret.rows.examples import Rows
 from noregret.turns import one_at_a_time
 
@@ -28,16 +29,16 @@ class ContextualCertificate(BanditCertificate):
 
     regression: Certificate | None = None
 
-    def __str__(self) -> str:
-        return "\n".join([super().__str__(), *regression_lines(self.regression)])
+    def _lines(self) -> list[str]:
+        return [*super()._lines(), *regression_lines(self.regression)]
 
 
 def regression_lines(regression: Certificate | None) -> list[str]:
     """Return the lines about the regressors in a printed certificate."""
     if regression is None or not regression.rounds:
         return []
-    inner = [f"  {line}" for line in str(regression).splitlines()]
-    return ["  cost regression, costs in units of their range:", *inner]
+    heading = "  cost regression, costs in units of their range:"
+    return [heading, *indented(regression.text())]
 
 
 class ContextualBandit(Policy):

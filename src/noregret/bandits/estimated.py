@@ -9,14 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import as_number, as_vector
+from noregret.bandits.bandit_certificate import CostProof
 from noregret.oco import Game, GameCertificate
+from noregret.proof.protocol import indented, measured
+from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatedCertificate:
+class EstimatedCertificate(CostProof):
     """The cost paid, and the certificate of the game that was played on the estimates.
 
     Every bound of `estimates` is certain for the linear losses <z_t, .>. If E[z_t | the past] is a
@@ -37,18 +40,24 @@ class EstimatedCertificate:
             "on_estimated_losses": self.estimates.as_dict(),
         }
 
-    def __str__(self) -> str:
-        inner = [f"  {line}" for line in str(self.estimates).splitlines()]
-        return "\n".join(
-            [
-                f"Certificate after {self.rounds:,} rounds on estimated gradients",
-                f"  {'cost':<26}{self.cost:>14.6g}  {self.cost / max(self.rounds, 1):.6g} a round",
-                "  this is about the estimated linear losses <z_t, w>, not about the cost:",
-                *inner,
-                "  if every z_t is an unbiased estimate of a subgradient, the expected regret",
-                "  is at most the expectation of each bound above; one run shows one value",
-            ]
-        )
+    def describe(self) -> str:
+        """Return in words whom the player is compared with."""
+        return self.estimates.describe()
+
+    @property
+    def bounds(self) -> list[Statement]:
+        """The theorems about the estimated losses."""
+        return self.estimates.bounds
+
+    def _lines(self) -> list[str]:
+        return [
+            f"Certificate after {self.rounds:,} rounds on estimated gradients",
+            measured("cost", self.cost, self.rounds),
+            "  this is about the estimated linear losses <z_t, w>, not about the cost:",
+            *indented(self.estimates.text()),
+            "  if every z_t is an unbiased estimate of a subgradient, the expected regret",
+            "  is at most the expectation of each bound above; one run shows one value",
+        ]
 
 
 class EstimatedGame:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from noregret import mirrors, rates
 from noregret.arrays import as_number, as_positive, as_vector, as_whole
 from noregret.bandits import theorems
-from noregret.bandits.bandit_certificate import MEAN, on_path, statement
+from noregret.bandits.bandit_certificate import MEAN, CostProof, on_path, statement
 from noregret.bandits.decisions import generator
 from noregret.bandits.shrunken import Shrunken
 from noregret.domains import Domain
@@ -29,6 +29,7 @@ from noregret.files.fields import (
 from noregret.oco.setting import settle
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import require_room
+from noregret.proof.protocol import measured
 from noregret.proof.statement import Statement
 from noregret.rounding.slack import grown, rounding_error
 from noregret.turns import one_at_a_time
@@ -77,7 +78,7 @@ def two_points(ahead: float, behind: float, v: Vector, delta: float) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class GradientCertificate:
+class GradientCertificate(CostProof):
     """The cost of a run, what is certain about its estimates, and the theorems in expectation."""
 
     rounds: int
@@ -88,15 +89,18 @@ class GradientCertificate:
     domain: Domain
     statements: list[Statement] = field(default_factory=list)
 
-    def __str__(self) -> str:
-        rounds = max(self.rounds, 1)
-        head = [
+    def describe(self) -> str:
+        """Return in words whom the player is compared with."""
+        return f"u in {self.domain}"
+
+    def _lines(self) -> list[str]:
+        note, regret = f", against {self.describe()}", self.estimated_regret
+        return [
             f"Certificate after {self.rounds:,} rounds of bandit gradient descent",
-            f"  {'cost':<26}{self.cost:>14.6g}  {self.cost / rounds:.6g} a round",
-            f"  {'regret, estimated':<26}{self.estimated_regret:>14.6g}  "
-            f"{self.estimated_regret / rounds:.6g} a round, against u in {self.domain}",
+            measured("cost", self.cost, self.rounds),
+            measured("regret, estimated", regret, self.rounds, note),
+            *(f"  {each}" for each in self.statements),
         ]
-        return "\n".join([*head, *(f"  {each}" for each in self.statements)])
 
 
 class Direction(Field):

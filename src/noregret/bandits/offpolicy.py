@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +22,7 @@ from noregret.arrays import as_positive, real_array
 from noregret.bandits.decisions import Log
 from noregret.bandits.exploration import as_probabilities
 from noregret.bandits.mean_floor import mean_floor
+from noregret.proof.protocol import Proof
 from noregret.rounding.printed import down, exact, up
 
 Vector = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ _LARGEST_WEIGHT = 1e15
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Proof):
     """A policy's mean outcome a decision, with an interval that holds it with probability `level`.
 
     "finite-sample" intervals do so at every sample size, by the promises made. "asymptotic" ones do
@@ -55,16 +55,12 @@ class Estimate:
     #: Effective sample size (sum w)^2 / sum w^2.
     effective_rows: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
-        return dict(vars(self))
-
-    def __str__(self) -> str:
-        return (
+    def _lines(self) -> list[str]:
+        return [
             f"{self.method:<14}{self.value:>12.6g}  [{down(self.low)}, {up(self.high)}] "
             f"{exact(self.level)} {self.interval}, {self.rows:,} rows, "
             f"worth {self.effective_rows:.4g}"
-        )
+        ]
 
 
 def ips(

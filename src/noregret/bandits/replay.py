@@ -11,12 +11,13 @@ import numpy.typing as npt
 from noregret.bandits.arms import ArmBandit
 from noregret.bandits.contextual import ContextualBandit
 from noregret.bandits.decisions import Log, generator
+from noregret.proof.protocol import Proof
 
 Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(Proof):
     """The rows of a log that a policy lived through, and what came of them."""
 
     rows: int
@@ -32,17 +33,17 @@ class Replay:
         """The mean outcome of the accepted rows, NaN if there are none."""
         return float(self.outcomes.mean()) if len(self.outcomes) else float("nan")
 
-    def __str__(self) -> str:
-        text = (
+    def _lines(self) -> list[str]:
+        lines = [
             f"replay of {self.rows:,} rows: {len(self.accepted):,} accepted, "
             f"mean outcome {self.average:.6g}"
-        )
+        ]
         if not self.promised:
-            text += (
-                f"\nnot exactly a run of the policy: {self.least!r}, the least propensity of this "
+            lines.append(
+                f"not exactly a run of the policy: {self.least!r}, the least propensity of this "
                 "log, decided which rows were accepted; give least=, known before the log"
             )
-        return text
+        return lines
 
 
 def replay(

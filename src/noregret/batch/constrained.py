@@ -30,11 +30,20 @@ from scipy.optimize import linprog, minimize
 
 from noregret import mirrors
 from noregret.batch.euclidean import FAR, Ascent, Guess
-from noregret.batch.problem import Problem, Solution, Vector, closed, link
+from noregret.batch.problem import (
+    WIDTHS,
+    Problem,
+    Solution,
+    Vector,
+    closed,
+    link,
+    solution_lines,
+)
 from noregret.batch.progress import Progress
 from noregret.batch.solver import Solver
 from noregret.losses import Loss
-from noregret.rounding.printed import down, up
+from noregret.proof.protocol import row
+from noregret.rounding.printed import up
 from noregret.rounding.slack import EPSILON, rounding_error
 
 #: The gap at which an inner problem counts as solved, as a part of the tolerance; and by what it
@@ -60,20 +69,14 @@ class ConstrainedSolution(Solution):
     #: An upper bound on max_j <a_j, w> - r_j, 0 where no constraint is violated.
     violation: float = 0.0
 
-    def __str__(self) -> str:
-        state = "converged" if self.converged else "stopped"
+    def _lines(self) -> list[str]:
         met = "all hold" if self.violation == 0.0 else f"violated by {up(self.violation, 3)}"
         count, binding = len(self.multipliers), int(np.count_nonzero(self.multipliers))
-        lines = [f"Best in hindsight, {self.objective}: {state} after {self.passes:,} passes"]
-        for name, value in (
-            ("objective", up(self.primal, 10)),
-            ("no feasible w has less than", down(self.dual, 10)),
-            ("gap", up(self.gap, 3)),
-            (f"constraints, {binding:,} of {count:,} pull", met),
-            ("norm of the weights", f"{np.linalg.norm(self.weights):.6g}"),
-        ):
-            lines.append(f"  {name:<28}{value:>18}")
-        return "\n".join(lines)
+        return [
+            *solution_lines(self, "no feasible w has less than"),
+            row(f"constraints, {binding:,} of {count:,} pull", met, widths=WIDTHS),
+            self._norm_row(),
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,9 @@ from noregret.passes.checks import sound_rows
 from noregret.passes.dual import gap
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.convexity import require_convex
+from noregret.proof.protocol import Proof, plain, row
 from noregret.proof.weighing import weighted
-from noregret.proof.wording import named
+from noregret.proof.wording import assumption_lines, named
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, up, up_minus
 from noregret.rounding.slack import (
@@ -44,6 +45,9 @@ Vector = npt.NDArray[np.float64]
 
 #: Roundings of a weight that the link computed, with room for its missing the set of its map.
 LINK_ERRORS = 16.0
+#: Columns of a printed solution; what its dictionary holds.
+WIDTHS = (28, 18)
+SUMMARY = ("objective", "primal", "dual", "gap", "passes", "converged")
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +274,7 @@ def closed(primal: float, dual: float, tol: float) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Proof):
     """The best predictor found, and how far it can be from the best there is.
 
     `alpha` holds the dual variables: the slope s_i of the loss that every row ended with, one
@@ -294,18 +298,27 @@ class Solution:
         """The duality gap, rounded up: no predictor is better than this one by more."""
         return up_minus(self.primal, self.dual)
 
-    def __str__(self) -> str:
-        state = "converged" if self.converged else "stopped"
-        lines = [f"Best in hindsight, {self.objective}: {state} after {self.passes:,} passes"]
-        for name, value in (
-            ("objective", up(self.primal, 10)),
-            ("no predictor has less than", down(self.dual, 10)),
-            ("gap", up(self.gap, 3)),
-            ("bias", f"{self.bias:.6g}" if self.bias else ""),
-            ("norm of the weights", f"{np.linalg.norm(self.weights):.6g}"),
-        ):
-            if value:
-                lines.append(f"  {name:<28}{value:>18}")
-        if self.assumption:
-            lines.append(f"  assumption: {self.assumption}")
-        return "\n".join(lines)
+    def as_dict(self) -> dict[str, Any]:
+        """Return the objective in words and the numbers about it, without the weights."""
+        return {name: plain(getattr(self, name)) for name in SUMMARY}
+
+    def _lines(self) -> list[str]:
+        lines = solution_lines(self, "no predictor has less than")
+        if self.bias:
+            lines.append(row("bias", f"{self.bias:.6g}", widths=WIDTHS))
+        return [*lines, self._norm_row(), *assumption_lines(self)]
+
+    def _norm_row(self) -> str:
+        norm = float(np.linalg.norm(self.weights))
+        return row("norm of the weights", f"{norm:.6g}", widths=WIDTHS)
+
+
+def solution_lines(found: Any, dual: str) -> list[str]:
+    """Return the heading, the objective, the number that `dual` names and the gap."""
+    state = "converged" if found.converged else "stopped"
+    return [
+        f"Best in hindsight, {found.objective}: {state} after {found.passes:,} passes",
+        row("objective", up(found.primal, 10), widths=WIDTHS),
+        row(dual, down(found.dual, 10), widths=WIDTHS),
+        row("gap", up(found.gap, 3), widths=WIDTHS),
+    ]

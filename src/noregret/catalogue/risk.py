@@ -29,6 +29,7 @@ from noregret.arrays import Vector
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
+from noregret.proof.protocol import Proof
 from noregret.proof.statement import Statement
 from noregret.rates import ScaleFree
 from noregret.rounding.printed import exact, up, up_each
@@ -56,7 +57,7 @@ def _not_applicable(name: str, reference: str, reason: str) -> RiskStatement:
 
 
 @dataclass(frozen=True, eq=False)
-class BatchPredictor:
+class BatchPredictor(Proof):
     """Weights for new rows, the average loss of the run they come from, and what that says.
 
     The average online loss is one observation of the random number whose expectation stands in
@@ -86,15 +87,14 @@ class BatchPredictor:
             "assumptions": list(self.assumptions),
         }
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         kind = "the average of the" if self.method == "average" else "one drawn of the"
-        lines = [
+        return [
             f"Predictor for new rows: {kind} weights of {self.rounds:,} rounds",
             f"  {'average online loss':<22}{self.average_loss:.6g}, observed",
+            *(f"  {each}" for each in self.statements),
+            *(f"  assumption: {each}" for each in self.assumptions),
         ]
-        lines += [f"  {each}" for each in self.statements]
-        lines += [f"  assumption: {each}" for each in self.assumptions]
-        return "\n".join(lines)
 
 
 def online_to_batch(

@@ -46,10 +46,10 @@ class AgnosticCertificate(RegretCertificate):
 
     dimension: int
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         title = f"Agnostic learner after {self.rounds:,} rounds, Littlestone dimension "
         lines = self._regret_lines("expected mistakes", "mistakes of the best hypothesis")
-        return "\n".join([f"{title}{self.dimension}", *lines])
+        return [f"{title}{self.dimension}", *lines]
 
 
 class _Branch(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from noregret.proof.protocol import Proof
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import up
 
@@ -12,7 +13,7 @@ SURVEY = "Shalev-Shwartz 2012"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proved:
+class Proved(Proof):
     """Rounds played, and bounds on what they cost."""
 
     rounds: int
@@ -20,7 +21,11 @@ class Proved:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
-        return asdict(self) | {"bounds": [bound.as_dict() for bound in self.bounds]}
+        return super().as_dict() | {"bounds": [bound.as_dict() for bound in self.bounds]}
+
+    def describe(self) -> str:
+        """Return in words whom the learner is compared with."""
+        return "any hypothesis of the class"
 
     def _bound_lines(self) -> list[str]:
         return [f"  {bound}".replace("loss - L(u)", "regret") for bound in self.bounds]
@@ -53,6 +58,17 @@ class RegretCertificate(Proved):
             f"  {'regret':<41}{up(self.regret)}",
             *self._bound_lines(),
         ]
+
+
+class CountedMistakes(Proved):
+    """The mistakes of a deterministic learner, which are its loss."""
+
+    mistakes: int
+
+    @property
+    def loss(self) -> float:
+        """The number of mistakes."""
+        return float(self.mistakes)
 
 
 def mistake_bound(name: str, reference: str, value: int, reason: str) -> Statement:

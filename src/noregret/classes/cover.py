@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from noregret.arrays import as_whole
 from noregret.classes.adversary import Learner, other_label, play
 from noregret.classes.tables import label
+from noregret.proof.protocol import Proof
 from noregret.rounding.printed import up
 
 
@@ -71,7 +72,7 @@ class Hedged:
 
 
 @dataclass(frozen=True)
-class Demonstration:
+class Demonstration(Proof):
     """Mistakes, expected ones for probabilities, beside the better of always 0 and always 1."""
 
     predictions: tuple[float, ...]
@@ -99,7 +100,7 @@ class Demonstration:
         """Whether all predictions were labels."""
         return all(p in (0, 1) for p in self.predictions)
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         escape = math.sqrt(0.5 * self.rounds * math.log(2.0))
         what = "mistakes" if self.deterministic else "expected mistakes"
         lines = [
@@ -110,8 +111,7 @@ class Demonstration:
         ]
         if self.deterministic:
             lines.append(f"  {'forced on every deterministic learner':<41}{-(-self.rounds // 2):,}")
-        lines.append(f"  {'a randomised learner can stay below':<41}{up(escape)}")
-        return "\n".join(lines)
+        return [*lines, f"  {'a randomised learner can stay below':<41}{up(escape)}"]
 
 
 def demonstrate(learner: Learner, rounds: int) -> Demonstration:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import as_whole, refuse_masked
-from noregret.classes.class_certificates import Proved, mistake_bound
+from noregret.classes.class_certificates import CountedMistakes, mistake_bound
 from noregret.files.fields import Array, Count, Saved, Setting
 from noregret.turns import one_at_a_time
 
@@ -19,7 +19,7 @@ _FLAGS = "its candidates are not flags of {0.dimension} variables"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EliminationCertificate(Proved):
+class EliminationCertificate(CountedMistakes):
     """Mistakes beside their bounds, if the labels are those of a disjunction of k variables.
 
     `broken` is the first round that proved they are not, 0 if none did. Not all that is wrong
@@ -40,12 +40,17 @@ class EliminationCertificate(Proved):
         """Return the certificate as plain values, ready for JSON."""
         return super().as_dict() | {"assumption": self.assumption}
 
-    def __str__(self) -> str:
-        lines = [
+    def describe(self) -> str:
+        """Return in words whom the learner is compared with."""
+        return f"any disjunction of at most {self.k} variables"
+
+    def _lines(self) -> list[str]:
+        return [
             f"Elimination after {self.rounds:,} rounds, points of at most {self.most_ones} ones",
             f"  {'mistakes':<41}{self.mistakes:,}",
+            *self._bound_lines(),
+            f"  assumption: {self.assumption}",
         ]
-        return "\n".join([*lines, *self._bound_lines(), f"  assumption: {self.assumption}"])
 
 
 class Elimination(Saved):

@@ -38,9 +38,13 @@ class RankingCertificate(RegretCertificate):
 
     best_list: tuple[int, ...]
 
-    def __str__(self) -> str:
+    def describe(self) -> str:
+        """Return in words whom the learner is compared with."""
+        return "any fixed list"
+
+    def _lines(self) -> list[str]:
         lines = self._regret_lines("expected positions, summed", "positions in the best list")
-        return "\n".join([f"Ranking after {self.rounds:,} clicks", *lines])
+        return [f"Ranking after {self.rounds:,} clicks", *lines]
 
 
 class ItemsRate(RateField):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import as_whole
-from noregret.classes.class_certificates import Proved, mistake_bound
+from noregret.classes.class_certificates import CountedMistakes, mistake_bound
 from noregret.classes.littlestone import Littlestone, SearchField, as_dimension
 from noregret.classes.tables import (
     ClassField,
@@ -29,7 +29,7 @@ from noregret.turns import one_at_a_time
 
 
 @dataclass(frozen=True, kw_only=True)
-class MistakeCertificate(Proved):
+class MistakeCertificate(CountedMistakes):
     """What a version space proves about a learner's mistakes, in whole numbers and exactly.
 
     `broken` is the round whose label left no hypothesis, 0 if there is none: from then on it
@@ -47,16 +47,16 @@ class MistakeCertificate(Proved):
         """Whether some hypothesis of the class gives all labels so far."""
         return self.broken == 0
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         left = f"{self.remaining:,} of {self.hypotheses:,} hypotheses agree with every label"
         if self.broken:
             left = f"no hypothesis agrees with every label since round {self.broken:,}"
-        lines = [
+        return [
             f"{self.rule} after {self.rounds:,} rounds",
             f"  {'mistakes':<41}{self.mistakes:,}",
             f"  {left}",
+            *self._bound_lines(),
         ]
-        return "\n".join([*lines, *self._bound_lines()])
 
 
 class SpaceField(Field):

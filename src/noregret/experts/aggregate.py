@@ -23,9 +23,9 @@ from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import SIZE
+from noregret.proof.protocol import at_least, at_most
 from noregret.proof.statement import Statement
 from noregret.rates import ScaleFree
-from noregret.rounding.printed import down, down_each, up, up_each
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
 from noregret.turns import one_at_a_time
@@ -54,19 +54,15 @@ class AggregateCertificate(Certificate):
         members = self.members.as_dict() | {"best_member": self.members.best_expert + 1}
         return super().as_dict(radius) | {"members": members}
 
-    def text(self, radius: float | None = None) -> str:
-        """Return the certificate for a person, for comparators of that radius."""
-        members, rounds = self.members, max(self.rounds, 1)
-        best, regret = members.best_loss, members.regret()
-        each_best, each_regret = down(down_each(best, rounds)), up(up_each(regret, rounds))
-        return "\n".join([
-            super().text(radius),
-            f"  {'best of its members':<26}{down(best):>14}  {each_best} a round, "
-            f"member {members.best_expert + 1} of {len(members.totals)}",
-            f"  {'regret against it':<26}{up(regret):>14}  {each_regret} a round, "
-            f"{members.accuracy}",
+    def _lines(self, radius: float | None = None) -> list[str]:
+        members = self.members
+        which = f", member {members.best_expert + 1} of {len(members.totals)}"
+        return [
+            *super()._lines(radius),
+            at_least("best of its members", members.best_loss, self.rounds, which),
+            at_most("regret against it", members.regret(), self.rounds, f", {members.accuracy}"),
             *(f"  {bound}" for bound in members.bounds),
-        ])  # fmt: skip
+        ]
 
 
 class Aggregate:

@@ -15,6 +15,7 @@ from noregret.experts import expert_theorems
 from noregret.experts.book import gap_of
 from noregret.experts.checks import STEEPEST, as_table
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
+from noregret.proof.protocol import Proof, row
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import up
 from noregret.turns import one_at_a_time
@@ -23,7 +24,7 @@ Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class SurrogateCertificate:
+class SurrogateCertificate(Proof):
     """Mistakes, the surrogate loss of the best hypothesis on them, and the bounds."""
 
     rounds: int
@@ -32,13 +33,22 @@ class SurrogateCertificate:
     surrogate: float
     bounds: list[Statement]
 
-    def __str__(self) -> str:
-        lines = [
+    @property
+    def loss(self) -> float:
+        """The number of mistakes."""
+        return float(self.mistakes)
+
+    def describe(self) -> str:
+        """Return in words whom the learner is compared with."""
+        return "any hypothesis, by its surrogate loss"
+
+    def _lines(self) -> list[str]:
+        return [
             f"Certificate after {self.rounds:,} rounds of the surrogate classifier",
-            f"  {'mistakes':<26}{self.mistakes:>14,}",
-            f"  {'best surrogate loss L(u)':<26}{up(self.surrogate):>14}",
+            row("mistakes", f"{self.mistakes:,}"),
+            row("best surrogate loss L(u)", up(self.surrogate)),
+            *(f"  {bound}" for bound in self.bounds),
         ]
-        return "\n".join([*lines, *(f"  {bound}" for bound in self.bounds)])
 
 
 class SurrogateClassifier:

@@ -16,8 +16,10 @@ from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
 from noregret.proof.contradiction import RANGE, Measured
 from noregret.proof.promises import Broken
+from noregret.proof.protocol import Proof, at_least, at_most, measured, row
 from noregret.proof.statement import Statement
-from noregret.rounding.printed import down, down_each, exact, up, up_each
+from noregret.proof.wording import assumption_lines
+from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
 
 Vector = npt.NDArray[np.float64]
@@ -28,7 +30,7 @@ LEADER = "de Rooij, van Erven, Grunwald, Koolen 2014"
 
 
 @dataclass(frozen=True, eq=False)
-class ExpertCertificate:
+class ExpertCertificate(Proof):
     """A learner's loss beside that of every expert on the same rounds, and what was promised.
 
     `regret` is measured and rounded up; `bounds` are the theorems, each with whether its
@@ -57,10 +59,18 @@ class ExpertCertificate:
 
     def __post_init__(self) -> None:
         """Say in every bound whose loss it is about."""
-        known = self.combination_regret is not None
-        against = f"loss of any {'combination' if known else self.competitor}"
+        against = f"loss of {self.describe()}"
         bounds = [replace(bound, against=against) for bound in self.bounds]
         object.__setattr__(self, "bounds", bounds)
+
+    def describe(self) -> str:
+        """Return in words whom the theorems compare the learner with."""
+        known = self.combination_regret is not None
+        return f"any {'combination' if known else self.competitor}"
+
+    def floor(self) -> float:
+        """Return what no expert lost less than: the loss of the best one, as it was summed."""
+        return self.best_loss
 
     @property
     def average_loss(self) -> float:
@@ -112,28 +122,26 @@ class ExpertCertificate:
             **({} if self.broken is None else {"broken": self.broken.as_dict()}),
         }
 
-    def __str__(self) -> str:
-        rounds, best, regret = max(self.rounds, 1), self.best_loss, self.regret()
-        each_best, each_regret = down(down_each(best, rounds)), up(up_each(regret, rounds))
+    def _lines(self) -> list[str]:
+        rounds, one = self.rounds, self.competitor
         lines = [
-            f"Certificate after {self.rounds:,} rounds of {self.algorithm}, "
-            f"{len(self.totals):,} {self.competitor}s",
-            f"  {'loss':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
-            f"  {f'best {self.competitor}':<26}{down(best):>14}  {each_best} a round, "
-            f"{self.competitor} {self.first + self.best_expert}",
-            f"  {'regret':<26}{up(regret):>14}  {each_regret} a round, {self.accuracy}",
+            f"Certificate after {rounds:,} rounds of {self.algorithm}, {len(self.totals):,} {one}s",
+            measured("loss", self.loss, rounds),
+            at_least(
+                f"best {one}", self.best_loss, rounds, f", {one} {self.first + self.best_expert}"
+            ),
+            at_most("regret", self.regret(), rounds, f", {self.accuracy}"),
         ]
         if self.mix_loss is not None:
-            lines.append(f"  {'mix loss':<26}{self.mix_loss:>14.6g}  loss minus the gaps")
+            lines.append(row("mix loss", f"{self.mix_loss:.6g}", "loss minus the gaps"))
         if self.combination_regret is not None:
-            proved = self.combination_regret
-            lines.append(f"  {'against combinations':<26}{up(proved):>14}  at most, proved")
+            lines.append(
+                row("against combinations", up(self.combination_regret), "at most, proved")
+            )
         lines += [f"  {bound}" for bound in self.bounds]
         if self.broken is not None:
-            lines.append(f"  no theorem: {self.broken}")
-        elif self.assumption:
-            lines.append(f"  assumption: {self.assumption}")
-        return "\n".join(lines)
+            return [*lines, f"  no theorem: {self.broken}"]
+        return lines + assumption_lines(self)
 
 
 def rounding_slack(experts: int, book: Vector) -> float:

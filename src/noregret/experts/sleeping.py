@@ -17,6 +17,8 @@ from noregret.files.fields import Array, Saved, Setting
 from noregret.jit import add_compensated, kernel
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured, contradicted
 from noregret.proof.ledger import require_room
+from noregret.proof.protocol import Proof, measured, row
+from noregret.proof.statement import Statement
 from noregret.rounding.printed import up
 from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
@@ -67,7 +69,7 @@ def sleeping_rounds(costs, awake, eta, state, totals, losses):  # type: ignore[n
 
 
 @dataclass(frozen=True, eq=False)
-class SleepingCertificate:
+class SleepingCertificate(Proof):
     """What was paid beside what each expert lost in the rounds in which it was awake.
 
     `regret[i]` is the learner's loss minus the expert's over those rounds, rounded up, and
@@ -89,22 +91,38 @@ class SleepingCertificate:
         """The expert against whom the regret is largest, the first of them."""
         return int(np.argmax(self.regret))
 
-    def __str__(self) -> str:
-        worst, rounds = self.worst, max(self.rounds, 1)
-        return "\n".join([
-            f"Certificate after {self.rounds:,} rounds of specialists, {len(self.awake):,} experts",
-            f"  {'loss':<26}{self.loss:>14.6g}  {self.loss / rounds:.6g} a round",
-            f"  {'largest regret':<26}{self.regret[worst]:>14.6g}  against expert {worst} "
-            f"in its {self.awake[worst]:,} waking rounds, measured",
-            self._line("after the fact", self.bound, "ln d/eta + gaps"),
-            self._line("in advance", self.in_advance, "Freund et al. 1997"),
-        ])  # fmt: skip
+    def describe(self) -> str:
+        """Return in words whom the learner is compared with."""
+        return "any expert in its waking rounds"
 
-    def _line(self, name: str, bound: Vector, note: str) -> str:
-        value = float(bound[self.worst])
-        if math.isinf(value):
-            return f"  {name:<26}not applicable: {contradicted(RANGE)}"
-        return f"  {name:<26}{up(value):>14}  {note}"
+    @property
+    def bounds(self) -> list[Statement]:
+        """The theorems on the regret against the expert with the largest."""
+        return [
+            self._bound("after the fact", self.bound, "ln d/eta + gaps"),
+            self._bound("in advance", self.in_advance, "Freund et al. 1997"),
+        ]
+
+    def _bound(self, name: str, values: Vector, reference: str) -> Statement:
+        value = float(values[self.worst])
+        reason = contradicted(RANGE) if math.isinf(value) else ""
+        against = f"loss of expert {self.worst}"
+        return Statement(name, reference, value, applies=not reason, reason=reason, against=against)
+
+    def _lines(self) -> list[str]:
+        worst = self.worst
+        note = f"against expert {worst} in its {self.awake[worst]:,} waking rounds, measured"
+        lines = [
+            f"Certificate after {self.rounds:,} rounds of specialists, {len(self.awake):,} experts",
+            measured("loss", self.loss, self.rounds),
+            row("largest regret", f"{self.regret[worst]:.6g}", note),
+        ]
+        for bound in self.bounds:
+            if bound.applies:
+                lines.append(row(bound.name, up(bound.value), bound.reference))
+            else:
+                lines.append(f"  {bound.name:<26}not applicable: {bound.reason}")
+        return lines
 
 
 class Specialists(Saved):

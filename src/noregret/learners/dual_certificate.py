@@ -26,6 +26,7 @@ from noregret.proof.certificate import ROUND_ERRORS, Certificate
 from noregret.proof.contradiction import NOTHING, RANGE, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.promises import assumption_of
+from noregret.proof.protocol import row
 from noregret.proof.statement import Statement
 from noregret.proof.wording import named
 from noregret.rounding.printed import down, exact
@@ -160,15 +161,14 @@ class DualCertificate(Certificate):
             own |= dict.fromkeys(("dual", "regularized_floor", "lambda"))
         return super().as_dict(radius) | own
 
-    def text(self, radius: float | None = None) -> str:
-        """Return the certificate for a person, for comparators of that radius."""
-        lines = [super().text(radius)]
+    def _lines(self, radius: float | None = None) -> list[str]:
+        lines = super()._lines(radius)
         if self.broken is not None:
-            return lines[0]
+            return lines
         dual, floor = down(self.dual), down(self.regularized_floor())
         step = "" if self.fraction == 1.0 else f", {exact(self.fraction)} of each step"
         C = exact(self.C)
-        lines.append(f"  {'dual value':<26}{dual:>14}  update {self.update}, C = {C}{step}")
+        lines.append(row("dual value", dual, f"update {self.update}, C = {C}{step}"))
         lines.append(f"    every u: sum of {self.objective} + F(u)/C is at least {floor},")
         lines.append(f"    F the regulariser of {named(self.mirror)}")
         if self.offsets:
@@ -178,8 +178,8 @@ class DualCertificate(Certificate):
         if self.fell:
             lines.append(f"    fell in round {self.fell} first: C is too large for such steps")
         if self.mistakes:
-            lines.append(f"  {'gain a mistake (lambda)':<26}{down(self.progress):>14}")
-        return "\n".join(lines)
+            lines.append(row("gain a mistake (lambda)", down(self.progress)))
+        return lines
 
 
 class _Facts:

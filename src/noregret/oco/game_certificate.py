@@ -25,9 +25,10 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.promises import listed
+from noregret.proof.protocol import measured
 from noregret.proof.statement import Statement
-from noregret.proof.wording import bound_lines
-from noregret.rounding.printed import down, down_each, exact, up, up_each
+from noregret.proof.wording import assumption_lines, bound_lines, floor_lines
+from noregret.rounding.printed import exact
 
 
 @dataclass(frozen=True)
@@ -225,20 +226,15 @@ class GameCertificate(Certificate):
             "bounds": [bound.as_dict() for bound in self.bounds_for(chosen)],
         }
 
-    def text(self, radius: float | None = None) -> str:
-        """Return the certificate for a person, against the class of that radius or the domain."""
+    def _lines(self, radius: float | None = None) -> list[str]:
         chosen = radius if radius is not None else self._usual_radius()
-        floor, regret, rounds = self.floor(chosen), self.regret_bound(chosen), max(self.rounds, 1)
-        each_floor, each_regret = down(down_each(floor, rounds)), up(up_each(regret, rounds))
-        lines = [
+        return [
             f"Certificate after {self.rounds:,} rounds of a convex game",
-            f"  {'loss of the game':<26}{self.loss:>14.6g}  {self.average_loss:.6g} a round",
-            f"  {'certified floor':<26}{down(floor):>14}  {each_floor} a round",
-            f"    {self.describe(chosen)} lost at least that much",
-            f"  {'proved regret':<26}{up(regret):>14}  {each_regret} a round, at most",
+            measured("loss of the game", self.loss, self.rounds),
+            *floor_lines(self, chosen, f"{self.describe(chosen)} lost at least that much"),
+            *bound_lines(self, chosen),
+            *assumption_lines(self),
         ]
-        lines += bound_lines(self, chosen)
-        return "\n".join([*lines, f"  assumption: {self.assumption}"])
 
 
 @dataclass(frozen=True)

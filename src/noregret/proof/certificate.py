@@ -25,8 +25,9 @@ from noregret.mirrors.predictors import Predictors
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
 from noregret.proof.promises import Broken, assumption_of, broken_promise
+from noregret.proof.protocol import RadiusProof
 from noregret.proof.statement import Statement
-from noregret.proof.wording import Objective, certificate_dict, certificate_text, named
+from noregret.proof.wording import Objective, certificate_dict, certificate_lines, named
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import (
@@ -47,7 +48,7 @@ GRADIENT_ERRORS = 256.0
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(RadiusProof):
     """A statement about the rounds seen so far, true whatever the data were.
 
     >>> import noregret as nr
@@ -359,9 +360,5 @@ class Certificate:
         """The promise that the loss was found to break first; nothing is proved then."""
         return broken_promise(self.loss_function, self.ledger)
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def text(self, radius: float | None = None) -> str:
-        """Return the certificate for a person, for comparators of that radius."""
-        return certificate_text(self, radius)
+    def _lines(self, radius: float | None = None) -> list[str]:
+        return certificate_lines(self, radius)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noregret.component import Component
+from noregret.proof.protocol import at_least, at_most, measured, row
 from noregret.proof.weighing import weighted
-from noregret.rounding.printed import down, down_each, exact, up, up_each
+from noregret.rounding.printed import exact
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -74,46 +75,53 @@ class Objective:
         return words
 
 
-def certificate_text(certificate: Certificate, radius: float | None) -> str:
-    """Return a certificate for a person, for comparators of that radius."""
-    rounds = max(certificate.rounds, 1)
+def certificate_lines(certificate: Certificate, radius: float | None) -> list[str]:
+    """Return the lines of a certificate, for comparators of that radius."""
     lines = [f"Certificate after {certificate.rounds:,} rounds, {certificate.objective}"]
-
-    def line(name: str, value: str, note: str = "") -> None:
-        lines.append(f"  {name:<26}{value:>14}  {note}".rstrip())
-
-    loss = certificate.loss
-    if certificate.curvature > 0.0:
-        plain = certificate.plain_loss
-        line("learner's penalised loss", f"{loss:.6g}", f"{certificate.average_loss:.6g} a round")
-        note = f"{plain / rounds:.6g} a round, without the penalty"
-        line("learner's plain loss", f"{plain:.6g}", note)
-    else:
-        line("learner's loss", f"{loss:.6g}", f"{certificate.average_loss:.6g} a round")
-    if certificate.loss_function.labels != "real":
-        mistakes = certificate.mistakes
-        plainly = (
-            "" if certificate.example_weights == (1.0, 1.0) else " of the rounds, not weighted"
-        )
-        line("mistakes", f"{mistakes:,}", f"{mistakes / rounds:.2%}{plainly}")
+    lines += loss_lines(certificate)
     if certificate.broken is not None:
-        lines.append(f"  no statement: {certificate.broken}")
-        return "\n".join(lines)
+        return [*lines, f"  no statement: {certificate.broken}"]
     if radius is not None or certificate.radius is not None:
-        floor, regret = certificate.floor(radius), certificate.regret_bound(radius)
-        line("certified floor", down(floor), f"{down(down_each(floor, rounds))} a round")
-        lines.append(f"    {certificate.statement(radius)}")
-        line("proved regret", up(regret), f"{up(up_each(regret, rounds))} a round, at most")
-        lines.extend(bound_lines(certificate, radius))
-    if certificate.assumption:
-        lines.append(f"  assumption: {certificate.assumption}")
-    return "\n".join(lines)
+        lines += floor_lines(certificate, radius, certificate.statement(radius))
+        lines += bound_lines(certificate, radius, certificate.predictor)
+    return lines + assumption_lines(certificate)
 
 
-def bound_lines(certificate: Certificate, radius: float | None) -> list[str]:
+def loss_lines(certificate: Certificate) -> list[str]:
+    """Return what the learner lost, and its mistakes where labels are signs or classes."""
+    rounds, penalised = certificate.rounds, certificate.curvature > 0.0
+    lines = [
+        measured(f"learner's {'penalised ' * penalised}loss", certificate.loss, rounds),
+    ]
+    if penalised:
+        name, note = "learner's plain loss", ", without the penalty"
+        lines.append(measured(name, certificate.plain_loss, rounds, note))
+    if certificate.loss_function.labels != "real":
+        part = f"{certificate.mistakes / max(rounds, 1):.2%}"
+        uneven = certificate.example_weights != (1.0, 1.0)
+        note = f"{part}{' of the rounds, not weighted' * uneven}"
+        lines.append(row("mistakes", f"{certificate.mistakes:,}", note))
+    return lines
+
+
+def floor_lines(certificate: Any, radius: float | None, words: str) -> list[str]:
+    """Return the floor, the class that it is about in words, and the regret that it proves."""
+    floor, regret = certificate.floor(radius), certificate.regret_bound(radius)
+    return [
+        at_least("certified floor", floor, certificate.rounds),
+        f"    {words}",
+        at_most("proved regret", regret, certificate.rounds, ", at most"),
+    ]
+
+
+def assumption_lines(certificate: Any) -> list[str]:
+    """Return what is taken on trust, if anything is."""
+    return [f"  assumption: {certificate.assumption}"] if certificate.assumption else []
+
+
+def bound_lines(certificate: Any, radius: float | None, letter: str = "u") -> list[str]:
     """Return the theorems about a class, and what the L(u) in them is."""
     bounds = certificate.bounds_for(radius)
-    letter = certificate.predictor
     lines = [f"  {bound}".replace("L(u)", f"L({letter})") for bound in bounds]
     if any(bound.applies for bound in bounds):
         lines.append(f"    L({letter}): what such a {letter} lost by {certificate.objective}")

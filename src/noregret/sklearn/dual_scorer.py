@@ -85,9 +85,8 @@ class AnchoredCertificate(DualCertificate):
         """Return in words the class that `floor(radius)` speaks about."""
         return f"{super().describe(radius)}, u the distance from the optimum of fit,"
 
-    def text(self, radius: float | None = None) -> str:
-        """Return the certificate for a person, for comparators of that radius."""
-        return f"{super().text(radius)}\n  u is the weights' difference from the optimum of fit"
+    def _lines(self, radius: float | None = None) -> list[str]:
+        return [*super()._lines(radius), "  u is the weights' difference from the optimum of fit"]
 
 
 class Ascent:

@@ -11,8 +11,12 @@ from typing import Any, Self, overload
 import numpy as np
 
 from noregret.batch import Solution
+from noregret.batch.problem import SUMMARY, solution_lines
 from noregret.proof.certificate import Certificate
-from noregret.rounding.printed import down, down_each, up, up_each, up_minus
+from noregret.proof.protocol import RadiusProof, measured, plain
+from noregret.proof.statement import Statement
+from noregret.proof.wording import floor_lines
+from noregret.rounding.printed import up_minus
 from noregret.rounding.slack import rounding_error
 from noregret.visible import visible
 
@@ -28,7 +32,7 @@ def _sum_above(values: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class ByClass(Sequence[Any]):
+class ByClass(RadiusProof, Sequence[Any]):
     """What is proved about the score of each class against the rest, in the order of the classes.
 
     `parts` are the certificates or solutions, which indexing and iteration give; `classes` the
@@ -63,17 +67,14 @@ class ByClass(Sequence[Any]):
         """Return the same with the labels of the classes."""
         return replace(self, classes=tuple(classes))
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def text(self, radius: float | None = None) -> str:
-        """Return the sums over the classes for a person, and then every class by itself."""
+    def _lines(self, radius: float | None = None) -> list[str]:
+        """Return the sums over the classes, and then every class by itself."""
         lines = self._sums(radius)
         for label, part in zip(self.classes, self.parts, strict=True):
             own = str(part) if radius is None else part.text(radius)
             first, *rest = own.splitlines()
             lines += [f"  class {visible(label)}: {first}", *(f"  {line}" for line in rest)]
-        return "\n".join(lines)
+        return lines
 
     @abstractmethod
     def _sums(self, radius: float | None) -> list[str]:
@@ -115,6 +116,15 @@ class ClassCertificates(ByClass):
         """Whether the loss of a class broke a promise: then nothing is stated about the sum."""
         return any(part.broken is not None for part in self.parts)
 
+    def describe(self) -> str:
+        """Return in words the class that `floor(radius)` speaks about."""
+        return "one u a class, each as named below,"
+
+    @property
+    def bounds(self) -> list[Statement]:
+        """No theorem: those about each class are in its part."""
+        return []
+
     def floor(self, radius: float | None = None) -> float:
         """Return what one fixed u a class, each of the class of its score, lost at least in sum."""
         return _sum_below([part.floor(radius) for part in self.parts])
@@ -151,22 +161,15 @@ class ClassCertificates(ByClass):
         return radius is not None or all(part.radius is not None for part in self.parts)
 
     def _sums(self, radius: float | None) -> list[str]:
-        each = max(self.rounds, 1)
-        loss = f"{self.loss:>14.6g}  {self.average_loss:.6g} a round"
         lines = [
             f"Certificate after {self.rounds:,} rounds, {self.objective}",
-            f"  {'loss, all classes':<26}{loss}",
+            measured("loss, all classes", self.loss, self.rounds),
         ]
         if self.broken:
             lines.append("  no statement: the loss of a class broke a promise, as named below")
         elif self._has_floor(radius):
-            floor, regret = self.floor(radius), self.regret_bound(radius)
-            each_floor, each_regret = down(down_each(floor, each)), up(up_each(regret, each))
-            lines += [
-                f"  {'certified floor':<26}{down(floor):>14}  {each_floor} a round",
-                "    one u a class, each as named below, lost at least that much in sum",
-                f"  {'proved regret':<26}{up(regret):>14}  {each_regret} a round, at most",
-            ]
+            words = f"{self.describe()} lost at least that much in sum"
+            lines += floor_lines(self, radius, words)
         return lines
 
 
@@ -203,16 +206,9 @@ class ClassSolutions(ByClass):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the sums, and the numbers of every class under its label, ready for JSON."""
-        names = ("objective", "primal", "dual", "gap", "passes", "converged")
         pairs = zip(self.classes, self.parts, strict=True)
-        classes = {str(one): {name: getattr(part, name) for name in names} for one, part in pairs}
-        return {name: getattr(self, name) for name in names} | {"classes": classes}
+        classes = {str(one): part.as_dict() for one, part in pairs}
+        return {name: plain(getattr(self, name)) for name in SUMMARY} | {"classes": classes}
 
     def _sums(self, radius: float | None) -> list[str]:
-        state = "converged" if self.converged else "stopped"
-        return [
-            f"Best in hindsight, {self.objective}: {state} after {self.passes:,} passes",
-            f"  {'objective':<28}{up(self.primal, 10):>18}",
-            f"  {'no predictors have less than':<28}{down(self.dual, 10):>18}",
-            f"  {'gap':<28}{up(self.gap, 3):>18}",
-        ]
+        return solution_lines(self, "no predictors have less than")

@@ -34,6 +34,8 @@ import numpy as np
 from noregret.arrays import as_positive
 from noregret.losses import Loss, Squared
 from noregret.proof.promises import assumption_of
+from noregret.proof.protocol import Proof
+from noregret.proof.statement import finite
 from noregret.proof.weighing import weighted
 from noregret.proof.wording import named
 from noregret.rounding.printed import down, exact, up
@@ -42,7 +44,7 @@ from noregret.tracking.watch import Span, Watch
 
 
 @dataclass(frozen=True)
-class DriftProof(Span):
+class DriftProof(Span, Proof):
     """What is proved about all rounds, and about each window of them.
 
     >>> import numpy as np
@@ -68,9 +70,9 @@ class DriftProof(Span):
         """What a round adds to both numbers, in words."""
         return weighted(named(self.loss), *self.weights)
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         if self.broken:
-            return f"Nothing is proved.\n  no statement: {self.broken}"
+            return ["Nothing is proved.", f"  no statement: {self.broken}"]
         a, b = _apart(self.tracker_loss, self.static_bound)
         ball = exact(self.radius)
         lines = [
@@ -84,7 +86,7 @@ class DriftProof(Span):
         if self.windows:
             lines += _windows_text(self.windows)
         assumption = self.assumption
-        return "\n".join([*lines, f"  Assumed: {assumption}."] if assumption else lines)
+        return [*lines, f"  Assumed: {assumption}."] if assumption else lines
 
     @property
     def assumption(self) -> str | None:
@@ -99,7 +101,7 @@ class DriftProof(Span):
             "radius": self.radius,
             "loss": str(self.loss),
             "objective": self.objective,
-            "tracker_loss": self.tracker_loss if math.isfinite(self.tracker_loss) else None,
+            "tracker_loss": finite(self.tracker_loss),
             "static_bound": None if self.broken else self.static_bound,
             "margin": None if self.broken else self.margin,
             "broken": self.broken,

@@ -33,8 +33,10 @@ from noregret.losses import Squared
 from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, Measured, suspect_of
 from noregret.proof.ledger import Entry
+from noregret.proof.protocol import RadiusProof, row
 from noregret.proof.statement import Statement
-from noregret.rounding.printed import down, down_each, exact, up, up_each
+from noregret.proof.wording import assumption_lines, bound_lines, floor_lines, loss_lines
+from noregret.rounding.printed import down, exact, up
 from noregret.rounding.slack import grown, rounding_error
 from noregret.tracking.hilbert_pass import Place
 from noregret.tracking.kernels import Kernel
@@ -44,7 +46,7 @@ _SOURCE = "Herbster, Warmuth 2001"
 
 
 @dataclass(frozen=True, eq=False)
-class KernelCertificate:
+class KernelCertificate(RadiusProof):
     """A statement about the rounds of a `KernelDescent`, true whatever the data were.
 
     >>> from noregret.tracking import Gaussian, KernelDescent
@@ -133,6 +135,11 @@ class KernelCertificate:
         size = (radius + 4.0 * self.radius + 4.0 * self._longest_step) * dropped
         error += rounding_error(self.drops + 16.0, size)
         return float((radius * dropped + recoil + error) / self.eta)
+
+    @property
+    def bounds(self) -> list[Statement]:
+        """The theorems for comparators of the learner's ball."""
+        return self.bounds_for()
 
     def bounds_for(self, radius: float | None = None) -> list[Statement]:
         """Return each theorem's bound for comparators of that radius."""
@@ -253,37 +260,17 @@ class KernelCertificate:
             result |= nothing | {"broken": self.account.broken.as_dict()}
         return result
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def text(self, radius: float | None = None) -> str:
-        """Return the certificate for a person, for comparators of that radius."""
-        per_round = max(self.rounds, 1)
-        loss = self.account.loss_function
+    def _lines(self, radius: float | None = None) -> list[str]:
         lines = [
             f"Certificate after {self.rounds:,} rounds, {self.objective}, "
-            f"{self.points:,} points stored"
+            f"{self.points:,} points stored",
+            *loss_lines(self.account),
         ]
-
-        def line(name: str, value: str, note: str) -> None:
-            lines.append(f"  {name:<26}{value:>14}  {note}")
-
-        line("learner's loss", f"{self.loss:.6g}", f"{self.average_loss:.6g} a round")
-        if loss.labels != "real":
-            line("mistakes", f"{self.mistakes:,}", f"{self.mistakes / per_round:.2%}")
         if self.account.broken is not None:
-            return "\n".join([*lines, f"  no statement: {self.account.broken}"])
-        floor, regret = self.floor(radius), self.regret_bound(radius)
-        line("certified floor", down(floor), f"{down(down_each(floor, per_round))} a round")
-        lines.append(f"    {self.describe(radius)} lost at least that much by {self.objective}")
-        line("proved regret", up(regret), f"{up(up_each(regret, per_round))} a round, at most")
+            return [*lines, f"  no statement: {self.account.broken}"]
+        words = f"{self.describe(radius)} lost at least that much by {self.objective}"
+        lines += floor_lines(self, radius, words)
         if self.budget is not None:
             note = f"in the theorems, {self.drops:,} points dropped"
-            line("cost of the budget", up(self.budget_cost(radius)), note)
-        bounds = self.bounds_for(radius)
-        lines.extend(f"  {bound}" for bound in bounds)
-        if any(bound.applies for bound in bounds):
-            lines.append(f"    L(u): what such a u lost by {self.objective}")
-        if self.assumption:
-            lines.append(f"  assumption: {self.assumption}")
-        return "\n".join(lines)
+            lines.append(row("cost of the budget", up(self.budget_cost(radius)), note))
+        return [*lines, *bound_lines(self, radius), *assumption_lines(self)]

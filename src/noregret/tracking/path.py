@@ -32,6 +32,7 @@ import numpy.typing as npt
 from noregret.arrays import Vector, as_count, as_positive
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
+from noregret.proof.protocol import Proof, row
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, exact, up
 from noregret.rounding.slack import EPSILON, UNDERFLOW, rounding_error
@@ -49,7 +50,7 @@ SMALLEST_BALL = 1e-250
 
 
 @dataclass(frozen=True, eq=False)
-class HindsightPath:
+class HindsightPath(Proof):
     """The best schedule found, and a floor under all of its kind.
 
     `loss` is the square loss of `schedule`, rounded up. No schedule with as few shifts and
@@ -84,7 +85,7 @@ class HindsightPath:
         """Whether every change point was tried."""
         return self.cells == self.rounds
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[str]:
         kind = (
             f"{exact(self.penalty)} for each shift" if self.shifts is None
             else f"at most {self.shifts:,} shifts"
@@ -98,10 +99,10 @@ class HindsightPath:
             (f"no schedule has less ({norms})", down(self.lower_bound, 10)),
         ):
             if value:
-                lines.append(f"  {name:<42}{value:>18}")
+                lines.append(row(name, value, widths=(42, 18)))
         for first, stop, u in self.schedule.segments(self.rounds):
             lines.append(f"  rounds {first + 1:,} to {stop:,}: norm {np.linalg.norm(u):.6g}")
-        return "\n".join(lines)
+        return lines
 
 
 def hindsight_path(

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
-from noregret.proof.statement import Statement
+from noregret.proof.protocol import Proof, row
+from noregret.proof.statement import Statement, finite
 from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import rounding_error
 
 
 @dataclass(frozen=True)
-class ShiftingBounds:
+class ShiftingBounds(Proof):
     """What is known about a run and one schedule; losses are rounded up.
 
     `identity` holds both sides of the exact identity for sum_t g_t (p_t - <u_t, x_t>), which is
@@ -40,29 +41,30 @@ class ShiftingBounds:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        bounds = [bound.as_dict() | {"total": self.total(bound)} for bound in self.bounds]
-        for bound in bounds:
-            bound["total"] = bound["total"] if math.isfinite(bound["total"]) else None
-        return vars(self) | {"bounds": bounds}
+        bounds = [bound.as_dict() | {"total": finite(self.total(bound))} for bound in self.bounds]
+        return super().as_dict() | {"bounds": bounds}
 
-    def __str__(self) -> str:
+    def describe(self) -> str:
+        """Return in words whom the learner is compared with."""
+        return f"the schedule with {self.shifts:,} shifts"
+
+    def _lines(self) -> list[str]:
         noun = "shift" if self.shifts == 1 else "shifts"
         lines = [
             f"Shifting bounds after {self.rounds:,} rounds, {self.shifts:,} {noun} of total size "
             f"{up(self.size)} in the {exact(self.norm)}-norm"
         ]
-        for name, value, note in (
-            ("learner's loss", self.loss, ""),
-            ("loss of the schedule, L(u)", self.schedule_loss, ""),
-            ("measured regret", self.regret, "at most"),
-        ):
-            lines.append(f"  {name:<26}{up(value):>14}  {note}".rstrip())
+        lines += [
+            row("learner's loss", up(self.loss)),
+            row("loss of the schedule, L(u)", up(self.schedule_loss)),
+            row("measured regret", up(self.regret), "at most"),
+        ]
         for bound in self.bounds:
             total = f", in all {up(self.total(bound))}" if bound.applies else ""
             lines.append(f"  {bound}{total}")
         if self.best_alpha is not None:
             lines.append(f"  for this schedule the best alpha is {exact(self.best_alpha)}")
-        return "\n".join(lines)
+        return lines
 
 
 def stated(
