@@ -24,7 +24,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.same_bits.compare import Run, compare, read
+from tests.same_bits.compare import Run, compare, read, summary
 from tests.same_bits.names import COMPILED, FAMILIES, INTERPRETED, PAIRS, wanted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", metavar="PATTERN", help="scenarios with this in their name")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the outcomes of SRC")
     parser.add_argument("--against", type=Path, metavar="FILE", help="compare with such a file")
+    parser.add_argument("--most", type=int, default=50, help="scenarios to list [default: 50]")
     options = parser.parse_args(arguments)
     families = options.family or FAMILIES
     compiled = INTERPRETED if options.interpreted else PAIRS if options.pairs else COMPILED
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         new = read(runs[-1])
     if options.against is not None:
         old = _chosen(old, families, options.only)
-    return report(old, new)
+    return report(old, new, options.most)
 
 
 def _chosen(old: Run, families: Sequence[str], only: str | None) -> Run:
@@ -102,11 +103,16 @@ def _chosen(old: Run, families: Sequence[str], only: str | None) -> Run:
     }
 
 
-def report(old: Run, new: Run) -> int:
+def report(old: Run, new: Run, most: int) -> int:
     """Print what differs; return 1 if anything does."""
     differences, added = compare(old, new)
-    for difference in differences:
+    for difference in differences[:most]:
         print("\n".join(difference.lines()))
+    if len(differences) > most:
+        print(f"... and {len(differences) - most:,} more scenarios: --most lists more")
+    if differences:
+        print("Scenarios that differ, by quantity, with the largest relative difference:")
+        print("\n".join(summary(differences)))
     more = f", {added:,} quantities are new" if added else ""
     print(f"{len(old):,} scenarios, {len(differences):,} differ{more}")
     return 1 if differences else 0

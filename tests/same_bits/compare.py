@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,6 +100,25 @@ def _numbers(value: Any) -> list[float] | None:
     if any(isinstance(entry, bool) or not isinstance(entry, (int, float)) for entry in value):
         return None
     return [float(entry) for entry in value]
+
+
+def summary(differences: list[Difference]) -> Iterator[str]:
+    """Yield how often each quantity of a family differs, and by how much at most."""
+    sizes: dict[tuple[str, str], list[float]] = {}
+    for difference in differences:
+        family = difference.name.split(":")[0]
+        told = {words.split(": ")[0]: math.inf for words in difference.words}
+        kinds: dict[str, float] = {}
+        for quantity, size in (told | difference.numbers).items():
+            kind = re.sub(r"\[\d+\]", "", quantity)
+            kinds[kind] = max(kinds.get(kind, 0.0), size)
+        for kind, size in kinds.items():
+            sizes.setdefault((family, kind), []).append(size)
+    for (family, kind), found in sorted(sizes.items(), key=lambda pair: -len(pair[1])):
+        most = (
+            "other words, or nothing to compare" if max(found) == math.inf else f"{max(found):.2e}"
+        )
+        yield f"{family:<14}{len(found):>7,}  {kind}: {most}"
 
 
 def _short(value: Any) -> str:

@@ -71,6 +71,7 @@ def scenarios(compiled: int) -> Scenarios:
             continue
         seen |= kinds
         yield name, learnt, make, loss.labels, name, compiled
-        if isinstance(mirror, mirrors.Euclidean) or (mirror in MIRRORS[3:4] and not compiled):
+        plain_hinge = loss == LOSSES[0] and isinstance(mirror, mirrors.Euclidean)
+        if plain_hinge if compiled else mirror in (MIRRORS[0], MIRRORS[3]):
             yield f"{name}, offsets", _offset, make, loss, name
     yield "refused", refused.copy

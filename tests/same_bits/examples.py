@@ -60,16 +60,18 @@ def resumed(learner: Any) -> Any:
         return nr.load(path)
 
 
-def learnt(make: Callable[[], Any], kind: str, name: str, compiled: bool) -> Content:
+def learnt(
+    make: Callable[[], Any], kind: str, name: str, compiled: int, layout: str | None = None
+) -> Content:
     """Return all that is seen of a learner that is cut, saved, loaded and fed in every way.
 
-    Interpreted, the parts of the stream come in different layouts; compiled, all in one, because
-    every layout is a kernel of its own.
+    Interpreted, the parts of the stream come in different layouts; compiled, all in one, chosen by
+    the name or given, because every layout is a kernel of its own.
     """
     seed = number(name)
     random = np.random.default_rng(seed)
     X, y, weight = stream(kind, seed % 5)
-    layouts = [LAYOUTS[seed % 4]] * 4 if compiled else list(random.permutation(LAYOUTS))
+    layouts = [layout or LAYOUTS[seed % 4]] * 4 if compiled else list(random.permutation(LAYOUTS))
     first, second = sorted(random.choice(np.arange(2, ROWS - 3), 2, replace=False).tolist())
     learner = make()
     found: Content = {}

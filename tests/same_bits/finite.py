@@ -46,6 +46,10 @@ def _labelled(make: Any, points: int, target: np.ndarray | None, name: str) -> C
     return found | facts(learner)
 
 
+def _searched(hypotheses: Any, limit: int) -> Any:
+    return classes.Littlestone(hypotheses, limit).tree()
+
+
 def _dimensions(hypotheses: Any) -> Content:
     tree = classes.Littlestone(hypotheses)
     found: Content = {
@@ -54,7 +58,7 @@ def _dimensions(hypotheses: Any) -> Content:
         "shattered": plain(asked(classes.largest_shattered_set, hypotheses)),
         "tree": plain(asked(tree.tree)),
         "split": plain(asked(tree.split)),
-        "limit": str(asked(classes.Littlestone, hypotheses, 1)),
+        "limit": plain(asked(_searched, hypotheses, 1)),
         "size": [hypotheses.size, hypotheses.points],
     }
     for kind in (classes.SOA, classes.Halving, classes.Consistent):

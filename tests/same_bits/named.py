@@ -106,7 +106,7 @@ def scenarios(compiled: int) -> Scenarios:
     for function, given, options, kind in NAMED:
         make = partial(getattr(catalogue, function), *given, **options)
         name = f"{function} {given} {options}"
-        yield name, learnt, make, kind, name, compiled
+        yield name, learnt, make, kind, name, compiled, "dense64"
     maps = (None, mirrors.Euclidean()) if compiled else (None, *MIRRORS)
     for loss, mirror in itertools.product(KEY if compiled else LOSSES, maps):
         name = f"certify {loss} {mirror}"
@@ -122,7 +122,7 @@ def scenarios(compiled: int) -> Scenarios:
     for loss, kind in itertools.product(KEY if compiled else LOSSES, ("rates", "maps")):
         make = partial(_mixed, kind, loss, None if kind == "rates" else mirrors.Ball(1.0))
         name = f"aggregate {loss} {kind}"
-        yield name, learnt, make, loss.labels, name, compiled
+        yield name, learnt, make, loss.labels, name, compiled, "dense64"
     grids: tuple[dict[str, Any], ...] = (
         {},
         {"mirror": mirrors.SignedEntropy(1.5), "dimension": FEATURES},
@@ -132,4 +132,4 @@ def scenarios(compiled: int) -> Scenarios:
     for loss, grid in itertools.product(KEY, grids):
         name = f"grid {loss} {grid}"
         make = partial(experts.rate_grid, loss, **grid)
-        yield name, learnt, make, loss.labels, name, compiled
+        yield name, learnt, make, loss.labels, name, compiled, "dense64"

@@ -39,7 +39,9 @@ def asked(question: Callable[..., Any], *given: Any, **options: Any) -> Any:
     try:
         return question(*given, **options)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        # By the name that a user catches: subclasses may come and go.
+        kind = next(base for base in type(error).__mro__ if base.__module__ == "builtins")
+        return f"{kind.__name__}: {error}"
 
 
 def plain(value: Any, depth: int = 0) -> Any:
