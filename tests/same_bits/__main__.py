@@ -72,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     families = options.family or FAMILIES
     compiled = INTERPRETED if options.interpreted else PAIRS if options.pairs else COMPILED
     sources = [source.resolve() for source in options.sources]
+    if options.against is not None and not options.against.is_file():
+        parser.error(f"there is no file {options.against}")
     if options.against is not None or not options.record:
         needed = 0 if options.against is not None else 1
         if not needed <= len(sources) <= needed + 1:
