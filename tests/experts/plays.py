@@ -18,7 +18,7 @@ from noregret.experts import (
     best_sequence,
     expert_theorems,
 )
-from noregret.experts.book import Sum
+from noregret.experts.book import ExpertSum
 
 Vector = np.ndarray
 #: Theorems are compared with losses that were rounded in every round.
@@ -92,8 +92,8 @@ def judge_hedge(learner: Hedge, costs: np.ndarray) -> list[str]:
     best = min(math.fsum(column) for column in costs.T)
     regret = proof.loss - best
     widths = np.ptp(costs, axis=1)
-    gaps, squares = float(book[Sum.GAP]), float((widths**2).sum())
-    eta, width = float(book[Sum.LAST_ETA]), learner.high - learner.low
+    gaps, squares = float(book[ExpertSum.GAP]), float((widths**2).sum())
+    eta, width = float(book[ExpertSum.LAST_ETA]), learner.high - learner.low
     values = {}
     if learner._eta == "doubling":
         values["doubling"] = expert_theorems.doubling_regret(d, rounds, width)
@@ -104,7 +104,7 @@ def judge_hedge(learner: Hedge, costs: np.ndarray) -> list[str]:
         widest = float(widths.max())
         values["gaps"] = expert_theorems.after_the_fact(d, eta, gaps)
         values["second order"] = expert_theorems.adaptive_regret(
-            d, float(book[Sum.VARIANCE]), widest
+            d, float(book[ExpertSum.VARIANCE]), widest
         )
         values["worst case"] = expert_theorems.adaptive_regret(d, 0.25 * widest**2 * rounds, widest)
         if not values["gaps"] <= values["second order"] + ROUNDING:
@@ -115,7 +115,7 @@ def judge_hedge(learner: Hedge, costs: np.ndarray) -> list[str]:
         values["in advance"] = expert_theorems.hedge_regret(d, eta, width**2 * rounds)
         if eta * costs.min() >= -1.0:
             local = expert_theorems.local_norms(
-                d, eta, float(book[Sum.SQUARES]), costs.min() >= 0.0
+                d, eta, float(book[ExpertSum.SQUARES]), costs.min() >= 0.0
             )
             values["local norms"] = local
         if costs.min() >= 0.0 and costs.max() <= 1.0:
@@ -200,7 +200,7 @@ def judge_forecasts(
         if not proof.loss - least.loss <= proof.combination_regret:
             false.append(f"combinations: {proof.loss - least.loss} > {proof.combination_regret}")
         book = forecaster._state.book
-        widest, variance = float(book[Sum.WIDEST]), float(book[Sum.VARIANCE])
+        widest, variance = float(book[ExpertSum.WIDEST]), float(book[ExpertSum.VARIANCE])
         if (
             not proof.combination_regret
             <= expert_theorems.adaptive_regret(d, variance, widest) + slack

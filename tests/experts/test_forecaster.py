@@ -14,7 +14,7 @@ import pytest
 import noregret as nr
 from noregret import experts, losses
 from noregret.experts import Forecaster, SurrogateClassifier, best_combination, exp_concavity
-from noregret.experts.concavity import cost_range
+from noregret.experts.forecaster import cost_range
 
 CONCAVE: list[Any] = [
     (losses.Squared(), -1.0, 2.0),

@@ -13,7 +13,7 @@ import pytest
 import noregret as nr
 from noregret import losses
 from noregret.experts import Forecaster, Hedge, draw, expert_theorems, weighted_majority
-from noregret.experts.book import Sum
+from noregret.experts.book import ExpertSum
 from noregret.experts.rounds import hedge_rounds
 
 Z = np.array([[0.5, 0, 1], [1, 0.25, 0], [0, 1, 0.5], [0.75, 0.5, 0]])
@@ -44,11 +44,11 @@ def test_weighted_majority_of_the_survey() -> None:
     assert 1.5 + found["after the fact, ln d/eta + gaps"] == close(3.84370725074)
     book = learner._state.book
     # The survey's factor 1; costs >= 0 allow the half of it.
-    local = expert_theorems.local_norms(3, 0.5, float(book[Sum.SQUARES]), nonnegative=False)
+    local = expert_theorems.local_norms(3, 0.5, float(book[ExpertSum.SQUARES]), nonnegative=False)
     assert 1.5 + local == close(4.48050177999)
     assert found["local norms"] == close(expert_theorems.local_norms(3, 0.5, 1.56655440531, True))
-    assert book[Sum.SQUARES] == close(1.56655440531)
-    assert book[Sum.GAP] == close(0.146482673402)
+    assert book[ExpertSum.SQUARES] == close(1.56655440531)
+    assert book[ExpertSum.GAP] == close(0.146482673402)
     mix = -2.0 * math.log(np.mean(np.exp(-0.5 * Z.sum(axis=0))))
     assert proof.mix_loss == close(mix) == close(1.80957918226)
     assert "mix loss                         1.80958" in str(proof)
@@ -74,7 +74,7 @@ def test_local_norms_of_signed_costs() -> None:
     learner = Hedge(3, 0.5, -1.0, 1.0)
     learner.learn(ZS)
     assert learner.certificate().regret([1.0, 0.0, 0.0]) == close(0.458112167366)
-    assert learner._state.book[Sum.SQUARES] == close(1.50064855083)
+    assert learner._state.book[ExpertSum.SQUARES] == close(1.50064855083)
     assert bounds(learner)["local norms"] == close(2.94754885275)
     reasons = {bound.name: bound.reason for bound in learner.certificate().bounds}
     assert "costs in [-1, 1] were seen" in reasons["Weighted Majority, (1)"]
@@ -109,7 +109,7 @@ def test_small_steps_keep_the_digits_of_the_gap() -> None:
     learner = Hedge(2, 1e-8)
     learner._state.parts[:] = 0.5, 1.5
     learner.learn([[1.0, 0.2]])
-    assert learner._state.book[Sum.GAP] == pytest.approx(5.999999992e-10, rel=1e-9)
+    assert learner._state.book[ExpertSum.GAP] == pytest.approx(5.999999992e-10, rel=1e-9)
 
 
 def test_drawing_by_the_inverse_distribution() -> None:
@@ -159,7 +159,7 @@ def test_the_formulas(rate: Any, d: int) -> None:
     for t in range(70):
         np.testing.assert_allclose(learner.weights, weights[t], rtol=1e-9, atol=1e-14)
         assert learner.suffer(costs[t]) == pytest.approx(paid[t], rel=1e-10)
-    assert learner._state.book[Sum.GAP] == pytest.approx(gaps, rel=1e-9)
+    assert learner._state.book[ExpertSum.GAP] == pytest.approx(gaps, rel=1e-9)
     np.testing.assert_allclose(learner.certificate().totals, costs.sum(axis=0), rtol=1e-13)
 
 
@@ -276,7 +276,7 @@ def test_gaps_of_losses_whose_cubes_overflow() -> None:
         learner = Forecaster(2, losses.Absolute())
         for high in (1.0, 1e-5, 1e-5):
             learner.learn([[0.0, high * size]], [0.0], [weight])
-        found.append(learner._state.book[Sum.GAP] / (size * weight))
+        found.append(learner._state.book[ExpertSum.GAP] / (size * weight))
     assert found[1] == pytest.approx(found[0], rel=1e-14)
     assert found[0] > 0.5 * (1.0 + 1e-12)
 
@@ -303,4 +303,4 @@ def test_the_gaps_telescope_over_a_long_run(eta: float) -> None:
     mix = totals.min() - math.log(np.mean(np.exp(-eta * (totals - totals.min())))) / eta
     assert learner.certificate().mix_loss == pytest.approx(mix, rel=1e-11)
     gaps = learner.certificate().loss - mix
-    assert learner._state.book[Sum.GAP] == pytest.approx(gaps, rel=1e-6)
+    assert learner._state.book[ExpertSum.GAP] == pytest.approx(gaps, rel=1e-6)

@@ -14,7 +14,7 @@ import pytest
 import noregret as nr
 from noregret import domains, experts
 from noregret.experts import Shares, Specialists, best_expert, best_sequence, expert_theorems
-from noregret.experts.book import Sum
+from noregret.experts.book import ExpertSum
 from noregret.experts.mixing import mix_rounds, share_rounds
 from noregret.losses import Squared
 
@@ -47,7 +47,7 @@ def test_the_worked_figures(
     paid += learner.learn(Z[1:]).tolist()
     assert sum(paid) == close(total)
     assert learner.weights == close(last)
-    assert learner._state.book[Sum.GAP] == close(gaps)
+    assert learner._state.book[ExpertSum.GAP] == close(gaps)
     proof = learner.certificate()
     # The experts 2, 2, 1, 3 cost 0.25 with two switches.
     assert 0.25 + proof.switching_bound(2) == close(bound)

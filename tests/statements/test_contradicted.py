@@ -12,7 +12,7 @@ import pytest
 import noregret as nr
 from noregret import bandits, domains, experts, losses, mirrors, oco, rates
 from noregret.bandits.arms import ArmSum
-from noregret.experts.book import Sum
+from noregret.experts.book import ExpertSum
 from noregret.learners import DualAscent
 from noregret.learners import dual_certificate as dual
 from noregret.proof.coin_theorem import Coins
@@ -179,14 +179,14 @@ def test_a_promised_alpha_that_the_run_does_not_confirm() -> None:
 def _hedge() -> list[Statement]:
     learner = experts.Hedge(2, 0.5)
     learner.learn([[0.0, 1.0], [1.0, 0.0]] * 10)
-    learner._state.book[Sum.GAP] = -100.0
+    learner._state.book[ExpertSum.GAP] = -100.0
     return [b for b in learner.certificate().bounds if b.name.startswith("after the fact")]
 
 
 def _shares() -> list[Statement]:
     learner = experts.Shares(2, eta=0.5, alpha=0.1)
     learner.learn([[0.0, 1.0], [1.0, 0.0]] * 10)
-    learner._state.book[Sum.GAP] = -100.0
+    learner._state.book[ExpertSum.GAP] = -100.0
     return learner.certificate().bounds[:1]
 
 

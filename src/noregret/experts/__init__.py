@@ -10,14 +10,18 @@
 
 from noregret.experts.aggregate import Aggregate, AggregateCertificate
 from noregret.experts.classifier import SurrogateClassifier
-from noregret.experts.combination import Combination, best_combination
-from noregret.experts.concavity import exp_concavity
 from noregret.experts.expert_certificate import ExpertCertificate
-from noregret.experts.forecaster import Forecaster
+from noregret.experts.forecaster import Forecaster, exp_concavity
 from noregret.experts.grid import rate_grid
 from noregret.experts.hedge import Hedge, draw, weighted_majority
 from noregret.experts.newton import NewtonStep
-from noregret.experts.oracles import Sequences, best_expert, best_sequence
+from noregret.experts.oracles import (
+    Combination,
+    Sequences,
+    best_combination,
+    best_expert,
+    best_sequence,
+)
 from noregret.experts.portfolios import (
     best_rebalanced,
     best_stock,

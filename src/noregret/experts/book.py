@@ -7,7 +7,7 @@ from enum import IntEnum
 from noregret.jit import add_compensated, kernel
 
 
-class Sum(IntEnum):
+class ExpertSum(IntEnum):
     """Places in the book. Compensated sums keep in the next place what an addition lost."""
 
     ROUNDS = 0
@@ -46,12 +46,12 @@ class Sum(IntEnum):
     LAST_POINT = 22
 
 
-_ROUNDS = int(Sum.ROUNDS)
-_SQUARES, _VARIANCE = int(Sum.SQUARES), int(Sum.VARIANCE)
-_RANGES, _WIDEST = int(Sum.RANGES), int(Sum.WIDEST)
-_LOWEST, _HIGHEST = int(Sum.LOWEST), int(Sum.HIGHEST)
-_LOWEST_STEP, _MAGNITUDE = int(Sum.LOWEST_STEP), int(Sum.MAGNITUDE)
-_LOSS, _GAP, _LAST_ETA = int(Sum.LOSS), int(Sum.GAP), int(Sum.LAST_ETA)
+_ROUNDS = int(ExpertSum.ROUNDS)
+_SQUARES, _VARIANCE = int(ExpertSum.SQUARES), int(ExpertSum.VARIANCE)
+_RANGES, _WIDEST = int(ExpertSum.RANGES), int(ExpertSum.WIDEST)
+_LOWEST, _HIGHEST = int(ExpertSum.LOWEST), int(ExpertSum.HIGHEST)
+_LOWEST_STEP, _MAGNITUDE = int(ExpertSum.LOWEST_STEP), int(ExpertSum.MAGNITUDE)
+_LOSS, _GAP, _LAST_ETA = int(ExpertSum.LOSS), int(ExpertSum.GAP), int(ExpertSum.LAST_ETA)
 
 
 @kernel

@@ -78,6 +78,15 @@ def as_table(name: str, values: Any, count: int | None = None) -> Matrix:
     return np.ascontiguousarray(table)
 
 
+def one_round(name: str, values: Any, count: int) -> npt.NDArray[Any]:
+    """Return the numbers of one round as they are, or refuse several rows."""
+    refuse_masked(name, values)
+    vector = np.asarray(values)
+    if vector.ndim != 1:
+        raise ValueError(f"{name} has shape {vector.shape}, expected ({count},)")
+    return vector
+
+
 def require_within(name: str, table: Matrix, low: float, high: float) -> tuple[Vector, Vector]:
     """Return the least and the largest of every row, or name the first entry outside."""
     if not table.size:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.experts import expert_theorems
-from noregret.experts.book import Sum
+from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
 from noregret.proof.contradiction import RANGE, Measured
@@ -146,7 +146,9 @@ class ExpertCertificate(Proof):
 
 def rounding_slack(experts: int, book: Vector) -> float:
     """Return how far rounding can have moved the loss minus an expert's, at most."""
-    return float(sum_slack(experts, float(book[Sum.ROUNDS]), float(book[Sum.MAGNITUDE])))
+    return float(
+        sum_slack(experts, float(book[ExpertSum.ROUNDS]), float(book[ExpertSum.MAGNITUDE]))
+    )
 
 
 def sum_slack(experts: int, rounds: float, magnitude: Any) -> Any:
@@ -180,22 +182,22 @@ class Facts:
 
     def wider(self) -> str:
         """Say that the promised width was broken, as a loss not convex in its target may do."""
-        widest = float(self.book[Sum.WIDEST])
+        widest = float(self.book[ExpertSum.WIDEST])
         if widest <= self.width * (1.0 + 1e-12):
             return ""
         return f"costs {exact(widest)} apart were seen, promised {exact(self.width)}"
 
     def bounds(self) -> list[Statement]:
         """Return the theorems that speak about this rate."""
-        return list(self._bounds()) if self.book[Sum.ROUNDS] > 0 else []
+        return list(self._bounds()) if self.book[ExpertSum.ROUNDS] > 0 else []
 
     def _bounds(self) -> Iterator[Statement]:
-        d, book, eta = self.experts, self.book, float(self.book[Sum.LAST_ETA])
-        rounds, gaps = int(book[Sum.ROUNDS]), float(book[Sum.GAP])
+        d, book, eta = self.experts, self.book, float(self.book[ExpertSum.LAST_ETA])
+        rounds, gaps = int(book[ExpertSum.ROUNDS]), float(book[ExpertSum.GAP])
         name = "after the fact, ln d/eta + gaps"
         if self.kind == DOUBLING:
             # The last epoch may have ended with the last round.
-            epochs = float(book[Sum.EPOCHS])
+            epochs = float(book[ExpertSum.EPOCHS])
             epochs += 0.0 if (rounds + 1) & rounds == 0 else 1.0 / eta
             value = math.log(d) * epochs + gaps
             yield self.bound(name, f"{SURVEY}, Lemma 2.20, in every epoch", value)
@@ -214,23 +216,23 @@ class Facts:
             reference = f"{GAMES}, Theorem 2.3"
             yield self.bound("rates sqrt(8 ln d/t)", reference, value, self.wider())
         elif self.kind == ADAPTIVE:
-            widest = float(book[Sum.WIDEST])
-            value = expert_theorems.adaptive_regret(d, float(book[Sum.VARIANCE]), widest)
+            widest = float(book[ExpertSum.WIDEST])
+            value = expert_theorems.adaptive_regret(d, float(book[ExpertSum.VARIANCE]), widest)
             yield self.bound("AdaHedge, second order", f"{LEADER}, second-order bound", value)
             value = expert_theorems.adaptive_regret(d, 0.25 * widest * widest * rounds, widest)
             yield self.bound("AdaHedge, worst case", f"{LEADER}, with V <= S^2 T/4", value)
 
     def _fixed(self, eta: float, rounds: int) -> Iterator[Statement]:
         d, book = self.experts, self.book
-        value = expert_theorems.hedge_regret(d, eta, float(book[Sum.RANGES]))
+        value = expert_theorems.hedge_regret(d, eta, float(book[ExpertSum.RANGES]))
         yield self.bound("observed ranges", f"{GAMES}, Theorem 2.2", value)
         if math.isfinite(self.width):
             value = expert_theorems.hedge_regret(d, eta, self.width * self.width * rounds)
             reference = f"{GAMES}, Theorem 2.2; {SURVEY}, Theorem 1.3"
             yield self.bound("in advance", reference, value, self.wider())
-        low, high = float(book[Sum.LOWEST]), float(book[Sum.HIGHEST])
-        step = float(book[Sum.LOWEST_STEP])
-        value = expert_theorems.local_norms(d, eta, float(book[Sum.SQUARES]), low >= 0.0)
+        low, high = float(book[ExpertSum.LOWEST]), float(book[ExpertSum.HIGHEST])
+        step = float(book[ExpertSum.LOWEST_STEP])
+        value = expert_theorems.local_norms(d, eta, float(book[ExpertSum.SQUARES]), low >= 0.0)
         reason = "" if step >= -1.0 else f"eta z = {exact(step)} was seen, needed >= -1"
         yield self.bound("local norms", f"{SURVEY}, Theorem 2.22", value, reason)
         inside = low >= 0.0 and high <= 1.0

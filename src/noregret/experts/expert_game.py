@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_count, as_positive, refuse_masked
+from noregret.arrays import as_count, as_positive
 from noregret.experts import expert_theorems
-from noregret.experts.book import Sum
-from noregret.experts.checks import as_table, require_within
+from noregret.experts.book import ExpertSum
+from noregret.experts.checks import as_table, one_round, require_within
 from noregret.experts.expert_certificate import Facts, rounding_slack
 from noregret.experts.rounds import ADAPTIVE, FIXED
 from noregret.files.fields import Array, Saved
@@ -52,9 +52,9 @@ class Weighing:
                 raise ValueError(f"eta={eta!r} needs costs of a promised range: give low and high")
         else:
             self.kind, self.scale, first = FIXED, 0.0, as_positive("eta", eta)
-        self.book = np.zeros(len(Sum))
-        self.book[[Sum.LOWEST, Sum.HIGHEST]] = math.inf, -math.inf
-        self.book[[Sum.ETA, Sum.TOTAL]] = first, self.experts
+        self.book = np.zeros(len(ExpertSum))
+        self.book[[ExpertSum.LOWEST, ExpertSum.HIGHEST]] = math.inf, -math.inf
+        self.book[[ExpertSum.ETA, ExpertSum.TOTAL]] = first, self.experts
         self.parts = np.ones(self.experts)
         self.totals = np.zeros(self.experts)
         self.past = np.zeros(self.experts if RATES[self.kind] == "doubling" else 0)
@@ -62,12 +62,12 @@ class Weighing:
     @property
     def title(self) -> str:
         """The algorithm in words."""
-        return _TITLES[self.kind].format(exact(float(self.book[Sum.ETA])))
+        return _TITLES[self.kind].format(exact(float(self.book[ExpertSum.ETA])))
 
     @property
     def weights(self) -> Vector:
         """The weights of the coming round."""
-        return np.asarray(self.parts / self.book[Sum.TOTAL])
+        return np.asarray(self.parts / self.book[ExpertSum.TOTAL])
 
     @property
     def costs(self) -> Vector:
@@ -77,7 +77,7 @@ class Weighing:
     @property
     def loss(self) -> float:
         """The sum of <w, z>."""
-        return float(self.book[Sum.LOSS] + self.book[Sum.LOSS_LOW])
+        return float(self.book[ExpertSum.LOSS] + self.book[ExpertSum.LOSS_LOW])
 
     def facts(self) -> Facts:
         """Return what the theorems speak about."""
@@ -87,7 +87,7 @@ class Weighing:
         slack = 2.0 * slack + ROUNDING * (abs(self.loss) + abs(best))
         # Weights, and the logarithms of their sums that the gaps are made of, are right to a few
         # roundings for each expert and round, which a small rate magnifies.
-        rounds, eta = float(self.book[Sum.ROUNDS]), float(self.book[Sum.LAST_ETA])
+        rounds, eta = float(self.book[ExpertSum.ROUNDS]), float(self.book[ExpertSum.LAST_ETA])
         roundings = rounds * (2.0 * self.experts + 64.0)
         slack += rounding_error(roundings, 1.0) / eta if eta > 0.0 else 0.0
         return Facts(self.experts, self.kind, self.book.copy(), self.width, best, regret, slack)
@@ -112,12 +112,12 @@ class WeightedGame(Saved):
     @property
     def rounds(self) -> int:
         """How many rounds were played."""
-        return int(self._state.book[Sum.ROUNDS])
+        return int(self._state.book[ExpertSum.ROUNDS])
 
     @property
     def eta(self) -> float:
         """The rate of the coming round; infinite while AdaHedge follows the leaders."""
-        return float(self._state.book[Sum.ETA])
+        return float(self._state.book[ExpertSum.ETA])
 
     @property
     def weights(self) -> Vector:
@@ -140,11 +140,7 @@ class CostGame(WeightedGame):
 
     def suffer(self, costs: Any) -> float:
         """Pay <weights, costs> and learn the costs of one round; return what was paid."""
-        refuse_masked("costs", costs)
-        vector = np.asarray(costs)
-        if vector.ndim != 1:
-            raise ValueError(f"costs has shape {vector.shape}, expected ({self.experts},)")
-        return float(self.learn(vector)[0])
+        return float(self.learn(one_round("costs", costs, self.experts))[0])
 
     @one_at_a_time
     def learn(self, costs: Any) -> Vector:

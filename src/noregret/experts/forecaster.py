@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import real_array
-from noregret.experts.book import Sum
+from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_interval, as_table, require_within
-from noregret.experts.concavity import cost_range, exp_concavity
 from noregret.experts.expert_certificate import GAMES, ExpertCertificate, rounding_slack
 from noregret.experts.expert_game import Weighing, WeightedGame
 from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
 from noregret.files.fields import Array, Setting
-from noregret.losses import Loss, NegativeLog
+from noregret.losses import Exponential, Logistic, Loss, NegativeLog, Squared, SquaredHinge
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import require_room
@@ -30,6 +29,50 @@ from noregret.rows.examples import as_labels
 from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
+
+
+def exp_concavity(loss: Loss, low: float, high: float) -> float:
+    """Return the largest eta with exp(-eta f(p)) concave for p in [low, high], 0 if there is none.
+
+    It is the least f''/(f')^2, for all labels, or for all targets in [low, high]:
+    (p - y)^2: 1 / (2 (high - low)^2); -ln p: 1; ln(1 + e^(-y p)) and e^(-y p): e^(-max|p|);
+    (margin - y p)_+^2 / 2: 1 / (margin + max|p|)^2.
+    Reference: Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, section 3.3.
+
+    >>> exp_concavity(Squared(), 0.0, 2.0), exp_concavity(NegativeLog(), 0.0, 5.0)
+    (0.125, 1.0)
+    """
+    low, high = as_interval(low, high)
+    width, size = high - low, max(abs(low), abs(high))
+    # A subclass may have another value: only the losses themselves are known.
+    if type(loss) is Squared:
+        return 0.5 / width / width
+    if type(loss) is NegativeLog:
+        return 1.0
+    if type(loss) in (Logistic, Exponential):
+        return math.exp(-size)
+    if type(loss) is SquaredHinge:
+        return 1.0 / (loss.margin + size) / (loss.margin + size)
+    return 0.0
+
+
+def cost_range(loss: Loss, low: float, high: float) -> tuple[float, float]:
+    """Return the least and the largest loss for predictions, and targets, in [low, high].
+
+    A convex loss is largest in a corner. Losses that may be negative, other than -ln p, have
+    no known least value: the range is infinite then.
+
+    >>> cost_range(Squared(), -1.0, 2.0)
+    (0.0, 9.0)
+    """
+    low, high = as_interval(low, high)
+    if math.isinf(high - low):
+        return -math.inf, math.inf
+    labels = (-1.0, 1.0) if loss.labels == "sign" else (low, high)
+    most = max(loss.value(y, p) for y in labels for p in (low, high))
+    if type(loss) is NegativeLog:
+        return loss.value(0.0, high), most
+    return (0.0, most) if loss.nonnegative else (-math.inf, math.inf)
 
 
 class Forecaster(WeightedGame):
@@ -135,15 +178,15 @@ class Forecaster(WeightedGame):
     def _slack(self) -> float:
         """How far rounding can have moved the loss minus an expert's own, at most."""
         book = self._state.book
-        rounds = float(book[Sum.ROUNDS])
-        size = grown(float(book[Sum.OWN_SIZE]), 2.0 * rounds)
+        rounds = float(book[ExpertSum.ROUNDS])
+        size = grown(float(book[ExpertSum.OWN_SIZE]), 2.0 * rounds)
         return rounding_error(rounds + 64.0, size) + rounds * UNDERFLOW
 
     def certificate(self) -> ExpertCertificate:
         """Return the loss beside that of every expert, with the theorems."""
         state = self._state
         facts, slack = state.facts(), self._slack
-        own = float(state.book[Sum.OWN] + state.book[Sum.OWN_LOW])
+        own = float(state.book[ExpertSum.OWN] + state.book[ExpertSum.OWN_LOW])
         linear = self.against == "combinations"
         broken = self.broken
         # Measured differences stay true where a loss is not what it promised, theorems do not.
@@ -177,12 +220,12 @@ class Forecaster(WeightedGame):
         """The promise that a loss of one's own was found to break, and the round."""
         book = self._state.book
         return broken_in(
-            self.loss, float(book[Sum.PROMISE_BROKEN]), float(book[Sum.BROKEN_PROMISE])
+            self.loss, float(book[ExpertSum.PROMISE_BROKEN]), float(book[ExpertSum.BROKEN_PROMISE])
         )
 
     def _line_slack(self) -> float:
         """How far rounding can have moved the lines that stand for the losses."""
-        return rounding_error(32.0, float(self._state.book[Sum.OWN_SIZE])) + rounding_slack(
+        return rounding_error(32.0, float(self._state.book[ExpertSum.OWN_SIZE])) + rounding_slack(
             self.experts, self._state.book
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import as_count
-from noregret.experts.book import Sum
+from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_distribution, as_interval
 from noregret.experts.expert_certificate import ExpertCertificate, rounding_slack
 from noregret.experts.expert_game import CostGame, Weighing
@@ -78,7 +78,7 @@ class Hedge(CostGame):
             state.costs,
             rounding_slack(self.experts, state.book),
             state.facts().bounds(),
-            mix_loss=state.loss - float(state.book[Sum.GAP]),
+            mix_loss=state.loss - float(state.book[ExpertSum.GAP]),
         )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from noregret.domains.medians import floored_multiplier
 from noregret.elementary import exp
-from noregret.experts.book import SMALL_STEP, Sum, enter, gap_of
+from noregret.experts.book import SMALL_STEP, ExpertSum, enter, gap_of
 from noregret.jit import kernel
 
-_ETA = int(Sum.ETA)
+_ETA = int(ExpertSum.ETA)
 #: The largest rate of a mixture.
 _STEEPEST = 1e300
 

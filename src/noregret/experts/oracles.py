@@ -1,4 +1,11 @@
-"""Whom a learner is compared with afterwards: the best expert, the best sequence of experts."""
+"""Comparators in hindsight: the best expert, sequence of experts, and convex combination.
+
+`best_combination` minimises F(w) = sum_t f(y_t, <w, p_t>) over the simplex. Any slopes s_t give a
+floor: F(u) >= sum_t a_t + min_i sum_t s_t p_(t,i) for every u of the simplex, a_t the height at 0
+of the line with slope s_t below f. Losses with kinks are smoothed, f_q(p) = min_v f(v) +
+(v - p)^2 / (2 q), whose slope at p is that of f at the minimiser, and q falls until the gap is
+small.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +18,26 @@ import numpy.typing as npt
 
 from noregret.arrays import as_count
 from noregret.experts.checks import LARGEST, as_table, require_within
+from noregret.experts.newton import simplex_minimum
+from noregret.losses import Loss
+from noregret.rounding.slack import UNDERFLOW, rounding_error
+from noregret.rows.examples import as_labels
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
+
+#: Newton steps for one smoothing, and smoothings, before it is content with the gap reached.
+_STEPS = 100
+_SMOOTHINGS = 60
+#: How much less smooth the next problem is.
+_RATIO = 0.25
 
 
 def _table(name: str, values: Any) -> Matrix:
     table = as_table(name, values)
     require_within(name, table, -LARGEST, LARGEST)
     if not table.size:
-        raise ValueError(f"{name} must have rounds and experts, got the shape {table.shape}")
+        raise ValueError(f"{name} has shape {table.shape}, expected rounds and experts")
     return table
 
 
@@ -76,3 +93,148 @@ def best_sequence(costs: Any, switches: int) -> Sequences:
             level -= 1
             expert = int(leader[t, level])
     return Sequences(value.min(axis=1), path)
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """The best convex combination, up to a proved gap: floor <= least loss <= loss."""
+
+    weights: Vector
+    loss: float
+    floor: float
+
+    @property
+    def gap(self) -> float:
+        """How far the loss can be from the least, at most."""
+        return self.loss - self.floor
+
+
+def best_combination(predictions: Any, outcomes: Any, loss: Loss, tol: float = 1e-6) -> Combination:
+    """Return the convex combination of experts with the least loss on all rows, and a proof.
+
+    A row of `predictions` holds what each expert predicted in a round. It stops when the gap is
+    at most tol max(1, |loss|), or mostly room for rounding, or when no step makes it smaller.
+
+    >>> from noregret import losses
+    >>> best = best_combination([[0.0, 1.0], [0.0, 1.0]], [0.25, 0.75], losses.Squared())
+    >>> best.weights.round(6), round(best.loss, 9)
+    (array([0.5, 0.5]), 0.125)
+    """
+    table = _table("predictions", predictions)
+    if not 0.0 < tol < math.inf:
+        raise ValueError(f"tol must be a finite number above 0, got {tol}")
+    search = _Search(table, as_labels(outcomes, len(table), loss), loss, tol)
+    if not math.isfinite(search.loss):
+        raise ValueError(f"{loss} of the mean prediction is not finite in some row of predictions")
+    smooth = 0.0 < loss.curvature() < math.inf or not math.isfinite(loss.lipschitz())
+    q = 0.0 if smooth else float(np.square(np.ptp(table, axis=1)).mean()) + 1e-30
+    for _ in range(_SMOOTHINGS):
+        if search.improve(q) or q == 0.0:
+            break
+        q *= _RATIO
+    return Combination(search.best, search.loss, search.floor)
+
+
+class _Search:
+    """Newton's method on the simplex, and the best weights and floor met on its way."""
+
+    def __init__(self, table: Matrix, y: Vector, loss: Loss, tol: float) -> None:
+        self.table, self.function, self.tol = table, loss, tol
+        self.y = y.tolist()
+        self.sizes = np.abs(table).max(axis=1)
+        # A level that all experts share is that of every combination: steps do without it.
+        self.spread = table - table.mean(axis=1, keepdims=True)
+        self.w = np.full(table.shape[1], 1.0 / table.shape[1])
+        self.best, self.loss, self.floor = self.w, math.inf, -math.inf
+        #: How much of the loss and of the floor is room for rounding.
+        self.above = self.below = 0.0
+        self._look(self.w, 0.0)
+
+    def improve(self, q: float) -> bool:
+        """Minimise the problem smoothed by q; tell whether the gap is small enough."""
+        before = math.inf
+        for _ in range(_STEPS):
+            value, slopes, noise = self._look(self.w, q)
+            gap = self.loss - self.floor
+            if gap <= max(self.tol * max(1.0, abs(self.loss)), 2.0 * (self.above + self.below)):
+                return True
+            gradient = self.spread.T @ slopes
+            ahead = self._target(gradient, self._curvatures(q))
+            direction = ahead - self.w
+            # The direction sums to 0: a level taken off the gradient changes nothing but rounding.
+            fall = float((gradient - gradient.min()) @ direction)
+            # Where the decrease drowns in rounding, full steps are right as long as they help.
+            if fall > -noise and not gap < 0.9 * before:
+                return False
+            before = gap
+            step = 1.0
+            while step > 1e-12:
+                trial = self.w + step * direction
+                if self._look(trial, q)[0] <= value + 1e-4 * step * fall + noise:
+                    break
+                step *= 0.5
+            else:
+                return False
+            self.w = np.maximum(trial, 0.0)
+            self.w /= self.w.sum()
+        return False
+
+    def _target(self, gradient: Vector, curvatures: Vector) -> Vector:
+        """Return the minimum of the quadratic model on the simplex."""
+        A = (self.spread * curvatures[:, None]).T @ self.spread
+        # A little more than it is: the model must be strictly convex.
+        scale = float(np.trace(A)) / len(A)
+        np.fill_diagonal(A, A.diagonal() + 1e-10 * scale + 1e-12 * (1.0 + np.abs(gradient).max()))
+        return simplex_minimum(A, A @ self.w - gradient, self.w)
+
+    def _slope(self, y: float, p: float, q: float) -> float:
+        if q == 0.0:
+            return self.function.slope(y, p)
+        return self.function.proximal_slope(y, p, q, 0.0)
+
+    def _curvatures(self, q: float) -> Vector:
+        """Return the second derivatives at the current weights, by differences of slopes."""
+        result = np.empty(len(self.y))
+        for t, (y, p) in enumerate(zip(self.y, (self.table @ self.w).tolist(), strict=True)):
+            step = 1e-5 * (abs(p) + self.sizes[t]) if q == 0.0 else 1e-3 * math.sqrt(q)
+            step = min(step, 0.5 * abs(p)) if p != 0.0 and q == 0.0 else step
+            rise = self._slope(y, p + step, q) - self._slope(y, p - step, q)
+            result[t] = max(rise, 0.0) / (2.0 * step) if step > 0.0 else 0.0
+        return result
+
+    def _look(self, w: Vector, q: float) -> tuple[float, Vector, float]:
+        """Return value, slopes and rounding of the problem; keep better weights and floors."""
+        values, lines, smoothed, slopes = [], [], [], np.empty(len(self.y))
+        loss, made = self.function, (self.table @ w).tolist()
+        for t, (y, p) in enumerate(zip(self.y, made, strict=True)):
+            s = self._slope(y, p, q)
+            near = p - q * s
+            value = loss.value(y, near)
+            values.append(loss.value(y, p))
+            lines.append(loss.intercept(y, near, value, s))
+            smoothed.append(value + 0.5 * q * s * s)
+            slopes[t] = s
+        total = math.fsum(values)
+        if total < self.loss:
+            reached = self._most(w, made)
+            if reached < self.loss:
+                self.best, self.loss, self.above = w.copy(), reached, reached - total
+        reach = float(np.abs(slopes) @ self.sizes)
+        error = rounding_error(64.0, math.fsum(map(abs, lines)) + abs(total))
+        error += rounding_error(len(values) + 64.0, reach)
+        error += (len(values) + 1.0) * UNDERFLOW
+        floor = math.fsum(lines) + float((slopes @ self.table).min()) - error
+        if floor > self.floor:
+            self.floor, self.below = floor, error
+        return math.fsum(smoothed), slopes, rounding_error(8.0, math.fsum(map(abs, smoothed)))
+
+    def _most(self, w: Vector, made: list[float]) -> float:
+        """Return what the loss of w can be at most if rounding has moved the predictions made."""
+        # Weights that sum to 1 but for rounding; a convex loss is largest at an end.
+        error = rounding_error(len(w) + 4.0, np.abs(self.table) @ w)
+        most = [
+            max(self.function.value(y, p - e), self.function.value(y, p + e))
+            for y, p, e in zip(self.y, made, error.tolist(), strict=True)
+        ]
+        total = math.fsum(most) + rounding_error(64.0, math.fsum(map(abs, most)))
+        return total + len(most) * UNDERFLOW

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from noregret.arrays import as_count, as_positive
 from noregret.experts.checks import as_distribution, as_relatives
-from noregret.experts.combination import Combination, best_combination
 from noregret.experts.newton import NewtonStep
+from noregret.experts.oracles import Combination, best_combination
 from noregret.losses import NegativeLog
 
 Vector = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.elementary import exp
-from noregret.experts.book import SMALL_STEP, Sum, enter, gap_of
+from noregret.experts.book import SMALL_STEP, ExpertSum, enter, gap_of
 from noregret.jit import add_compensated, kernel
 from noregret.passes.promises import promise_broken
 
@@ -18,11 +18,16 @@ FIXED, ANYTIME, DOUBLING, ADAPTIVE = range(4)
 #: Sums of parts below this are taken from a new reference.
 _LEAST = 1e-200
 
-_ROUNDS, _GAP, _ETA, _EPOCHS = int(Sum.ROUNDS), int(Sum.GAP), int(Sum.ETA), int(Sum.EPOCHS)
-_REFERENCE, _TOTAL = int(Sum.REFERENCE), int(Sum.TOTAL)
-_OWN, _OWN_SIZE = int(Sum.OWN), int(Sum.OWN_SIZE)
-_BROKEN, _WHICH = int(Sum.PROMISE_BROKEN), int(Sum.BROKEN_PROMISE)
-_LAST_POINT = int(Sum.LAST_POINT)
+_ROUNDS, _GAP, _ETA, _EPOCHS = (
+    int(ExpertSum.ROUNDS),
+    int(ExpertSum.GAP),
+    int(ExpertSum.ETA),
+    int(ExpertSum.EPOCHS),
+)
+_REFERENCE, _TOTAL = int(ExpertSum.REFERENCE), int(ExpertSum.TOTAL)
+_OWN, _OWN_SIZE = int(ExpertSum.OWN), int(ExpertSum.OWN_SIZE)
+_BROKEN, _WHICH = int(ExpertSum.PROMISE_BROKEN), int(ExpertSum.BROKEN_PROMISE)
+_LAST_POINT = int(ExpertSum.LAST_POINT)
 
 
 @kernel(fast=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noregret.arrays import as_count, as_positive
 from noregret.experts import expert_theorems
-from noregret.experts.book import Sum
+from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_interval
 from noregret.experts.expert_certificate import ExpertCertificate, Facts, rounding_slack
 from noregret.experts.expert_game import CostGame, Weighing
@@ -44,7 +44,7 @@ class ShareCertificate(ExpertCertificate):
         if as_count("switches", switches, least=0) >= max(self.rounds, 1):
             raise ValueError(f"switches must be 0 ... {self.rounds - 1}, got {switches}")
         book, n = self.facts.book, len(self.totals)
-        eta, gaps = float(book[Sum.ETA]), float(book[Sum.GAP])
+        eta, gaps = float(book[ExpertSum.ETA]), float(book[ExpertSum.GAP])
         price = expert_theorems.switching_price(n, self.alpha, self.rounds, switches)
         # Weights, and the logarithms of their sums that the gaps are made of, are right to a few
         # roundings for each expert and round; over eta as the price is.
@@ -102,7 +102,7 @@ class Shares(CostGame):
         self.low, self.high = as_interval(low, high)
         self._state = Weighing(experts, as_positive("eta", eta), self.high - self.low)
         self._state.parts /= self._state.experts
-        self._state.book[Sum.TOTAL] = 1.0
+        self._state.book[ExpertSum.TOTAL] = 1.0
 
     def _play(self, table: Vector, lows: Vector, highs: Vector, paid: Vector) -> None:
         state = self._state
@@ -122,7 +122,7 @@ class Shares(CostGame):
             self._state.costs,
             rounding_slack(self.experts, book),
             list(self._bounds(facts)) if self.rounds else [],
-            mix_loss=self._state.loss - float(book[Sum.GAP]),
+            mix_loss=self._state.loss - float(book[ExpertSum.GAP]),
             facts=facts,
             alpha=self.alpha,
         )
@@ -131,6 +131,8 @@ class Shares(CostGame):
         reference = "Herbster, Warmuth 2001, Theorem 10"
         book, rounds = facts.book, self.rounds
         price = expert_theorems.switching_price(self.experts, self.alpha, rounds, 0) / self.eta
-        yield facts.bound("one expert, after the fact", reference, price + float(book[Sum.GAP]))
-        spread = 0.125 * self.eta * float(book[Sum.RANGES])
+        yield facts.bound(
+            "one expert, after the fact", reference, price + float(book[ExpertSum.GAP])
+        )
+        spread = 0.125 * self.eta * float(book[ExpertSum.RANGES])
         yield facts.bound("one expert, observed ranges", reference, price + spread)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from noregret.arrays import as_count, as_positive, refuse_masked
 from noregret.elementary import exp
-from noregret.experts.checks import STEEPEST, as_interval, as_table, require_within
+from noregret.experts.checks import STEEPEST, as_interval, as_table, one_round, require_within
 from noregret.experts.expert_certificate import sum_slack
 from noregret.files.fields import Array, Saved, Setting
 from noregret.jit import add_compensated, kernel
@@ -173,11 +173,7 @@ class Specialists(Saved):
 
     def suffer(self, costs: Any, awake: Any) -> float:
         """Pay for one round and learn from it; costs of sleeping experts are not looked at."""
-        refuse_masked("costs", costs)
-        vector = np.asarray(costs)
-        if vector.ndim != 1:
-            raise ValueError(f"costs has shape {vector.shape}, expected ({self.experts},)")
-        return float(self.learn(vector, awake)[0])
+        return float(self.learn(one_round("costs", costs, self.experts), awake)[0])
 
     @one_at_a_time
     def learn(self, costs: Any, awake: Any) -> Vector:
