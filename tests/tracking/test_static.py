@@ -97,7 +97,7 @@ def test_crowded_blocks_become_dense_and_change_nothing() -> None:
     X, y, weight = problem(8, rounds=60)
     rows = as_rows(csr_array(X))
     for share, kind in ((0.0, np.ndarray), (1.0, csr_array)):
-        with mock.patch.object(static, "CROWDED", share):
+        with mock.patch.object(static, "MOST_SPARSE", share):
             assert all(isinstance(matrix, kind) for matrix, _ in static._matrices(rows))
             np.testing.assert_allclose(
                 moments_of(csr_array(X), y, weight).matrix,

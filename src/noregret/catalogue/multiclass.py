@@ -86,7 +86,7 @@ def multiclass_ogd(
     outputs: int | None = None,
     dimension: int | None = None,
 ) -> MatrixDescent:
-    """Return descent on the multiclass hinge in ||W||_F <= radius, tuned for so many rounds.
+    """Return descent on the multiclass hinge in ||W||_F <= radius, tuned for a number of rounds.
 
     eta = radius / (row_limit sqrt(2 T)); the regret is at most radius row_limit sqrt(2 T).
     Reference: Shalev-Shwartz 2012, Corollary 2.17 with Theorem 2.21; Crammer and Singer 2001.

@@ -1,4 +1,4 @@
-"""From an online run to one predictor for new rows, and what is known about its risk.
+"""From an online run to one predictor for new rows, with statements about its risk.
 
 The risk of w is risk(w) = E f(y, <w, x>) for a new row (x, y). Let the T rows be independent draws
 from one distribution, T fixed in advance, and w_t the weights before row t in a single pass. w_t
@@ -103,8 +103,8 @@ def online_to_batch(
     """Run a fresh learner over an i.i.d. sample and return one predictor for the future.
 
     "average": the mean of the weights played, w_1 to w_T. "random": one of them, drawn
-    uniformly. `batch_predictor` says what is known about their risk. Both return weights, and
-    refuse a learner that predicts by more than them.
+    uniformly. `batch_predictor` also states their risk. Both return weights, and refuse a
+    learner whose predictions are not <w, x>.
     Reference: Shalev-Shwartz 2012, Theorem 5.1.
 
     >>> from noregret import catalogue, losses

@@ -1,8 +1,8 @@
 """Trackers: descent that is kept in a set, so that it can follow a comparator that moves.
 
-Rates default to those of the theorems for the square loss, from what is promised about rows and
-labels; with another loss give eta. A projection after every step keeps the dual variables
-bounded, and with them what a shift of the comparator costs.
+Rates default to those of the theorems for the square loss, computed from the promised limits on
+rows and labels; with another loss give eta. A projection after every step keeps the dual variables
+bounded, and so the cost of a shift of the comparator.
 Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Figure 1 and Definition 9.
 """
 

@@ -1,4 +1,4 @@
-"""Learners at work on a stream, looked at in chosen rounds; many of them in one pass."""
+"""Learners on a stream, examined at chosen rounds; many of them in one pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Certified(Protocol):
-    """What is needed of a certificate here."""
+    """A certificate, as far as trials use it."""
 
     @property
     def rounds(self) -> int:
@@ -47,7 +47,7 @@ class Certified(Protocol):
         ...
 
     def floor(self, radius: float) -> float:
-        """Return what no predictor of this size could have beaten."""
+        """Return a lower bound on the loss of every predictor of this size."""
         ...
 
     def regret_bound(self, radius: float) -> float:
@@ -56,20 +56,20 @@ class Certified(Protocol):
 
 
 class Learner(Protocol):
-    """What is needed of a learner here."""
+    """A learner, as far as trials use it."""
 
     def learn(self, X: Any, y: Any, weight: Any = None) -> Any:
         """Learn the rows of a block; return the predictions made before."""
         ...
 
     def certificate(self) -> Certified:
-        """Return what is proved so far."""
+        """Return the certificate of the rounds so far."""
         ...
 
 
 @dataclass(frozen=True)
 class Point:
-    """The state of affairs after some rounds; loss, floor and regret are sums over them."""
+    """The loss, floor and regret after a number of rounds, summed over them."""
 
     rounds: int
     loss: float
@@ -96,7 +96,7 @@ class Point:
         return up_each(self.regret, self.rounds)
 
     def as_dict(self) -> dict[str, float | None]:
-        """Return the numbers, averages included; None for what is not finite."""
+        """Return the numbers, averages included; None for infinity and NaN."""
         averages = ("average_loss", "average_floor", "average_regret")
         numbers = asdict(self) | {name: getattr(self, name) for name in averages}
         return {
@@ -135,7 +135,7 @@ class Trial:
         self.name = name
         self.plain = plain
         self.points: list[Point] = []
-        #: Why the learner had to stop, if it had to.
+        #: The error that stopped the learner, if one did.
         self.failure = ""
 
     def learn(self, block: Block) -> npt.NDArray[np.float64]:

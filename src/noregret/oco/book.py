@@ -1,4 +1,4 @@
-"""The books of a game: the ledger, the sums of gradients and points, and the theorems' monitors."""
+"""The records of a game: ledger, sums of gradients and points, and quantities of the theorems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST = 1e290
 
 @dataclass
 class Monitors:
-    """What the theorems ask about the rounds, beside the ledger; rounds are 0 for "never"."""
+    """Quantities of the theorems that the ledger does not keep; a round of 0 means never."""
 
     #: Sum of the exact stability terms D_t, at the rates of their rounds.
     divergence: float = 0.0

@@ -123,7 +123,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Facts:
-    """The quantities that the theorems about leaders use, as they are after a round."""
+    """The quantities that the theorems about leaders use, after a round."""
 
     #: Sum of f_t(w_t) - f_t(w_(t+1)), and of F_(t+1)(w_t) - F_(t+1)(w_(t+1)), F_t = R + past.
     stability: float = 0.0
@@ -219,8 +219,8 @@ class FollowTheLeader(Leader):
     """Follow the leader: w_t = argmin over the domain of the sum of the past losses.
 
     Quadratic losses: the mean of their centers. Linear losses: a corner of a bounded domain,
-    which an adversary can exploit for ever (Example 2.2). One-dimensional losses of any kind
-    by bisection; others through `minimizer(objective, start) -> w`.
+    on which an adversary can force regret in every round (Example 2.2). One-dimensional losses of
+    any kind by bisection; others through `minimizer(objective, start) -> w`.
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.2.
 
     >>> from noregret import oco

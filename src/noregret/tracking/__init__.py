@@ -1,7 +1,7 @@
 """Following the best moving predictor, and proving that no fixed one will do.
 
-Trackers themselves are learners of `nr.catalogue` (c_gd, c_egu, c_eg, ...); here is what is said
-about them afterwards, and the kernel form.
+Trackers themselves are learners of `nr.catalogue` (c_gd, c_egu, c_eg, ...); this package states
+their bounds against moving comparators, proves drift, and has the kernel form.
 """
 
 from noregret.tracking.drift import DriftProof, drift_proof

@@ -62,12 +62,12 @@ class DriftProof(Span, Proof):
     windows: tuple[Span, ...] = ()
     #: The smallest and the largest example weight.
     weights: tuple[float, float] = (1.0, 1.0)
-    #: What a loss of one's own was found to break of its promises: nothing is proved then.
+    #: The promise that a loss of one's own broke, in words: nothing is proved then.
     broken: str | None = None
 
     @property
     def objective(self) -> str:
-        """What a round adds to both numbers, in words."""
+        """The quantity of one round that both numbers sum, in words."""
         return weighted(named(self.loss), *self.weights)
 
     def _lines(self) -> list[str]:
@@ -90,7 +90,7 @@ class DriftProof(Span, Proof):
 
     @property
     def assumption(self) -> str | None:
-        """What is taken on trust about a loss that is not one of ours."""
+        """The assumptions about a loss that is not built in, None for built-in losses."""
         return assumption_of(self.loss, conjugate=hasattr(self.loss, "conjugate"))
 
     def as_dict(self) -> dict[str, Any]:
@@ -163,10 +163,11 @@ def drift_proof(
         X: rows as every learner takes them; or a stream of blocks, such as `nr.read` returns,
             with y left out: it is read once, and for the square loss not kept in memory.
         y: labels.
-        loss: the loss, `Squared()` by default; it takes -1 and +1 as targets.
+        loss: the loss; `Squared` takes -1 and +1 as targets [default: Squared()].
         radius: the ball ||u||_2 <= radius, of both the fixed predictors and the tracker.
-        weight: example weights.
-        window: also look at windows of this many rounds, four begun in every such length.
+        weight: example weights, >= 0 [default: 1].
+        window: also judge windows of this many rounds, overlapping by three quarters
+            [default: none].
         progress: called with a line of text as the work proceeds.
 
     >>> import numpy as np

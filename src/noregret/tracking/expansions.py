@@ -38,7 +38,7 @@ class KernelSchedule:
                     f"got the shape {weights.shape}"
                 )
             self.parts.append((int(start), rows, weights))
-        # The same rules for the rounds as for schedules of vectors.
+        # Validate the rounds as for schedules of vectors.
         Schedule([(start, [0.0]) for start, _, _ in self.parts])
 
     def __len__(self) -> int:
@@ -55,11 +55,11 @@ class KernelSchedule:
         return size, norms[-1], max(norms)
 
     def loss_between(
-        self, kernel: Kernel, loss: Loss, rows: Rows, labels: Vector, reach: tuple[float, float]
+        self, kernel: Kernel, loss: Loss, rows: Rows, labels: Vector, largest: tuple[float, float]
     ) -> tuple[float, float]:
         """Return numbers between which the schedule's loss lies.
 
-        `reach` bounds sqrt(K(x, x)) and the squares ||x||^2 of the features over all rows.
+        largest: upper bounds on sqrt(K(x, x)) and on ||x||^2 of the features over all rows.
         """
         predictions, found = np.empty(len(rows)), []
         starts = Schedule([(start, [1.0]) for start, _, _ in self.parts])
@@ -76,11 +76,11 @@ class KernelSchedule:
             predict_points(
                 kernel, points, columns, 1.0, chunk.indptr, chunk.indices, chunk.values, inside
             )
-            square = max(reach[1], float(columns[:, Column.SQUARE].max()))
+            square = max(largest[1], float(columns[:, Column.SQUARE].max()))
             roundings = kernel.power(square) * (rows.width + 8.0) + len(points) + 16.0
             norms = np.sqrt(np.maximum(np.diag(gram(kernel, points, points)), 0.0))
-            mass = float(np.abs(coefficients) @ norms) * reach[0]
-            # To the loss it is one feature, u(x), with weight 1.
+            mass = float(np.abs(coefficients) @ norms) * largest[0]
+            # Give the loss one feature, u(x), with weight 1.
             feature = as_rows(inside.reshape(-1, 1))
             error = rounding_error(2.0 * roundings, mass)
             found.append(segment_loss(loss, feature, labels[start:stop], one, error))

@@ -9,8 +9,8 @@ the ball,
     D(u, v + e) - D(u, v) = (||v + e||^2 - ||v||^2)/2 - <u, e> <= (change of ||v||^2)/2 + U ||e||
 
 where U bounds ||u||. The sum of these costs is known exactly after the run; divided by eta it is
-what the budget adds to the bound on the loss. That is proved; that dropping the smallest costs
-little is only what one sees on data.
+what the budget adds to the bound on the loss. That is proved; that dropping the smallest point
+costs little is an observation on data.
 Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorem 14 and section 4.
 """
 
@@ -109,7 +109,12 @@ class KernelDescent(Saved):
         loss: Loss | None = None,
         budget: int | None = None,
     ) -> None:
-        """Make a learner; Theorem 14 has eta = 1/(4 X^2) where K(x, x) <= X^2 for all rows."""
+        """Make a learner.
+
+        kernel: the inner product of points. radius: of the ball that w is kept in, above 0. eta:
+        the step size, above 0; Theorem 14 has 1/(4 X^2) where K(x, x) <= X^2 for all rows. loss:
+        any convex loss [default: Squared()]. budget: most points to store [default: all].
+        """
         if not isinstance(kernel, Kernel):
             raise ValueError(f"KernelDescent: kernel must be a kernel, got {kernel!r}")
         self.kernel, self.loss = kernel, Squared() if loss is None else loss
@@ -163,8 +168,8 @@ class KernelDescent(Saved):
     def budget_cost(self, radius: float | None = None) -> float:
         """Return what the budget adds to the bounds, for comparators of that norm; rounded up.
 
-        (1/eta) sum over drops of radius ||e|| + (||v + e||^2 - ||v||^2)/2. It may be below 0:
-        what is dropped may have been in the way.
+        (1/eta) sum over drops of radius ||e|| + (||v + e||^2 - ||v||^2)/2. It is below 0 where
+        the dropped parts had made ||v|| larger.
         """
         return self.certificate().budget_cost(radius)
 
@@ -259,10 +264,9 @@ class KernelDescent(Saved):
         again.learn(X, y)
         check_same(account, again._account())
         loss = account.loss_upper
-        largest_row = float(self._ledger[Entry.LARGEST_ROW])
         labels = as_labels(y, len(rows), self.loss)
-        reach = (largest_row, float(self._slots[Place.LARGEST]))
-        low, high = schedule.loss_between(self.kernel, self.loss, rows, labels, reach)
+        sizes = float(self._ledger[Entry.LARGEST_ROW]), float(self._slots[Place.LARGEST])
+        low, high = schedule.loss_between(self.kernel, self.loss, rows, labels, sizes)
         size, last, largest = schedule.measured(self.kernel)
         found = proof.lemma
         reason = ""

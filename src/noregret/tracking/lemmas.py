@@ -1,4 +1,4 @@
-"""What one step of a tracker is worth: the lemmas under the shifting bounds, for any rate.
+"""The progress of one step of a tracker: the lemmas behind the shifting bounds, for any rate.
 
 With d = p - y, q = <u, x> - y, square loss, step eta g x with g = 2 d, and v the weights after
 the step and before any projection, each of the lemmas has the form
@@ -42,7 +42,7 @@ from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic
 from noregret.tracking.replay import Replay
 
-#: Rates may miss the paper's by so much: what it costs is added to the bound.
+#: Relative excess over the paper's factor that is added to the bound instead of printed.
 TOLERANCE = 1e-9
 
 
@@ -87,7 +87,9 @@ def lemma(run: Replay, X: Any, y: Any) -> Lemma:
 
 
 def judged(c: float, usual: float, what: str, roundings: float) -> Lemma:
-    """Return the lemma for this c, known to so many roundings, and the paper's usual factor.
+    """Return the lemma for c with relative error roundings * EPSILON.
+
+    usual: the factor of the paper, printed where the factor misses it by rounding only.
 
     >>> judged(0.25, 2.0, "rows", 8.0).factor, judged(0.5, 2.0, "rows", 8.0).reason
     (2.0, 'eta is too large for rows: the lemma is empty')
@@ -113,7 +115,7 @@ def _clipped_below(run: Replay, labels: Any) -> str:
 
 
 def _extremes(rows: Rows, dimension: int) -> tuple[float, float, float]:
-    """Return the smallest and largest feature and the widest row; what is left out counts as 0."""
+    """Return the smallest and largest feature and the widest row; absent features count as 0."""
     if rows.dense:
         low, high = rows.values.min(axis=1), rows.values.max(axis=1)
         full = np.full(len(rows), rows.width == dimension)

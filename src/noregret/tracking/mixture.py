@@ -50,11 +50,11 @@ RATIO = 2.0
 STEEPEST = 4.0
 #: The largest rate of those that measure features, in units of the radius.
 WIDEST = 2.0**-4
-#: Members project on a ball smaller by this part.
+#: Relative margin of the members' ball, more than the rounding of norms and of mixing.
 MARGIN = 2.0**-20
-#: Row norms and predictions below this are too near to denormal numbers.
-SMALLEST_REACH = 1e-290
-#: In the smallest balls rates would underflow.
+#: Row norms and predictions below this are treated as 0: products may be denormal.
+SMALLEST_LIMIT = 1e-290
+#: Smallest rate: in tiny balls rates would underflow.
 SMALLEST_RATE = 1e-300
 #: How much of a mean square is kept from one touch of a feature to the next.
 DECAY = 0.99
@@ -240,11 +240,11 @@ class Tracker:
         made = [member.learn(given, labels, weights) for member in self.members]
         made += [member.learn(rows, labels, weights) for member in self.scaled]
         norms = row_norms(rows)
-        reach = self.radius * norms * (1.0 - rounding_error(rows.width + 16.0, 1.0))
-        # Denormal numbers are not rounded by their size: such rows get the prediction 0.
-        reach[np.minimum(norms, reach) < SMALLEST_REACH] = 0.0
+        limits = self.radius * norms * (1.0 - rounding_error(rows.width + 16.0, 1.0))
+        # Rounding of denormal numbers is not relative: clip predictions of such rows to 0.
+        limits[np.minimum(norms, limits) < SMALLEST_LIMIT] = 0.0
         mix_rounds(
-            self.loss, np.array(made), labels, weights, reach, self._shares, self._totals,
+            self.loss, np.array(made), labels, weights, limits, self._shares, self._totals,
             predictions,
         )  # fmt: skip
         return predictions

@@ -158,12 +158,12 @@ def hindsight_path(
         reach = max(norm_upper(u, 2.0) for u in schedule.comparators) or 1.0
         ball = _ball(reach, unit)
         costs = _costs(cells, ball)
-    # Between cells of one round each there is nothing to leave out.
-    lost = int(len(rows) > len(edges) - 1)
-    if lost:
-        # An empty cell at the end, so that a change within the last one has where to lead.
+    # With cells of one round each no change can happen inside a cell.
+    skipped = int(len(rows) > len(edges) - 1)
+    if skipped:
+        # Append an empty cell, so that a schedule may also change within the last one.
         costs = np.pad(np.hstack([costs, costs[:, -1:]]), ((0, 1), (0, 0)))
-    _, value = cheapest(costs, at_most, price_in_units, lost)
+    _, value = cheapest(costs, at_most, price_in_units, skipped)
     lower = _scaled(value - _slack(cells, edges, ball), 2 * unit[1])
     return HindsightPath(
         schedule=schedule,
@@ -248,8 +248,8 @@ def _slack(cells: Vector, edges: npt.NDArray[np.int64], reach: float) -> float:
     roundings = longest + 2.0 * len(cells) + 2.0 * total.shape[0] + 64.0
     size = LONGEST * reach * math.sqrt(t) + math.sqrt(s)
     longest_u = 1.0 + 2.0 * reach
-    lost = UNDERFLOW * float(edges[-1]) * total.shape[0] * longest_u * longest_u
-    return float(rounding_error(4.0 * roundings, size) * size + 4.0 * lost)
+    underflow = UNDERFLOW * float(edges[-1]) * total.shape[0] * longest_u * longest_u
+    return float(rounding_error(4.0 * roundings, size) * size + 4.0 * underflow)
 
 
 def _schedule(rows: Rows, y: Vector, starts: npt.NDArray[np.int64], radius: float) -> Schedule:

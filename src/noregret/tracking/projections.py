@@ -22,10 +22,10 @@ from noregret.arrays import Vector, as_vector
 from noregret.domains.vectors import as_weights, largest_size
 from noregret.tracking.potentials import Entropic, Potential, SimplexEntropic, Square
 
-#: Rounds of Newton's method, each of which may halve its step so often.
+#: Most steps of Newton's method, and most halvings of each.
 _ROUNDS = 200
 _HALVINGS = 60
-#: Residual at which A p = b counts as solved, in units of the sizes it is made of.
+#: Residual at which A p = b counts as solved, relative to the sum of absolute terms.
 _RESIDUAL = 64.0 * float(np.finfo(np.float64).eps)
 
 
@@ -142,7 +142,7 @@ def _moved(potential: Potential, start: Vector, shift: Vector) -> Vector:
         result = np.zeros_like(start)
         result[some] = potential.link(np.log(start[some]) - shift[some])
         return result
-    # In halves: a factor may overflow where its product with a small weight does not.
+    # Multiply twice by the root: the factor may overflow where its product does not.
     half: Vector = np.exp(-0.5 * shift)
     return start * half * half
 

@@ -1,4 +1,4 @@
-"""A run once more, with a schedule beside it: what every step of a tracker cost and gained.
+"""Replay of a run beside a schedule: the cost and gain of every step of a tracker.
 
 A step of a tracker goes from w_t to v_t with grad F(v_t) = grad F(w_t) - eta g_t x_t, then to
 the projection w_(t+1) of v_t on its set. For any comparator u, by the definition of D alone,
@@ -28,16 +28,16 @@ from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Potential, potential_of
 from noregret.tracking.schedules import Schedule
 
-#: How far the sums of the learner and of its replay may differ: a sparse row and the same row
-#: written densely are added up in different orders.
+#: Relative difference allowed between the learner's sums and the replay's: dense and sparse forms
+#: of a row are summed in different orders.
 SAME = 1e-9
-#: A prediction that is smaller than <w, x> by this part was clipped, not rounded.
+#: A prediction below <w, x> by more than this relative gap was clipped, not rounded.
 CLIPPED = 1e-9
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What is only known from the weights of every round."""
+    """Quantities that need the weights of every round."""
 
     #: The largest norm of grad F(w_t) over rounds 2 to T, as `Potential.shift_norm` has it.
     peak: float
@@ -87,12 +87,12 @@ class Replay:
         """The sum of <u_t - u_(t+1), grad F(w_(t+1))> over the shifts."""
         steps = -np.diff(self.schedule.comparators, axis=0)
         pairs = zip(steps, self.at_shifts, strict=True)
-        # A weight that has vanished costs infinitely much, or nothing that is known.
+        # The gradient at a vanished weight is infinite: the sum is then infinite or NaN.
         with np.errstate(invalid="ignore"):
             return float(sum(step @ self.potential.gradient(w) for step, w in pairs))
 
     def identity(self) -> tuple[float, float]:
-        """Return both sides of the exact identity: the linear regret, and what it is made of.
+        """Return both sides of the exact identity: the linear regret, and the sum of its terms.
 
         sum_t g_t (p_t - <u_t, x_t>) = (1/eta) [D(u_1, w_1) - D(u_T, w_(T+1)) + F(u_T) - F(u_1)
         + sum over shifts <u_t - u_(t+1), grad F(w_(t+1))> + sum_t s_t - r_t(u_t)].
@@ -107,7 +107,7 @@ class Replay:
 def replay(
     learner: MirrorDescent, schedule: Schedule, X: Any, y: Any, traced: bool = True
 ) -> Replay:
-    """Play the rows again with a fresh learner of the same parts, stopping where it is asked to.
+    """Learn the rows again with a fresh learner of the same parts; read weights at the shifts.
 
     `traced` reads the weights of every round, O(d) each; without it only those at the shifts.
     The learner must have learnt exactly these rows, with unit weights.
@@ -204,14 +204,14 @@ def _check_kind(certificate: Certificate, implicit: bool) -> None:
         )
 
 
-def check_same(told: Certificate, found: Certificate) -> None:
+def check_same(claimed: Certificate, found: Certificate) -> None:
     """Refuse rows that the learner has not learnt, or not in this order."""
-    size = told.loss + float(np.abs(told.gradient).sum())
-    gap = abs(told.loss - found.loss) + float(np.abs(told.gradient - found.gradient).sum())
-    if told.rounds != found.rounds or not gap <= SAME * size:
+    size = claimed.loss + float(np.abs(claimed.gradient).sum())
+    gap = abs(claimed.loss - found.loss) + float(np.abs(claimed.gradient - found.gradient).sum())
+    if claimed.rounds != found.rounds or not gap <= SAME * size:
         raise ValueError(
             f"the learner has not learnt exactly these {found.rounds} rows from its start, with "
-            f"unit weights: its loss is {told.loss:.12g}, the replay's {found.loss:.12g}"
+            f"unit weights: its loss is {claimed.loss:.12g}, the replay's {found.loss:.12g}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Comparators that move: which fixed predictor stands for which rounds.
+"""Moving comparators: a fixed predictor for each segment of rounds.
 
 Rounds are counted from 0, as the rows of X are. For a schedule u_0, ..., u_(T-1) its loss is
 sum_t f_t(u_t) and its size sum_t ||u_t - u_(t+1)||_p; rounds without a shift cost no work.
@@ -101,7 +101,7 @@ class Schedule:
         return found
 
     def segments(self, rounds: int) -> Iterator[tuple[int, int, Vector]]:
-        """Yield (first round, round after the last, comparator) over so many rounds."""
+        """Yield (first round, round after the last, comparator) over that number of rounds."""
         if self._starts[-1] >= rounds:
             raise ValueError(
                 f"the schedule's last segment starts at round {self._starts[-1]}, "
@@ -120,7 +120,7 @@ class Schedule:
         if not p >= 1.0:
             raise ValueError(f"Schedule.size: p must be at least 1, got {p}")
         steps = [norm_upper(step, p) for step in np.diff(self._comparators, axis=0)]
-        # One rounding for the differences, the rest for the sum.
+        # One rounding of the differences, and one for each term of the sum.
         return grown(float(np.sum(steps)), len(steps) + 2.0)
 
     def loss(self, X: Any, y: Any, loss: Loss | None = None) -> float:
@@ -129,7 +129,7 @@ class Schedule:
         return 0.5 * (low + high)
 
     def loss_between(self, X: Any, y: Any, loss: Loss | None = None) -> tuple[float, float]:
-        """Return numbers between which the loss on the data as they are stored lies.
+        """Return a lower and an upper bound on the loss, rounding included.
 
         The rounding of <u, x> is at most (nonzeros + 4) EPSILON sum |u_i x_i| = e. By convexity
         f(p) - |f'(p)| e is below the loss, and the larger of f(p - e), f(p + e) above it.
@@ -160,7 +160,7 @@ class Schedule:
 def segment_loss(
     loss: Loss, rows: Rows, labels: Vector, u: Vector, error: float = 0.0
 ) -> tuple[float, float]:
-    """Return numbers between which a fixed predictor's loss lies, <u, x> being off by `error`."""
+    """Return bounds on a fixed predictor's loss, with an error of at most `error` in <u, x>."""
     low, high, size = _segment_loss(
         loss, rows.indptr, rows.indices, rows.values, labels, u, float(error)
     )
@@ -182,7 +182,7 @@ def summed(intervals: list[tuple[float, float]]) -> tuple[float, float]:
 
 @kernel
 def _segment_loss(loss, indptr, indices, values, y, u, known):  # type: ignore[no-untyped-def]
-    """Return a fixed predictor's loss rounded down and up, and the sizes that were summed."""
+    """Return a fixed predictor's loss rounded down and up, and the sum of absolute terms."""
     below = 0.0
     above = 0.0
     total = 0.0

@@ -1,4 +1,4 @@
-"""What every segment of a stream costs at best, and the cheapest way through all of them."""
+"""Lower bounds on the cost of every segment of a stream, and the cheapest schedule of segments."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from noregret.rounding.slack import EPSILON
 
 Matrix = npt.NDArray[np.float64]
 
-#: Segments that are solved side by side: so many first cells with the same last one. As lanes of
-#: a register they take a quarter of the time that they take one after the other.
+#: Number of segments, with the same last cell, that are solved side by side: vectorised over these
+#: lanes they take a quarter of the time of a loop.
 LANES = 32
-#: Steps of Newton's method for the multiplier of the ball, and how near is near enough: the
-#: bound falls with the square of what is missing.
+#: Most steps of Newton's method for the multiplier of the ball, and its relative tolerance: the
+#: bound falls only with the square of the error.
 STEPS = 40
 NEAR = 1e-8
 #: Segments are bounded at vectors no longer than this, in units of the radius.
 LONGEST = 1.001
-#: Added to every ridge, so that segments of rows without anything have one too.
+#: Added to every ridge, so that it is positive where all rows are 0.
 LEAST_RIDGE = 1e-300
 
 
@@ -112,7 +112,7 @@ def _minimizers(moments, radius, trace, mu, work, v, slope):  # type: ignore[no-
         if left == 0:
             break
     for k in range(lanes):
-        # Within the ball, or lost: the next search starts from the least ridge.
+        # Inside the ball, or diverged: the next search starts from the least ridge.
         if not least[k] < mu[k] < np.inf:
             mu[k] = 0.0
 
@@ -176,7 +176,7 @@ def segment_costs(cells, radius, costs):  # type: ignore[no-untyped-def]
                 for a in range(d):
                     length += v[a, k] * v[a, k]
                 if not length <= (LONGEST * radius) ** 2:
-                    # A search that failed: the bound holds for any v, and its slack up to here.
+                    # The search failed. The bound holds for any v, its slack for short ones.
                     v[:, k] = 0.0
             _bounds(moments, radius, v, slope, values)
             for k in range(begun):
@@ -184,16 +184,16 @@ def segment_costs(cells, radius, costs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _extend(costs, before, price, lost, best, origin):  # type: ignore[no-untyped-def]
+def _extend(costs, before, price, skipped, best, origin):  # type: ignore[no-untyped-def]
     """Lower best[i] to the cheapest way to begin a segment at cell i, by one segment from `before`.
 
-    A segment from p that ends where another begins at i has the cells p to i - 1 - lost. With
+    A segment from p that ends where another begins at i has the cells p to i - 1 - skipped. With
     `before` and `best` the same array a way may have any number of segments.
     """
     count = costs.shape[0]
     for i in range(1, count + 1):
         for p in range(i):
-            last = i - 1 - (lost if i < count else 0)
+            last = i - 1 - (skipped if i < count else 0)
             value = before[p] + (costs[p, last] if last >= p else 0.0)
             if p > 0:
                 value += price
@@ -202,10 +202,12 @@ def _extend(costs, before, price, lost, best, origin):  # type: ignore[no-untype
                 origin[i] = p
 
 
-def cheapest(costs: Matrix, shifts: int | None, price: float, lost: int) -> tuple[list[int], float]:
+def cheapest(
+    costs: Matrix, shifts: int | None, price: float, skipped: int
+) -> tuple[list[int], float]:
     """Return where the segments of the cheapest schedule begin, and its cost with the price.
 
-    shifts: the most shifts, with price = 0; None for any number of them, at a price each. lost:
+    shifts: the most shifts, with price = 0; None for any number of them, at a price each. skipped:
     how many cells before a shift are not counted.
 
     >>> costs = np.array([[0.0, 0.0, 4.0], [0.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
@@ -220,7 +222,7 @@ def cheapest(costs: Matrix, shifts: int | None, price: float, lost: int) -> tupl
     origins = []
     for _ in range(1 if shifts is None else shifts + 1):
         origins.append(np.full(count + 1, -1, np.int64))
-        _extend(costs, best if shifts is None else best.copy(), price, lost, best, origins[-1])
+        _extend(costs, best if shifts is None else best.copy(), price, skipped, best, origins[-1])
     starts, place = [], count
     for origin in reversed(origins * count if shifts is None else origins):
         if origin[place] >= 0:

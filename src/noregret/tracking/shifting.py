@@ -7,9 +7,9 @@ factor of its lemma (see `lemmas`), and every u_t in G,
                                    + sum over shifts <u_t - u_(t+1), grad F(w_(t+1))>],
 
 where each shift costs at most gamma ||u_t - u_(t+1)||, gamma the largest norm of grad F on G.
-Proved are these statements about the algorithm in exact arithmetic. What is printed is rounded
-up and never below what was measured on the run itself, so that it also holds for the run in
-floating point, whatever was rounded on its way.
+These statements are proved for the algorithm in exact arithmetic. The printed bounds are rounded
+up and never below the regret measured on the run, so that they hold for the run in floating point
+as well.
 Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, 2001 (HW01).
 """
 
@@ -33,7 +33,7 @@ from noregret.tracking.replay import Replay, replay
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.statements import ShiftingBounds, stated
 
-#: How far comparators may be outside the set by rounding; what is printed is measured anyway.
+#: How far comparators may lie outside the set by rounding; bounds are checked against the run.
 INSIDE = 1e-9
 #: Guesses and the alpha made from them may differ by rounding.
 TUNED = 1e-9
@@ -171,7 +171,7 @@ class _Facts:
         return Simplex(float(self.run.first.sum())).contains(u, INSIDE)
 
     def bound(self, name: str, reference: str, bracket: float, reason: str = "") -> Statement:
-        """Return a bound with the lemma's factor from what stands in its bracket."""
+        """Return a bound with the lemma's factor: bracket / eta and the rounding."""
         reason = self.lemma.reason or reason
         if not reason and not math.isfinite(bracket):
             reason = "the weights are not kept in a bounded set"
@@ -190,7 +190,7 @@ class _Facts:
 
 
 def _magnitude(run: Replay, u: Vector, w: Vector) -> float:
-    """Return the sizes that F(u), F(w) and D(u, w) are sums of."""
+    """Return the sum of the absolute terms of F(u), F(w) and D(u, w)."""
     if isinstance(run.potential, Entropic):
         logs = [np.abs(np.log(np.where(v > 0.0, v, 1.0))) for v in (u, w)]
         return float(np.sum(np.abs(u) * (logs[0] + logs[1] + 2.0) + np.abs(w)))
@@ -257,7 +257,7 @@ def _sparse_box(
 
 
 def _general(facts: _Facts) -> Iterator[Statement]:
-    """Yield what holds for every potential, from the worst case to the exact one."""
+    """Yield the bounds for every potential, from the worst case to the exact one."""
     run, inside = facts.run, facts.outside()
     start = facts.base - run.end
     yield facts.bound("tracking in a bounded set", "Theorem 10", start + facts.shifting, inside)

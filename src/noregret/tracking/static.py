@@ -1,4 +1,4 @@
-"""What no fixed predictor of a ball can have beaten: the tightest floor at hand.
+"""Floors under the loss of every fixed predictor of a ball, as tight as can be computed.
 
 For the square loss everything is in the second moments, with rows x, targets y, weights c,
 
@@ -8,8 +8,8 @@ F is convex, so the tangent at any v whatever is below it, and over ||u|| <= B
 
     F(u) >= F(v) + 2 <Av - b, u - v> >= s - v'Av - 2B ||Av - b||.                          (1)
 
-At the minimiser over the ball, where Av - b = -mu v, this is its value: nothing is lost. How v
-was found plays no part in the proof, and so neither does the rounding of a factorisation.
+At the minimiser over the ball, where Av - b = -mu v, this is its value: the bound is tight. The
+proof holds for any v, so the rounding of the factorisation that finds v does not matter.
 
 Rounding. With t = sum c ||x||^2 = trace A and an entry of a moment summed from n0 rows a block
 and m blocks, in any order, the error of entry (i, j) is at most e sum c |x_i x_j|, where
@@ -45,8 +45,8 @@ from noregret.turns import one_at_a_time
 
 #: Rows whose moments are summed by one product of matrices.
 BLOCK = 1024
-#: Sparse blocks with more than this share of nonzeros are faster as dense ones.
-CROWDED = 0.2
+#: Sparse blocks with a larger share of nonzeros are faster as dense ones.
+MOST_SPARSE = 0.2
 #: Largest number of features for which a matrix of second moments is kept and decomposed.
 LARGEST_WIDTH = 2048
 #: Relative gap and passes with which the dual of other losses is solved.
@@ -124,7 +124,7 @@ class Moments:
         if not 0.0 < size < math.inf or not np.all(np.isfinite(self._moments)):
             return np.zeros(self.width)
         values, vectors = np.linalg.eigh(A / size)
-        # What is below the rounding of the largest is as good as that.
+        # Eigenvalues below the rounding of the largest are not known: raise them to it.
         values = np.maximum(values, rounding_error(len(values), 1.0))
         goal = vectors.T @ (b / size)
         # In units of the largest, so that squares neither overflow nor vanish.
@@ -143,7 +143,7 @@ class Moments:
         mu = 0.0
         if excess(0.0) > 0.0:
             # ||goal|| / (1 + mu) <= ||goal / (values + mu)|| <= ||goal|| / mu, since the values
-            # sum to 1; with a factor of two at either end rounding cannot spoil the bracket.
+            # sum to 1; a factor of two at either end covers the rounding.
             low, high = max(0.5 * most - 2.0, 0.0), 2.0 * most
             mu = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
         return np.asarray(vectors @ (goal / (values + mu))) * unit
@@ -166,9 +166,9 @@ class Moments:
         roundings = self._longest + self._blocks + 2.0 * len(v) + 32.0
         tilt = length * t + math.sqrt(t) * math.sqrt(s)
         size = s + length * length * t + 2.0 * radius * tilt
-        reach = 1.0 + radius + length
-        lost = UNDERFLOW * self.rounds * (len(v) + 1.0) * reach * reach
-        return rounding_error(2.0 * roundings, size) + 4.0 * lost
+        longest = 1.0 + radius + length
+        underflow = UNDERFLOW * self.rounds * (len(v) + 1.0) * longest * longest
+        return rounding_error(2.0 * roundings, size) + 4.0 * underflow
 
 
 def static_floor(
@@ -258,5 +258,5 @@ def _matrices(rows: Rows) -> Iterator[tuple[Any, slice]]:
         values = rows.values[begin:end].astype(np.float64, copy=False)
         indices = rows.indices[begin:end].astype(np.int64)
         matrix = csr_array((values, indices, indptr - begin), shape=(stop - start, rows.width))
-        crowded = end - begin > CROWDED * (stop - start) * rows.width
-        yield matrix.toarray() if crowded else matrix, slice(start, stop)
+        full = end - begin > MOST_SPARSE * (stop - start) * rows.width
+        yield matrix.toarray() if full else matrix, slice(start, stop)

@@ -1,4 +1,4 @@
-"""A tracker watched at work: what it lost, and what no fixed predictor can have lost less than."""
+"""A tracker at work on a stream: its loss, and a floor under the loss of fixed predictors."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ LARGEST_PREDICTION = 1e100
 
 @dataclass(frozen=True)
 class Span:
-    """Some rounds, the first and the last counted from 1, and what is proved about them."""
+    """Consecutive rounds, counted from 1, with bounds on both losses on them."""
 
     first: int
     last: int
-    #: Not below what the tracker lost on these rounds.
+    #: Upper bound on the tracker's loss on these rounds.
     tracker_loss: float
-    #: Not above what any fixed predictor of the ball loses on them.
+    #: Lower bound on the loss of every fixed predictor of the ball.
     static_bound: float
 
     @property
@@ -65,13 +65,13 @@ class Span:
 
     @property
     def margin(self) -> float:
-        """By how much a round at least, where it is proved; else not above zero."""
+        """Lower bound on the gap a round between both losses; at most 0 where nothing is proved."""
         gap = math.nextafter(self.static_bound - self.tracker_loss, -math.inf)
         return math.nextafter(gap / self.rounds, -math.inf)
 
 
 class Part:
-    """Consecutive rows with labels, weights and what the tracker predicted for them."""
+    """Consecutive rows with labels, weights and the predictions of the tracker."""
 
     def __init__(self, rows: Rows, y: Vector, weight: Vector, predictions: Vector) -> None:
         self.rows, self.y, self.weight, self.predictions = rows, y, weight, predictions
@@ -88,7 +88,7 @@ class Part:
 
 
 class Watch:
-    """A tracker at work, and what is needed to judge it.
+    """A tracker at work, with the rows and sums needed to judge it.
 
     Rows wait until there are PORTION of them, in one pass, or until all are there: the tracker
     sees the same portions however the rows came, and does the same.
@@ -111,7 +111,7 @@ class Watch:
         self._kept: list[Part] = []
         self._given = self._learnt = self._dropped = 0
         self._windows: list[Span] = []
-        #: What the loss was found to break of its promises, in words.
+        #: The promise that the loss broke, in words.
         self.broken = ""
         #: The smallest and the largest example weight so far.
         self.weights = (math.inf, 0.0)
@@ -196,13 +196,13 @@ class Watch:
             return -math.inf
 
     def proof(self) -> tuple[Span, tuple[Span, ...]]:
-        """Learn what still waits; return what is proved of all rounds, and of the windows."""
+        """Learn the waiting rows; return the bounds on all rounds and on each window."""
         if not self._given:
             raise ValueError("there are no rounds: expected at least one row")
         self._learn(self._given - self._learnt)
         assert self._tracker is not None
         proof = self._certifier.certificate()
-        # A loss that broke its word in one round is not believed in another way either.
+        # A loss that broke a promise in one round invalidates all bounds.
         broken = proof.broken or self._tracker.broken
         if broken is not None:
             self.broken = str(broken)
