@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 from noregret.component import Component, require_positive
 from noregret.elementary import divide, sqrt
@@ -12,8 +14,22 @@ from noregret.elementary import divide, sqrt
 UNBOUNDED = 1e300
 
 
+#: What a rate says of its formula, which no longer holds where a subclass changes `at`.
+_ABOUT_AT = ("root_eta", "gradient_scale")
+
+
 class Rate(Component):
     """A non-increasing learning rate eta_t; base of all."""
+
+    #: The family of passes that plays it; "scalar": lazy and agile passes, one eta for all weights.
+    family: ClassVar[str] = "scalar"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Take back what a parent says of the formula that the subclass changes."""
+        super().__init_subclass__(**kwargs)
+        for name in _ABOUT_AT:
+            if "at" in vars(cls) and name not in vars(cls):
+                setattr(cls, name, getattr(Rate, name))
 
     def at(self, rounds: float, squares: float, largest: float) -> float:
         """Return eta for the coming round.
@@ -34,6 +50,58 @@ class Rate(Component):
     def strong_convexity(self) -> float:
         """Return the sigma of a (sigma/2)||w||^2 that every round's loss carries, else 0."""
         return 0.0
+
+    def needs_scale(self) -> bool:
+        """Tell whether the map must say the scale."""
+        return False
+
+    def resolved(self, scale: Callable[[], float]) -> Self:
+        """Return the rate with the scale of the map filled in, if it needs one."""
+        return self
+
+    def by_coordinate(self) -> bool:
+        """Tell whether every weight has a rate of its own, w_i = factor_i theta_i."""
+        return self.coordinate_scale() > 0.0
+
+    def coordinate_scale(self) -> float:
+        """Return the scale of rates scale / sqrt(G_i + m_i^2) by coordinate, else NaN."""
+        return math.nan
+
+    def scaled(self) -> bool:
+        """Tell whether features are measured in units of their largest size."""
+        return False
+
+    def keeps_average(self) -> bool:
+        """Tell whether weights move only where they are read, so that sums of them are kept."""
+        return not self.scaled()
+
+    def centred(self) -> bool:
+        """Tell whether predictions of real targets are <w, x> plus their mean."""
+        return False
+
+    def columnwise(self) -> bool:
+        """Tell whether a matrix steps each column as a learner of its own would, to the bit."""
+        return self.constant()
+
+    def refused_loss(self, loss: Any) -> str:
+        """Say what the rate needs that a loss has not, or ''."""
+        return ""
+
+    def root_eta(self) -> float:
+        """Return eta if the rate is eta / sqrt(t), else NaN."""
+        return math.nan
+
+    def gradient_scale(self) -> float:
+        """Return the scale if the rate is scale / sqrt(sum ||z_s||_*^2 + largest), else NaN."""
+        return math.nan
+
+    def coordinate_regret(self, radius: float, steepest: float, roots: float) -> float:
+        """Return the bound for rates by coordinate, NaN if there is none.
+
+        radius: the largest 2-norm of a comparator; steepest: the largest 1 / factor_i.
+        roots: the sum of sqrt(sum_t z_(t,i)^2) over the weights.
+        """
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -78,6 +146,10 @@ class InverseSqrt(Rate):
     def at(self, rounds: float, squares: float, largest: float) -> float:
         """Return eta / sqrt(t)."""
         return self.eta / math.sqrt(rounds + 1.0)
+
+    def root_eta(self) -> float:
+        """Return eta."""
+        return self.eta
 
 
 @dataclass(frozen=True)
@@ -133,6 +205,18 @@ class Adaptive(Rate):
         total = squares + largest
         return self.scale / math.sqrt(total) if total > 0.0 else UNBOUNDED  # type: ignore[operator]
 
+    def needs_scale(self) -> bool:
+        """Tell whether no scale was given."""
+        return self.scale is None
+
+    def resolved(self, scale: Callable[[], float]) -> Self:
+        """Return the rate with the scale of the map, unless one was given."""
+        return self if self.scale is not None else self.replace(scale=scale())
+
+    def gradient_scale(self) -> float:
+        """Return the scale."""
+        return math.nan if self.scale is None else self.scale
+
 
 @dataclass(frozen=True)
 class PerCoordinate(Rate):
@@ -151,6 +235,8 @@ class PerCoordinate(Rate):
     scale: float = 1.0
     invariant: bool = False
 
+    family: ClassVar[str] = "coordinate"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         require_positive("PerCoordinate(scale)", self.scale)
@@ -161,6 +247,14 @@ class PerCoordinate(Rate):
         if total <= 0.0:
             return 0.0
         return divide(self.scale, sqrt(total) * (size if self.invariant else 1.0))
+
+    def coordinate_scale(self) -> float:
+        """Return the scale."""
+        return self.scale
+
+    def coordinate_regret(self, radius: float, steepest: float, roots: float) -> float:
+        """Return radius^2 steepest / 2 + scale roots, unless weights are divided by sizes."""
+        return math.nan if self.invariant else 0.5 * radius * radius * steepest + self.scale * roots
 
 
 @dataclass(frozen=True)
@@ -186,6 +280,26 @@ class ScaleFree(Rate):
     >>> ScaleFree()
     ScaleFree()
     """
+
+    family: ClassVar[str] = "scale_free"
+
+    def scaled(self) -> bool:
+        """Return True."""
+        return True
+
+    def centred(self) -> bool:
+        """Return True."""
+        return True
+
+    def columnwise(self) -> bool:
+        """Return True."""
+        return True
+
+    def refused_loss(self, loss: Any) -> str:
+        """Refuse losses of real targets that can be negative: R is the root of their mean."""
+        if loss.labels != "real" or loss.nonnegative:
+            return ""
+        return f"a loss >= 0 for real targets, {type(loss).__name__} is not"
 
 
 #: The share of its wealth that a feature can lose in a round, at most; for outcomes not below
@@ -223,6 +337,8 @@ class CoinBetting(Rate):
 
     wealth: float = 1.0
 
+    family: ClassVar[str] = "coin_betting"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         require_positive("CoinBetting(wealth)", self.wealth)
@@ -232,6 +348,19 @@ class CoinBetting(Rate):
         limit = divide(LARGEST_BET, hint)
         wanted = divide(theta, 2.0 * CURVATURE * (squares + hint * hint))
         return min(max(wanted, -limit), limit)
+
+    def scaled(self) -> bool:
+        """Return True."""
+        return True
+
+    def refused_loss(self, loss: Any) -> str:
+        """Refuse losses without a steepest slope, which limits the bets."""
+        if math.isfinite(loss.lipschitz()):
+            return ""
+        return (
+            f"a loss with a steepest slope, {type(loss).__name__} has none: use ScaleFree(), or "
+            "Huber(delta) in place of Squared()"
+        )
 
 
 @dataclass(frozen=True)

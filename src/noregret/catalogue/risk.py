@@ -31,7 +31,6 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
 from noregret.proof.protocol import Proof
 from noregret.proof.statement import Statement
-from noregret.rates import ScaleFree
 from noregret.rounding.printed import exact, up, up_each
 from noregret.rounding.slack import rounding_error
 
@@ -148,7 +147,7 @@ def _require_linear(learner: MirrorDescent) -> None:
             f"online_to_batch returns weights, and this learner lowers predictions above "
             f"{learner._parts.clip:g}: make it with clip=None"
         )
-    if isinstance(learner.rate, ScaleFree) and learner.loss.labels == "real":
+    if learner.rate.centred() and learner.loss.labels == "real":
         raise ValueError(
             "online_to_batch returns weights, and ScaleFree predicts real targets around their "
             "mean: use another rate, or the learner itself"

@@ -25,7 +25,6 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import SIZE
 from noregret.proof.protocol import at_least, at_most
 from noregret.proof.statement import Statement
-from noregret.rates import ScaleFree
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
 from noregret.turns import one_at_a_time
@@ -305,7 +304,7 @@ def _is_linear(learner: Any) -> bool:
     if isinstance(learner, Aggregate):
         return learner._linear()
     parts = getattr(learner, "_parts", None)
-    return parts is not None and parts.clip is None and not isinstance(parts.rate, ScaleFree)
+    return parts is not None and parts.clip is None and not parts.rate.centred()
 
 
 def _can_be_asked(learner: Any) -> bool:

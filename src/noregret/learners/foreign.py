@@ -87,10 +87,7 @@ class Certifier:
         self._ledger, self._gradient = ledger, gradient
 
     def _resolved(self, dimension: int) -> Mirror:
-        mirror = self._mirror
-        if isinstance(mirror, mirrors.UnnormalizedEntropy) and mirror.start is None:
-            return mirror.replace(start=1.0 / max(dimension, 1))
-        return mirror
+        return self._mirror.resolved(dimension)
 
     def certificate(self) -> Certificate:
         """Return what the predictions so far prove."""

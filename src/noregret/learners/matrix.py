@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from noregret import mirrors, rates
 from noregret.files import store
-from noregret.learners.combination import natural_scale
 from noregret.learners.matrix_binary import two_classes
 from noregret.learners.matrix_certificate import MatrixCertificate
 from noregret.learners.matrix_engines import MatrixEngine, choose_matrix_engine
@@ -341,7 +340,7 @@ class MatrixDescent(SingleScoresLearner):
         if not isinstance(self.rate, rates.Adaptive) or self.rate.scale is not None:
             return self.rate
         size = (self.dimension if dimension is None else dimension) * self.outputs
-        return self.rate.replace(scale=natural_scale(self.mirror, size))
+        return self.rate.replace(scale=self.mirror.natural_scale(size))
 
     def _check_width(self, rows: Rows) -> None:
         """Refuse rows that are not as wide as this learner wants them."""

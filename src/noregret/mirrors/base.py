@@ -28,10 +28,9 @@ _DECLARED_FOR = (
 )  # fmt: skip
 #: Proved for one map alone: a subclass of that map has not declared them unless it restates them.
 _PROVED_FOR_ONE = (
-    "own_radius", "natural_scale", "natural_size", "euclidean", "half_square", "everywhere",
-    "local_norms", "normalised", "regularizer",
-    "conjugate_upper", "link", "inverse_link", "potential", "stability", "divergence", "project",
-    "quadratic_minimizer",
+    "own_radius", "natural_scale", "natural_size", "euclidean", "half_square", "squared_norm",
+    "everywhere", "local_norms", "normalised", "regularizer", "conjugate_upper", "link",
+    "inverse_link", "potential", "stability", "divergence", "project", "quadratic_minimizer",
 )  # fmt: skip
 
 
@@ -205,6 +204,16 @@ class Mirror(Component):
         """Tell whether weights move only where they are read, so that sums of them are kept."""
         return True
 
+    def grows(self) -> bool:
+        """Tell whether a weight that was never moved is 0 and adds nothing to S."""
+        mirror = self.resolved(1)
+        reference = mirror.reference(0.0, 0.0)
+        return mirror.phi(0.0, reference) == 0.0 == mirror.phi_prime(0.0, reference)
+
+    def out_of_reach(self, w: float) -> str:
+        """Say what keeps a weight from becoming w, or ''."""
+        return ""
+
     def plain_rows(self) -> bool:
         """Tell whether stored values are read as they are and rows measured in the 2-norm."""
         kind = type(self)
@@ -233,6 +242,10 @@ class Mirror(Component):
 
     def half_square(self) -> bool:
         """Tell whether R is half the squared 2-norm on the map's set, with R(0) = 0."""
+        return False
+
+    def squared_norm(self) -> bool:
+        """Tell whether weights are multiples of those of G = ||theta||^2 / 2, in some norm."""
         return False
 
     def everywhere(self) -> bool:

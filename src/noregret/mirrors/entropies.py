@@ -246,6 +246,15 @@ class UnnormalizedEntropy(Exponential, Separable):
         """Return the map that starts at 1/d, if nothing else was said."""
         return self if self.start is not None else self.replace(start=self._first(dimension))
 
+    def out_of_reach(self, w: float) -> str:
+        """Say that the exponents cannot stand for w, if so."""
+        start = self._first(1)
+        if not math.isfinite(w) or abs(math.log(w) - math.log(start)) <= LARGEST_EXPONENT:
+            return ""
+        return (
+            f"weights that start at {start:g}: they keep within a factor exp({LARGEST_EXPONENT:g})"
+        )
+
     def local_norms(self) -> str:
         """Return the theorem's number."""
         return "2.23"

@@ -71,7 +71,7 @@ class Euclidean(Separable):
         """Return True."""
         return True
 
-    half_square = everywhere = euclidean
+    half_square = squared_norm = everywhere = euclidean
 
     def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
         """Return ||u||^2 / (2 eta)."""
@@ -166,6 +166,8 @@ class Ball(Euclidean):
     def half_square(self) -> bool:
         """Return True."""
         return True
+
+    squared_norm = half_square
 
     def own_radius(self) -> float:
         """Return the radius."""

@@ -109,6 +109,12 @@ class PNorm(Mirror):
         """Return the balls of the q-norm."""
         return Predictors(self.p) if self.geometry == "q" else super().predictors()
 
+    def squared_norm(self) -> bool:
+        """Return True."""
+        return True
+
+    everywhere = squared_norm
+
     def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
         """Return ||u||_q^2 / (2 eta)."""
         length = norm_upper(u, self.p / (self.p - 1.0))

@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from noregret import rates
 from noregret.component import built_in
 from noregret.oco.game_certificate import Comparators
 from noregret.proof import theorems
@@ -103,11 +102,11 @@ def _in_advance(
         return
     smoothness, rate = certificate.setting.smoothness, certificate.rate
     value = complexity + 0.5 * smoothness * limit**2 * certificate.monitors.etas
-    if type(rate) is rates.Adaptive:
+    scale = rate.gradient_scale()
+    if scale > 0.0:
         if not certificate.lazy:
             return
         # eta_T >= scale / (limit sqrt(T)), and sum eta_t ||z_t||^2 <= 2 scale limit sqrt(T).
-        scale = float(rate.scale or 1.0)
         growth = limit * math.sqrt(certificate.rounds)
         both = 0.0 if reason else comparators.complexity(1.0) / scale + smoothness * scale
         value = growth * both

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from noregret import rates
 from noregret.arrays import Vector, as_number, as_positive, as_whole
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
@@ -125,7 +124,7 @@ class Game(PointPlayer):
         value, z, norm, curvature = self._examined(value, subgradient, curvature)
         t, sigma = self.rounds + 1, self.rate.strong_convexity()
         step = self._curved if sigma > 0.0 else self._plain
-        if isinstance(self.rate, rates.PerCoordinate):
+        if self.rate.by_coordinate():
             step = self._by_coordinate
         with np.errstate(over="ignore", invalid="ignore"):
             move = step(z, norm)
@@ -179,8 +178,7 @@ class Game(PointPlayer):
         return _Move(theta, w, eta)
 
     def _by_coordinate(self, z: Vector, norm: float) -> _Move:
-        assert isinstance(self.rate, rates.PerCoordinate)
-        scale, size = self.rate.scale, np.abs(z)
+        scale, size = self.rate.coordinate_scale(), np.abs(z)
         squares, sizes, used, _ = self._coordinates.copy()
         # A coordinate that never moved stands at 0 at every rate: its first is chosen now.
         fresh = (squares == 0.0) & (size > 0.0)
@@ -222,7 +220,7 @@ class Game(PointPlayer):
             "theorems": game_bounds,
             "monitors": replace(self._monitors),
         }
-        if isinstance(self.rate, rates.PerCoordinate):
+        if self.rate.by_coordinate():
             squares, _, _, used = self._coordinates.copy()
             own["evidence"] = CoordinateRates(used, squares)
         return own

@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from noregret import domains, mirrors, rates
+from noregret import domains
 from noregret.arrays import Vector
-from noregret.component import Component
+from noregret.combinations import (
+    GAME,
+    Parts,
+    lazily_projected,
+    parted,
+    require_kind,
+    require_together,
+)
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.proof.competitors import corners
 from noregret.proof.convexity import require_support
-from noregret.proof.strong_convexity import require_declared, require_scale
 from noregret.rates import Rate
 
 
@@ -49,11 +54,10 @@ class Setting:
     @property
     def shown(self) -> Mirror:
         """The map of the certificate: a lazy ball or box is a map of its own."""
-        if self.lazy and self.mirror.euclidean():
-            if type(self.domain) is domains.Ball:
-                return mirrors.Ball(self.domain.radius)
-            if type(self.domain) is domains.Box and self.bounded:
-                return mirrors.Box(self.domain.low, self.domain.high)
+        domain = self.domain
+        if self.lazy and self.mirror.euclidean() and self.bounded:
+            if domain is not None and type(domain) in (domains.Ball, domains.Box):
+                return lazily_projected(domain)
         return self.mirror
 
     @property
@@ -122,75 +126,19 @@ def settle(
     dimension: int, mirror: Mirror, rate: Rate, domain: Domain | None, lazy: bool
 ) -> Setting:
     """Return the setting of a game, or say in one line what does not go together."""
-    _require_kind("mirror", mirror, Mirror)
-    require_declared(mirror)
-    _require_kind("rate", rate, Rate)
+    require_kind("mirror", mirror)
+    require_kind("rate", rate)
     if domain is not None:
-        _require_kind("domain", domain, Domain)
+        require_kind("domain", domain)
         require_support(domain, dimension)
-    mirror, domain = _parted(mirror, domain, lazy)
+    require_together(Parts(mirror, rate, domain, lazy), GAME, "game")
+    mirror, domain = parted(mirror, domain)
     mirror = mirror.resolved(dimension)
-    _check_rate(mirror, rate, domain, lazy)
     setting = Setting(dimension, mirror, rate, domain, lazy)
     if not np.isfinite(setting.first).all():
         raise ValueError("the first point of the game is not finite")
-    if isinstance(rate, rates.Adaptive) and rate.scale is None:
-        require_scale(mirror)
-        filled = rate.replace(scale=_natural_scale(setting))
-        setting = Setting(dimension, mirror, filled, domain, lazy)
-    return setting
-
-
-def _parted(mirror: Mirror, domain: Domain | None, lazy: bool) -> tuple[Mirror, Domain | None]:
-    """Return a map without a set of its own, and the set."""
-    name = type(mirror).__name__
-    if type(mirror) is mirrors.Ball or type(mirror) is mirrors.Box:
-        if not lazy:
-            raise ValueError(
-                f"the map {name} is lazy; with lazy=False use Euclidean() and domain={name}(...)"
-            )
-        if domain is not None:
-            raise ValueError(f"the map {name} has a set of its own; drop domain={domain}")
-        if isinstance(mirror, mirrors.Ball):
-            return mirrors.Euclidean(), domains.Ball(mirror.radius)
-        return mirrors.Euclidean(), domains.Box(mirror.low, mirror.high)
-    if isinstance(mirror, mirrors.SoftThreshold) and not lazy:
-        raise ValueError("SoftThreshold counts its rounds: use lazy=True")
-    if domain is None:
-        return mirror, None
-    if mirror.local_norms():
-        if type(domain) is domains.Orthant and type(mirror) is mirrors.UnnormalizedEntropy:
-            return mirror, None
-        if type(mirror) is mirrors.Entropy:
-            own = type(domain) in (domains.Simplex, domains.ClippedSimplex)
-            if not own or getattr(domain, "scale", 0.0) != mirror.scale:
-                raise ValueError(
-                    f"Entropy(scale={mirror.scale:g}) lives on a simplex: domain must be Simplex "
-                    f"or ClippedSimplex of that scale, got {domain}"
-                )
-        if type(domain) is domains.Simplex:
-            return mirrors.Entropy(domain.scale), None
-        if type(domain) is domains.ClippedSimplex:
-            # On a simplex the two entropies have the same projections and the same steps.
-            return mirrors.Entropy(domain.scale), domain
-        return mirror, domain
-    if type(mirror) is not mirrors.Euclidean:
-        raise ValueError(f"the map {name} takes no domain, got {domain}")
-    return mirror, domain
-
-
-def _check_rate(mirror: Mirror, rate: Rate, domain: Domain | None, lazy: bool) -> None:
-    name = type(rate).__name__
-    euclidean = type(mirror) is mirrors.Euclidean
-    if isinstance(rate, rates.PerCoordinate):
-        if not (euclidean or type(mirror) is mirrors.SoftThreshold) or domain is not None:
-            raise ValueError(f"{name} needs Euclidean() or SoftThreshold(l1) and no domain")
-        if not lazy or rate.invariant:
-            raise ValueError(f"{name} needs lazy=True and invariant=False in a game")
-    if rate.strong_convexity() > 0.0 and not euclidean:
-        raise ValueError(f"{name} needs the map Euclidean(): the losses are curved in the 2-norm")
-    if rate.restarts() and isinstance(mirror, mirrors.SoftThreshold):
-        raise ValueError(f"{name} restarts the game, SoftThreshold counts all its rounds")
+    filled = rate.resolved(lambda: _natural_scale(setting))
+    return setting if filled is rate else Setting(dimension, mirror, filled, domain, lazy)
 
 
 def _natural_scale(setting: Setting) -> float:
@@ -203,10 +151,3 @@ def _natural_scale(setting: Setting) -> float:
         size = wide.complexity(None, 1.0)
     smoothness = setting.smoothness
     return math.sqrt(size / smoothness) if smoothness > 0.0 else math.sqrt(size)
-
-
-def _require_kind(name: str, value: Any, kind: type[Component]) -> None:
-    if not isinstance(value, kind):
-        hint = " (did you forget the parentheses?)" if isinstance(value, type) else ""
-        where = f"noregret.{kind.__name__.lower()}s"
-        raise ValueError(f"{name} must be one of {where}, got {value!r}{hint}")

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from noregret import domains, mirrors, rates
+from noregret import domains
 from noregret.mirrors.base import declares
 from noregret.proof import theorems
 from noregret.proof.competitors import Competitors
@@ -201,14 +201,13 @@ def _lazy(facts: Facts) -> Iterator[Statement]:
 
 
 def _local_norms(facts: Facts) -> Iterator[Statement]:
-    entropies = (mirrors.Entropy, mirrors.UnnormalizedEntropy)
-    if type(facts.mirror) not in entropies or not facts.rate.constant():
+    theorem = facts.mirror.local_norms()
+    if not theorem or not facts.rate.constant():
         return
     ledger = facts.certificate.ledger
     reason = facts.competitors.outside(facts.eta)
     if ledger[Entry.STEP_BROKEN] > 0.0:
         reason = f"eta z >= -1 does not hold since round {int(ledger[Entry.STEP_BROKEN])}"
-    theorem = "2.22" if type(facts.mirror) is mirrors.Entropy else "2.23"
     yield facts.regret(
         "exponentiated gradient, local norms",
         f"Shalev-Shwartz 2012, Theorem {theorem}",
@@ -247,9 +246,7 @@ def _strongly_convex(facts: Facts) -> Iterator[Statement]:
 def _per_coordinate(facts: Facts) -> Iterator[Statement]:
     certificate = facts.certificate
     rate, factors, squares = facts.rate, certificate.evidence.factors, certificate.evidence.squares
-    assert isinstance(rate, rates.PerCoordinate) and factors is not None and squares is not None
-    if rate.invariant:
-        return
+    assert factors is not None and squares is not None
     used = factors[factors > 0.0]
     steepest = float((1.0 / used).max(initial=0.0))
     reason = ""
@@ -258,17 +255,20 @@ def _per_coordinate(facts: Facts) -> Iterator[Statement]:
     elif facts.mirror.threshold(1.0) > 0.0:
         reason = "the soft threshold adds its own regulariser"
     roots = float((squares**0.5).sum())
+    value = rate.coordinate_regret(facts.radius, steepest, roots)
+    if math.isnan(value):
+        return
     yield facts.regret(
         "per-coordinate rates",
         "Duchi, Hazan, Singer 2011, Theorem 5 in dual-averaging form",
-        0.5 * facts.radius * facts.radius * steepest + rate.scale * roots,
+        value,
         reason,
     )
 
 
 def _agile(facts: Facts) -> Iterator[Statement]:
     domain = facts.certificate.domain
-    if type(facts.mirror) is not mirrors.Euclidean or facts.rate.restarts():
+    if not facts.mirror.euclidean() or facts.rate.restarts():
         return
     if not facts.eta > 0.0:
         return
@@ -284,9 +284,11 @@ def _agile(facts: Facts) -> Iterator[Statement]:
         yield facts.regret(
             "projected OGD, observed gradients", "Cesa-Bianchi 2024, eq. 5-6", value, reason
         )
-        if type(facts.rate) is rates.InverseSqrt:
+        if facts.rate.root_eta() > 0.0:
             steepest = math.sqrt(float(facts.certificate.ledger[Entry.LARGEST_SQUARE]))
-            value = theorems.projected_ogd_regret(size, steepest, facts.rate.eta, facts.rounds)
+            value = theorems.projected_ogd_regret(
+                size, steepest, facts.rate.root_eta(), facts.rounds
+            )
             yield facts.regret("projected OGD", "Cesa-Bianchi 2024, eq. 7", value, reason)
     elif domain is None and facts.rate.constant():
         yield facts.regret(

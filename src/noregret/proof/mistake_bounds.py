@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
 def mistake_bounds(facts: Facts) -> Iterator[Statement]:
     """Return the bounds on the mistakes of a conservative learner, for exact losses and maps."""
-    loss, mirror = type(facts.certificate.loss_function), type(facts.mirror)
-    norms = (mirrors.PNorm, mirrors.Euclidean, mirrors.Ball)
-    if loss in (Hinge, MulticlassHinge) and mirror in norms:
+    loss, mirror = type(facts.certificate.loss_function), facts.mirror
+    if loss in (Hinge, MulticlassHinge) and mirror.squared_norm():
         yield from _perceptron(facts)
-    elif loss is Hinge and mirror in (mirrors.Entropy, mirrors.SignedEntropy):
+    elif loss is Hinge and mirror.multiplicative() and mirror.own_radius() is not None:
         yield from _simplex_winnow(facts)
-    elif loss is WinnowHinge and mirror is mirrors.UnnormalizedEntropy:
+    elif loss is WinnowHinge and mirror.separable() and mirror.local_norms():
         yield from _winnow(facts)
 
 

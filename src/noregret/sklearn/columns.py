@@ -15,7 +15,7 @@ from noregret.learners import MirrorDescent
 from noregret.learners.together import learn_together
 from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
 from noregret.losses.links import logistic
-from noregret.mirrors import Euclidean, Mirror
+from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
 from noregret.rows.examples import as_rows
 from noregret.sklearn.calibration import Platt
@@ -85,7 +85,7 @@ class Signed:
 
     def may_turn(self, begun: bool) -> bool:
         """Tell whether loss and map are the same with the sign turned, or nothing was seen."""
-        plain = type(self.mirror) is Euclidean and type(self.learner.loss) in EVEN
+        plain = self.mirror.euclidean() and type(self.learner.loss) in EVEN
         return plain or not (begun or self.learner.rounds)
 
     def turned(self) -> Signed:

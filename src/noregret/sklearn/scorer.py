@@ -20,8 +20,8 @@ from noregret.losses import (
     Softmax,
 )
 from noregret.losses.links import logistic, multinomial
-from noregret.mirrors import Euclidean, Mirror, SignedEntropy
-from noregret.rates import Constant, Rate, ScaleFree
+from noregret.mirrors import Mirror
+from noregret.rates import Rate
 from noregret.sklearn.calibration import Platt
 from noregret.sklearn.choices import new_learner
 from noregret.sklearn.columns import EVEN, Columns, Signed
@@ -49,8 +49,8 @@ def open_scorer(
             raise ValueError(f"rate='grid' goes with 'one_against_rest', not {multiclass!r}")
         return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension))
     blank = new_learner(loss, mirror, rate, dimension)
-    plain = type(mirror) is Euclidean and type(loss) in EVEN
-    if not plain or not isinstance(rate, (Constant, ScaleFree)):
+    plain = mirror.euclidean() and type(loss) in EVEN
+    if rate is None or not (plain and rate.columnwise()):
         count = 1 if outputs == 2 else outputs
         columns = [Signed(copy.deepcopy(blank), mirror) for _ in range(count)]
         return Columns(columns, Signed(blank, mirror), loss)
@@ -90,7 +90,7 @@ class Scorer:
         mirror = self.learner.mirror
         late = outputs > max(now, self.outputs) and (begun or self.learner.rounds)
         late = late or (now > self.outputs and self.learner.rounds)
-        if late and isinstance(mirror, SignedEntropy):
+        if late and not mirror.grows():
             raise ValueError(
                 f"y has {outputs} classes, and a learner of {self.outputs} with {mirror} cannot go "
                 "on with more: declare them in the first partial_fit"

@@ -17,6 +17,7 @@ from noregret import mirrors
 from noregret.arrays import Vector
 from noregret.domains.vectors import length
 from noregret.mirrors import Mirror
+from noregret.mirrors.base import declares
 
 #: The map whose divergence is that of the entropies, wherever it starts.
 _ENTROPY = mirrors.UnnormalizedEntropy(1.0)
@@ -192,14 +193,12 @@ def potential_of(mirror: Mirror) -> Potential:
     >>> potential_of(mirrors.Entropy())
     SimplexEntropic(scale=1.0)
     """
-    if type(mirror) is mirrors.Euclidean:
-        return Square()
-    if type(mirror) is mirrors.PNorm:
-        return PNormSquare(mirror.p)
-    if type(mirror) is mirrors.UnnormalizedEntropy:
-        return Entropic()
-    if type(mirror) is mirrors.Entropy:
-        return SimplexEntropic(mirror.scale)
+    if declares(mirror, "inverse_link"):
+        if mirror.local_norms():
+            scale = mirror.own_radius()
+            return Entropic() if scale is None else SimplexEntropic(scale)
+        if mirror.squared_norm():
+            return Square() if mirror.euclidean() else PNormSquare(mirror.predictors().dual)
     raise ValueError(
         f"{type(mirror).__name__} has no potential here; use Euclidean, PNorm, "
         "UnnormalizedEntropy or Entropy"

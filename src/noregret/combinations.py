@@ -1,0 +1,291 @@
+"""The one table of what goes together: map, rate, domain and step, for stream learners and games.
+
+Each row is a condition under which parts are refused, and the reason in words; the first row that
+holds is the reason given. Only this table may ask which class a map or a rate is of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from noregret import domains, mirrors, rates
+from noregret.component import Component, built_in
+from noregret.domains import Domain
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.proof.strong_convexity import require_declared, require_scale
+from noregret.rates import Rate
+
+#: Where the parts of each name are found.
+_ROOMS: dict[str, tuple[type[Component], str]] = {
+    "loss": (Loss, "noregret.losses"),
+    "mirror": (Mirror, "noregret.mirrors"),
+    "rate": (Rate, "noregret.rates"),
+    "domain": (Domain, "noregret.domains"),
+}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is put together; a game has no loss of its own."""
+
+    mirror: Mirror
+    rate: Rate
+    domain: Domain | None = None
+    lazy: bool = True
+    conservative: bool = False
+    clip: float | None = None
+    implicit: bool = False
+    loss: Loss | None = None
+
+
+Rule = tuple[Callable[[Any], bool], str]
+
+
+def _on(*kinds: type[Domain]) -> Callable[[Parts], bool]:
+    return lambda p: type(p.domain) in kinds
+
+
+def _maps(*kinds: type[Mirror]) -> Callable[[Parts], bool]:
+    return lambda p: type(p.mirror) in kinds
+
+
+#: Rates beside maps, for learners and games alike.
+RATES: list[Rule] = [
+    (
+        lambda p: (
+            p.rate.by_coordinate()
+            and not (p.mirror.euclidean() or type(p.mirror) is mirrors.SoftThreshold)
+        ),
+        "{rate_name} needs the map Euclidean() or SoftThreshold(l1)",
+    ),
+    (
+        lambda p: p.rate.by_coordinate() and (not p.lazy or p.domain is not None),
+        "{rate_name} is a lazy rate and takes no domain: use lazy=True, domain=None",
+    ),
+    (
+        lambda p: p.rate.restarts() and isinstance(p.mirror, mirrors.SoftThreshold),
+        "{rate_name} restarts the {player}, SoftThreshold counts all its rounds",
+    ),
+]
+#: What a stream learner is refused.
+STREAM: list[Rule] = [
+    (
+        lambda p: p.rate.strong_convexity() > 0.0 and not _bare(p),
+        "{rate_name} belongs to losses that carry (sigma/2)||w||^2: use it with Euclidean(), "
+        "lazy=True and no domain",
+    ),
+    (
+        lambda p: p.rate.scaled() and not _bare(p),
+        "{rate_name} belongs to Euclidean(): no domain, lazy=True, conservative=False",
+    ),
+    (lambda p: bool(p.rate.refused_loss(p.loss)), "{rate_name} needs {refused_loss}"),
+    *RATES,
+    # Domains beside the Euclidean map.
+    (
+        lambda p: (
+            p.domain is not None
+            and p.mirror.euclidean()
+            and not _on(domains.Ball, domains.Box, domains.Orthant, domains.Simplex)(p)
+        ),
+        "{domain_name} has no projection in the stream learners; use Ball, Box, Orthant or "
+        "Simplex, or noregret.oco",
+    ),
+    (
+        lambda p: p.mirror.euclidean() and p.lazy and _on(domains.Simplex)(p),
+        "lazy projection on the simplex is for dense games (noregret.oco); here use lazy=False, "
+        "or the map Entropy(scale)",
+    ),
+    # Domains beside other maps: each has one, for agile steps alone.
+    (
+        lambda p: (
+            p.domain is not None
+            and _maps(mirrors.UnnormalizedEntropy)(p)
+            and (p.lazy or not _on(domains.Box)(p))
+        ),
+        "domain={domain_name} does not go with {mirror_name}; use a Box with lazy=False, or the "
+        "map Entropy(scale) for the simplex",
+    ),
+    (
+        lambda p: (
+            _maps(mirrors.UnnormalizedEntropy)(p) and _on(domains.Box)(p) and p.domain.low <= 0.0
+        ),
+        "Box(low={domain.low}) must be above 0 for {mirror_name}",
+    ),
+    (
+        lambda p: (
+            _maps(mirrors.PNorm)(p)
+            and _on(domains.PNormBall)(p)
+            and (p.lazy or p.domain.p != p.mirror.p)
+        ),
+        "PNormBall(p={domain.p:g}) goes with PNorm({domain.p:g}) and lazy=False, not with {mirror}",
+    ),
+    (
+        lambda p: (
+            _maps(mirrors.Entropy)(p)
+            and _on(domains.ClippedSimplex)(p)
+            and (p.lazy or p.domain.scale != p.mirror.scale)
+        ),
+        "{domain} goes with Entropy({domain.scale:g}) and lazy=False, not with {mirror}",
+    ),
+    (
+        lambda p: p.domain is not None and not _has_domain(p) and built_in(p.mirror),
+        "the map {mirror_name} has a domain of its own; drop domain={domain_name}",
+    ),
+    (
+        lambda p: p.domain is not None and not _has_domain(p),
+        "the map {mirror_name} is one of your own and takes no domain={domain_name}",
+    ),
+    (
+        lambda p: not p.lazy and p.mirror.lazy_only(),
+        "{mirror_name} is a lazy map; with lazy=False use Euclidean() with a domain, such as "
+        "domains.Ball(radius)",
+    ),
+    (
+        lambda p: p.conservative and (p.loss.labels != "sign" or not p.loss.nonnegative),
+        "conservative=True updates on mistakes, which {loss_name} does not have; use a "
+        "non-negative loss with labels -1 and +1",
+    ),
+    (
+        lambda p: (
+            p.clip is not None and (p.lazy or not isinstance(p.mirror, mirrors.UnnormalizedEntropy))
+        ),
+        "clip belongs to UnnormalizedEntropy() with lazy=False",
+    ),
+    (
+        lambda p: p.clip is not None and not 0.0 < p.clip < math.inf,
+        "clip must be a finite number above 0, got {clip}",
+    ),
+    (
+        lambda p: p.implicit and p.lazy,
+        "implicit=True steps from the weights themselves: use lazy=False",
+    ),
+]
+#: What a game on dense vectors is refused; its domains may be of any kind beside Euclidean().
+GAME: list[Rule] = [
+    (
+        lambda p: _maps(mirrors.Ball, mirrors.Box)(p) and not p.lazy,
+        "the map {mirror_name} is lazy; with lazy=False use Euclidean() and "
+        "domain={mirror_name}(...)",
+    ),
+    (
+        lambda p: _maps(mirrors.Ball, mirrors.Box)(p) and p.domain is not None,
+        "the map {mirror_name} has a set of its own; drop domain={domain}",
+    ),
+    (
+        lambda p: p.mirror.lazy_only() and not p.lazy,
+        "{mirror_name} counts its rounds: use lazy=True",
+    ),
+    (
+        lambda p: (
+            p.domain is not None
+            and _maps(mirrors.Entropy)(p)
+            and not (
+                _on(domains.Simplex, domains.ClippedSimplex)(p) and p.domain.scale == p.mirror.scale
+            )
+        ),
+        "Entropy(scale={mirror.scale:g}) lives on a simplex: domain must be Simplex or "
+        "ClippedSimplex of that scale, got {domain}",
+    ),
+    (
+        lambda p: (
+            p.domain is not None
+            and not (p.mirror.euclidean() or _maps(mirrors.Entropy, mirrors.UnnormalizedEntropy)(p))
+        ),
+        "the map {mirror_name} takes no domain, got {domain}",
+    ),
+    (
+        lambda p: p.rate.scaled(),
+        "{rate_name} measures features, which a game has not: use another rate",
+    ),
+    (
+        lambda p: p.rate.strong_convexity() > 0.0 and not parted(p.mirror, None)[0].euclidean(),
+        "{rate_name} needs the map Euclidean(): the losses are curved in the 2-norm",
+    ),
+    *RATES,
+    (
+        lambda p: isinstance(p.rate, rates.PerCoordinate) and p.rate.invariant,
+        "{rate_name} needs invariant=False in a game",
+    ),
+]
+
+
+def _bare(p: Parts) -> bool:
+    """Tell whether the parts are Euclidean() and lazy, and nothing more."""
+    return p.mirror.euclidean() and p.domain is None and p.lazy and not p.conservative
+
+
+def _has_domain(p: Parts) -> bool:
+    """Tell whether a stream learner projects on such a domain beside the map."""
+    return (
+        p.mirror.euclidean()
+        or _maps(mirrors.UnnormalizedEntropy)(p)
+        or (_maps(mirrors.PNorm)(p) and _on(domains.PNormBall)(p))
+        or (_maps(mirrors.Entropy)(p) and _on(domains.ClippedSimplex)(p))
+    )
+
+
+def require_together(parts: Parts, rules: Iterable[Rule], player: str) -> None:
+    """Refuse parts that do not go together, in one line; `player` is what they would make.
+
+    >>> require_together(Parts(mirrors.PNorm(3.0), rates.PerCoordinate()), STREAM, "learner")
+    Traceback (most recent call last):
+    ...
+    ValueError: PerCoordinate needs the map Euclidean() or SoftThreshold(l1)
+    """
+    require_declared(parts.mirror)
+    if parts.rate.needs_scale():
+        require_scale(parts.mirror)
+    for refused, reason in rules:
+        if refused(parts):
+            names = {f"{name}_name": type(part).__name__ for name, part in vars(parts).items()}
+            names["refused_loss"] = parts.rate.refused_loss(parts.loss)
+            raise ValueError(reason.format(**vars(parts), **names, player=player))
+
+
+def require_kind(name: str, value: Any) -> None:
+    """Refuse what is not a loss, mirror, rate or domain; `name` says which is wanted."""
+    kind, room = _ROOMS[name]
+    if not isinstance(value, kind):
+        hint = " (did you forget the parentheses?)" if isinstance(value, type) else ""
+        raise ValueError(f"{name} must be one of {room}, got {value!r}{hint}")
+
+
+def parted(mirror: Mirror, domain: Domain | None) -> tuple[Mirror, Domain | None]:
+    """Return a map without a set of its own, and the set, for a game.
+
+    >>> parted(mirrors.Ball(2.0), None)
+    (Euclidean(), Ball(radius=2.0))
+    """
+    if type(mirror) is mirrors.Ball:
+        return mirrors.Euclidean(), domains.Ball(mirror.radius)
+    if type(mirror) is mirrors.Box:
+        return mirrors.Euclidean(), domains.Box(mirror.low, mirror.high)
+    if domain is None or mirror.euclidean():
+        return mirror, domain
+    # The others are entropies. On a simplex they have the same projections and the same steps.
+    if type(domain) is domains.Orthant and not mirror.normalised():
+        return mirror, None
+    if type(domain) is domains.Simplex:
+        return mirrors.Entropy(domain.scale), None
+    if type(domain) is domains.ClippedSimplex:
+        return mirrors.Entropy(domain.scale), domain
+    return mirror, domain
+
+
+def lazily_projected(domain: Domain) -> Mirror:
+    """Return the map whose link is the lazy projection on the domain.
+
+    >>> lazily_projected(domains.Orthant()).low
+    0.0
+    """
+    if type(domain) is domains.Ball:
+        return mirrors.Ball(domain.radius)
+    if type(domain) is domains.Box:
+        return mirrors.Box(domain.low, domain.high)
+    if type(domain) is domains.Orthant:
+        return mirrors.Box(0.0, mirrors.LARGEST_BOUND)
+    raise ValueError(f"domain={type(domain).__name__} has no lazy projection here")
