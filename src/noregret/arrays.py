@@ -18,6 +18,7 @@ from noregret.visible import shown
 
 Floats = npt.NDArray[np.floating[Any]]
 Vector = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float64]
 
 #: Larger whole numbers are not all floats, so that counting by 1.0 would stop there.
 LARGEST_COUNT = 2**53

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.bandits.bandit_certificate import CostProof, heading
 from noregret.bandits.contextual import regression_lines
 from noregret.bandits.decisions import Decision, Log
@@ -20,8 +20,6 @@ from noregret.proof.protocol import measured
 from noregret.proof.statement import Statement
 from noregret.rows.examples import Rows
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_count, real_array
+from noregret.arrays import Vector, as_count, real_array
 from noregret.bandits.bandit_certificate import BanditCertificate
 from noregret.bandits.decisions import (
     Decision,
@@ -28,8 +28,6 @@ from noregret.proof.ledger import require_room
 from noregret.proof.statement import Statement
 from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 class ArmSum(IntEnum):

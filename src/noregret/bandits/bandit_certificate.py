@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.proof.contradiction import OVERFLOW, Measured
 from noregret.proof.protocol import Proof, at_least, measured
 from noregret.proof.statement import Statement, finite
-
-Vector = npt.NDArray[np.float64]
 
 PATH = "on this path"
 MEAN = "in expectation"

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import as_count
+from noregret.arrays import Vector, as_count
 from noregret.bandits.bandit_certificate import BanditCertificate
 from noregret.bandits.decisions import Decision, Log
 from noregret.bandits.exploration import Exploration, draw_rows
@@ -19,8 +18,6 @@ from noregret.proof.certificate import Certificate
 from noregret.proof.protocol import indented
 from noregret.rows.examples import Rows
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

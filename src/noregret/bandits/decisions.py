@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import as_count, as_number, as_real, real_array, refuse_masked
+from noregret.arrays import Vector, as_count, as_number, as_real, real_array, refuse_masked
 from noregret.files.fields import Arrays, Field, Header
 from noregret.visible import shown
-
-Vector = npt.NDArray[np.float64]
 
 #: Begins with the arm and its probability.
 Kept = TypeVar("Kept", bound=tuple[Any, ...])

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_number, as_vector
+from noregret.arrays import Vector, as_number, as_vector
 from noregret.bandits.bandit_certificate import CostProof
 from noregret.oco import Game, GameCertificate
 from noregret.proof.protocol import indented, measured
 from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_positive, as_real, as_whole
+from noregret.arrays import Vector, as_positive, as_real, as_whole
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit, ArmSum, enter_cost
 from noregret.bandits.bandit_certificate import MEAN, on_path, statement
@@ -17,8 +17,6 @@ from noregret.elementary import exp
 from noregret.files.fields import Array, Fields, Setting
 from noregret.jit import kernel
 from noregret.proof.statement import Statement
-
-Vector = npt.NDArray[np.float64]
 
 #: A root below this is made one again: the other weights would be lost to underflow.
 SMALLEST_ROOT = 1e-200

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import real_array
+from noregret.arrays import Matrix, Vector, real_array
 from noregret.component import Component, require_positive
-
-Matrix = npt.NDArray[np.float64]
-Vector = npt.NDArray[np.float64]
 
 #: Probabilities of a row may miss 1 by this, for rounding.
 TOLERANCE = 1e-9

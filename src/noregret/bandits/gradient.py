@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import mirrors, rates
-from noregret.arrays import as_number, as_positive, as_vector, as_whole
+from noregret.arrays import Vector, as_number, as_positive, as_vector, as_whole
 from noregret.bandits import theorems
 from noregret.bandits.bandit_certificate import MEAN, CostProof, on_path, statement
 from noregret.bandits.decisions import generator
@@ -33,8 +32,6 @@ from noregret.proof.protocol import measured
 from noregret.proof.statement import Statement
 from noregret.rounding.slack import grown, rounding_error
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 _SUMS = ("rounds", "cost", "played", "divergence", "squares", "magnitude")
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.elementary import log_sum_exp
-
-Vector = npt.NDArray[np.float64]
 
 #: Shares of the capital are staked in steps of this ratio, so many of them below the middle one.
 _RATIO, _BELOW = 3.0, 8

@@ -18,14 +18,12 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_positive, real_array
+from noregret.arrays import Vector, as_positive, real_array
 from noregret.bandits.decisions import Log
 from noregret.bandits.exploration import as_probabilities
 from noregret.bandits.mean_floor import mean_floor
 from noregret.proof.protocol import Proof
 from noregret.rounding.printed import down, exact, up
-
-Vector = npt.NDArray[np.float64]
 
 FINITE = "finite-sample"
 ASYMPTOTIC = "asymptotic"

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.bandits.decisions import (
     Decision,
     Log,
@@ -47,7 +48,6 @@ from noregret.rows.examples import Rows, as_rows
 from noregret.turns import one_at_a_time
 from noregret.visible import shown
 
-Vector = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Row = tuple[npt.NDArray[np.uint32], Vector]
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.bandits.arms import ArmBandit
 from noregret.bandits.contextual import ContextualBandit
 from noregret.bandits.decisions import Log, generator
 from noregret.proof.protocol import Proof
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,9 @@ tree depends on its leaves alone, not on the order in which they were set.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.jit import kernel
-
-Vector = npt.NDArray[np.float64]
 
 
 def new_tree(size: int) -> Vector:

@@ -7,14 +7,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit, ArmSum, enter_cost
 from noregret.bandits.bandit_certificate import MEAN, on_path, statement
 from noregret.files.fields import Array
 from noregret.jit import kernel
 from noregret.proof.statement import Statement
-
-Vector = npt.NDArray[np.float64]
 
 #: Newton's method doubles its digits; this many steps are never needed.
 MOST_STEPS = 100

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_whole, refuse_masked
+from noregret.arrays import Vector, as_whole, refuse_masked
 from noregret.classes.class_certificates import SURVEY, RegretCertificate
 from noregret.classes.tables import MOST_RATE, RateField, between
 from noregret.elementary import log_sum_exp
@@ -25,8 +25,6 @@ from noregret.files.fields import Array, Arrays, Header, Number, Saved, Setting
 from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
 from noregret.visible import shown
-
-Vector = npt.NDArray[np.float64]
 
 #: 2^16 subsets take some milliseconds a round.
 _MOST_ITEMS = 16

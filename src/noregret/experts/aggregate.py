@@ -10,8 +10,8 @@ from inspect import signature
 from typing import Any, NoReturn, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster
 from noregret.files import store
@@ -28,8 +28,6 @@ from noregret.proof.statement import Statement
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import not_real, real_array, refuse_masked
+from noregret.arrays import Matrix, Vector, not_real, real_array, refuse_masked
 from noregret.domains.vectors import as_weights
 from noregret.rounding.printed import exact
-
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
 
 #: How far a sum of probabilities may be from 1.
 _TOLERANCE = 1e-9

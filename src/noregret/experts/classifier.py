@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import as_count, as_positive
+from noregret.arrays import Vector, as_count, as_positive
 from noregret.elementary import log_sum_exp
 from noregret.experts import expert_theorems
 from noregret.experts.book import gap_of
@@ -19,8 +18,6 @@ from noregret.proof.protocol import Proof, row
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import up
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.experts import expert_theorems
 from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_distribution
@@ -21,8 +21,6 @@ from noregret.proof.statement import Statement
 from noregret.proof.wording import assumption_lines
 from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
-
-Vector = npt.NDArray[np.float64]
 
 SURVEY = "Shalev-Shwartz 2012"
 GAMES = "Cesa-Bianchi, Lugosi 2006"

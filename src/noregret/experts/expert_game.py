@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import as_count, as_positive
+from noregret.arrays import Vector, as_count, as_positive
 from noregret.experts import expert_theorems
 from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_table, one_round, require_within
@@ -20,8 +19,6 @@ from noregret.proof.ledger import require_room
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 #: Rates by name, in the order of the kinds that the kernels know.
 RATES = ("fixed", "anytime", "doubling", "adaptive")

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import real_array
+from noregret.arrays import Vector, real_array
 from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_interval, as_table, require_within
 from noregret.experts.expert_certificate import GAMES, ExpertCertificate, rounding_slack
@@ -27,8 +26,6 @@ from noregret.rounding.printed import exact
 from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
 from noregret.rows.examples import as_labels
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 def exp_concavity(loss: Loss, low: float, high: float) -> float:

@@ -6,17 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import as_count
+from noregret.arrays import Vector, as_count
 from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_distribution, as_interval
 from noregret.experts.expert_certificate import ExpertCertificate, rounding_slack
 from noregret.experts.expert_game import CostGame, Weighing
 from noregret.experts.rounds import hedge_rounds
 from noregret.files.fields import Setting
-
-Vector = npt.NDArray[np.float64]
 
 
 class Hedge(CostGame):

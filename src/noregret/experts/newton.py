@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import real_array
+from noregret.arrays import Matrix, Vector, real_array
 from noregret.experts.checks import as_relatives
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
 
 #: Multipliers above minus this part of the gradient's size count as not negative.
 _TOLERANCE = 1e-13

@@ -16,15 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_count
+from noregret.arrays import Matrix, Vector, as_count
 from noregret.experts.checks import LARGEST, as_table, require_within
 from noregret.experts.newton import simplex_minimum
 from noregret.losses import Loss
 from noregret.rounding.slack import UNDERFLOW, rounding_error
 from noregret.rows.examples import as_labels
-
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
 
 #: Newton steps for one smoothing, and smoothings, before it is content with the gap reached.
 _STEPS = 100

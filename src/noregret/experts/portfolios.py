@@ -10,16 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import as_count, as_positive
+from noregret.arrays import Vector, as_count, as_positive
 from noregret.experts.checks import as_distribution, as_relatives
 from noregret.experts.newton import NewtonStep
 from noregret.experts.oracles import Combination, best_combination
 from noregret.losses import NegativeLog
-
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
 
 
 def buy_and_hold(relatives: Any, weights: Any = None) -> Vector:

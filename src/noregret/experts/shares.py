@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-from noregret.arrays import as_count, as_positive
+from noregret.arrays import Vector, as_count, as_positive
 from noregret.experts import expert_theorems
 from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_interval
@@ -19,8 +16,6 @@ from noregret.files.fields import Setting
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import rounding_error
-
-Vector = npt.NDArray[np.float64]
 
 UPDATES = ("fixed", "projection")
 #: A smaller share, divided among many experts, could be 0 as a number.

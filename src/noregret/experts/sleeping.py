@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_count, as_positive, refuse_masked
+from noregret.arrays import Vector, as_count, as_positive, refuse_masked
 from noregret.elementary import exp
 from noregret.experts.checks import STEEPEST, as_interval, as_table, one_round, require_within
 from noregret.experts.expert_certificate import sum_slack
@@ -22,8 +22,6 @@ from noregret.proof.statement import Statement
 from noregret.rounding.printed import up
 from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 #: Rows of the state, one number an expert: ln(w_i / first weight), the sum of <w, z> - z_i and
 #: that of the gaps over its waking rounds, how many these are, and the sum of max |z| of them.
