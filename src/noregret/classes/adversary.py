@@ -1,4 +1,4 @@
-"""Adversaries: what no learner can do better than, played out."""
+"""Adversaries: lower bounds on the mistakes and the regret of every learner, played out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from noregret.classes.version_space import VersionSpaceLearner
 _EXACT = 10_000
 
 
-class Learner(Protocol):
-    """Whoever predicts a label, or the probability of label 1, and is then told the label."""
+class Predictor(Protocol):
+    """A player that predicts a label, or the probability of label 1, and then learns the label."""
 
     def predict(self, x: Any) -> float:
         """Return the prediction for x."""
@@ -29,7 +29,7 @@ class Learner(Protocol):
 
 
 class Opponent(Protocol):
-    """Whoever chooses the points and, knowing the prediction, the labels."""
+    """A player that chooses the points and, knowing the prediction, the labels."""
 
     def instance(self) -> Any:
         """Return the point of the coming round."""
@@ -52,24 +52,22 @@ class Transcript:
         return math.fsum(abs(p - y) for p, y in zip(self.predictions, self.labels, strict=True))
 
 
-def play(learner: Learner, opponent: Opponent, rounds: int) -> Transcript:
-    """Let a learner and an opponent play so many rounds.
+def play(learner: Predictor, opponent: Opponent, rounds: int) -> Transcript:
+    """Let a learner and an opponent play that many rounds.
 
     >>> from noregret.classes import SOA, thresholds
     >>> h = thresholds(7)
     >>> play(SOA(h), Adversary(h), 3)
     Transcript(instances=(3, 1, 0), predictions=(1, 1, 1), labels=(0, 0, 0))
     """
-    instances, predictions, labels = [], [], []
+    played = []
     for _ in range(as_whole("rounds", rounds, 0)):
         x = opponent.instance()
         p = learner.predict(x)
         y = opponent.answer(p)
         learner.learn(x, y)
-        instances.append(x)
-        predictions.append(p)
-        labels.append(y)
-    return Transcript(tuple(instances), tuple(predictions), tuple(labels))
+        played.append((x, p, y))
+    return Transcript(*zip(*played, strict=True)) if played else Transcript((), (), ())
 
 
 class Adversary:

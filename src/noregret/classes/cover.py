@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from noregret.arrays import as_whole
-from noregret.classes.adversary import Learner, other_label, play
+from noregret.classes.adversary import Predictor, other_label, play
 from noregret.classes.tables import label
 from noregret.proof.protocol import Proof
 from noregret.rounding.printed import up
@@ -36,7 +36,7 @@ class Majority:
     def __init__(self) -> None:
         self._lead = 0
 
-    def predict(self, x: object) -> int:
+    def predict(self, x: object) -> float:
         """Return the more frequent label."""
         return int(self._lead >= 0)
 
@@ -45,7 +45,7 @@ class Majority:
         self._lead += 1 if label(y) else -1
 
 
-class Hedged:
+class Hedged(Majority):
     """Announce the probability that Weighted Majority over the two constants gives to label 1.
 
     p = 1 / (1 + exp(-eta (ones - zeros))) with eta = sqrt(8 ln 2 / T): the expected mistakes in
@@ -59,16 +59,12 @@ class Hedged:
     """
 
     def __init__(self, rounds: int) -> None:
+        super().__init__()
         self.eta = math.sqrt(8.0 * math.log(2.0) / as_whole("rounds", rounds))
-        self._lead = 0
 
     def predict(self, x: object) -> float:
         """Return the probability of label 1."""
         return 0.5 + 0.5 * math.tanh(0.5 * self.eta * self._lead)
-
-    def learn(self, x: object, y: int) -> None:
-        """Count a label."""
-        self._lead += 1 if label(y) else -1
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ class Demonstration(Proof):
         return [*lines, f"  {'a randomised learner can stay below':<41}{up(escape)}"]
 
 
-def demonstrate(learner: Learner, rounds: int) -> Demonstration:
+def demonstrate(learner: Predictor, rounds: int) -> Demonstration:
     """Play a learner against the adversary that always answers the other label.
 
     A deterministic learner errs in all T rounds, the better constant in at most floor(T/2): the

@@ -252,17 +252,10 @@ class Littlestone:
 
     def _splitting(self, space: int, depth: int) -> int:
         """Return the first point both halves of which have that dimension at least."""
-        size = space.bit_count()
         for x, column in enumerate(self.hypotheses.columns):
-            ones = column & space
-            count = ones.bit_count()
-            smaller, larger = (ones, ones ^ space) if 2 * count <= size else (ones ^ space, ones)
-            least = min(count, size - count)
-            if (
-                least >> depth
-                and self._at_least(smaller, least, depth)
-                and self._at_least(larger, size - least, depth)
-            ):
+            # The smaller half is refuted sooner.
+            halves = sorted((column & space, space & ~column), key=int.bit_count)
+            if all(self._at_least(half, half.bit_count(), depth) for half in halves):
                 return x
         raise AssertionError("a version space of that dimension has a split")
 
