@@ -11,7 +11,7 @@ import pytest
 
 from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 
 HINGE = losses.Hinge()
 
@@ -108,7 +108,7 @@ def test_tuning() -> None:
     tuned.learn(X, y)
     (advance,) = [b for b in tuned.certificate().bounds_for(2.0) if "in advance" in b.name]
     assert advance.applies
-    assert advance.value == pytest.approx(theorems.tuned_regret(2.0, 25 * 1.5**2))
+    assert advance.value == pytest.approx(closed_forms.tuned_regret(2.0, 25 * 1.5**2))
     tuned.learn([[3.5]], [1.0])
     (advance,) = [b for b in tuned.certificate().bounds_for(2.0) if "in advance" in b.name]
     assert not advance.applies and "since round 26" in advance.reason
@@ -116,8 +116,8 @@ def test_tuning() -> None:
     balanced = catalogue.balanced_winnow(2.0, margin=0.5, row_limit=0.8)
     C = balanced.rate.eta  # type: ignore[attr-defined]
     square = (2.0 * 0.8) ** 2
-    best = theorems.progress(0.5, C, square)
-    assert best > max(theorems.progress(0.5, C * f, square) for f in (0.9, 1.1))
+    best = closed_forms.progress(0.5, C, square)
+    assert best > max(closed_forms.progress(0.5, C * f, square) for f in (0.9, 1.1))
 
 
 @pytest.mark.parametrize(

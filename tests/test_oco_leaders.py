@@ -12,7 +12,7 @@ import pytest
 from scipy import optimize
 
 from noregret import domains, mirrors, oco, rates
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 
 half = rates.Constant(0.5)
 
@@ -105,8 +105,8 @@ def test_tuned_rates_and_their_bounds() -> None:  # S-14, S-20, S-21, S-22, S-26
 
 
 def test_the_doubling_trick() -> None:  # S-15, G-3
-    assert theorems.doubling_regret(1.0, 5) == near(4.41421356237)
-    assert theorems.doubling_regret(1.0, 100) == near(24.8994949366)
+    assert closed_forms.doubling_regret(1.0, 5) == near(4.41421356237)
+    assert closed_forms.doubling_regret(1.0, 100) == near(24.8994949366)
     assert (math.sqrt(10) - 1) / (math.sqrt(2) - 1) == near(5.22020005279)
     horizons = []
 
@@ -131,7 +131,7 @@ def test_the_doubling_trick() -> None:  # S-15, G-3
     after = bound(proof.bounds, "doubling trick: mirror descent, after the fact")
     assert after.value == near(bound(other.bounds, "doubling trick, after the fact").value)
     last = proof.bounds[-1]
-    assert last.value == near(theorems.doubling_regret(1.0, 11)) and after.value <= last.value
+    assert last.value == near(closed_forms.doubling_regret(1.0, 11)) and after.value <= last.value
 
 
 def test_the_doubling_trick_around_leaders() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from noregret import losses, mirrors
 from noregret.learners import DualAscent
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from oracles.data import S_A, S_B, S_W, U0, X_A, X_B, X_W, bound, near, total
 from oracles.dual_runs import BEST, FULLY, HINGE, ascent, numbers, run, theta
 
@@ -79,7 +79,7 @@ def test_pd18_radius_version() -> None:
     margins, alphas, duals = run(learner, X_A, S_A)
     assert alphas == near([min(1.0, (1 - m) / 4) for m in margins])
     rises = np.diff([0.0, *duals])
-    promised = [theorems.mitigated(1 - m, 1.0, 4.0) for m in margins]
+    promised = [closed_forms.mitigated(1 - m, 1.0, 4.0) for m in margins]
     assert np.all(rises >= np.array(promised) - 1e-15)
 
 
@@ -96,9 +96,9 @@ def test_pd20_theorem_3(C: float, mean: float, argument: float, value: float) ->
     certificate = learner.certificate()
     assert certificate.average_loss == near(mean)
     comparator = (total(HINGE, X_A, S_A, U0) + 0.5 * float(U0 @ U0) / C) / 6
-    assert (comparator, theorems.unmitigated(comparator, C)) == near((argument, value))
+    assert (comparator, closed_forms.unmitigated(comparator, C)) == near((argument, value))
     assert mean <= value
-    rises = np.array([C * theorems.mitigated(1 - m, C) for m in margins])
+    rises = np.array([C * closed_forms.mitigated(1 - m, C) for m in margins])
     assert np.all(np.diff([0.0, *duals]) >= rises - 1e-15)
     if C == 0.5:
         assert rises == near(numbers("0.375 0.135 0.2225 0.235 0.2775 0.54"))
@@ -133,7 +133,7 @@ def test_pd22_mistakes_of_the_aggressive_family(C: float, best: float, value: fl
     run(learner, X_A, S_A)
     certificate = learner.certificate()
     assert certificate.mistakes == 2
-    gain = C * theorems.mitigated(1.0, C)
+    gain = C * closed_forms.mitigated(1.0, C)
     assert best / gain == near(value)
     assert certificate.progress >= gain - 1e-15
     theorem = bound(certificate, "dual ascent, aggressive mistakes", 1.5)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from noregret import catalogue, losses
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
 from oracles.data import ROW_A, S_A, U0, X_A, Y_A, bound, near, played, total
 
@@ -35,8 +35,8 @@ def test_ogd2_and_ogd3_perceptron() -> None:
     assert before.factor * sum(hinges) + before.value == near(4.30880831638)
     b = ROW_A * length
     assert b == near(1.47732867027)
-    assert theorems.perceptron_mistakes_printed(2.95, b) == near(7.66989531804)
-    assert theorems.perceptron_mistakes(2.95, b) == near(6.80335093271)
+    assert closed_forms.perceptron_mistakes_printed(2.95, b) == near(7.66989531804)
+    assert closed_forms.perceptron_mistakes(2.95, b) == near(6.80335093271)
 
 
 def test_ogd4_hinge_is_above_the_error() -> None:
@@ -83,7 +83,9 @@ def test_ogd5_ogd7_ogd8_ogd10_projected_run() -> None:
     # Printed with the widest gradient of the run, which is the widest row.
     worst = bound(certificate, "projected OGD", 1.0)
     assert worst.applies and worst.value / 6 == near(1.13724814062)
-    assert theorems.projected_ogd_regret(1.0, ROW_A, 1.43591631724, 6) / 6 == near(1.13724814062)
+    assert closed_forms.projected_ogd_regret(1.0, ROW_A, 1.43591631724, 6) / 6 == near(
+        1.13724814062
+    )
     assert math.sqrt(8 / 6) * ROW_A == near(1.13724814062)
 
 
@@ -132,7 +134,7 @@ def test_ogd9_square_loss() -> None:
     assert (mean, float(np.linalg.norm(best))) == near((0.14075544576, 0.844850176609))
     assert certificate.average_loss - mean == near(0.173192314252)
     assert certificate.floor(1.5) / 6 <= mean
-    assert theorems.projected_ogd_regret(1.5, 5.82, eta, 6) / 6 == near(10.0805357001)
+    assert closed_forms.projected_ogd_regret(1.5, 5.82, eta, 6) / 6 == near(10.0805357001)
 
 
 def test_ogd11_ogd12_strongly_convex() -> None:
@@ -171,8 +173,8 @@ def test_ogd11_ogd12_strongly_convex() -> None:
     )
     assert observed.value / 6 == near(0.384750925926)
     assert worst.value / 6 == near(0.683608835365)
-    assert theorems.strongly_convex_regret(largest, 0.5, 6) / 6 == near(0.683608835365)
-    assert theorems.strongly_convex_regret(2 * ROW_A, 0.5, 6) / 6 == near(1.8053377901)
+    assert closed_forms.strongly_convex_regret(largest, 0.5, 6) / 6 == near(0.683608835365)
+    assert closed_forms.strongly_convex_regret(2 * ROW_A, 0.5, 6) / 6 == near(1.8053377901)
 
 
 def test_ogd12_weights_are_dual_averages() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
 from noregret.rounding.norms import norm_upper
 from oracles.data import ROW_A, S_A, S_N, S_W, U0, U_N, X_A, X_N, X_W, bound, near, total
@@ -166,7 +166,7 @@ def test_pd6_and_pd9_conservative_run() -> None:
 
 
 def test_pd10_the_precondition_matters() -> None:
-    assert theorems.progress(1.0, 1.0) == near(0.5)
+    assert closed_forms.progress(1.0, 1.0) == near(0.5)
     learner = catalogue.balanced_winnow(4.0, margin=0.5, eta=0.5)
     _, _, duals = run(learner, X_A, S_A)
     expected = [-0.293175046943] * 4 + [-0.295851276167, 0.0382842051676]
@@ -174,7 +174,7 @@ def test_pd10_the_precondition_matters() -> None:
     (theorem,) = [b for b in learner.certificate().bounds_for(4.0) if b.measure == "mistakes"]
     assert not theorem.applies and "eta is too large" in theorem.reason
     # The best C for a radius R gives gamma^2 / (2 R^2).
-    assert theorems.progress(0.5, 0.5 / 16, 16) == near(0.5**2 / 32)
+    assert closed_forms.progress(0.5, 0.5 / 16, 16) == near(0.5**2 / 32)
 
 
 @pytest.mark.parametrize(
@@ -213,14 +213,14 @@ def test_pd12_and_pd13_perceptron() -> None:
         assert float(certificate.gradient @ certificate.gradient) == near(1.34)
         after = bound(certificate, "Perceptron, after the fact", length)
         assert after.factor * loss + after.value == near(4.68637553542)
-    assert theorems.perceptron_rate(loss, length) == near(0.571610075288)
-    assert theorems.perceptron_mistakes(loss, length) == near(6.8862497221)
-    assert theorems.perceptron_mistakes(loss, ROW_A * length) == near(6.80335093271)
-    assert theorems.competitive_mistakes(loss, 1.125, 1.0) == near(8.15)
-    best = theorems.competitive_mistakes(loss, 1.125, 0.571610075288)
+    assert closed_forms.perceptron_rate(loss, length) == near(0.571610075288)
+    assert closed_forms.perceptron_mistakes(loss, length) == near(6.8862497221)
+    assert closed_forms.perceptron_mistakes(loss, ROW_A * length) == near(6.80335093271)
+    assert closed_forms.competitive_mistakes(loss, 1.125, 1.0) == near(8.15)
+    best = closed_forms.competitive_mistakes(loss, 1.125, 0.571610075288)
     assert best == near(6.8862497221)
-    assert theorems.perceptron_mistakes(6.0, 0.0) == 6.0
-    assert theorems.competitive_mistakes(loss, 1.125, 2.0) == math.inf
+    assert closed_forms.perceptron_mistakes(6.0, 0.0) == 6.0
+    assert closed_forms.competitive_mistakes(loss, 1.125, 2.0) == math.inf
 
 
 def test_pd14_winnow_on_the_simplex() -> None:
@@ -236,7 +236,7 @@ def test_pd14_winnow_on_the_simplex() -> None:
     assert duals == near([0, first, first, first, second, second])
     loss = total(losses.Hinge(0.5), X_W, S_W, [0.625, 0.25, 0, 0.125])
     assert loss == near(1.4375)
-    assert theorems.competitive_mistakes(loss, math.log(4), 0.5, 0.5) == near(16.840354889)
+    assert closed_forms.competitive_mistakes(loss, math.log(4), 0.5, 0.5) == near(16.840354889)
     theorem = bound(learner.certificate(), "Winnow on the simplex or the 1-ball", 1.0)
     assert theorem.applies
     assert theorem.factor * loss + theorem.value == near(16.840354889)
@@ -257,12 +257,12 @@ def test_pd15_two_sided_weights() -> None:
     theorem = bound(learner.certificate(), "Winnow on the simplex or the 1-ball", 2.0)
     # The theorem is printed with the rows of the mistakes; here they reach 0.6, not 0.8.
     square, widest = 4 * 0.8**2, float(learner.certificate().ledger[Entry.LARGEST_COUNTED_ROW])
-    assert theorems.competitive_mistakes(0.0, math.log(6), 0.1953125, 0.5, square) == near(
+    assert closed_forms.competitive_mistakes(0.0, math.log(6), 0.1953125, 0.5, square) == near(
         36.6952339298
     )
     assert widest == near(0.6)
     assert theorem.applies and theorem.value == near(
-        theorems.competitive_mistakes(0.0, math.log(6), 0.1953125, 0.5, 4 * widest**2)
+        closed_forms.competitive_mistakes(0.0, math.log(6), 0.1953125, 0.5, 4 * widest**2)
     )
     assert complexity(mirrors.SignedEntropy(1), [0.6 / 2, -0.4 / 2, 0.2 / 2]) == near(
         complexity(mirrors.SignedEntropy(2), [0.6, -0.4, 0.2])
@@ -292,10 +292,10 @@ def test_pd16_p_norm() -> None:
     length = learner.mirror.predictors().norm(U0)
     assert (row, length**2) == near((0.812217273948, 3.71074708695))
     reach = math.sqrt(3) * row * length
-    assert theorems.perceptron_mistakes(2.95, reach) == near(12.5505067548)
+    assert closed_forms.perceptron_mistakes(2.95, reach) == near(12.5505067548)
     p = 2 * math.log(1000)
     assert (p, (p - 1) * math.e) == near((13.815510558, 34.8361694721))
-    assert theorems.competitive_mistakes(0.0, math.log(2000), 1.0) == near(15.2018049191)
+    assert closed_forms.competitive_mistakes(0.0, math.log(2000), 1.0) == near(15.2018049191)
 
 
 @pytest.mark.parametrize(
@@ -306,10 +306,10 @@ def test_pd16_p_norm() -> None:
     ],
 )
 def test_pd19_mitigating_function(C: float, images: Any, inverses: Any) -> None:
-    assert [theorems.mitigated(x, C) for x in (0.1, 0.5, 1, 2, 3)] == near(images)
-    assert [theorems.unmitigated(z, C) for z in (0.1, 0.25, 1, 2, 3)] == near(inverses)
+    assert [closed_forms.mitigated(x, C) for x in (0.1, 0.5, 1, 2, 3)] == near(images)
+    assert [closed_forms.unmitigated(z, C) for z in (0.1, 0.25, 1, 2, 3)] == near(inverses)
     for z in (0.0, 0.01, 0.3, 1.0, 7.0):
-        assert theorems.mitigated(theorems.unmitigated(z, C, 0.7), C, 0.7) == near(z)
+        assert closed_forms.mitigated(closed_forms.unmitigated(z, C, 0.7), C, 0.7) == near(z)
 
 
 def test_pd20_to_pd22_constants() -> None:
@@ -318,11 +318,11 @@ def test_pd20_to_pd22_constants() -> None:
         (0.5, 0.866666666667, 1.11666666667),
     ):
         mean = (2.95 + 1.125 / C) / 6
-        assert (mean, theorems.unmitigated(mean, C)) == near((argument, value))
+        assert (mean, closed_forms.unmitigated(mean, C)) == near((argument, value))
     assert math.sqrt(2 * 1.125 / 6) == near(0.612372435696)
-    assert theorems.tuned_regret(1.125, 6.0) / 6 == near(0.612372435696)
+    assert closed_forms.tuned_regret(1.125, 6.0) / 6 == near(0.612372435696)
     for C, best, value in ((1.0, 2.9874567474, 5.97491349481), (0.5, 1.9556443299, 5.21505154639)):
-        assert best / (C * theorems.mitigated(1.0, C)) == near(value)
+        assert best / (C * closed_forms.mitigated(1.0, C)) == near(value)
 
 
 def test_pd31_novikoff() -> None:

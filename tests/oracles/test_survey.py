@@ -11,7 +11,7 @@ import pytest
 
 from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
 from oracles.data import X_T, Y_T, ZS, Linear, Z, bound, near, played, total
 
@@ -19,10 +19,10 @@ THETA = np.array([0.3, -0.2, 0.5])
 
 
 def test_s15_doubling() -> None:
-    assert theorems.doubling_regret(1.0, 5) == near(4.41421356237)
-    assert theorems.doubling_regret(1.0, 100) == near(24.8994949366)
+    assert closed_forms.doubling_regret(1.0, 5) == near(4.41421356237)
+    assert closed_forms.doubling_regret(1.0, 100) == near(24.8994949366)
     for rounds in range(1, 300):
-        assert theorems.doubling_regret(1.0, rounds) <= 3.41421356238 * math.sqrt(rounds)
+        assert closed_forms.doubling_regret(1.0, rounds) <= 3.41421356238 * math.sqrt(rounds)
 
 
 def test_s16_subgradients() -> None:
@@ -46,27 +46,27 @@ def test_s17_gradient_descent() -> None:
     u = [0.5, 0.0, 0.5]
     own = total(losses.Absolute(), X_T, Y_T, u)
     assert own == near(0.9)
-    assert theorems.mirror_descent_regret(0.25, 0.1, squares, 1.0) == near(3.179)
+    assert closed_forms.mirror_descent_regret(0.25, 0.1, squares, 1.0) == near(3.179)
     theorem = bound(certificate, "mirror descent, observed gradients", math.sqrt(0.5))
     assert theorem.value == near(2.8395)
-    assert theorems.mirror_descent_regret(0.25, 0.1, squares) == near(2.8395)
+    assert closed_forms.mirror_descent_regret(0.25, 0.1, squares) == near(2.8395)
     assert certificate.loss - own <= certificate.regret(u) <= theorem.value
 
 
 def test_s14_s20_to_s22_s30_constants() -> None:
-    tuned = theorems.tuned_regret
+    tuned = closed_forms.tuned_regret
     assert tuned(0.5, 100.0, 1.0) == near(14.1421356237)
     assert tuned(0.5, 100.0) == near(10.0)
     assert tuned(2.0, 50 * 0.25, 1.0) == near(10.0)
     assert tuned(2.0, 50 * 0.25) == near(7.07106781187)
     assert tuned(0.5, 100 * 16.0, 1.0) == near(56.5685424949)
     entropy = math.log(16)
-    assert theorems.tuned_rate(entropy, 100.0) == near(0.235482004503)
+    assert closed_forms.tuned_rate(entropy, 100.0) == near(0.235482004503)
     assert tuned(entropy, 100.0) == near(23.5482004503)
-    printed = theorems.mirror_descent_regret(entropy, 0.117741002252, 100.0, 1.0)
+    printed = closed_forms.mirror_descent_regret(entropy, 0.117741002252, 100.0, 1.0)
     assert (printed, tuned(entropy, 100.0, 1.0)) == near((35.3223006755, 33.3021844463))
     learner = catalogue.ogd(losses.Hinge(), radius=2.0, row_limit=0.5, horizon=50)
-    assert learner.rate.eta == near(theorems.tuned_rate(2.0, 50 * 0.25))  # type: ignore[attr-defined]
+    assert learner.rate.eta == near(closed_forms.tuned_rate(2.0, 50 * 0.25))  # type: ignore[attr-defined]
 
 
 #: link, w_5, sum <w, z>, sum of stabilities, regret at u = w_5, bound on the stabilities.
@@ -139,12 +139,12 @@ def test_s26_large_dimensions() -> None:
     d = 10_000
     p = 2 * math.log(d)
     # ||z||_p <= sqrt(e) ||z||_inf and 1/(q - 1) = p - 1.
-    constant = theorems.tuned_regret(0.5, mirrors.PNorm(p).smoothness() * math.e)
-    assert (constant, theorems.tuned_regret(math.log(d), 1.0)) == near(
+    constant = closed_forms.tuned_regret(0.5, mirrors.PNorm(p).smoothness() * math.e)
+    assert (constant, closed_forms.tuned_regret(math.log(d), 1.0)) == near(
         (6.88144751529, 4.29193205258)
     )
     B, L, T, q = 2.0, 0.5, 50, 1.5
-    assert theorems.tuned_regret(B**2 / 2, T * L**2 / (q - 1)) == near(
+    assert closed_forms.tuned_regret(B**2 / 2, T * L**2 / (q - 1)) == near(
         B * L * math.sqrt(T / (q - 1))
     )
 
@@ -235,8 +235,8 @@ def test_s42_perceptron() -> None:
     ):
         assert total(hinge, X[mistakes], y[mistakes], u) == near(own)
         reach = math.sqrt(10) * float(np.linalg.norm(u))
-        assert theorems.perceptron_mistakes_printed(own, reach) == near(printed)
-        assert theorems.perceptron_mistakes(own, reach) == near(exact)
+        assert closed_forms.perceptron_mistakes_printed(own, reach) == near(printed)
+        assert closed_forms.perceptron_mistakes(own, reach) == near(exact)
     after = bound(certificate, "Perceptron, after the fact", math.sqrt(8))
     assert after.value == near(4)
 
@@ -255,28 +255,30 @@ def test_s44_winnow() -> None:
     assert learner.weights == near(
         [0.151632664928, 0.679570457115, 0.0919698602929, 0.0919698602929]
     )
-    assert theorems.winnow_mistakes(0.0, 1, 4) == near(11.090354889)
+    assert closed_forms.winnow_mistakes(0.0, 1, 4) == near(11.090354889)
     theorem = bound(certificate, "Winnow, u of 1 ones", 1)
     assert theorem.applies
-    assert theorem.value == near(theorems.winnow_mistakes_sharp(0.0, 1, 4)) == near(11.090354889)
+    assert (
+        theorem.value == near(closed_forms.winnow_mistakes_sharp(0.0, 1, 4)) == near(11.090354889)
+    )
     u = np.array([0.0, 1.0, 0.0, 0.0])
     conjugate = certificate.mirror.conjugate_upper(-certificate.gradient, 0.25, 0, 18)
     linear = float(counted) - certificate.intercept
     after = certificate.mirror.regularizer(u, 0.25) + linear + conjugate
     assert after == near(6.71227947471)
     # k = 0: only the sharp form speaks about it.
-    assert theorems.winnow_mistakes_sharp(0.0, 0, 4) == near(8.0)
+    assert closed_forms.winnow_mistakes_sharp(0.0, 0, 4) == near(8.0)
     with pytest.raises(ValueError, match="ones must be at least 1"):
-        theorems.winnow_mistakes(0.0, 0, 4)
+        closed_forms.winnow_mistakes(0.0, 0, 4)
     with pytest.raises(ValueError, match="eta must lie strictly between 0 and 1/2"):
-        theorems.winnow_mistakes_sharp(0.0, 1, 4, eta=0.5)
+        closed_forms.winnow_mistakes_sharp(0.0, 1, 4, eta=0.5)
 
 
 def test_s45_disjunctions() -> None:
     d, k = 10, 3
     reach = math.sqrt((4 * d + 1) * (k + 1))
-    assert theorems.perceptron_mistakes(0.0, reach) == near(164)
-    assert theorems.winnow_mistakes(0.0, k, d) == near(55.2620422319)
+    assert closed_forms.perceptron_mistakes(0.0, reach) == near(164)
+    assert closed_forms.winnow_mistakes(0.0, k, d) == near(55.2620422319)
 
 
 def test_s50_s52_online_to_batch() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from noregret import catalogue, losses, mirrors
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
 from oracles.data import X_T, Y_T, near, played, total
 
@@ -62,7 +62,7 @@ def test_t3_one_step() -> None:
 
 
 def test_t4_gradient_descent() -> None:
-    constants = theorems.amortised_gd(math.sqrt(2))
+    constants = closed_forms.amortised_gd(math.sqrt(2))
     assert constants.eta == near(1 / 8)
     learner = catalogue.ogd(SQUARED, constants.eta)
     assert learner.learn(X_T, Y_T) == near([0, 0.04, 0.1075, 0.3170625, 0.3974921875])
@@ -71,7 +71,7 @@ def test_t4_gradient_descent() -> None:
 
 
 def test_t5_unnormalised_eg() -> None:
-    constants = theorems.amortised_egu(1, 1)
+    constants = closed_forms.amortised_egu(1, 1)
     learner = catalogue.unnormalized_eg(SQUARED, constants.eta)
     predictions = learner.learn(X_T, Y_T)
     assert predictions == near(
@@ -84,7 +84,7 @@ def test_t5_unnormalised_eg() -> None:
 
 
 def test_t6_eg() -> None:
-    constants = theorems.amortised_eg(1)
+    constants = closed_forms.amortised_eg(1)
     learner = catalogue.eg(SQUARED, constants.eta)
     weights = played(learner, X_T, Y_T)
     assert np.sum(weights[:-1] * X_T, axis=1) == near(
@@ -108,21 +108,21 @@ def test_t6_weights_come_back_from_underflow() -> None:
 STATIC = {
     "GD": (
         lambda eta: catalogue.ogd(SQUARED, eta),
-        theorems.amortised_gd(math.sqrt(2)),
+        closed_forms.amortised_gd(math.sqrt(2)),
         mirrors.Euclidean(),
         (0.08, 0.135),
         (3.9492, 1.63496304303),
     ),
     "EGU": (
         lambda eta: catalogue.unnormalized_eg(SQUARED, eta),
-        theorems.amortised_egu(1, 1),
+        closed_forms.amortised_egu(1, 1),
         mirrors.UnnormalizedEntropy(1 / 3),
         (0.03, 0.0511421079214),
         (3.57418120837, 0.642626635651),
     ),
     "EG": (
         lambda eta: catalogue.eg(SQUARED, eta),
-        theorems.amortised_eg(1),
+        closed_forms.amortised_eg(1),
         mirrors.Entropy(),
         (0.06, 0.106710856044),
         (1.78709060419, 0.481951576839),
@@ -149,16 +149,16 @@ def test_t8_amortised_analysis(name: str) -> None:
 
 def test_t8_constants() -> None:
     table = (
-        (theorems.amortised_gd(3.0), 2.0, 4 * 9.0, "||x||_2 <= 3"),
-        (theorems.amortised_egu(2.0, 5.0), 3.0, 3 * 10.0, "predictions clipped at 5"),
-        (theorems.amortised_eg(2.0), 1.5, 1.5 * 4.0, "max x - min x <= 2"),
+        (closed_forms.amortised_gd(3.0), 2.0, 4 * 9.0, "||x||_2 <= 3"),
+        (closed_forms.amortised_egu(2.0, 5.0), 3.0, 3 * 10.0, "predictions clipped at 5"),
+        (closed_forms.amortised_eg(2.0), 1.5, 1.5 * 4.0, "max x - min x <= 2"),
     )
     for constants, factor, inverse, needs in table:
         assert (constants.factor, 1 / constants.a) == near((factor, inverse))
         assert constants.eta == constants.a
         assert needs in constants.needs
     # Gradient descent is tight: x = w = X = 1, y = 0, u = 1/2.
-    constants = theorems.amortised_gd(1.0)
+    constants = closed_forms.amortised_gd(1.0)
     moved = 1.0 - constants.eta * 2.0
     gain = 0.5 * (0.5 - 1.0) ** 2 - 0.5 * (0.5 - moved) ** 2
     assert (constants.a - constants.b * 0.25, gain) == near((0.125, 0.125))

@@ -208,7 +208,7 @@ def _coins() -> list[Statement]:
 def _strongly_convex() -> list[Statement]:
     learner = nr.catalogue.strongly_convex_ogd(losses.Hinge(), 0.5)
     learner.learn([[1.0], [-1.0]] * 10, [1.0, 1.0] * 10)
-    with mock.patch("noregret.proof.theorems.strongly_convex_regret", lambda *given: -1.0):
+    with mock.patch("noregret.proof.closed_forms.strongly_convex_regret", lambda *given: -1.0):
         return learner.certificate().bounds_for(1.0)[1:2]
 
 
@@ -223,7 +223,7 @@ def _dual() -> list[Statement]:
 def _dual_mistakes() -> list[Statement]:
     learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), C=0.5)
     learner.learn([[0.6, 0.8], [0.8, 0.6]] * 5, [1, -1] * 5)
-    with mock.patch("noregret.proof.theorems.mitigated", lambda *given: 1e3):
+    with mock.patch("noregret.proof.closed_forms.mitigated", lambda *given: 1e3):
         found = learner.certificate().bounds_for(1.0)
     return [bound for bound in found if bound.name.endswith("aggressive mistakes")]
 

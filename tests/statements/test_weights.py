@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.proof.weighing import weighted
+from noregret.proof.wording import weighted
 from tests.cli.program import Call
 
 X = np.array([[1.0, 0.5], [-0.5, 1.0], [0.2, -1.0], [-1.0, -0.3], [0.4, 0.1], [0.6, -0.2]])

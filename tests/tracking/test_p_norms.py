@@ -10,7 +10,7 @@ import scipy.sparse
 from oracles.data import near, total
 
 from noregret import catalogue, domains, losses
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.tracking.potentials import PNormSquare
 from tracking.dense import Tracker
 
@@ -25,7 +25,7 @@ def test_lemma_of_the_p_norm() -> None:
         potential, n = PNormSquare(p), int(rng.integers(1, 7))
         w, u, x = rng.normal(size=(3, n)) * rng.choice([0.1, 1.0, 10.0])
         limit = float(np.sum(np.abs(x) ** p) ** (1 / p)) * float(rng.choice([1.0, 2.0]))
-        eta = theorems.amortised_gd(limit).eta / (p - 1)
+        eta = closed_forms.amortised_gd(limit).eta / (p - 1)
         y = float(rng.normal())
         d, e = float(w @ x) - y, float(u @ x) - y
         moved = potential.link(potential.gradient(w) - eta * 2 * d * x)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret import catalogue
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.statement import Statement
 from noregret.tracking.replay import replay
 from noregret.tracking.schedules import Schedule
@@ -99,7 +99,7 @@ def test_t16_a_constant_comparator_has_the_static_bound() -> None:
     found = shifting_bounds(learnt(c_gd()), schedule, X_T, Y_T)
     assert found.schedule_loss == near(1.191025) and found.shifts == 0 == found.size
     assert total(found, "C-GD") == near(2.71205)
-    static = theorems.amortised_gd(math.sqrt(2)).bound(1.191025, 0.5 * 0.0825)
+    static = closed_forms.amortised_gd(math.sqrt(2)).bound(1.191025, 0.5 * 0.0825)
     assert total(found, "C-GD") == near(static)
 
 

@@ -16,7 +16,7 @@ import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.catalogue.trackers import doubled_features, folded_weights
 from noregret.losses import Loss
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from tracking.dense import Tracker
 
 SQUARED = losses.Squared()
@@ -61,7 +61,7 @@ def test_c_gd() -> None:
     # A fixed comparator of the set has the static bound.
     fixed = np.array([0.1, 0.1, 0.25])
     assert total(SQUARED, X_T, Y_T, fixed) == near(1.191025)
-    static = theorems.amortised_gd(ROOT_2).bound(1.191025, 0.5 * float(fixed @ fixed))
+    static = closed_forms.amortised_gd(ROOT_2).bound(1.191025, 0.5 * float(fixed @ fixed))
     assert static == near(2.71205) and loss <= static
 
 
@@ -124,7 +124,7 @@ def test_clipped_runs_equal_the_dense_algorithm(size: float | None) -> None:
 def test_lemma_12_with_clipping() -> None:
     """a L(w) - b L(u) <= D(u, w) - D(u, w'), also for weights whose prediction is clipped."""
     rng = np.random.default_rng(1)
-    constants = theorems.amortised_egu(1.0, 1.0)
+    constants = closed_forms.amortised_egu(1.0, 1.0)
     for _ in range(200):
         w, u = rng.gamma(1.0, size=(2, 3)) * rng.choice([0.1, 1.0, 5.0])
         x, y = rng.random(3), float(rng.random())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.proof.contradiction import OVERFLOW, Measured
+from noregret.proof.contradiction import NOTHING, Measured
 from noregret.proof.protocol import Proof, at_least, measured
 from noregret.proof.statement import Statement, finite
 
@@ -25,16 +24,12 @@ def statement(
     What holds in expectation or with high probability is printed as the theorem has it, beside
     what was measured: one run cannot contradict it.
     """
-    if not reason and not math.isfinite(value):
-        reason = OVERFLOW
-    stated = math.inf if reason else value
-    return Statement(name, reference, stated, 1.0, "", not reason, reason, claim=claim, holds=holds)
+    return NOTHING.state(name, reference, value, reason, claim=claim, holds=holds)
 
 
 def on_path(name: str, reference: str, claim: str, value: float, measured: Measured) -> Statement:
     """Return a statement about this very run, if the run does not contradict it."""
-    value, reason = measured.judge(value)
-    return statement(name, reference, PATH, claim, value, reason)
+    return measured.state(name, reference, value, claim=claim, holds=PATH)
 
 
 class CostProof(Proof):

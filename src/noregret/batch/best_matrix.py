@@ -27,8 +27,7 @@ from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import dual, dual_matrix
 from noregret.proof.certificate import ROUND_ERRORS
-from noregret.proof.weighing import weighted
-from noregret.proof.wording import named
+from noregret.proof.wording import named, weighted
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import (
     UNDERFLOW,

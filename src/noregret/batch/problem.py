@@ -28,8 +28,7 @@ from noregret.passes.dual import gap
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.convexity import require_convex
 from noregret.proof.protocol import Proof, plain, row
-from noregret.proof.weighing import weighted
-from noregret.proof.wording import assumption_lines, named
+from noregret.proof.wording import assumption_lines, named, weighted
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, up, up_minus
 from noregret.rounding.slack import (

@@ -7,7 +7,7 @@ import math
 from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 
 
 def perceptron(dimension: int | None = None) -> MirrorDescent:
@@ -259,7 +259,7 @@ def simplex_rate(loss: Loss, scale: float, width: float | None) -> float:
     """
     require_square_loss("eg", loss, width)
     assert width is not None
-    return scale * theorems.amortised_eg(scale * width).eta
+    return scale * closed_forms.amortised_eg(scale * width).eta
 
 
 def require_square_loss(name: str, loss: Loss, *promises: float | None) -> None:

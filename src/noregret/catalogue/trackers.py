@@ -18,7 +18,7 @@ from noregret.catalogue.descent import require_square_loss, simplex_rate
 from noregret.component import require_positive
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 
 SQUARED = losses.Squared()
 
@@ -80,7 +80,7 @@ def _descent(
     if eta is None:
         require_square_loss(name, loss, row_limit)
         assert row_limit is not None
-        eta = theorems.amortised_gd(row_limit).eta / mirror.smoothness()
+        eta = closed_forms.amortised_gd(row_limit).eta / mirror.smoothness()
     return MirrorDescent(
         loss,
         mirror,
@@ -154,7 +154,7 @@ def _unnormalized(
     if eta is None:
         require_square_loss(name, loss, feature_limit, label_limit)
         assert feature_limit is not None and label_limit is not None
-        eta = theorems.amortised_egu(feature_limit, label_limit).eta
+        eta = closed_forms.amortised_egu(feature_limit, label_limit).eta
     return MirrorDescent(
         loss,
         mirrors.UnnormalizedEntropy(),

@@ -15,7 +15,7 @@ from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
 from noregret.proof.contradiction import RANGE, Measured
-from noregret.proof.promises import Broken
+from noregret.proof.loss_promises import Broken
 from noregret.proof.protocol import Proof, at_least, at_most, measured, row
 from noregret.proof.statement import Statement
 from noregret.proof.wording import assumption_lines

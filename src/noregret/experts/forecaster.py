@@ -20,7 +20,7 @@ from noregret.losses import Exponential, Logistic, Loss, NegativeLog, Squared, S
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import require_room
-from noregret.proof.promises import Broken, assumption_of, broken_in
+from noregret.proof.loss_promises import Broken, assumption_of, broken_in
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import UNDERFLOW, grown, rounding_error

@@ -21,11 +21,11 @@ from noregret.passes.dual.dual_steps import (
     TRAVELLED,
     VISITS,
 )
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.certificate import ROUND_ERRORS, Certificate
 from noregret.proof.contradiction import NOTHING, RANGE, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
-from noregret.proof.promises import assumption_of
+from noregret.proof.loss_promises import assumption_of
 from noregret.proof.protocol import row
 from noregret.proof.statement import Statement
 from noregret.proof.wording import named
@@ -317,7 +317,7 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Statement]:
     if certificate.loss_function.labels == "sign":
         # Rows so short that C R^2 vanishes let a step gain all of C times the loss.
         shrunk = not reason and C * square > 0.0
-        gain = C * (theorems.mitigated(facts.margin, C, square) if shrunk else facts.margin)
+        gain = C * (closed_forms.mitigated(facts.margin, C, square) if shrunk else facts.margin)
         gain *= certificate.fraction
         reason = reason or facts.uneven
         yield facts.mistakes("dual ascent, aggressive mistakes", f"{_SOURCE}, eq. 31", gain, reason)
@@ -355,7 +355,7 @@ def _conservative(facts: _Facts) -> Iterator[Statement]:
     if not facts.smoothness >= 0.0:
         reason = "the map has no bound on its Hessian"
     square = facts.square(facts.counted_row)
-    gain = theorems.progress(facts.margin, certificate.C, square) if not reason else 0.0
+    gain = closed_forms.progress(facts.margin, certificate.C, square) if not reason else 0.0
     if not reason and gain <= 0.0:
         reason = "C is too large for the rows seen: the theorem is empty"
     yield facts.mistakes("dual ascent, gain guaranteed", f"{_SOURCE}, Corollary 1", gain, reason)

@@ -22,5 +22,5 @@ class Promised(Component):
         cls.foreign = Promised not in cls.__bases__ and is_foreign(cls)
 
     def checked(self) -> bool:
-        """Tell whether every round checks the loss, see `noregret.proof.promises`."""
+        """Tell whether every round checks the loss, see `noregret.proof.loss_promises`."""
         return self.foreign

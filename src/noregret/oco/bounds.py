@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from noregret.component import built_in
 from noregret.oco.game_certificate import Comparators
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
@@ -165,7 +165,7 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Statement]:
     yield comparators.bound(
         "strongly convex OGD",
         "Cesa-Bianchi 2024, strongly convex case, with the largest gradient seen",
-        theorems.strongly_convex_regret(float(ledger[Entry.LARGEST_ROW]), sigma, rounds),
+        closed_forms.strongly_convex_regret(float(ledger[Entry.LARGEST_ROW]), sigma, rounds),
         reason,
     )
     limit = float(ledger[Entry.ROW_LIMIT])
@@ -173,7 +173,7 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Statement]:
         yield comparators.bound(
             "strongly convex OGD, in advance",
             "Cesa-Bianchi 2024, strongly convex case, promised limit",
-            theorems.strongly_convex_regret(limit, sigma, rounds),
+            closed_forms.strongly_convex_regret(limit, sigma, rounds),
             reason or _since(f"||z||_2 <= {exact(limit)}", ledger[Entry.LIMIT_BROKEN]),
         )
 

@@ -17,7 +17,7 @@ from noregret.oco.book import merged
 from noregret.oco.bounds import SURVEY
 from noregret.oco.game import Player
 from noregret.oco.game_certificate import Comparators, GameCertificate
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.evidence import Evidence
 from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
@@ -164,7 +164,7 @@ def summed_bounds(
                 next(reasons, ""),
             )
     if alpha is not None:
-        value = theorems.doubling_regret(alpha, comparators.certificate.rounds)
+        value = closed_forms.doubling_regret(alpha, comparators.certificate.rounds)
         # The promise is about the losses; the lines prove less, so they cannot contradict it.
         _, reason = comparators.measured().judge(value)
         yield comparators.bound(

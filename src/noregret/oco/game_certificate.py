@@ -24,7 +24,7 @@ from noregret.oco.setting import Setting
 from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
-from noregret.proof.promises import listed
+from noregret.proof.loss_promises import listed
 from noregret.proof.protocol import measured
 from noregret.proof.statement import Statement
 from noregret.proof.wording import assumption_lines, bound_lines, floor_lines

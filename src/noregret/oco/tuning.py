@@ -11,7 +11,7 @@ from noregret.component import require_positive
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco.setting import settle
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.strong_convexity import undeclared
 
 
@@ -58,5 +58,5 @@ def tuned(
     if complexity == 0.0:
         return Tuned(rates.Constant(1.0 / gradient_limit), 0.0)
     squares = smoothness * horizon * gradient_limit**2
-    eta = theorems.tuned_rate(complexity, squares)
-    return Tuned(rates.Constant(eta), theorems.tuned_regret(complexity, squares))
+    eta = closed_forms.tuned_rate(complexity, squares)
+    return Tuned(rates.Constant(eta), closed_forms.tuned_regret(complexity, squares))

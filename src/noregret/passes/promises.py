@@ -11,7 +11,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.proof.ledger import Entry
-from noregret.proof.promises import Promise
+from noregret.proof.loss_promises import Promise
 
 _ROUNDS = int(Entry.ROUNDS)
 _BROKEN = int(Entry.PROMISE_BROKEN)

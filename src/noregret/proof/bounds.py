@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from noregret import domains
 from noregret.mirrors.base import declares
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.competitors import Competitors
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
@@ -237,7 +237,7 @@ def _strongly_convex(facts: Facts) -> Iterator[Statement]:
         (
             "strongly convex OGD",
             "Cesa-Bianchi 2024, strongly convex case",
-            theorems.strongly_convex_regret(math.sqrt(largest), sigma, facts.rounds),
+            closed_forms.strongly_convex_regret(math.sqrt(largest), sigma, facts.rounds),
         ),
     ):
         yield measured.state(name, reference, value, measure="penalised loss")
@@ -286,7 +286,7 @@ def _agile(facts: Facts) -> Iterator[Statement]:
         )
         if facts.rate.root_eta() > 0.0:
             steepest = math.sqrt(float(facts.certificate.ledger[Entry.LARGEST_SQUARE]))
-            value = theorems.projected_ogd_regret(
+            value = closed_forms.projected_ogd_regret(
                 size, steepest, facts.rate.root_eta(), facts.rounds
             )
             yield facts.regret("projected OGD", "Cesa-Bianchi 2024, eq. 7", value, reason)

@@ -24,7 +24,7 @@ from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
-from noregret.proof.promises import Broken, assumption_of, broken_promise
+from noregret.proof.loss_promises import Broken, assumption_of, broken_promise
 from noregret.proof.protocol import RadiusProof
 from noregret.proof.statement import Statement
 from noregret.proof.wording import Objective, certificate_dict, certificate_lines, named

@@ -67,18 +67,22 @@ class Measured:
         reason: str = "",
         factor: float = 1.0,
         measure: str = "loss",
+        claim: str = "",
+        holds: str = "",
     ) -> Statement:
         """Return a theorem as a statement, not applicable by `judge` where the run contradicts it.
 
         factor: by what the comparator's loss is multiplied [default: 1].
-        measure: what is bounded [default: "loss"].
+        measure: what is bounded [default: "loss"], unless `claim` and `holds` say it in words.
 
         >>> print(Measured(2.0, 1e-12, "").state("OGD", "Cesa-Bianchi 2024, eq. 7", 3.0))
         OGD                                      loss - L(u) <= 3
         """
         value, reason = self.judge(value, reason)
-        factor = 1.0 if reason else factor
-        return Statement(name, reference, value, factor, measure, not reason, reason)
+        factor, measure = 1.0 if reason else factor, "" if claim else measure
+        return Statement(
+            name, reference, value, factor, measure, not reason, reason, claim=claim, holds=holds
+        )
 
 
 #: For theorems about a quantity that the run did not measure.

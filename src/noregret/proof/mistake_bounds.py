@@ -10,7 +10,7 @@ import numpy as np
 
 from noregret import mirrors
 from noregret.losses import Hinge, MulticlassHinge, WinnowHinge
-from noregret.proof import theorems
+from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
 from noregret.rounding.slack import CLOSED_FORM, grown
 
@@ -68,7 +68,7 @@ def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
     if not facts.rate.constant():
         return
     square = facts.smoothness * facts.largest_counted_row**2
-    progress = theorems.progress(loss.margin, facts.eta, square)
+    progress = closed_forms.progress(loss.margin, facts.eta, square)
     reason = facts.competitors.outside(facts.eta) or facts.weighted() or facts.crooked()
     if progress <= 0.0:
         reason = "eta is too large for the rows seen: the theorem is empty"
@@ -100,7 +100,7 @@ def _winnow(facts: Facts) -> Iterator[Statement]:
         name = f"Winnow, u of {ones} ones"
         support = radius * facts.certificate.delta
         support += float(np.sort(-facts.certificate.gradient)[-ones:].sum())
-        value = theorems.winnow_mistakes_sharp(
+        value = closed_forms.winnow_mistakes_sharp(
             0.0, radius, facts.dimension, min(facts.eta, 0.25) if reason else facts.eta
         )
     yield facts.mistakes(

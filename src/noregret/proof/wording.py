@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from noregret.component import Component
 from noregret.proof.protocol import at_least, at_most, measured, row
-from noregret.proof.weighing import weighted
-from noregret.rounding.printed import exact
+from noregret.rounding.printed import down, exact, up
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -37,6 +36,25 @@ def named(component: Component) -> str:
             parts.append(f"{name}={exact(value) if isinstance(value, float) else value}")
     kind = type(component).__name__
     return f"{kind}({', '.join(parts)})" if parts else kind
+
+
+def weighted(loss: str, least: float, most: float) -> str:
+    """Return what an example adds to a sum of losses, in words.
+
+    Args:
+        loss: the loss in words.
+        least: the smallest example weight, from 0.
+        most: the largest.
+
+    >>> weighted("Hinge", 1.0, 1.0), weighted("Hinge", 100.0, 100.0)
+    ('Hinge', '100 x Hinge')
+    >>> weighted("Hinge", 0.5, 20.0)
+    'weight x Hinge (weights 0.5 to 20)'
+    """
+    if least == most:
+        # All digits: with another factor it would be another sum.
+        return loss if least == 1.0 else f"{f'{least!r}'.removesuffix('.0')} x {loss}"
+    return f"weight x {loss} (weights {down(least)} to {up(most)})"
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,10 @@ import numpy as np
 
 from noregret.arrays import as_positive
 from noregret.losses import Loss, Squared
-from noregret.proof.promises import assumption_of
+from noregret.proof.loss_promises import assumption_of
 from noregret.proof.protocol import Proof
 from noregret.proof.statement import finite
-from noregret.proof.weighing import weighted
-from noregret.proof.wording import named
+from noregret.proof.wording import named, weighted
 from noregret.rounding.printed import down, exact, up
 from noregret.rows.examples import as_rows
 from noregret.tracking.watch import Span, Watch

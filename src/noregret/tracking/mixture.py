@@ -36,7 +36,7 @@ from noregret.learners.together import learn_together
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.ledger import require_room
-from noregret.proof.promises import Broken
+from noregret.proof.loss_promises import Broken
 from noregret.rounding.slack import rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.static import products, row_norms

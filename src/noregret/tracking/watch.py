@@ -15,7 +15,7 @@ from noregret.learners.foreign import Certifier, certify
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
-from noregret.proof.promises import WrongConjugate
+from noregret.proof.loss_promises import WrongConjugate
 from noregret.rounding.slack import certified_ceiling
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.mixture import Tracker
