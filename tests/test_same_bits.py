@@ -61,3 +61,18 @@ def test_differences_are_measured() -> None:
 
 def test_new_quantities_are_no_difference() -> None:
     assert comparing.compare(_run(a=1.0), _run(a=1.0, b=2.0)) == ([], 1)
+
+
+def test_differences_are_summed_up_and_shown_where_they_part() -> None:
+    words = "the same beginning, " * 40
+
+    def run(number: float, end: str) -> comparing.Run:
+        contents = {k: {f"a[{k}]": number, "b": words + end} for k in "12"}
+        return {f"family: {k}": {"sha256": end, "content": contents[k]} for k in contents}
+
+    found, _ = comparing.compare(run(1.0, ""), run(1.5, "end"))
+    assert found[0].numbers == {"a[1]": pytest.approx(1 / 3)}
+    assert any(text.endswith('end"') and len(text) < 400 for text in found[0].words)
+    lines = list(comparing.summary(found))
+    assert [line.split()[:3] for line in lines] == [["family", "2", "a:"], ["family", "2", "b:"]]
+    assert all("first in family: 1" in line for line in lines)

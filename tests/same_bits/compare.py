@@ -64,7 +64,7 @@ def _differing(name: str, old: dict[str, Any], new: dict[str, Any]) -> Differenc
     difference = Difference(name)
     for quantity, before in old.items():
         if quantity not in new:
-            difference.words.append(f"{quantity}: gone, was {_short(before)}")
+            difference.words.append(f"{quantity}: gone, was {_short(json.dumps(before))}")
             continue
         after = new[quantity]
         # As text, because NaN equals itself there and -0.0 is not 0.0.
@@ -72,7 +72,7 @@ def _differing(name: str, old: dict[str, Any], new: dict[str, Any]) -> Differenc
             continue
         size = _distance(before, after)
         if size is None:
-            difference.words.append(f"{quantity}: {_short(before)} -> {_short(after)}")
+            difference.words.append(f"{quantity}: {_apart(before, after)}")
         else:
             difference.numbers[quantity] = size
     return difference
@@ -105,6 +105,7 @@ def _numbers(value: Any) -> list[float] | None:
 def summary(differences: list[Difference]) -> Iterator[str]:
     """Yield how often each quantity of a family differs, and by how much at most."""
     sizes: dict[tuple[str, str], list[float]] = {}
+    first: dict[tuple[str, str], str] = {}
     for difference in differences:
         family = difference.name.split(":")[0]
         told = {words.split(": ")[0]: math.inf for words in difference.words}
@@ -114,13 +115,20 @@ def summary(differences: list[Difference]) -> Iterator[str]:
             kinds[kind] = max(kinds.get(kind, 0.0), size)
         for kind, size in kinds.items():
             sizes.setdefault((family, kind), []).append(size)
+            first.setdefault((family, kind), difference.name)
     for (family, kind), found in sorted(sizes.items(), key=lambda pair: -len(pair[1])):
-        most = (
-            "other words, or nothing to compare" if max(found) == math.inf else f"{max(found):.2e}"
-        )
-        yield f"{family:<14}{len(found):>7,}  {kind}: {most}"
+        most = "other words" if max(found) == math.inf else f"{max(found):.2e}"
+        yield f"{family:<14}{len(found):>7,}  {kind}: {most}, first in {first[family, kind]}"
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value)
+def _apart(before: Any, after: Any) -> str:
+    """Return both, from a little before the place where they part."""
+    one, other = json.dumps(before), json.dumps(after)
+    pairs = enumerate(zip(one, other, strict=False))
+    common = next((place for place, (a, b) in pairs if a != b), 0)
+    start = max(0, common - 60) if max(len(one), len(other)) > 300 else 0
+    return f"{_short(one[start:])} -> {_short(other[start:])}"
+
+
+def _short(text: str) -> str:
     return text if len(text) <= 300 else f"{text[:300]}..."

@@ -40,7 +40,8 @@ def asked(question: Callable[..., Any], *given: Any, **options: Any) -> Any:
         return question(*given, **options)
     except Exception as error:
         # By the name that a user catches: subclasses may come and go.
-        kind = next(base for base in type(error).__mro__ if base.__module__ == "builtins")
+        bases = [base for base in type(error).__mro__ if base.__module__ == "builtins"]
+        kind = ValueError if ValueError in bases else bases[0]
         return f"{kind.__name__}: {error}"
 
 
