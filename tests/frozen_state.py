@@ -51,7 +51,7 @@ def frozen(thing: Any) -> Any:
         # The rows kept, wherever they lie in the ring.
         spans = thing.spans.reshape(-1, 2)[thing.oldest_first()].tolist()
         rows = [(thing.indices[a:b], thing.values[a:b]) for a, b in spans]
-        names = ("state", "slots", "ledger", "accounts")
+        names = ("state", "slots", "accounts")
         parts = [getattr(thing, name) for name in names] + [int(thing.ring[2])]
         return frozen([*parts, rows, thing.book[thing.oldest_first()]])
     if isinstance(thing, MatrixEngine):

@@ -42,7 +42,7 @@ def conjugate(learner: DualAscent) -> float:
 
 def slopes(learner: DualAscent, X: Any, y: Any, weight: Any, offset: Any) -> tuple[float, Any]:
     """Return D and theta from the slopes themselves; all rows must have been kept."""
-    store = learner._store
+    store = learner._engine
     assert store is not None and store.count == len(y)
     s = store.column("SLOPE")
     values = [
@@ -130,10 +130,10 @@ def test_the_dual_is_not_above_its_value_in_exact_arithmetic(update: str) -> Non
         keep = {} if update == "leader" else {"memory": 60}
         learner = learners("hinge, Euclidean", update, C, **keep)
         learner.learn(X, y, weight, offset)
-        assert learner._store is not None
+        assert learner._engine is not None
         intercept, gradient = Fraction(0), [Fraction(0)] * FEATURES
         for s, label, c, o, x in zip(
-            learner._store.column("SLOPE"), y, weight, offset, X, strict=True
+            learner._engine.column("SLOPE"), y, weight, offset, X, strict=True
         ):
             assert -1.0 <= label * s <= 0.0
             steepness = Fraction(c) * Fraction(s)

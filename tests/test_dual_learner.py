@@ -25,7 +25,7 @@ def test_the_ring_grows_and_forgets_in_order() -> None:
     learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), 0.05, "mini", 6, memory=9)
     for t in range(400):
         learner.learn(csr_array(X[t : t + 1]), y[t : t + 1])
-        store = learner._store
+        store = learner._engine
         assert store is not None
         assert store.count == min(t + 1, 9)
         for age, slot in enumerate(store.oldest_first().tolist()):
@@ -45,7 +45,7 @@ def test_schedules_visit_what_they_say() -> None:
             losses.Hinge(), mirrors.Euclidean(), 0.5, "mini", 3, schedule, memory=8, seed=1
         )
         learner.learn(X, y)
-        store = learner._store
+        store = learner._engine
         assert store is not None
         visits[schedule] = store.column("VISITED")
     last = visits["last"]
@@ -57,8 +57,8 @@ def test_schedules_visit_what_they_say() -> None:
         losses.Hinge(), mirrors.Euclidean(), 0.5, "mini", 3, "random", memory=8, seed=2
     )
     other.learn(X, y)
-    assert other._store is not None
-    assert other._store.column("VISITED").tolist() != visits["random"].tolist()
+    assert other._engine is not None
+    assert other._engine.column("VISITED").tolist() != visits["random"].tolist()
 
 
 def test_growing_learner() -> None:

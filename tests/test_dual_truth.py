@@ -218,8 +218,8 @@ def test_an_interrupt_while_rows_are_moved_leaves_them_together() -> None:
                     interrupts += 1
             begin = broken.rounds
             certificate = broken.certificate()
-            assert certificate.rounds == begin and broken._store is not None
-            assert broken._store.count == begin
+            assert certificate.rounds == begin and broken._engine is not None
+            assert broken._engine.count == begin
         broken.learn(rows[begin : begin + 9], y[begin : begin + 9])
         begin = broken.rounds
     whole.learn(rows, y)

@@ -50,11 +50,11 @@ def test_pd25_order_from_one_state() -> None:
 
 def _copy_state(source: DualAscent, target: DualAscent) -> None:
     """Give the target theta, D and the newest row of the source."""
-    one, two = source._store, target._store
+    one, two = source._engine, target._engine
     assert one is not None and two is not None
     two.state[...] = one.state
     two.accounts[...] = one.accounts
-    two.ledger[...] = one.ledger
+    target._ledger[...] = source._ledger
     newest = int(one.oldest_first()[-1])
     begin, end = one.spans[2 * newest : 2 * newest + 2].tolist()
     two.indices[: end - begin] = one.indices[begin:end]

@@ -105,8 +105,8 @@ def test_a_round_gains_at_least_its_fraction_of_an_exact_step(update: str, mirro
     # Keeping as much and stepping exactly once: the state is that of the damped learner.
     for t in range(40):
         exact = DualAscent(losses.Hinge(), mirror, 0.5, dimension=3)
-        theta = np.zeros(3) if damped.rounds == 0 else damped._store.theta.copy()
-        exact._store.place(theta)
+        theta = np.zeros(3) if damped.rounds == 0 else damped._engine.theta.copy()
+        exact._engine.place(theta)
         before, start = damped.dual, exact.dual
         damped.learn(X[t], y[t])
         exact.learn(X[t], y[t])

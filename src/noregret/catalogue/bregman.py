@@ -63,7 +63,7 @@ def bregman_step(
     if not np.isfinite(start).all():
         raise ValueError("weights must hold finite numbers")
     learner = DualAscent(loss, mirror, C, dimension=len(start))
-    kept = learner._store
+    kept = learner._engine
     assert kept is not None
     theta = kept.mirror.inverse_link(start)
     again = kept.mirror.link(theta)

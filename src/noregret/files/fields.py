@@ -66,16 +66,25 @@ class Setting(Field):
     of: type[Component] | None = None
     keyword: str = ""
 
+    def get(self, owner: Any) -> Any:
+        """Return the value of the argument."""
+        return operator.attrgetter(self.at or self.name)(owner)
+
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the argument in the header."""
-        value = operator.attrgetter(self.at or self.name)(owner)
-        header[self.name] = store.component_to_header(value) if self.of else value
+        value = self.get(owner)
+        header[self.name] = store.component_to_header(value) if self._is_part(value) else value
 
     def arguments(self, header: Header, arrays: Arrays) -> Header:
         """Return the argument of the constructor; this checks plain values."""
         value = header[self.name]
-        given = store.component_from_header(value, self.of) if self.of else value
-        return {self.keyword or self.name: given}
+        if self._is_part(value):
+            value = store.component_from_header(value, self.of)  # type: ignore[arg-type]
+        return {self.keyword or self.name: value}
+
+    def _is_part(self, value: Any) -> bool:
+        # A component that may be left out, such as a domain, is None in the file.
+        return self.of is not None and value is not None
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Do nothing: the constructor has had the argument."""

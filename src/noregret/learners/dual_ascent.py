@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-import os
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
-from noregret.files import store
+from noregret.arrays import as_whole
+from noregret.files.fields import Arrays, Setting
+from noregret.learners.base import Fixed, Learner, Learnt
 from noregret.learners.combination import Combination
 from noregret.learners.dual_certificate import DualCertificate
-from noregret.learners.dual_store import DualStore, sparse_parts
-from noregret.learners.linear import LinearLearner
+from noregret.learners.dual_store import DualStore, as_sparse, portions
 from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
-from noregret.passes.checks import sound_rows
 from noregret.passes.dual import dual_online
 from noregret.passes.dual.dual_steps import MARGINS, VALUE, VALUE_LOW
-from noregret.proof.ledger import Entry, require_room
+from noregret.proof.ledger import Entry
 from noregret.rates import Constant
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 from noregret.turns import one_at_a_time
@@ -35,7 +34,7 @@ SCHEDULES = ("last", "random", "oldest", "support")
 _ALL = 1 << 62
 
 
-class DualAscent(LinearLearner):
+class DualAscent(Learner):
     """Online learning by raising the dual, with a certificate at every moment.
 
     Each round: predict p = <w, x> + offset with w = link(theta), then raise
@@ -65,6 +64,19 @@ class DualAscent(LinearLearner):
     Reference: Shalev-Shwartz and Singer, A Primal-Dual Perspective, figure 1, sections 4 to 6.
     """
 
+    _FIELDS = (
+        Fixed("fixed"),
+        Setting("memory", "_given_memory"),
+        Setting("loss", of=Loss),
+        Setting("mirror", of=Mirror),
+        *(Setting(name) for name in ("C", "update", "k", "schedule", "seed")),
+        *(Setting(name) for name in ("row_limit", "tolerance", "sweeps", "fraction")),
+        Learnt("arrays"),
+    )
+
+    _parts: Combination
+    _engine: DualStore | None
+
     def __init__(
         self,
         loss: Loss,
@@ -84,14 +96,26 @@ class DualAscent(LinearLearner):
     ) -> None:
         """Make a learner.
 
-        `memory` is how many rows are kept, k by default (a leader keeps all). `row_limit`
-        promises ||x||_* <= row_limit to the aggressive step, whose R^2 is else 1. A window is
-        left when its part of the duality gap is at most tolerance * max(1, D), or after so many
-        sweeps. `seed` is for random schedules. `fraction`, in (0, 1], is the part of an exact step
-        that is taken [default: 1]: a visit gains at least that part of what the whole step would,
-        as D is concave along it. It is for exact steps, not for update="conservative" or
-        "aggressive". Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, step
-        control.
+        Args:
+            loss: a loss with a conjugate.
+            mirror: a map with a conjugate; it fixes the geometry.
+            C: weight of the losses against the regulariser, above 0 [default: 1].
+            update: which slopes a round raises the dual by, see above [default: "exact"].
+            k: rows of a window, or steps of mini updates, >= 1 [default: 1].
+            schedule: which rows mini updates visit, see above [default: "last"].
+            dimension: number of features, >= 1 [default: it grows with the data, or is the width
+                of the first input where the map must know it].
+            seed: of random schedules, a whole number [default: 0].
+            memory: number of rows kept, >= 1 [default: k]; a leader keeps all.
+            row_limit: promise ||x||_* <= row_limit to the aggressive step, above 0
+                [default: R^2 = 1].
+            tolerance: leave a window when its part of the duality gap is at most
+                tolerance * max(1, D), >= 0 [default: 1e-9].
+            sweeps: most sweeps over a window, >= 1 [default: 100].
+            fraction: part of an exact step that is taken, in (0, 1] [default: 1]. D is concave
+                along the step, so a visit gains at least that part of the whole gain. Not for
+                update="conservative" or "aggressive". Reference: Zhang, On the Dual Formulation
+                of Regularized Linear Systems, step control.
         """
         if not 0.0 < C < 1e100:
             raise ValueError(f"C must be a finite number above 0, got {C}")
@@ -99,13 +123,13 @@ class DualAscent(LinearLearner):
             raise ValueError(f"update must be one of {', '.join(UPDATES)}, got {update!r}")
         if schedule not in SCHEDULES:
             raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
-        self._parts = Combination(loss, mirror, Constant(C), None, True, False)
+        super().__init__(Combination(loss, mirror, Constant(C), None, True, False), dimension)
         _require_dual(loss, mirror, update, row_limit)
         self.C = float(C)
         self.update = update
         self.schedule = schedule
-        self.k = _whole("k", k)
-        self.sweeps = _whole("sweeps", sweeps)
+        self.k = as_whole("k", k)
+        self.sweeps = as_whole("sweeps", sweeps)
         self.seed = int(seed)
         if not 0.0 <= tolerance < math.inf:
             raise ValueError(f"tolerance must be a finite number >= 0, got {tolerance}")
@@ -119,12 +143,8 @@ class DualAscent(LinearLearner):
             raise ValueError(f"row_limit must be a finite number above 0, got {row_limit}")
         self.row_limit = None if row_limit is None else float(row_limit)
         self.memory = self._rows_kept(memory)
-        self._growable = self._parts.growable()
-        self._fixed = dimension is not None
-        self._store: DualStore | None = None
-        self._weights: Vector | None = None
-        if dimension is not None:
-            self._open(_whole("dimension", dimension))
+        if self._fixed is not None:
+            self._open(self._fixed)
 
     def _rows_kept(self, memory: int | None) -> int | None:
         if self.update == "leader":
@@ -132,20 +152,15 @@ class DualAscent(LinearLearner):
                 raise ValueError("a leader keeps all rows: drop memory, or use update='window'")
             return None
         needed = self.k if self.update in ("window", "mini") else 1
-        kept = needed if memory is None else _whole("memory", memory)
+        kept = needed if memory is None else as_whole("memory", memory)
         if self.update == "window" and kept < needed:
             raise ValueError(f"memory={kept} is too small for a window of k={self.k} rows")
         return kept
 
     @property
-    def rounds(self) -> int:
-        """How many examples were learnt."""
-        return 0 if self._store is None else int(self._store.ledger[Entry.ROUNDS])
-
-    @property
-    def dimension(self) -> int:
-        """How many features are known."""
-        return 0 if self._store is None else self._store.dimension
+    def _given_memory(self) -> int | None:
+        """The argument `memory`, which a leader does not take."""
+        return None if self.update == "leader" else self.memory
 
     @property
     def dual(self) -> float:
@@ -154,17 +169,17 @@ class DualAscent(LinearLearner):
         A step that rounding says lowered D counts as zero gain, so that this never falls in a
         round of exact steps. What is proved, with rounding taken off, is `certificate().dual`.
         """
-        if self._store is None:
+        if self._engine is None:
             return 0.0
-        return float(self._store.accounts[VALUE] + self._store.accounts[VALUE_LOW])
+        return float(self._engine.accounts[VALUE] + self._engine.accounts[VALUE_LOW])
 
     @property
     def alpha(self) -> Vector:
         """The dual variables C c |s| of the rows kept, oldest first, signed -C c s for targets."""
-        if self._store is None:
+        if self._engine is None:
             return np.zeros(0)
-        alpha = -self.C * self._store.column("WEIGHT") * self._store.column("SLOPE")
-        return alpha * self._store.column("LABEL") if self.loss.labels == "sign" else alpha
+        alpha = -self.C * self._engine.column("WEIGHT") * self._engine.column("SLOPE")
+        return alpha * self._engine.column("LABEL") if self.loss.labels == "sign" else alpha
 
     @one_at_a_time
     def learn(
@@ -186,26 +201,8 @@ class DualAscent(LinearLearner):
         weights = as_weights(weight, len(rows))
         offsets = as_offsets(offset, len(rows))
         leads = self._leads(margin, labels)
-        self._check_width(rows)
-        require_room(self.rounds, len(rows))
-        rows = sound_rows(rows, 0)
-        opened, known, rounds = self._is_open(), self.dimension, self.rounds
-        self._open(max(rows.width, known))
-        predictions = np.empty(len(rows))
-        try:
-            for part, chunk in sparse_parts(rows):
-                terms = offsets[part], leads[part]
-                self._play(chunk, labels[part], weights[part], terms, predictions[part])
-        except OverflowError:
-            if self.rounds == rounds:
-                # Take back the room for features of rows of which none was learnt.
-                self._weights = None
-                if self._store is not None and opened:
-                    self._store.narrow(known)
-                else:
-                    self._store = None
-            raise
-        return predictions
+        terms = labels, weights, offsets, leads
+        return self._learn(rows, np.empty(len(rows)), terms, portions)
 
     def _leads(self, margin: Any, y: Vector) -> Vector:
         """Return what makes a prediction of the loss's own margin one of the margin given.
@@ -218,41 +215,31 @@ class DualAscent(LinearLearner):
             raise ValueError(f"margin is for the Hinge loss, not {type(self.loss).__name__}")
         return y * (self.loss.margin - as_offsets(margin, len(y), "margin"))
 
-    def _play(
-        self,
-        rows: Rows,
-        y: Vector,
-        weight: Vector,
-        terms: tuple[Vector, Vector],
-        predictions: Vector,
-    ) -> None:
-        kept = self._store
+    def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], predictions: Vector) -> None:
+        kept = self._engine
         assert kept is not None
-        offset, lead = terms
-        self._weights = None
+        rows = as_sparse(rows)
+        y, weight, offset, lead = terms
         kept.make_slots(len(y))
         row = 0
         while row < len(y):
             row, stop = dual_online.dual_pass(
-                self.loss, kept.mirror, self.C, self.fraction, self._kind(),
+                self.loss, kept.mirror, self.C, self.fraction, self._pass_kind(),
                 SCHEDULES.index(self.schedule), _ALL if self.update == "leader" else self.k,
                 self._square(), self.tolerance, self.sweeps, rows.indptr, rows.indices,
-                rows.values, y, weight, offset, lead, row, kept.state, kept.sums(), kept.kept(),
-                kept.ring, kept.links, predictions,
+                rows.values, y, weight, offset, lead, row, kept.state, kept.sums(self._ledger),
+                kept.kept(), kept.ring, kept.links, predictions,
             )  # fmt: skip
             if offset[:row].any():
-                kept.ledger[Entry.OFFSETS] = 1.0
+                self._ledger[Entry.OFFSETS] = 1.0
             if lead[:row].any():
                 kept.accounts[MARGINS] = 1.0
             if stop == dual_online.ROOM:
                 kept.make_room(int(np.diff(rows.indptr).max()))
             elif stop == dual_online.OVERFLOW:
-                raise OverflowError(
-                    f"the loss or gradient of round {self.rounds + 1} overflows; use a smaller "
-                    "C, a map with a radius, or scale the features"
-                )
+                raise self._diverges("a smaller C")
 
-    def _kind(self) -> int:
+    def _pass_kind(self) -> int:
         """Return the update as the pass knows it."""
         if self.update == "leader":
             return dual_online.WINDOW
@@ -274,26 +261,20 @@ class DualAscent(LinearLearner):
         products = self._products(X)
         return products + as_offsets(offset, len(products))
 
-    def _is_open(self) -> bool:
-        return self._store is not None
-
-    def _fresh(self, dimension: int) -> Self:
-        return type(self)(self.loss, self.mirror, self.C, dimension=dimension)
-
     def _read_weights(self) -> Vector:
-        assert self._store is not None
-        return self._store.weights()
+        assert self._engine is not None
+        return self._engine.weights()
 
     def certificate(self) -> DualCertificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         mirror, rate = self._parts.resolved(self.dimension)
-        kept = self._store if self._store is not None else DualStore(mirror, 0, 1, 0)
-        kept.count_rate(self.C)
+        kept = self._engine if self._engine is not None else DualStore(mirror, 0, 1, 0)
+        self._ledger[[Entry.FIRST_ETA, Entry.LAST_ETA]] = self.C
         return DualCertificate(
             loss_function=self.loss,
             mirror=mirror,
             rate=rate,
-            ledger=kept.ledger.copy(),
+            ledger=self._ledger.copy(),
             gradient=kept.theta / -self.C,
             reach=mirror.predictors().norm(self.weights),
             accounts=kept.accounts.copy(),
@@ -302,55 +283,17 @@ class DualAscent(LinearLearner):
             fraction=self.fraction,
         )
 
-    def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
-        """Write the learner to a file, atomically; `nr.load` resumes it to the bit.
+    def _new_engine(self, dimension: int) -> DualStore:
+        mirror, _ = self._parts.resolved(dimension)
+        return DualStore(mirror, dimension, self.memory, self.seed)
 
-        `extra` is kept beside it for `load_with_extra`.
-        """
-        header: dict[str, Any] = {
-            "learner": "DualAscent",
-            "fixed": self._fixed,
-            "memory": None if self.update == "leader" else self.memory,
-            "loss": store.component_to_header(self.loss),
-            "mirror": store.component_to_header(self.mirror),
-        }
-        header |= {name: getattr(self, name) for name in _SETTINGS}
-        arrays = {} if self._store is None else self._store.arrays()
-        store.write(path, *store.attached(header, arrays, extra))
+    def _arrays(self) -> Arrays:
+        return super()._arrays() if self._is_open() else {}
 
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        learner = cls(
-            store.component_from_header(header["loss"], Loss),
-            store.component_from_header(header["mirror"], Mirror),
-            memory=header["memory"],
-            **{name: header[name] for name in _SETTINGS},
-        )
-        learner._fixed = bool(header["fixed"])
+    def _restore(self, arrays: Arrays) -> None:
+        # A file of a learner that has not been opened holds no arrays.
         if arrays:
-            learner._open(len(arrays["state"]))
-            assert learner._store is not None
-            learner._store.restore(arrays)
-        return learner
-
-    def _open(self, dimension: int) -> None:
-        """Make the arrays, or make room in them."""
-        if self._store is None:
-            mirror, _ = self._parts.resolved(dimension)
-            self._store = DualStore(mirror, dimension, self.memory, self.seed)
-        elif dimension > self.dimension:
-            self._weights = None
-            self._store.grow(dimension)
-
-
-_SETTINGS = ("C", "update", "k", "schedule", "seed", "row_limit", "tolerance", "sweeps", "fraction")
-
-
-def _whole(name: str, value: Any) -> int:
-    whole = isinstance(value, (int, float, np.integer, np.floating)) and value % 1 == 0
-    if isinstance(value, bool) or not whole or value < 1:
-        raise ValueError(f"{name} must be a whole number >= 1, got {value}")
-    return int(value)
+            super()._restore(arrays)
 
 
 def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from noregret.passes.dual.dual_maps import settle
 from noregret.passes.dual.dual_rows import BOOK_COLUMNS, COUNT, FIRST, RANDOM, RING_SIZE
 from noregret.passes.dual.dual_steps import ACCOUNTS
 from noregret.passes.slots import Slot, new_slots
-from noregret.proof.ledger import SIZE, Entry, new_ledger
 from noregret.rows.examples import Rows
 
 Array = npt.NDArray[Any]
@@ -43,7 +42,6 @@ class DualStore:
         self.slots = new_slots()
         if not self.flat:
             settle(mirror, self.state, self.slots)
-        self.ledger = new_ledger()
         self.accounts: Vector = np.zeros(ACCOUNTS)
         slots = (memory if memory is not None else 15) + 1
         self.spans = np.zeros(2 * slots, np.uint64)
@@ -68,14 +66,11 @@ class DualStore:
         return int(self.ring[COUNT])
 
     def grow(self, dimension: int) -> None:
-        """Make room for features that were never seen: records of zeros, no sum changes."""
+        """Add features that were never seen, as records of zeros, or drop such features."""
         state = np.zeros((dimension, *self.state.shape[1:]))
-        state[: len(self.state)] = self.state
+        known = min(dimension, len(self.state))
+        state[:known] = self.state[:known]
         self.state = state
-
-    def narrow(self, dimension: int) -> None:
-        """Take back room for features that no row kept has."""
-        self.state = self.state[:dimension].copy()
 
     @property
     def theta(self) -> Vector:
@@ -95,11 +90,11 @@ class DualStore:
         total, reference = self.slots[Slot.SUM], self.slots[Slot.REFERENCE]
         return self.mirror.kappa(float(total), float(reference), 1.0) * self.state[:, 1]
 
-    def sums(self) -> tuple[Vector, Vector, Vector, Vector]:
-        """Return the arrays that a step writes beside the state, as the pass takes them."""
+    def sums(self, ledger: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+        """Return the arrays that a step writes in addition to the state, as the pass takes them."""
         if not self.flat and self.work.shape[1] < self.dimension:
             self.work = np.zeros((2, self.dimension))
-        return self.slots, self.ledger, self.accounts, self.work
+        return self.slots, ledger, self.accounts, self.work
 
     def kept(self) -> tuple[Array, Array, Vector, Vector]:
         """Return the rows kept, as the pass takes them."""
@@ -157,7 +152,7 @@ class DualStore:
 
     def arrays(self) -> dict[str, Array]:
         """Return the arrays that a model file keeps."""
-        names = ("state", "slots", "ledger", "accounts", "spans", "book", "indices", "values")
+        names = ("state", "slots", "accounts", "spans", "book", "indices", "values")
         return {name: getattr(self, name).copy() for name in (*names, "ring")}
 
     def restore(self, arrays: dict[str, Array]) -> None:
@@ -170,8 +165,7 @@ class DualStore:
                 raise ValueError(f"{name} holds {given.dtype}, expected {array.dtype}")
         slots = len(arrays["book"])
         if (
-            arrays["ledger"].shape != (SIZE,)
-            or arrays["spans"].shape != (2 * slots,)
+            arrays["spans"].shape != (2 * slots,)
             or arrays["book"].shape != (slots, BOOK_COLUMNS)
             or arrays["values"].shape != arrays["indices"].shape
             or (self.memory is not None and slots != self.memory + 1)
@@ -183,10 +177,6 @@ class DualStore:
         ):
             raise ValueError("the rows kept do not fit together, expected those of one learner")
         self._take(**{name: arrays[name].copy() for name in self.arrays()})
-
-    def count_rate(self, C: float) -> None:
-        """Enter C where certificates look for the rate."""
-        self.ledger[Entry.FIRST_ETA] = self.ledger[Entry.LAST_ETA] = C
 
 
 def _oldest_first(book: Vector, ring: Array) -> Array:
@@ -203,24 +193,19 @@ def _apart(spans: Array, book: Vector, ring: Array) -> bool:
     return bool(np.all(begins <= ends) and len(falls) == 1 and ends[-1] <= begins[0])
 
 
-def sparse_parts(rows: Rows) -> Iterator[tuple[slice, Rows]]:
-    """Yield the rows as CSR in double precision: a pass is compiled for nothing else.
-
-    What must be converted is converted in portions that stay in the cache.
-    """
-    if not rows.dense and rows.values.dtype == np.float64:
-        yield slice(0, len(rows)), rows
-        return
-    if rows.dense:
-        cuts = list(range(0, len(rows), max(1, PORTION // max(1, rows.width)))) or [0]
-    else:
-        goals = np.arange(int(rows.indptr[0]), int(rows.indptr[-1]), PORTION, dtype=np.uint64)
-        cuts = np.unique(np.searchsorted(rows.indptr, goals)).tolist() or [0]
-    for start, stop in zip(cuts, [*cuts[1:], len(rows)], strict=True):
-        yield slice(start, stop), _as_sparse(rows.part(start, stop))
+def portions(rows: Rows) -> Iterable[tuple[int, int]]:
+    """Return where to cut rows so that the part to convert stays in the cache."""
+    return [(0, len(rows))] if _is_sparse(rows) else rows.chunks(PORTION)
 
 
-def _as_sparse(rows: Rows) -> Rows:
+def _is_sparse(rows: Rows) -> bool:
+    return not rows.dense and rows.values.dtype == np.float64
+
+
+def as_sparse(rows: Rows) -> Rows:
+    """Return rows as CSR in double precision: the pass is compiled for nothing else."""
+    if _is_sparse(rows):
+        return rows
     if rows.dense:
         some = rows.values != 0.0
         indptr = np.zeros(len(rows) + 1, np.uint64)

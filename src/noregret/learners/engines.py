@@ -75,8 +75,13 @@ class Engine:
         self.state = self._storage[:dimension]
         self.slots = new_slots()
 
+    @property
+    def dimension(self) -> int:
+        """Number of known features."""
+        return len(self.state)
+
     def grow(self, dimension: int) -> None:
-        """Make room for more features, with capacity to spare.
+        """Make room for more features, with capacity to spare, or drop unused ones.
 
         Only learners grow whose features have weight 0 and phi(0) = 0 before they are seen,
         so that a record of zeros is right and no sum changes.
@@ -186,6 +191,13 @@ class Engine:
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps."""
         return {"state": self.state, "slots": self.slots}
+
+    def restore(self, arrays: dict[str, Vector]) -> None:
+        """Take over the arrays of a model file, or refuse those of another shape."""
+        for name, kept in self.arrays().items():
+            if arrays[name].shape != kept.shape:
+                raise ValueError(f"{name} has shape {arrays[name].shape}, expected {kept.shape}")
+            kept[...] = arrays[name]
 
     def _rate(self, ledger: Vector) -> float:
         rounds, squares = float(ledger[Entry.ROUNDS]), float(ledger[Entry.SQUARES])

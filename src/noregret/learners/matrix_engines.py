@@ -38,12 +38,14 @@ class MatrixEngine(Engine):
 
     #: Whether room is made for features that may come.
     growable = True
+    #: Number of known features.
+    dimension: int = 0
     #: Whether weights depend on the records of their own feature and on scalars only.
     by_record = True
 
     def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
         super().__init__(loss, mirror, rate, False, conservative)
-        self.outputs = self.dimension = self.capacity = 0
+        self.outputs = self.capacity = 0
 
     def open(self, outputs: int, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
@@ -62,11 +64,11 @@ class MatrixEngine(Engine):
         self.records[: len(kept), : kept.shape[1]] = kept
         self._keep_slots(slots)
 
-    def widen(self, dimension: int) -> None:
-        """Make room for more features."""
+    def grow(self, dimension: int) -> None:
+        """Make room for more features, or drop unused ones."""
         if dimension > self.capacity:
             self.enlarge(self.outputs, dimension)
-        self.dimension = max(self.dimension, dimension)
+        self.dimension = dimension
 
     def _keep_slots(self, slots: Vector) -> None:
         self.slots = slots

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.jit import entry
+from noregret.learners.base import Learner
 from noregret.learners.matrix_engines import MatrixEngine, MatrixScaleFree
 from noregret.learners.one_row import PLAIN, BoundPass, Columns, as_row
-from noregret.losses import ScoreLoss
 from noregret.passes.checks import SOUND, check_rows
 from noregret.passes.matrices.matrix_lazy import score_rows
 from noregret.passes.matrices.matrix_scale_free import score_row
@@ -68,19 +68,11 @@ class OneScores(BoundPass):
         return scores
 
 
-class SingleScoresLearner:
+class SingleScoresLearner(Learner):
     """A learner of several scores whose engine can be given one row after the other."""
 
-    loss: ScoreLoss
     _engine: MatrixEngine | None
-    _ledger: Vector
-    _weights: Vector | None
-    _one: OneScores | None = None
-
-    @property
-    def dimension(self) -> int:
-        """How many features are known."""
-        raise NotImplementedError
+    _one: OneScores | None
 
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X."""

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors, rates
 from noregret.arrays import real_array, refuse_masked
-from noregret.component import Component
-from noregret.files import store
+from noregret.files.fields import Array, Arrays, Count, Field, Header, Saved, Setting
+from noregret.learners.base import RowLoop
 from noregret.learners.files import learner_of
 from noregret.learners.matrix_certificate import ScoresCertificate
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.losses import Loss, PairwiseHinge, ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.passes.checks import LARGEST_FEATURE, sound_rows
+from noregret.passes.checks import LARGEST_FEATURE
 from noregret.passes.descent.ranking import rank_pass
-from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
+from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import Rate
 from noregret.rows.examples import LARGEST_LABEL, Rows, as_rows, as_weights
 from noregret.turns import one_at_a_time
@@ -51,7 +50,32 @@ class Linear(Loss):
         return 1.0
 
 
-class Ranker:
+class Steps(Field):
+    """The learner inside a ranker: its header under the name, its arrays under a prefix."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the header and the arrays of the learner."""
+        header[self.name], own = owner._steps._to_file()
+        arrays |= {f"{self.name}/{name}": array for name, array in own.items()}
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Take the learner over, or refuse one that no ranker has."""
+        prefix = f"{self.name}/"
+        own = {
+            name.removeprefix(prefix): array
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        }
+        steps = learner_of(header[self.name], own)
+        if not isinstance(steps, MirrorDescent) or not isinstance(steps.loss, Linear):
+            raise ValueError("the part that steps is not that of a ranker")
+        # The constructor refuses maps and rates that rankers do not take.
+        Ranker(owner.loss, steps.mirror, steps.rate)
+        owner._steps = steps
+        owner._sums = np.zeros((steps.dimension, 2))
+
+
+class Ranker(RowLoop, Saved):
     """Online mirror descent for rankings, with a certificate at every moment.
 
     A round is a group of rows, such as the answers to one query. They are scored by s = X w and
@@ -70,6 +94,14 @@ class Ranker:
     2000; Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.6.
     """
 
+    _KIND = "game"
+    _FIELDS = (
+        Setting("loss", of=ScoreLoss),
+        Steps("steps"),
+        Count("longest"),
+        Array("ledger", unbounded=True),
+    )
+
     def __init__(
         self,
         loss: ScoreLoss | None = None,
@@ -77,7 +109,14 @@ class Ranker:
         rate: Rate | None = None,
         dimension: int | None = None,
     ) -> None:
-        """Make a ranker: `PairwiseHinge()`, `Euclidean()` and `Adaptive()` by default."""
+        """Make a ranker.
+
+        Args:
+            loss: `PairwiseHinge` or `PairwiseLogistic` [default: PairwiseHinge()].
+            mirror: a map of `nr.mirrors` [default: Euclidean()].
+            rate: `Constant`, `InverseSqrt` or `Adaptive` [default: Adaptive()].
+            dimension: number of features, >= 1 [default: as `MirrorDescent`].
+        """
         self.loss: ScoreLoss = PairwiseHinge() if loss is None else loss
         if not isinstance(self.loss, ScoreLoss) or self.loss.labels != "relevance":
             raise ValueError(
@@ -105,13 +144,8 @@ class Ranker:
         return self._steps.rate
 
     @property
-    def rounds(self) -> int:
-        """How many groups were learnt."""
-        return int(self._ledger[Entry.ROUNDS])
-
-    @property
     def dimension(self) -> int:
-        """How many features are known."""
+        """Number of known features."""
         return self._steps.dimension
 
     @property
@@ -136,27 +170,26 @@ class Ranker:
         relevances = _relevances(relevance, count)
         weights = as_weights(weight, count)
         starts = _groups(qid, count, weights)
-        require_room(self.rounds, len(starts) - 1)
-        self._steps._check_width(rows)
-        rows = sound_rows(rows, 0)
-        scores = np.empty(count)
-        opened, known, rounds = self._steps._is_open(), self.dimension, self.rounds
-        self._steps._open(max(rows.width, known))
-        if rows.width > len(self._sums):
-            self._sums = np.zeros((rows.width, 2))
-        try:
-            for start, stop in itertools.pairwise(starts):
-                self._play(
-                    rows.part(start, stop), relevances[start:stop], float(weights[start]),
-                    scores[start:stop],
-                )  # fmt: skip
-        except OverflowError:
-            if self.rounds == rounds:
-                self._steps._narrow(opened, known)
-            raise
-        return scores
+        terms = relevances, weights
+        return self._learn(rows, np.empty(count), terms, lambda _: itertools.pairwise(starts))
 
-    def _play(self, rows: Rows, relevance: Vector, mass: float, scores: Vector) -> None:
+    def _check_width(self, rows: Rows) -> None:
+        self._steps._check_width(rows)
+
+    def _is_open(self) -> bool:
+        return self._steps._is_open()
+
+    def _open(self, dimension: int) -> None:
+        self._steps._open(dimension)
+        if dimension > len(self._sums):
+            self._sums = np.zeros((dimension, 2))
+
+    def _narrow(self, opened: bool, dimension: int) -> None:
+        self._steps._narrow(opened, dimension)
+
+    def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], scores: Vector) -> None:
+        """Play one group."""
+        relevance, mass = terms[0], float(terms[1][0])
         scores[...] = self._steps._products(rows.values if rows.dense else rows)
         ledger, slopes = self._ledger.copy(), np.empty(len(rows))
         engine = self._steps._engine
@@ -169,10 +202,7 @@ class Ranker:
         gradient = self._sums[columns].sum(axis=1)
         self._sums[columns] = 0.0
         if not (entered and np.all(np.abs(gradient) <= LARGEST_FEATURE)):
-            raise OverflowError(
-                f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; use a "
-                "smaller rate, a map with a radius, or scale the features"
-            )
+            raise self._diverges()
         self._steps.learn_one(columns, gradient, 1.0, mass)
         self._ledger = ledger
         self._longest = max(self._longest, len(rows))
@@ -191,39 +221,6 @@ class Ranker:
         ledger[_RATE_ENTRIES] = proof.ledger[_RATE_ENTRIES]
         own = {"loss_function": self.loss, "ledger": ledger, "played": False}
         return ScoresCertificate(**(vars(proof) | own), outputs=self._longest)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the ranker to a file, atomically; `nr.load` resumes it to the bit."""
-        steps = store.Memory()
-        self._steps.save(steps)  # type: ignore[arg-type]
-        header = {
-            "game": "Ranker",
-            "loss": store.component_to_header(self.loss),
-            "steps": steps.header,
-            "longest": self._longest,
-        }
-        arrays = {f"steps/{name}": array for name, array in steps.arrays.items()}
-        store.write(path, header, arrays | {"ledger": self._ledger})
-
-    @classmethod
-    def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:
-        loss: Component = store.component_from_header(header["loss"], ScoreLoss)
-        ledger = arrays["ledger"]
-        if ledger.shape != (SIZE,) or ledger.dtype != np.float64:
-            raise ValueError(f"the ledger has shape {ledger.shape}, expected ({SIZE},) numbers")
-        own = {
-            name.removeprefix("steps/"): array
-            for name, array in arrays.items()
-            if name.startswith("steps/")
-        }
-        steps = learner_of(header["steps"], own)
-        if not isinstance(steps, MirrorDescent) or not isinstance(steps.loss, Linear):
-            raise ValueError("the part that steps is not that of a ranker")
-        ranker = cls(loss, steps.mirror, steps.rate)  # type: ignore[arg-type]
-        ranker._steps, ranker._ledger = steps, ledger.copy()
-        ranker._longest = int(header["longest"])
-        ranker._sums = np.zeros((steps.dimension, 2))
-        return ranker
 
 
 def _relevances(relevance: Any, count: int) -> Vector:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.learners.base import Learner
 from noregret.learners.engines import Engine
-from noregret.learners.linear import LinearLearner
 from noregret.learners.one_row import Columns, OneRow, as_row
 from noregret.rows.examples import Rows
 from noregret.turns import Turn, one_at_a_time, taken, turn_of
@@ -16,7 +16,7 @@ from noregret.turns import Turn, one_at_a_time, taken, turn_of
 Vector = npt.NDArray[np.float64]
 
 
-class SingleRowLearner(LinearLearner):
+class SingleRowLearner(Learner):
     """A learner whose engine can be given one row after the other."""
 
     _engine: Engine | None

@@ -44,13 +44,14 @@ def learn_together(
     ...     one.rounds
     2
     """
-    before = [copy.deepcopy(vars(learner)) for learner in learners]
+    # Copy learners, not their attributes: arrays of one learner may be views of one another.
+    before = [copy.deepcopy(learner) for learner in learners]
     try:
         play(start, stop)
     except (OverflowError, ValueError) as refusal:
         for learner, kept in zip(learners, before, strict=True):
             vars(learner).clear()
-            vars(learner).update(kept)
+            vars(learner).update(vars(kept))
         if isinstance(refusal, ValueError) or stop - start <= 1:
             raise
         middle = (start + stop) // 2

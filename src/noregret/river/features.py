@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from noregret.learners.linear import LinearLearner
+from noregret.learners.base import Learner
 from noregret.rows.examples import Rows
 from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.records import FeatureRules, Unfit
 
-_Learner = TypeVar("_Learner", bound=LinearLearner)
+_Learner = TypeVar("_Learner", bound=Learner)
 
 Columns = npt.NDArray[np.uint32]
 Vector = npt.NDArray[np.float64]

@@ -55,12 +55,13 @@ class Rows:
         """Return the rows in a form that every learner takes: a matrix, or themselves."""
         return self.values if self.dense else self
 
-    def chunks(self) -> Iterator[tuple[int, int]]:
-        """Yield (start, stop) of consecutive parts with about CHUNK features each."""
+    def chunks(self, size: int | None = None) -> Iterator[tuple[int, int]]:
+        """Yield (start, stop) of consecutive parts with about `size` features [default: CHUNK]."""
+        size = CHUNK if size is None else size
         if self.dense:
-            cuts = list(range(0, len(self), max(1, CHUNK // max(1, self.width))))
+            cuts = list(range(0, len(self), max(1, size // max(1, self.width))))
         else:
-            goals = np.arange(int(self.indptr[0]), int(self.indptr[-1]), CHUNK, dtype=np.uint64)
+            goals = np.arange(int(self.indptr[0]), int(self.indptr[-1]), size, dtype=np.uint64)
             cuts = np.unique(np.searchsorted(self.indptr, goals)).tolist()
         # Rows without any features are a part too.
         cuts = cuts or [0]

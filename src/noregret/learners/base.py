@@ -1,0 +1,294 @@
+"""What all learners from rows share: the loop of `learn`, widths, weights, copies and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.arrays import as_whole
+from noregret.files import store
+from noregret.files.fields import Arrays, Field, Header, Saved, Setting
+from noregret.learners.together import Diverged
+from noregret.mirrors import Mirror
+from noregret.passes.checks import sound_rows
+from noregret.passes.slots import Stop
+from noregret.passes.sync import predict_rows
+from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
+from noregret.rows.examples import Rows, as_rows
+
+Vector = npt.NDArray[np.float64]
+
+
+class RowLoop:
+    """The loop of `learn` over rows that were checked: play them, take back what is refused."""
+
+    _ledger: Vector
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds learnt."""
+        return int(self._ledger[Entry.ROUNDS])
+
+    @property
+    def dimension(self) -> int:
+        """Number of known features."""
+        raise NotImplementedError
+
+    def _learn(
+        self,
+        rows: Rows,
+        predictions: Vector,
+        terms: tuple[Vector, ...],
+        cut: Callable[[Rows], Iterable[tuple[int, int]]] = Rows.chunks,
+    ) -> Vector:
+        """Learn rows with their `terms`: labels, weights and more, one entry a row each.
+
+        The rows are played part by part; `cut` returns where each starts and stops
+        [default: parts of limited size].
+        ValueError leaves the learner as it was. OverflowError keeps the rounds before.
+        """
+        self._check_width(rows)
+        require_room(self.rounds, len(rows))
+        rows, backup = self._guarded(rows)
+        opened, known = self._is_open(), self.dimension
+        before, rounds = 0, self.rounds
+        try:
+            self._open(max(rows.width, known))
+            for start, stop in cut(rows):
+                before, rounds = start, self.rounds
+                part = slice(start, stop)
+                own = tuple(term[part] for term in terms)
+                self._play(rows.part(start, stop), start, own, predictions[part])
+        except ValueError:
+            if backup is not None:
+                self._restore(backup)
+            raise
+        except OverflowError as error:
+            learnt = before + self.rounds - rounds
+            if learnt == 0:
+                self._narrow(opened, known)
+            raise Diverged(str(error), predictions[:learnt]) from None
+        return predictions
+
+    def _check_width(self, rows: Rows) -> None:
+        """Refuse rows whose number of columns does not fit."""
+        raise NotImplementedError
+
+    def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
+        """Return checked rows, or rows that the pass checks with a backup for a refusal."""
+        return sound_rows(rows, 0), None
+
+    def _is_open(self) -> bool:
+        """Return whether there are arrays for a known number of features."""
+        raise NotImplementedError
+
+    def _open(self, dimension: int) -> None:
+        """Allocate the arrays, or grow them to that many features."""
+        raise NotImplementedError
+
+    def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], predictions: Vector) -> None:
+        """Play a part of the rows, the first of which is row `start` of the input."""
+        raise NotImplementedError
+
+    def _restore(self, arrays: Arrays) -> None:
+        """Go back to the arrays of a backup."""
+        raise NotImplementedError
+
+    def _narrow(self, opened: bool, dimension: int) -> None:
+        """Drop the room made for features of rows none of which was learnt."""
+        raise NotImplementedError
+
+    def _diverges(self, remedy: str = "a smaller rate") -> OverflowError:
+        """Return the error of a round whose loss or gradient overflows."""
+        return OverflowError(
+            f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; "
+            f"use {remedy}, a map with a radius, or scale the features"
+        )
+
+
+class Learnt(Field):
+    """The arrays of a learner, in the file as `_arrays` returns them."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the arrays."""
+        arrays.update(owner._arrays())
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Take the arrays over."""
+        owner._restore(arrays)
+
+
+class Fixed(Field):
+    """Whether the number of features was given, as a switch in the header."""
+
+    def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Enter the switch."""
+        header[self.name] = owner._fixed is not None
+
+    def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
+        """Fix the number of features at that of the state."""
+        owner._fixed = len(arrays["state"]) if header[self.name] else None
+
+
+class Learner(RowLoop, Saved):
+    """A learner whose engine is made, with its arrays, when the number of features is known.
+
+    A subclass lists its settings and state in `_FIELDS`, makes its engine in `_new_engine`, and
+    plays rows in `_play`.
+    """
+
+    _KIND = "learner"
+
+    def __init__(self, parts: Any, dimension: Any) -> None:
+        """Start with parts that were checked against one another, and no engine."""
+        self._parts = parts
+        #: The number of features if it was given, and whether features may be added otherwise.
+        self._fixed = None if dimension is None else as_whole("dimension", dimension)
+        self._growable: bool = parts.growable()
+        self._ledger = new_ledger()
+        #: The engine, None before the number of features is known.
+        self._engine: Any = None
+        #: The weights, if they were read since the last round.
+        self._weights: Vector | None = None
+
+    @property
+    def loss(self) -> Any:
+        """The loss."""
+        return self._parts.loss
+
+    @property
+    def mirror(self) -> Mirror:
+        """The mirror map."""
+        mirror: Mirror = self._parts.mirror
+        return mirror
+
+    @property
+    def dimension(self) -> int:
+        """Number of known features."""
+        return (self._fixed or 0) if self._engine is None else int(self._engine.dimension)
+
+    @property
+    def growable(self) -> bool:
+        """Whether features may be added to those that are known."""
+        return self._growable and self._fixed is None
+
+    @property
+    def weights(self) -> Vector:
+        """The weights for the coming round, as far as they do not depend on its row.
+
+        `Adaptive` and `PerCoordinate` rates may fall further once the row is known.
+        """
+        return self._current_weights().copy()
+
+    def _current_weights(self) -> Vector:
+        """Return the weights, read once between two calls of `learn`."""
+        if self._weights is None:
+            if self._engine is None:
+                return np.zeros(0)
+            self._weights = self._read_weights()
+        return self._weights
+
+    def _read_weights(self) -> Vector:
+        """Return the weights of an open learner."""
+        weights: Vector = self._engine.weights(self._ledger)
+        return weights
+
+    def _products(self, X: Any) -> Vector:
+        """Return <w, x> for each row with the weights of the coming round."""
+        rows = as_rows(X)
+        if self._engine is None and not self._growable:
+            return self._fresh(rows.width)._products(X)
+        rows = self._readable(rows)
+        predictions = np.empty(len(rows))
+        predict_rows(self._current_weights(), rows.indptr, rows.indices, rows.values, predictions)
+        return predictions
+
+    def _readable(self, rows: Rows) -> Rows:
+        """Return rows that fit and hold finite numbers, or refuse them."""
+        self._check_width(rows)
+        return sound_rows(rows, 0)
+
+    def _check_width(self, rows: Rows) -> None:
+        if self._engine is None and self._fixed is None:
+            if rows.width == 0 and not self._growable:
+                raise ValueError("X has no columns, and this map must know its features in advance")
+        elif rows.width != self.dimension and (not self.growable or rows.dense):
+            raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
+
+    def _is_open(self) -> bool:
+        return self._engine is not None
+
+    def _open(self, dimension: int) -> None:
+        self._weights = None
+        if self._engine is None:
+            self._engine = self._new_engine(dimension)
+        elif dimension > self.dimension:
+            self._engine.grow(dimension)
+
+    def _new_engine(self, dimension: int) -> Any:
+        """Return the engine of a learner that has seen nothing."""
+        raise NotImplementedError
+
+    def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], predictions: Vector) -> None:
+        if self._engine.run(rows, *terms, self._ledger, predictions)[1] == Stop.OVERFLOW:
+            raise self._diverges()
+
+    def _narrow(self, opened: bool, dimension: int) -> None:
+        self._weights = None
+        if not opened:
+            self._engine = None
+        elif dimension < self.dimension:
+            self._engine.grow(dimension)
+
+    def _arrays(self) -> Arrays:
+        """Return copies of the ledger and the arrays of the engine."""
+        arrays = {"ledger": self._ledger} | ({} if self._engine is None else self._engine.arrays())
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def _restore(self, arrays: Arrays) -> None:
+        ledger = arrays["ledger"]
+        if ledger.shape != (SIZE,):
+            raise ValueError(f"the ledger has {ledger.shape} entries, expected {SIZE}")
+        self._ledger = ledger.copy()
+        self._engine = self._weights = None
+        if "state" in arrays:
+            self._open(len(arrays["state"]))
+            self._engine.restore(arrays)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, except the dimension."""
+        return {field.name: field.get(self) for field in self._FIELDS if isinstance(field, Setting)}
+
+    def _fresh(self, dimension: int) -> Self:
+        """Return an open learner with the same settings that has seen nothing."""
+        return type(self)(**(self._settings() | {"dimension": dimension}))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return settings and arrays, so that a copy shares no memory with the learner."""
+        return {"settings": self._settings(), "fixed": self._fixed, "arrays": self._arrays()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        """Continue from the state of another learner."""
+        self._kind().__init__(self, **kept["settings"])
+        self._fixed = kept["fixed"]
+        self._restore(kept["arrays"])
+
+    @classmethod
+    def _kind(cls) -> type[Self]:
+        """Return the class that lists the fields: a subclass may add methods to it."""
+        return next(kind for kind in cls.__mro__ if "_FIELDS" in vars(kind))
+
+    def _to_file(self) -> tuple[Header, Arrays]:
+        header, arrays = super()._to_file()
+        return header | {self._KIND: self._kind().__name__}, arrays
+
+    def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
+        """Write the learner to a file, atomically; `nr.load` resumes it to the bit.
+
+        `extra` is stored with it for `load_with_extra` [default: nothing].
+        """
+        store.write(path, *store.attached(*self._to_file(), extra))
