@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import noregret as nr
@@ -65,3 +66,18 @@ def test_a_file_of_an_unknown_kind_is_refused_in_one_line(
     with pytest.raises(ValueError, match=r"model\.nr: holds .*, not a model of a kind known") as e:
         nr.load(path)
     assert "\n" not in str(e.value)
+
+
+def test_a_component_is_found_wherever_its_module_has_moved_to(tmp_path: Path) -> None:
+    learner = nr.catalogue.perceptron()
+    learner.learn([[1.0, 2.0]], [1])
+    learner.save(tmp_path / "model.nr")
+    header, arrays = store.read(tmp_path / "model.nr")
+    assert header["mirror"]["class"] == "noregret.mirrors:Euclidean"
+    header["mirror"]["class"] = "noregret.mirrors.moved.since:Euclidean"
+    store.write(tmp_path / "old.nr", header, arrays)
+    np.testing.assert_array_equal(nr.load(tmp_path / "old.nr").weights, learner.weights)
+    header["mirror"]["class"] = "noregret.losses:Euclidean"
+    store.write(tmp_path / "wrong.nr", header, arrays)
+    with pytest.raises(ValueError, match="not known here"):
+        nr.load(tmp_path / "wrong.nr")

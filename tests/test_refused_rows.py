@@ -19,6 +19,7 @@ from noregret.experts import Aggregate
 from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 from noregret.learners.foreign import Certifier
 from noregret.learners.ranking import Ranker
+from noregret.learners.together import learn_together
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial
 from tests.without_compiler import compiled_only, passed_without_compiler
@@ -349,3 +350,21 @@ def test_aggregates_of_which_one_learner_refuses() -> None:
 @compiled_only
 def test_every_learner_interpreted() -> None:
     assert passed_without_compiler(__file__) > 2 * len(LEARNERS)
+
+
+def test_a_learner_that_was_taken_back_keeps_its_weights_when_it_grows() -> None:
+    rows, labels = [[1.0, 0.0], [2.0, 1.0], [1e99, 0.0]], [1.0, 2.0, 1e99]
+    parts = losses.Squared(), mirrors.Euclidean(), rates.Constant(0.1)
+    learner, other = MirrorDescent(*parts), MirrorDescent(*parts)
+    learner.learn_one([0], [1.0], 0.5)
+    other.learn_one([0], [1.0], 0.5)
+
+    def play(start: int, stop: int) -> None:
+        learner.learn(csr_array(rows[start:stop]), labels[start:stop])
+
+    with pytest.raises(OverflowError):
+        learn_together([learner], 0, 3, play)
+    other.learn(csr_array(rows[:2]), labels[:2])
+    for one in (learner, other):
+        one.learn(csr_array([[0.0, 1.0, 0.0, 1.0]]), [3.0])
+    np.testing.assert_array_equal(learner.weights, other.weights)

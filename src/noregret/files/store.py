@@ -170,7 +170,8 @@ def component_from_header(header: dict[str, Any], base: type[C]) -> C:
         )
     wanted, fields = header["class"], header["fields"]
     known = [kind for kind in _subclasses(base) if dataclasses.is_dataclass(kind)]
-    found = [kind for kind in known if _class_name(kind) == wanted]
+    named = _public_name(wanted) if isinstance(wanted, str) else wanted
+    found = [kind for kind in known if _class_name(kind) == named]
     if not found:
         raise ValueError(
             f"the model uses the {base.__name__} {shown(wanted)}, which is not known here: "
@@ -354,7 +355,21 @@ def _subclasses(base: type[C]) -> Iterator[type[C]]:
 
 
 def _class_name(kind: type) -> str:
-    return f"{kind.__module__}:{kind.__qualname__}"
+    return _public_name(f"{kind.__module__}:{kind.__qualname__}")
+
+
+def _public_name(name: str) -> str:
+    """Return where a class is found: that of a built-in one, in its package, not in a module of it.
+
+    Files written before this was so name the module, which may have moved since.
+
+    >>> _public_name("noregret.losses.hinges:Hinge"), _public_name("my.losses:Mine")
+    ('noregret.losses:Hinge', 'my.losses:Mine')
+    """
+    module, colon, kind = name.partition(":")
+    if module.startswith("noregret."):
+        module = ".".join(module.split(".")[:2])
+    return module + colon + kind
 
 
 @functools.cache
