@@ -40,7 +40,7 @@ from noregret.batch.problem import (
     solution_lines,
 )
 from noregret.batch.progress import Progress
-from noregret.batch.solver import Solver
+from noregret.batch.solver import Solver, require_options
 from noregret.losses import Loss
 from noregret.proof.protocol import row
 from noregret.rounding.printed import up
@@ -297,10 +297,7 @@ def hindsight_constrained(
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, constraints by
     multipliers.
     """
-    if not 0.0 <= float(tol) < math.inf:
-        raise ValueError(f"tol must be a finite number >= 0, got {tol}")
-    if not int(max_passes) >= 1:
-        raise ValueError(f"max_passes must be at least 1, got {max_passes}")
+    require_options(tol, max_passes)
     if radius is not None:
         Problem.require("radius", radius)
     Problem.require("l2", l2)

@@ -11,7 +11,7 @@ from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.progress import Progress
 from noregret.batch.radius import RadiusSolver
-from noregret.batch.solver import Solver
+from noregret.batch.solver import Solver, require_options
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.proof.loss_promises import WrongConjugate, assumption_of
@@ -69,7 +69,7 @@ def hindsight(
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithms 1 and 2;
     for `fraction` its remark on step control.
     """
-    _require_options(tol, max_passes)
+    require_options(tol, max_passes)
     if not 0.0 < float(fraction) <= 1.0:
         raise ValueError(f"fraction must be above 0 and at most 1, got {fraction}")
     if fraction != 1.0 and (bias or isinstance(loss, ScoreLoss) or (radius and l2 is None)):
@@ -167,7 +167,7 @@ def regularization_path(
     >>> [round(float(best.weights[0]), 3) for best in path]
     [0.095, 0.692, 2.514]
     """
-    _require_options(tol, max_passes)
+    require_options(tol, max_passes)
     problem: Problem | None = None
     slopes = None
     for strength in strengths:
@@ -207,13 +207,6 @@ def _problem(
         mirror, radius = mirrors.Ball(radius), None
     force = l2 if l2 is not None else strength
     return Problem.of(X, y, loss, mirror, force or 0.0, weight, offset, radius)
-
-
-def _require_options(tol: float, max_passes: int) -> None:
-    if not 0.0 <= float(tol) < float("inf"):
-        raise ValueError(f"tol must be a finite number >= 0, got {tol}")
-    if not int(max_passes) >= 1:
-        raise ValueError(f"max_passes must be at least 1, got {max_passes}")
 
 
 def _slopes(warm_start: Any) -> Any:

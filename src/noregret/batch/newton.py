@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noregret.batch.leap import conjugate_gradients
-from noregret.batch.problem import Problem, Vector, link
+from noregret.batch.problem import Problem, Vector, dual_state, link
 from noregret.mirrors import Mirror
 from noregret.passes import sync
 from noregret.passes.dual import joint
@@ -96,10 +96,7 @@ class Joint:
     def point(self, theta: Vector, bias: float) -> Point:
         """Return the point with its value, which may be infinite or not a number."""
         problem, rows, mirror = self.problem, self.problem.rows, self.problem.mirror
-        state = np.zeros((len(theta), 2))
-        state[:, 0] = theta
-        reference = mirror.reference(*map(float, sync.extremes(state, 1.0)))
-        total = float(sync.rebuild(mirror, state, 1.0, reference))
+        state, reference, total = dual_state(mirror, theta)
         weights = link(mirror, theta)
         predictions = np.empty(len(rows))
         sync.predict_rows(weights, rows.indptr, rows.indices, rows.values, predictions)
@@ -133,11 +130,7 @@ class Joint:
                 problem.loss, problem.y, problem.weight, problem.offset + here.bias, here.slopes
             )
         )
-        theta = -pulled / problem.strength
-        state = np.zeros((len(theta), 2))
-        state[:, 0] = theta
-        reference = problem.mirror.reference(*map(float, sync.extremes(state, 1.0)))
-        total = float(sync.rebuild(problem.mirror, state, 1.0, reference))
+        _, reference, total = dual_state(problem.mirror, -pulled / problem.strength)
         if total > 0.0 or problem.mirror.separable():
             lower -= problem.strength * problem.mirror.psi(total, reference)
         back = 0.5 * self.delta * float(problem.weight @ np.square(here.slopes - self.given))

@@ -226,20 +226,26 @@ class Problem:
         return certified_ceiling(float(value))
 
 
+def dual_state(mirror: Mirror, theta: Vector) -> tuple[Vector, float, float]:
+    """Return theta beside v = phi'(theta), the reference of v, and S, all at rate 1."""
+    state = np.zeros((len(theta), 2))
+    state[:, 0] = theta
+    reference = mirror.reference(*map(float, sync.extremes(state, 1.0)))
+    return state, reference, float(sync.rebuild(mirror, state, 1.0, reference))
+
+
 def link(mirror: Mirror, theta: Vector) -> Vector:
     """Return the weights grad G(theta) of a map at rate 1.
 
     >>> link(mirrors.Entropy(), np.array([0.0, math.log(3.0)])).round(12).tolist()
     [0.25, 0.75]
     """
-    state = np.zeros((len(theta), 2))
-    state[:, 0] = theta
     if mirror.linear():
-        column, kappa = 0, mirror.kappa(float(sync.half_square(state)), 0.0, 1.0)
+        column, state = 0, theta[:, None].astype(np.float64)
+        kappa = mirror.kappa(float(sync.half_square(state)), 0.0, 1.0)
     else:
-        reference = mirror.reference(*map(float, sync.extremes(state, 1.0)))
-        s = float(sync.rebuild(mirror, state, 1.0, reference))
-        column, kappa = 1, mirror.kappa(s, reference, 1.0)
+        state, reference, total = dual_state(mirror, theta)
+        column, kappa = 1, mirror.kappa(total, reference, 1.0)
     weights = np.empty(len(theta))
     sync.read_out(mirror, state, column, kappa, mirror.threshold(1.0), weights)
     return weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -88,3 +89,11 @@ class Solver:
         done = closed(primal, dual, self.tol)
         words = self.problem.describe()
         return Solution(weights, primal, dual, slopes, self.passes, done, bias, words)
+
+
+def require_options(tol: float, max_passes: int) -> None:
+    """Refuse a tolerance or a number of passes that no run can have."""
+    if not 0.0 <= float(tol) < math.inf:
+        raise ValueError(f"tol must be a finite number >= 0, got {tol}")
+    if not int(max_passes) >= 1:
+        raise ValueError(f"max_passes must be at least 1, got {max_passes}")
