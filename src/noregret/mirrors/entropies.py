@@ -186,14 +186,8 @@ class Entropy(Exponential):
         # The largest weight lies between scale/d and scale, and has a = 0 in the exponent.
         low, high = (v + math.log(v) for v in (scaled * share / len(b), scaled * share))
         low, high = low - 1e-9 * abs(low) - 1e-9, high + 1e-9 * abs(high) + 1e-9
-        while True:
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                break
-            if float(weights(middle).sum()) < share:
-                low = middle
-            else:
-                high = middle
+        while low < (middle := 0.5 * (low + high)) < high:
+            low, high = (middle, high) if float(weights(middle).sum()) < share else (low, middle)
         found = weights(high)
         return found * (share / float(found.sum()))
 

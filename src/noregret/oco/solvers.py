@@ -54,17 +54,12 @@ def on_interval(
         return low
     if slope(high) <= 0.0:
         return high
-    while True:
-        middle = low + 0.5 * (high - low)
-        if not low < middle < high:
-            return low if value(low) < value(high) else high
+    while low < (middle := low + 0.5 * (high - low)) < high:
         steepness = slope(middle)
         if steepness == 0.0:
             return middle
-        if steepness < 0.0:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if steepness < 0.0 else (low, middle)
+    return low if value(low) < value(high) else high
 
 
 def _outwards(slope: Callable[[float], float], end: float, inner: float, sign: float) -> float:

@@ -63,14 +63,9 @@ def implicit_step(
 
     # s - <moved(s), x> increases in s, and changes sign between the target and the prediction.
     low, high = sorted((float(moved(target) @ row), target))
-    while True:
-        middle = low + 0.5 * (high - low)
-        if not low < middle < high:
-            return moved(middle)
-        if middle < float(moved(middle) @ row):
-            low = middle
-        else:
-            high = middle
+    while low < (middle := low + 0.5 * (high - low)) < high:
+        low, high = (middle, high) if middle < float(moved(middle) @ row) else (low, middle)
+    return moved(middle)
 
 
 def divergence(mirror: Mirror, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
