@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from sklearn.metrics import ndcg_score
 
 import noregret as nr
-from noregret.evaluate.ranking import ndcg
+from noregret.evaluate.discounted_gain import ndcg
 from noregret.losses import PairwiseHinge, PairwiseLogistic
 from noregret.proof.ledger import Entry
 

@@ -14,7 +14,7 @@ import noregret as nr
 from noregret import catalogue
 from noregret.proof import closed_forms
 from noregret.proof.statement import Statement
-from noregret.tracking.replay import replay
+from noregret.tracking.rerun import rerun
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds, tuned_alpha
 from noregret.tracking.statements import ShiftingBounds
@@ -83,7 +83,7 @@ def test_g7_everything_to_print(name: str, form: Any) -> None:
     assert total(found, "exact shift costs") == near(c2)
     assert total(found, "additive, exact shift costs") == near(c3)
     assert loss <= c2 <= c1 <= b and loss <= c3
-    run = replay(learner, schedule, form(X_T), Y_T)
+    run = rerun(learner, schedule, form(X_T), Y_T)
     assert run.trace is not None
     assert (run.trace.peak, run.trace.stability) == near((peak, stability))
     assert (run.trace.gain, run.turns) == near((gain, turns))
@@ -110,7 +110,7 @@ def test_t17_shift_costs() -> None:
         (c_egu, UE, -0.0058031975483, -0.240794560865),
     ):
         learner = learnt(make())
-        run = replay(learner, schedule, X_T, Y_T)
+        run = rerun(learner, schedule, X_T, Y_T)
         before, after = schedule.comparators
         (w,) = run.at_shifts
         divergence = run.potential.divergence

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.oco.book import merged
-from noregret.oco.bounds import SURVEY
 from noregret.oco.game import Player
+from noregret.oco.game_book import merged
 from noregret.oco.game_certificate import Comparators, GameCertificate
+from noregret.oco.game_theorems import SURVEY
 from noregret.proof import closed_forms
 from noregret.proof.evidence import Evidence
 from noregret.proof.statement import Statement

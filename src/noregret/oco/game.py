@@ -13,9 +13,9 @@ import numpy.typing as npt
 from noregret.arrays import Vector, as_number, as_positive, as_whole
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
-from noregret.oco.book import Monitors
-from noregret.oco.bounds import game_bounds
+from noregret.oco.game_book import Monitors
 from noregret.oco.game_certificate import GameCertificate
+from noregret.oco.game_theorems import game_bounds
 from noregret.oco.losses import ConvexFunction, as_loss
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import settle

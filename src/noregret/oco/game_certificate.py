@@ -19,7 +19,7 @@ from noregret.arrays import Vector, as_vector
 from noregret.component import built_in
 from noregret.losses import Regression
 from noregret.mirrors.base import declares
-from noregret.oco.book import Monitors
+from noregret.oco.game_book import Monitors
 from noregret.oco.setting import Setting
 from noregret.proof.certificate import Certificate
 from noregret.proof.contradiction import NOTHING, ROUNDING, Measured, suspect_of

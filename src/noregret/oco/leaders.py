@@ -16,8 +16,8 @@ from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
 from noregret.oco import solvers
-from noregret.oco.bounds import leader_bounds, regularized_bounds
 from noregret.oco.game_certificate import Comparators
+from noregret.oco.game_theorems import leader_bounds, regularized_bounds
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from noregret.arrays import Vector, as_number, as_vector
-from noregret.oco.book import Book, check_sizes
+from noregret.oco.game_book import Book, check_sizes
 from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
 from noregret.oco.setting import Setting
 from noregret.proof.ledger import require_room

@@ -40,7 +40,7 @@ from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import grown
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic
-from noregret.tracking.replay import Replay
+from noregret.tracking.rerun import Rerun
 
 #: Relative excess over the paper's factor that is added to the bound instead of printed.
 TOLERANCE = 1e-9
@@ -59,7 +59,7 @@ class Lemma:
     reason: str = ""
 
 
-def lemma(run: Replay, X: Any, y: Any) -> Lemma:
+def lemma(run: Rerun, X: Any, y: Any) -> Lemma:
     """Return the lemma of a run's potential, judged on the rows and predictions of the run."""
     if type(run.certificate.loss_function) is not Squared:
         return Lemma(reason="the loss is not the square loss")
@@ -103,7 +103,7 @@ def judged(c: float, usual: float, what: str, roundings: float) -> Lemma:
     return Lemma(factor)
 
 
-def _clipped_below(run: Replay, labels: Any) -> str:
+def _clipped_below(run: Rerun, labels: Any) -> str:
     """Say that the entropy's lemma fails where a prediction was clipped to below its label."""
     if run.trace is not None:
         broken = run.trace.clipped_below

@@ -29,7 +29,7 @@ from noregret.rounding.printed import exact
 from noregret.rounding.slack import grown, rounding_error
 from noregret.tracking.lemmas import Lemma, lemma
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic, Square
-from noregret.tracking.replay import Replay, replay
+from noregret.tracking.rerun import Rerun, rerun
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.statements import ShiftingBounds, stated
 
@@ -65,7 +65,7 @@ def shifting_bounds(
 
     Reference: HW01, Theorems 10, 14, 15, 16 and 18, Corollary 19, eq. 21-27.
     """
-    run = replay(learner, schedule, X, y, traced)
+    run = rerun(learner, schedule, X, y, traced)
     low, high = schedule.loss_between(X, y, run.certificate.loss_function)
     own = run.certificate
     loss = own.loss_upper
@@ -111,7 +111,7 @@ def tuned_alpha(rounds: int, size: float, simplex: int | None = None) -> float:
 class _Facts:
     """The quantities that the bounds use."""
 
-    def __init__(self, run: Replay, found: Lemma, loss: float, low: float, high: float) -> None:
+    def __init__(self, run: Rerun, found: Lemma, loss: float, low: float, high: float) -> None:
         self.run, self.lemma, self.loss, self.low, self.high = run, found, loss, low, high
         self.domain = run.certificate.domain
         self.dimension = run.schedule.dimension
@@ -189,7 +189,7 @@ class _Facts:
         return stated(name, reference, value, factor, (self.loss, self.low), reason)
 
 
-def _magnitude(run: Replay, u: Vector, w: Vector) -> float:
+def _magnitude(run: Rerun, u: Vector, w: Vector) -> float:
     """Return the sum of the absolute terms of F(u), F(w) and D(u, w)."""
     if isinstance(run.potential, Entropic):
         logs = [np.abs(np.log(np.where(v > 0.0, v, 1.0))) for v in (u, w)]

@@ -1,4 +1,4 @@
-"""Replay of a run beside a schedule: the cost and gain of every step of a tracker.
+"""A run repeated beside a schedule: the cost and gain of every step of a tracker.
 
 A step of a tracker goes from w_t to v_t with grad F(v_t) = grad F(w_t) - eta g_t x_t, then to
 the projection w_(t+1) of v_t on its set. For any comparator u, by the definition of D alone,
@@ -52,7 +52,7 @@ class Trace:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class Rerun:
     """The weights of a run where a schedule asks for them."""
 
     schedule: Schedule
@@ -104,9 +104,7 @@ class Replay:
         return self.trace.linear, bracket / self.eta
 
 
-def replay(
-    learner: MirrorDescent, schedule: Schedule, X: Any, y: Any, traced: bool = True
-) -> Replay:
+def rerun(learner: MirrorDescent, schedule: Schedule, X: Any, y: Any, traced: bool = True) -> Rerun:
     """Learn the rows again with a fresh learner of the same parts; read weights at the shifts.
 
     `traced` reads the weights of every round, O(d) each; without it only those at the shifts.
@@ -143,7 +141,7 @@ def replay(
             steps.take(x, float(labels[t]), float(predictions[t]), u, copy.weights)
     check_same(certificate, copy.certificate())
     trace = None if steps is None else steps.trace()
-    return Replay(
+    return Rerun(
         schedule, certificate, potential, eta, predictions, first, at_shifts, copy.weights, trace
     )
 
