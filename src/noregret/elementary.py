@@ -91,7 +91,7 @@ def log_sum_exp(terms: Any) -> Any:
     Each sum is taken from its own largest term, so that it neither overflows nor vanishes.
 
     >>> round(float(log_sum_exp([1000.0, 1000.0])) - 1000.0, 12), float(log_sum_exp([]))
-    (0.693147180560, -inf)
+    (0.69314718056, -inf)
     """
     array = np.asarray(terms, np.float64)
     top = array.max(axis=-1, initial=-np.inf)

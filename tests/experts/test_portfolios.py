@@ -13,7 +13,7 @@ import pytest
 
 from noregret import experts
 from noregret.experts import portfolio_eg, universal_pair
-from noregret.experts.newton import simplex_minimum
+from noregret.experts.oracles import simplex_minimum
 from noregret.tracking import potentials, projections
 
 FOLDER = Path(os.environ.get("NOREGRET_DATA", "")) / "portfolios"

@@ -14,8 +14,8 @@ import pytest
 import noregret as nr
 from noregret import domains, experts
 from noregret.experts import Shares, Specialists, best_expert, best_sequence, expert_theorems
-from noregret.experts.book import ExpertSum
 from noregret.experts.mixing import mix_rounds, share_rounds
+from noregret.experts.rounds import ExpertSum
 from noregret.losses import Squared
 
 Z = np.array([[0.5, 0, 1], [1, 0.25, 0], [0, 1, 0.5], [0.75, 0.5, 0]])

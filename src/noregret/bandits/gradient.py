@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -235,18 +236,13 @@ class GradientBandit(Saved):
         """
         if self._v is None:
             raise ValueError("suffer ends a round that play began: play first")
-        if self.points == 1:
-            values = [as_number("cost", cost)]
-        else:
-            values = as_vector("costs", cost, 2).tolist()
+        one = self.points == 1
+        values = [as_number("cost", cost)] if one else as_vector("costs", cost, 2).tolist()
         self._check(values)
         require_room(self.rounds, 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.points == 1:
-                z = one_point(values[0], self._v, self.delta)
-            else:
-                z = two_points(values[0], values[1], self._v, self.delta)
-            self._enter(values, z)
+            estimate: Callable[..., Vector] = one_point if one else two_points
+            self._enter(values, estimate(*values, self._v, self.delta))
 
     def _enter(self, values: list[float], z: Vector) -> None:
         """Step by an estimate, or refuse one whose sums would overflow."""

@@ -1,4 +1,4 @@
-"""A floor under the mean of non-negative variables of any size, by betting that it is higher."""
+"""A lower confidence bound on the mean of non-negative variables, by a betting martingale."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.elementary import log_sum_exp
 
-#: Shares of the capital are staked in steps of this ratio, so many of them below the middle one.
+#: Ratio of successive shares of the capital, and how many of them are below the middle one.
 _RATIO, _BELOW = 3.0, 8
 _LARGEST_SHARE = 0.9
 #: The floor is found to this part of its distance from the sample mean; stopping short is safe.
 _ACCURACY = 1e-4
 #: More than rounding can have added to the logarithm of a capital, a variable.
 _ROUNDING = 1e-12
-#: So many variables are looked at together, for all shares.
+#: Variables processed at a time, for all shares: bounds the memory.
 _CHUNK = 1 << 14
 
 
@@ -39,13 +39,12 @@ def stakes(count: int, delta: float) -> tuple[Vector, Vector]:
 def mean_floor(values: Vector, delta: float) -> float:
     """Return what the mean of non-negative variables is below with probability at most delta.
 
-    Who stakes the share c of the capital on each X_i at the price m has prod_i (1 - c + c X_i/m)
-    in the end: at most 1 in expectation if m is not below the mean, so that 1/delta is reached with
-    probability at most delta. That falls in m; returned is an m, nearly the largest, at which a
-    capital spread over several c does reach it. The variables need no upper bound. They are
-    independent, and then "the mean" is the mean of their means; or each has the same mean given
-    those before it. Reference: Waudby-Smith and Ramdas, Estimating Means of Bounded Random
-    Variables by Betting, 2024, Theorem 1; independence: the geometric mean is at most the mean.
+    M(m) = prod_i (1 - c + c X_i / m) has E[M] <= 1 for m >= mean; by Markov's inequality
+    P(M >= 1/delta) <= delta. M falls in m; return nearly the largest m at which a mixture of M over
+    several shares c reaches 1/delta. The variables need no upper bound. They are independent, and
+    then "the mean" is the mean of their means; or each has the same mean given those before it.
+    Reference: Waudby-Smith and Ramdas, Estimating Means of Bounded Random Variables by Betting,
+    2024, Theorem 1; independence: the geometric mean is at most the mean.
 
     >>> mean_floor(np.zeros(9), 0.05)
     0.0

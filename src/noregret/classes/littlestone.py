@@ -101,17 +101,14 @@ class ShatteredTree:
         return below(1, given.everything)
 
     def __str__(self) -> str:
-        lines: list[str] = []
-        self._write(lines, 1, "")
-        return "\n".join(lines)
+        return "\n".join(self._lines(1, ""))
 
-    def _write(self, lines: list[str], node: int, mark: str) -> None:
+    def _lines(self, node: int, mark: str) -> Iterator[str]:
         inside = node <= len(self.instances)
         indent = "  " * (node.bit_length() - 1)
-        lines.append(f"{indent}{mark}" + (f"x={self.instances[node - 1]}" if inside else "leaf"))
-        if inside:
-            self._write(lines, 2 * node, "0: ")
-            self._write(lines, 2 * node + 1, "1: ")
+        yield f"{indent}{mark}" + (f"x={self.instances[node - 1]}" if inside else "leaf")
+        for y in (0, 1) if inside else ():
+            yield from self._lines(2 * node + y, f"{y}: ")
 
 
 def require_depth(depth: int) -> int:

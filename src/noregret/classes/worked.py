@@ -151,7 +151,4 @@ def _supports(dimension: int, most: int) -> npt.NDArray[np.bool_]:
     if count > 1 << _MOST_POINTS:
         raise ValueError(f"{count:,} sets of variables are too many, expected at most 2^16")
     sets = [s for k in range(most + 1) for s in itertools.combinations(range(dimension), k)]
-    rows = np.zeros((len(sets), dimension), dtype=bool)
-    for row, members in zip(rows, sets, strict=True):
-        row[list(members)] = True
-    return rows
+    return np.array([[i in members for i in range(dimension)] for members in sets])

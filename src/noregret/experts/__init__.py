@@ -14,7 +14,6 @@ from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster, exp_concavity
 from noregret.experts.grid import rate_grid
 from noregret.experts.hedge import Hedge, draw, weighted_majority
-from noregret.experts.newton import NewtonStep
 from noregret.experts.oracles import (
     Combination,
     Sequences,
@@ -23,6 +22,7 @@ from noregret.experts.oracles import (
     best_sequence,
 )
 from noregret.experts.portfolios import (
+    NewtonStep,
     best_rebalanced,
     best_stock,
     buy_and_hold,

@@ -11,8 +11,8 @@ import numpy as np
 from noregret.arrays import Vector, as_count, as_positive
 from noregret.elementary import log_sum_exp
 from noregret.experts import expert_theorems
-from noregret.experts.book import gap_of
 from noregret.experts.checks import STEEPEST, as_table
+from noregret.experts.rounds import gap_of
 from noregret.proof.contradiction import RANGE, ROUNDING, Measured
 from noregret.proof.protocol import Proof, row
 from noregret.proof.statement import Statement

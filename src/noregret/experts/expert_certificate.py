@@ -11,9 +11,8 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.experts import expert_theorems
-from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_distribution
-from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED
+from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED, ExpertSum
 from noregret.proof.contradiction import RANGE, Measured
 from noregret.proof.loss_promises import Broken
 from noregret.proof.protocol import Proof, at_least, at_most, measured, row

@@ -9,10 +9,9 @@ import numpy as np
 
 from noregret.arrays import Vector, as_count, as_positive
 from noregret.experts import expert_theorems
-from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_table, one_round, require_within
 from noregret.experts.expert_certificate import Facts, rounding_slack
-from noregret.experts.rounds import ADAPTIVE, FIXED
+from noregret.experts.rounds import ADAPTIVE, FIXED, ExpertSum
 from noregret.files.fields import Array, Saved
 from noregret.proof.contradiction import ROUNDING
 from noregret.proof.ledger import require_room

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector, real_array
-from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_interval, as_table, require_within
 from noregret.experts.expert_certificate import GAMES, ExpertCertificate, rounding_slack
 from noregret.experts.expert_game import Weighing, WeightedGame
-from noregret.experts.rounds import ADAPTIVE, FIXED, forecast_rounds
+from noregret.experts.rounds import ADAPTIVE, FIXED, ExpertSum, forecast_rounds
 from noregret.files.fields import Array, Setting
 from noregret.losses import Exponential, Logistic, Loss, NegativeLog, Squared, SquaredHinge
 from noregret.proof.contradiction import ROUNDING, Measured, suspect_of

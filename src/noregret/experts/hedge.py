@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector, as_count
-from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_distribution, as_interval
 from noregret.experts.expert_certificate import ExpertCertificate, rounding_slack
 from noregret.experts.expert_game import CostGame, Weighing
-from noregret.experts.rounds import hedge_rounds
+from noregret.experts.rounds import ExpertSum, hedge_rounds
 from noregret.files.fields import Setting
 
 

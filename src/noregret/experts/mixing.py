@@ -10,7 +10,7 @@ import numpy as np
 
 from noregret.domains.medians import floored_multiplier
 from noregret.elementary import exp
-from noregret.experts.book import SMALL_STEP, ExpertSum, enter, gap_of
+from noregret.experts.rounds import SMALL_STEP, ExpertSum, enter, gap_of
 from noregret.jit import kernel
 
 _ETA = int(ExpertSum.ETA)

@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from noregret.arrays import Matrix, Vector, as_count
 from noregret.experts.checks import LARGEST, as_table, require_within
-from noregret.experts.newton import simplex_minimum
 from noregret.losses import Loss
 from noregret.rounding.slack import UNDERFLOW, rounding_error
 from noregret.rows.examples import as_labels
 
+#: Multipliers above minus this part of the gradient's size count as not negative.
+_TOLERANCE = 1e-13
 #: Newton steps for one smoothing, and smoothings, before it is content with the gap reached.
 _STEPS = 100
 _SMOOTHINGS = 60
@@ -235,3 +236,44 @@ class _Search:
         ]
         total = math.fsum(most) + rounding_error(64.0, math.fsum(map(abs, most)))
         return total + len(most) * UNDERFLOW
+
+
+def simplex_minimum(A: Matrix, b: Vector, start: Vector) -> Vector:
+    """Return the p of the simplex with the least p'Ap/2 - b'p, A positive definite.
+
+    A primal active-set method from a feasible start: minimise on the face of the current
+    support, walk there until a component vanishes, else let in the component with the most
+    negative multiplier. It ends, since every face is minimised at most once.
+
+    >>> simplex_minimum(np.eye(3), np.array([1.0, 0.5, -3.0]), np.ones(3) / 3)
+    array([0.75, 0.25, 0.  ])
+    """
+    p = start.copy()
+    free = p > 0.0
+    for _ in range(50 * len(p) + 100):
+        face = np.flatnonzero(free)
+        inverse = np.linalg.solve(
+            A[np.ix_(face, face)], np.column_stack([b[face], np.ones(len(face))])
+        )
+        # A q = b + level on the face, with the level at which q sums to 1.
+        level = (1.0 - inverse[:, 0].sum()) / inverse[:, 1].sum()
+        q = inverse[:, 0] + level * inverse[:, 1]
+        outward = q < 0.0
+        if outward.any():
+            here = p[face]
+            reach = np.where(outward, here / np.where(outward, here - q, 1.0), np.inf)
+            first = int(np.argmin(reach))
+            p[face] = np.maximum(here + min(float(reach[first]), 1.0) * (q - here), 0.0)
+            p[face[first]] = 0.0
+            free[face[first]] = False
+            continue
+        p[:] = 0.0
+        p[face] = q
+        gradient = A @ p - b
+        multipliers = np.where(free, 0.0, gradient - level)
+        entering = int(np.argmin(multipliers))
+        size = float(np.abs(A @ np.abs(p)).max() + np.abs(b).max())
+        if multipliers[entering] >= -_TOLERANCE * size:
+            return p
+        free[entering] = True
+    raise ArithmeticError("the active-set method did not end: A is too near to singular")

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Vector, as_count, as_positive
+from noregret.arrays import Vector, as_count, as_positive, real_array
 from noregret.experts.checks import as_distribution, as_relatives
-from noregret.experts.newton import NewtonStep
-from noregret.experts.oracles import Combination, best_combination
+from noregret.experts.oracles import Combination, best_combination, simplex_minimum
 from noregret.losses import NegativeLog
+from noregret.turns import one_at_a_time
 
 
 def buy_and_hold(relatives: Any, weights: Any = None) -> Vector:
@@ -92,6 +92,47 @@ def portfolio_eg(
         if project is not None:
             weights = as_distribution("project's weights", project(weights), count)
     return np.asarray(np.cumprod(growth))
+
+
+class NewtonStep:
+    """The online Newton step on portfolios, the weights of the coming round in `weights`.
+
+    g = x / <p, x>, A <- A + g g', b <- b + (1 + 1/beta) g from A = I and b = 0, and p the point
+    of the simplex nearest to delta A^(-1) b in the norm of A; a part `mixing` of the wealth is
+    kept in equal parts.
+    Reference: Agarwal, Hazan, Kale, Schapire, Algorithms for Portfolio Management Based on the
+    Newton Method, 2006, Figure 1.
+
+    >>> step = NewtonStep(2)
+    >>> step.learn(np.array([1.1, 0.9]))
+    >>> step.weights.round(4)
+    array([0.4265, 0.5735])
+    """
+
+    def __init__(
+        self, assets: int, beta: float = 1.0, delta: float = 0.125, mixing: float = 0.0
+    ) -> None:
+        self.beta, self.delta, self.mixing = beta, delta, mixing
+        self._A = np.eye(assets)
+        self._b = np.zeros(assets)
+        self._point = np.full(assets, 1.0 / assets)
+
+    @property
+    def weights(self) -> Vector:
+        """The portfolio of the coming round."""
+        return (1.0 - self.mixing) * self._point + self.mixing / len(self._point)
+
+    @one_at_a_time
+    def learn(self, relatives: Vector) -> None:
+        """Learn the price relatives of one round.
+
+        Relatives that cannot be used raise ValueError and leave the portfolio as it was.
+        """
+        x = as_relatives(real_array("relatives", relatives)[None], len(self._point))[0]
+        slope = x / float(self.weights @ x)
+        A, b = self._A + np.outer(slope, slope), self._b + (1.0 + 1.0 / self.beta) * slope
+        self._point = simplex_minimum(A, self.delta * b, self._point)
+        self._A, self._b = A, b
 
 
 def online_newton(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from noregret.arrays import Vector, as_count, as_positive
 from noregret.experts import expert_theorems
-from noregret.experts.book import ExpertSum
 from noregret.experts.checks import as_interval
 from noregret.experts.expert_certificate import ExpertCertificate, Facts, rounding_slack
 from noregret.experts.expert_game import CostGame, Weighing
 from noregret.experts.mixing import share_rounds
+from noregret.experts.rounds import ExpertSum
 from noregret.files.fields import Setting
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
