@@ -10,10 +10,10 @@ then moves beta by r / mu if |r| has fallen to a half, and makes mu smaller if i
 happens finitely often. Reference: Zhang, On the Dual Formulation of Regularized Linear Systems,
 Algorithm 2 and eq. 30.
 
-What is printed as proved must not lean on a balance that is only nearly 0: for such slopes the
-minimum over beta is minus infinity. So the slopes are first balanced, inside their intervals,
-rows with room on both sides giving way in proportion to it. What rounding leaves of the sum is
-given, in thought, to one row with room for it: its conjugate is taken at the worse end (it is
+A proved bound must not rely on a balance that is only nearly 0: for such slopes the minimum over
+beta is minus infinity. So the slopes are first balanced, inside their intervals, each row moving
+in proportion to its room on both sides. What rounding leaves of the sum is assigned to one row
+with room for it: its conjugate is taken at the worse end (it is
 convex), and theta is known to that shift times the row's 1-norm only, which the rounded
 conjugate of the regulariser takes into account. The result is a true lower bound.
 """
@@ -32,14 +32,14 @@ from noregret.batch.problem import Problem, Solution, Vector, link
 from noregret.passes.dual import dual_maps
 from noregret.rounding.slack import rounding_error
 
-#: mu at first, and what it is multiplied by when the balance does not fall.
+#: First mu, and its factor when the balance does not fall.
 FIRST_MU = 1.0
 LESS = 0.1
-#: Where mu stops: predictions would know no more of the balance.
+#: Least mu: below it the balance is lost in the rounding of predictions.
 LEAST_MU = 1e-12
-#: Part of the penalty b r^2 / mu to which slopes are settled before beta moves.
+#: Slopes are settled to this part of the penalty b r^2 / mu before beta moves.
 SETTLED = 1.0
-#: Halvings until a shift that balances the slopes is known to the last digit.
+#: Bisection steps for the shift that balances the slopes, enough for its last digit.
 HALVINGS = 200
 
 
@@ -60,7 +60,7 @@ class Balancer:
                 raise ValueError(f"{name} falls forever along a bias on these labels: none is best")
 
     def _finite(self, slopes: Vector, some: Any) -> bool:
-        """Tell whether the dual is finite at slopes that alone balance."""
+        """Return whether the dual is finite at the only slopes that balance."""
         conjugate = self.problem.loss.conjugate  # type: ignore[attr-defined]
         pairs = set(zip(self.problem.y[some].tolist(), slopes[some].tolist(), strict=True))
         return all(conjugate(y, s) < math.inf for y, s in pairs)
@@ -106,7 +106,7 @@ class Balancer:
         g, delta, total, slack = problem.gradient(slopes)
         if left > 0.0:
             below, above = slopes - self.lowest, self.highest - slopes
-            # Where the sign of what is left is known, one side will do.
+            # Where the sign of the remainder is known, one side suffices.
             down, up = excess > 0.0 or rounded > 0.0, excess < 0.0 or rounded > 0.0
             room = np.minimum(below if down else math.inf, above if up else math.inf)
             row = int(np.argmax(c * np.minimum(room, 1.0)))

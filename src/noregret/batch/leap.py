@@ -1,9 +1,9 @@
-"""A Newton step of the dual over the rows that are free, when visits one by one get slow.
+"""A Newton step of the dual over the free rows, for when visits one by one get slow.
 
 Once the rows at the ends of their intervals have been found, the dual is smooth in the others,
 and close to quadratic: the step solves that quadratic model by conjugate gradients, is bent back
-into the intervals, and is taken only if it raises the dual. Visits that correct one another
-endlessly, as those of nearly parallel rows do under a weak regulariser, are thereby cut short.
+into the intervals, and is taken only if it raises the dual. It replaces many visits where nearly
+parallel rows under a weak regulariser keep correcting one another.
 Reference: Bertsekas, Projected Newton Methods for Optimization Problems with Simple Constraints.
 """
 
@@ -23,17 +23,17 @@ from noregret.passes.dual.dual import inner
 if TYPE_CHECKING:
     from noregret.batch.euclidean import Ascent
 
-#: Conjugate gradients stop when the residual has fallen to this part.
+#: Conjugate gradients stop when the residual has fallen by this factor.
 ACCURACY = 1e-8
-#: The factors of the damping after a step that was taken whole, halved, in parts or not at all.
+#: Factors of the damping after a step taken whole, halved once, halved more often, or refused.
 DAMPING = (0.25, 1.0, 4.0, 16.0)
 LEAST_DAMPING = 1e-9
-#: How often the step is halved before it is given up.
+#: Number of lengths tried, each half of the one before.
 HALVINGS = 6
 
 
 def leap(ascent: Ascent, budget: int) -> bool:
-    """Try a Newton step with at most `budget` conjugate gradients; tell whether it was taken."""
+    """Try a Newton step with at most `budget` conjugate gradients; return whether it was taken."""
     problem = ascent.problem
     rows, active = problem.rows, int(ascent.active)
     plan = np.empty((active, dual.PLAN))
@@ -106,7 +106,7 @@ def _rise(ascent: Ascent, shift: Vector) -> float:
     square, mirror = ascent.square, ascent.problem.mirror
     growth = 2.0 * float(inner(ascent.theta, shift)) + float(inner(shift, shift))
     if mirror.kappa(0.5 * max(square, square + growth), 0.0, 1.0) >= 1.0:
-        # Without the difference of two large numbers.
+        # Avoid the difference of two large numbers.
         return 0.5 * growth
     return mirror.psi(0.5 * (square + growth), 0.0) - mirror.psi(0.5 * square, 0.0)
 

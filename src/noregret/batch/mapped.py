@@ -21,18 +21,18 @@ from noregret.batch.solver import Solver
 from noregret.passes.dual import dual_maps
 from noregret.passes.slots import new_slots
 
-#: A row's search ends when its next step would be this part of the move so far.
+#: A row's line search ends when its next step would be this part of the move so far.
 ACCURACY = 0.1
-#: Exponents from which an ascent may start, cold and warm: beyond, the exponential of one feature
-#: hides everything that a single row can do.
+#: Largest exponents at a cold and a warm start: beyond them the exponential of one feature
+#: dominates S, and a step of a single row has no effect.
 LARGEST_START, LARGEST_WARM_START = 4.0, 300.0
-#: Passes between two looks at the gap, as a part of the passes made.
+#: The gap is computed again after 1/PATIENCE of the passes made so far.
 PATIENCE = 8
 
 
 @dataclass(eq=False)
 class MapAscent:
-    """Slopes, the theta and weights that belong to them, and what the passes carry along."""
+    """Slopes, the theta and weights that belong to them, and the scalars of the passes."""
 
     problem: Problem
     slopes: Vector
@@ -230,7 +230,7 @@ def better(best: Solution | None, new: Solution, tol: float) -> Solution:
 
 
 def first_slopes(problem: Problem, warm_start: Any = None) -> Vector:
-    """Return the slopes to start from, drawn towards 0 where exponentials would overflow."""
+    """Return the slopes to start from, scaled towards 0 where exponentials would overflow."""
     slopes = problem.initial_slopes() if warm_start is None else problem.clipped(warm_start)
     if not (problem.mirror.separable() and problem.mirror.multiplicative()):
         return slopes

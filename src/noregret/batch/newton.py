@@ -1,4 +1,4 @@
-"""Newton steps over all rows at once, for when visits one by one correct one another endlessly.
+"""Newton steps over all rows at once, for when visits one by one keep correcting one another.
 
 The dual D is raised by a proximal point method: the next slopes maximise
 D(s) - (delta/2) sum c_i (s_i - given_i)^2. That is the dual of the problem with every loss
@@ -8,9 +8,9 @@ answer of row i, and W the derivative of the link, the step satisfies
 
     (b I + A W) dtheta = -(b theta + sum c_i a_i x_i).
 
-W is a diagonal and a square of one vector, so that W = L L' is at hand and the matrix solved
-with, b I + L' A L, is symmetric. Where losses have no kinks delta is 0 and one such solution is
-the answer; elsewhere delta follows the gap, and the rate is better than linear.
+W is a diagonal matrix plus one of rank 1, so that a factor W = L L' is known and the matrix of
+the system, b I + L' A L, is symmetric. Where losses have no kinks delta is 0 and one such
+solution is the answer; elsewhere delta follows the gap, and the rate is better than linear.
 Reference: Rockafellar, Augmented Lagrangians and Applications of the Proximal Point Algorithm;
 Li, Sun, Toh, A Highly Efficient Semismooth Newton Augmented Lagrangian Method, section 3.
 """
@@ -30,31 +30,31 @@ from noregret.passes import sync
 from noregret.passes.dual import joint
 from noregret.rows.examples import Rows
 
-#: The matrix of a step is formed up to this size, if that takes no longer than so many
-#: conjugate gradients, which need only apply it.
+#: The matrix of a step is formed up to this size, if that takes no longer than GRADIENTS
+#: conjugate gradient iterations, which need only apply it.
 LARGEST_MATRIX = 3000
 GRADIENTS = 100
-#: Newton steps of a round.
+#: Most Newton steps of a round.
 MOST_STEPS = 20
-#: A round ends when its own gap is this part of how far the slopes were drawn back.
+#: A round ends when its own gap is this part of the proximal term.
 ENOUGH = 0.2
-#: Halvings of a step, and the part of the promised descent that is asked for.
+#: Most halvings of a step, and the part of the predicted descent that is required.
 HALVINGS, PROMISED = 20, 1e-4
-#: Passes before the first round, and how many more must be in sight for one to be played.
+#: Passes before the first round, and how many more must be expected for one to be played.
 FIRST, MANY = 8, 20.0
-#: The part of the wanted gap that a round leaves.
+#: A round ends when its own gap is this part of the wanted gap.
 GOAL = 0.1
-#: What delta is multiplied by after a round that reached its end, and after another.
+#: Factor of delta after a round that converged, and after one that did not.
 NARROWER, WIDER = 0.3, 3.0
-#: Parts of the way to the slopes of a round that are tried.
+#: Parts of the way to the slopes of a round, tried in turn.
 PARTS = (1.0, 0.5, 0.25, 0.1, 0.03)
-#: Least part of the curvature of a bias that is reckoned with, as if so many rows were bent.
+#: Least curvature of a bias, as the part of the rows that is then treated as curved.
 LEAST_BEND = 1e-3
 
 
 @dataclass(eq=False)
 class Point:
-    """A theta and a bias, and what the smoothed problem is there."""
+    """A theta and a bias, with the value and the slopes of the smoothed problem there."""
 
     theta: Vector
     bias: float
@@ -88,7 +88,7 @@ class Joint:
         self.solved = False
 
     def width(self, here: Point, gap: float) -> float:
-        """Return a delta with which drawing the slopes back costs about the gap."""
+        """Return a delta with which the proximal term is about the gap."""
         with np.errstate(over="ignore", invalid="ignore"):
             away = float(self.problem.weight @ np.square(here.slopes - self.given))
         return 2.0 * gap / away if 0.0 < away < math.inf else 0.0
@@ -123,7 +123,7 @@ class Joint:
         return found
 
     def apart(self, here: Point, pulled: Vector) -> tuple[float, float]:
-        """Return the gap of the smoothed problem, and how much the slopes were drawn back."""
+        """Return the gap of the smoothed problem, and the proximal term."""
         problem = self.problem
         lower = float(
             joint.conjugates(
@@ -137,7 +137,7 @@ class Joint:
         return here.value - (lower - back), back
 
     def solve(self, here: Point, goal: float, most: int) -> Point:
-        """Return a point near the minimum of the smoothed problem, after so many steps at most."""
+        """Return a point near the minimum of the smoothed problem, after at most `most` steps."""
         while self.steps < most:
             pulled = self.pull(here.slopes)
             gap, back = self.apart(here, pulled)
@@ -198,7 +198,7 @@ class Joint:
         return Image(rows, bends, self.free, matrix)
 
     def _small(self) -> bool:
-        """Tell whether forming and factoring the matrix is cheaper than conjugate gradients."""
+        """Return whether forming and factoring the matrix is cheaper than conjugate gradients."""
         rows, d = self.problem.rows, self.problem.rows.width
         if d > LARGEST_MATRIX:
             return False
@@ -305,7 +305,7 @@ class Rounds:
         self.due, self.pause = FIRST, 1
 
     def wanted(self, passes: int, since: int, before: float, gap: float, goal: float) -> bool:
-        """Tell whether the gap would take many more passes to fall to the goal."""
+        """Return whether the gap would take many more passes to fall to the goal."""
         if passes < self.due or not 0.0 < goal < gap < math.inf:
             return False
         if not gap < before:

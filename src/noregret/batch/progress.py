@@ -1,4 +1,4 @@
-"""What a long solution says meanwhile."""
+"""Progress reports of a running solver."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-#: Seconds after which a run is worth a line on the screen.
+#: Seconds after which a running solver shows a status line.
 PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands: passes made, the gap as far as it was seen, rows still visited."""
+    """Progress of a run: passes made, an estimate of the gap, rows still visited."""
 
     passes: int
     gap: float
@@ -24,7 +24,7 @@ class Progress:
 
 
 class Reporter:
-    """Tells a callback about every pass, or a person about the passes after two seconds."""
+    """Reports every pass to a callback, or shows a status line after two seconds."""
 
     def __init__(self, progress: bool | Callable[[Progress], None], tol: float) -> None:
         self.callback = progress if callable(progress) else None

@@ -17,7 +17,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows
-from noregret.proof.ledger import SIZE, Entry, new_ledger, require_room
+from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rows.examples import Rows, as_rows
 
 Vector = npt.NDArray[np.float64]
@@ -250,10 +250,8 @@ class Learner(RowLoop, Saved):
         return {name: array.copy() for name, array in arrays.items()}
 
     def _restore(self, arrays: Arrays) -> None:
-        ledger = arrays["ledger"]
-        if ledger.shape != (SIZE,):
-            raise ValueError(f"the ledger has {ledger.shape} entries, expected {SIZE}")
-        self._ledger = ledger.copy()
+        # Files are checked before they come here, see `files.learner_of`.
+        self._ledger = arrays["ledger"].copy()
         self._engine = self._weights = None
         if "state" in arrays:
             self._open(len(arrays["state"]))

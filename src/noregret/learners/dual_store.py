@@ -19,8 +19,7 @@ from noregret.rows.examples import Rows
 Array = npt.NDArray[Any]
 Vector = npt.NDArray[np.float64]
 
-#: Features that are converted together: few enough for the cache, and enough of them that calls
-#: of the pass cost nothing beside its work.
+#: Features converted at a time: few enough for the cache, enough to amortise a call of the pass.
 PORTION = 1 << 17
 
 #: Features for which there is room at first.
@@ -28,7 +27,7 @@ FIRST_CAPACITY = 256
 
 
 class DualStore:
-    """All that a dual-ascent learner knows, as arrays that a pass writes and a file keeps.
+    """The state of a dual-ascent learner, as arrays that a pass writes and a file stores.
 
     `memory` is how many rows are kept at most, None for all of them.
     """
@@ -36,7 +35,7 @@ class DualStore:
     def __init__(self, mirror: Mirror, dimension: int, memory: int | None, seed: int) -> None:
         self.mirror = mirror
         self.memory = memory
-        #: Only where weights are theta itself there is nothing to keep beside it.
+        #: Whether the weights are theta itself, so that v is not stored.
         self.flat = mirror.linear() and mirror.separable()
         self.state: Vector = np.zeros(dimension if self.flat else (dimension, 2))
         self.slots = new_slots()
@@ -57,12 +56,12 @@ class DualStore:
 
     @property
     def dimension(self) -> int:
-        """How many features are known."""
+        """Number of known features."""
         return len(self.state)
 
     @property
     def count(self) -> int:
-        """How many rows are kept."""
+        """Number of rows kept."""
         return int(self.ring[COUNT])
 
     def grow(self, dimension: int) -> None:
@@ -74,11 +73,11 @@ class DualStore:
 
     @property
     def theta(self) -> Vector:
-        """The sum -C sum c s x, which the link makes weights of."""
+        """The sum theta = -C sum c s x; the weights are link(theta)."""
         return self.state if self.flat else self.state[:, 0]
 
     def place(self, theta: Vector) -> None:
-        """Have the weights of another theta."""
+        """Set theta and the weights that belong to it."""
         self.theta[:] = theta
         if not self.flat:
             settle(self.mirror, self.state, self.slots)
@@ -110,7 +109,7 @@ class DualStore:
             self._repack(max(2 * len(self.book), self.count + more + 1), len(self.values))
 
     def make_room(self, need: int) -> None:
-        """Have room for a row of that many features, with room to spare."""
+        """Make room for a row of `need` features, with capacity to spare."""
         live = int(np.sum(np.diff(self.spans.reshape(-1, 2)[self.oldest_first()])))
         self._repack(len(self.book), max(2 * len(self.values), 2 * (live + need) + 2))
 
@@ -132,9 +131,9 @@ class DualStore:
         self._take(spans=spans, book=book, indices=indices, values=values, ring=ring)
 
     def _take(self, **arrays: Array) -> None:
-        """Have these arrays from now on, in one stroke: an interrupt comes before or after it.
+        """Replace arrays in one assignment, so that an interrupt leaves them consistent.
 
-        The queue of the rows by their last visits is not kept in files.
+        The queue of rows by last visit is rebuilt: files do not store it.
         """
         book, ring = arrays["book"], arrays["ring"]
         order = _oldest_first(book, ring)
@@ -151,7 +150,7 @@ class DualStore:
         return column
 
     def arrays(self) -> dict[str, Array]:
-        """Return the arrays that a model file keeps."""
+        """Return the arrays of a model file."""
         names = ("state", "slots", "accounts", "spans", "book", "indices", "values")
         return {name: getattr(self, name).copy() for name in (*names, "ring")}
 
@@ -184,9 +183,9 @@ def _oldest_first(book: Vector, ring: Array) -> Array:
 
 
 def _apart(spans: Array, book: Vector, ring: Array) -> bool:
-    """Tell whether the rows kept lie one after the other in a circle, as they are written."""
+    """Return whether the rows kept follow one another in the ring buffer without overlap."""
     begins, ends = spans.reshape(-1, 2)[_oldest_first(book, ring)].T
-    # Each begins where the one before it ended, or later; once the circle may begin anew.
+    # Each begins where the one before it ended, or later; the ring may wrap around once.
     falls = np.flatnonzero(begins[1:] < ends[:-1]) + 1
     if not len(falls):
         return bool(np.all(begins <= ends))

@@ -1,4 +1,4 @@
-"""Models back from the files that `save` wrote: one door for every kind."""
+"""Load a model file of any kind: a registry of the classes that `save` writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, Any]
 
-#: Where each kind of learner is defined; a program that needs one does not load the others.
+#: Module of each learner; imported when a file names it.
 KINDS = {
     "Aggregate": "noregret.experts.aggregate",
     "DualAscent": "noregret.learners.dual_ascent",
@@ -28,7 +28,7 @@ KINDS = {
     "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners.mirror_descent",
 }
-#: And what plays other games than learning from rows: experts, arms, finite classes.
+#: Module of each game other than learning from rows: experts, arms, finite classes.
 GAMES = {
     "Agnostic": "noregret.classes.agnostic",
     "ArmFeatureBandit": "noregret.bandits.arm_features",
@@ -50,19 +50,19 @@ GAMES = {
 }
 #: The headers that name a kind.
 _NAMED = ("learner", "game", "bandit")
-#: What keeps itself beside the learner that it asks.
+#: Policies that are stored in the extra part of their learner.
 _POLICIES = ("ArmFeatureBandit", "ContextualBandit")
 _SWITCHES = {"lazy", "conservative", "averaging", "fixed"}
 _PAST = ("past_gradient", "past_iterates")
 _NUMBERS = {"state", "slots", "ledger", "accounts", "book", "values", *_PAST}
-#: The sums of a ledger that a learner stops at before they overflow.
+#: Sums of a ledger that stay finite: a learner refuses the row that would overflow them.
 _FINITE = [*range(Entry.MAGNITUDE + 1), Entry.REGULARIZER, Entry.REGULARIZER_SLACK]
-#: Beyond this a count of rounds does not change any more when one is added.
+#: Above this, adding 1 to a float64 count changes nothing.
 _MOST_ROUNDS = 2.0**53
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return what `save` wrote, whatever its kind, to go on to the bit.
+    """Return the model that `save` wrote, of whatever kind; it resumes to the bit.
 
     >>> import tempfile, noregret as nr
     >>> learner = nr.catalogue.perceptron()
@@ -76,7 +76,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[MirrorDescent | DualAscent, store.Extra]:
-    """Return the learner that `save` wrote, and what was kept beside it."""
+    """Return the learner that `save` wrote, and the extra part stored with it."""
 
     def parts(header: dict[str, Any], arrays: Arrays) -> Any:
         plain, own, extra = store.detached(header, arrays)
@@ -87,10 +87,9 @@ def load_with_extra(path: str | os.PathLike[str]) -> tuple[MirrorDescent | DualA
 
 
 def _opened(path: str | os.PathLike[str], made: Callable[[dict[str, Any], Arrays], Any]) -> Any:
-    """Return what is made of a file.
+    """Read a file and return what `made` makes of it, with the file named in every error.
 
-    The checksum of a file tells that nothing has happened to it, not who wrote it: whatever it
-    says is refused in one line unless one can go on with it.
+    The checksum shows that a file is intact, not who wrote it: every field is checked.
     """
     where = os.fspath(path)
     header, arrays = store.read(path)
@@ -121,7 +120,7 @@ def _maker(kind: str) -> Any:
 
 
 def learner_of(header: dict[str, Any], arrays: Arrays) -> Any:
-    """Return the learner of a header and arrays, or refuse what none can go on with."""
+    """Return the learner of a header and arrays, or refuse invalid ones."""
     kind = header.get("learner")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"holds {shown(kind)}, not a learner")
@@ -134,7 +133,7 @@ def learner_of(header: dict[str, Any], arrays: Arrays) -> Any:
 
 
 def _require_sound(header: dict[str, Any], arrays: Arrays) -> None:
-    """Refuse what no learner has written, before room is made for what it says."""
+    """Refuse invalid settings and arrays before memory is allocated for them."""
     for name in _SWITCHES & set(header):
         if not isinstance(header[name], bool):
             raise ValueError(f"{name} is {shown(header[name])}, expected true or false")
@@ -165,5 +164,5 @@ def _require_sound(header: dict[str, Any], arrays: Arrays) -> None:
 
 
 def _is_finite(array: Any) -> bool:
-    # Without an array of truth values, which a large model would notice.
+    # Avoid a temporary array of booleans, which is large for a large model.
     return math.isfinite(array.min(initial=0.0)) and math.isfinite(array.max(initial=0.0))

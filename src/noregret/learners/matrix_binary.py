@@ -1,4 +1,4 @@
-"""A learner of one score as one of two: what a stream becomes when a second class turns up."""
+"""Convert a learner of one score into the equivalent one of two, as when classes are added."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 Vector = npt.NDArray[np.float64]
 
-#: Losses that depend on y p alone: the other class then sees the same rounds with the sign turned.
+#: Losses that depend on y p alone: the other class then has the same rounds with opposite sign.
 _EVEN = (losses.Hinge, losses.SquaredHinge, losses.Logistic)
-#: What every score adds to the ledger; the other entries are maxima, counts or those of rows.
+#: Entries of the ledger that are sums over scores; the others are maxima, counts or per row.
 _SUMS = [
     *range(Entry.LOSS, Entry.COUNTED),
     Entry.MAGNITUDE,
@@ -51,7 +51,7 @@ def two_classes(
     ledger = learner._ledger.copy()
     ledger[_SUMS] *= 2.0
     ledger[Entry.LARGEST_REACH] *= math.sqrt(2.0)
-    # What a promise about rows means for one score, it does not mean for two.
+    # A promise about the rows of one score does not carry over to two.
     ledger[[Entry.ROW_LIMIT, Entry.LIMIT_BROKEN]] = math.inf, 0.0
     given = OneAgainstRest(parts.loss), parts.mirror, parts.rate
     engine = learner._engine

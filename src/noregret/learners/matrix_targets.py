@@ -1,4 +1,4 @@
-"""Targets of a loss of several scores: a class a row, or a row of numbers."""
+"""Validate the targets of a loss of several scores: a class a row, or a row of numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Vector = npt.NDArray[np.float64]
 def as_targets(y: Any, count: int, loss: ScoreLoss, outputs: int | None) -> Vector:
     """Return classes as a vector, sets or relevances as a matrix, both of float64.
 
-    Without `outputs` there are as many scores as the targets ask for.
+    Without `outputs` the number of scores follows from the targets.
 
     >>> from noregret.losses import Softmax
     >>> as_targets([0, 2], 2, Softmax(), None)
@@ -61,7 +61,7 @@ def _classes(targets: Vector, count: int, outputs: int | None) -> Vector:
 
 
 def count_of(targets: Vector) -> int:
-    """Return how many scores the targets ask for.
+    """Return the number of scores that the targets imply.
 
     >>> count_of(np.array([0.0, 2.0])), count_of(np.zeros((5, 4)))
     (3, 4)

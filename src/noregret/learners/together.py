@@ -1,4 +1,4 @@
-"""Several learners that learn the same rows: all of them learn a row, or none."""
+"""Several learners on the same rows: all of them learn a row, or none does."""
 
 from __future__ import annotations
 
