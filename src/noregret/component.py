@@ -76,6 +76,10 @@ class Component:
                     f"{type(self).__name__}({name}=...) must be a number, got {value!r}"
                 ) from error
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields: the compiled type belongs to this process."""
+        return self.fields()
+
     def fields(self) -> dict[str, Any]:
         """Return the fields by name: numbers, None or components."""
         return {name: getattr(self, name) for name in field_kinds(type(self))}
@@ -94,7 +98,10 @@ def field_kinds(cls: type[Component]) -> dict[str, tuple[type[Any], bool]]:
         name = given.__name__ if isinstance(given, type) else str(given)
         kind = _KINDS.get(name.removesuffix("| None").strip())
         if kind is None:
-            kind = getattr(sys.modules.get(cls.__module__), name, None)
+            home = next(
+                one for one in cls.__mro__ if field.name in vars(one).get("__annotations__", ())
+            )
+            kind = getattr(sys.modules.get(home.__module__), name, None)
         if kind is None or not issubclass(kind, (float, int, Component)):
             raise TypeError(
                 f"{cls.__name__}.{field.name} is annotated {name}; "

@@ -27,7 +27,7 @@ GROUP = 5
 LEFT = 0.75
 
 
-@kernel(inline=True)
+@kernel(inline=True, counted=True)
 def _lower_median(work, first, step, count):  # type: ignore[no-untyped-def]
     """Return the lower median of `count` <= GROUP components, `step` apart."""
     a = work[first]

@@ -7,6 +7,7 @@ a function on its first call and keeps the machine code in `cache_directory()`.
 
 from noregret.jit import elementary as _elementary  # noqa: F401 - compiled forms are told
 from noregret.jit.adaptive import step, weigh
+from noregret.jit.borrowed import borrowed
 from noregret.jit.directory import cache_directory, cache_events, usable_directory
 from noregret.jit.kernels import Call, Kernel, entry, kernel
 from noregret.jit.records import collect, write_step
@@ -32,6 +33,7 @@ __all__ = [
     "add_compensated",
     "axpy1",
     "axpy2",
+    "borrowed",
     "byte_at",
     "cache_directory",
     "cache_events",

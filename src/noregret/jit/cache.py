@@ -127,6 +127,8 @@ class KernelCache(NullCache):
         parts = [walk.of(self._dispatcher), str(result), *map(str, args)]
         functions = list(walk.functions)
         parts += [walk.of(component.cls) for component in _components(args)]
+        # The name of a bundle's type does not tell the order of its fields.
+        parts += [repr(arg.fields) for arg in args if isinstance(arg, nb.BaseNamedTuple)]
         # An address in a type's name means that it lives and dies with this process.
         cachable = walk.cachable and not any(" at 0x" in str(arg) for arg in args)
         return combine(_surroundings(), *parts), cachable, functions

@@ -21,7 +21,7 @@ from numba.extending import NativeValue, models, register_model, unbox
 
 from noregret.component import CompiledType, Component, field_kinds
 from noregret.jit.fingerprint import Fingerprint
-from noregret.jit.functions import FAST, STRICT, content_named, describe, teach
+from noregret.jit.functions import FAST, INNER, STRICT, UNCOUNTED, content_named, describe, teach
 
 _NUMBERS = {float: nb.float64, int: nb.int64, bool: nb.boolean}
 
@@ -55,8 +55,10 @@ class ComponentType(nb.Type):
             digest = walk.of(function)
             teach([reached for reached in walk.functions if reached is not function])
             options = FAST if function.__dict__.get("reassociable") else STRICT
+            if not getattr(self.cls, "counted", True):
+                options = options | UNCOUNTED
             # Inlined whatever their size: a loop with a call in it is never vectorised.
-            compiled = numba.njit(**options, forceinline=True)
+            compiled = numba.njit(**options, **INNER)
             self.methods[name] = compiled(content_named(function, digest))
             _lower_method(name)
         return self.methods[name]
@@ -76,6 +78,8 @@ def _component_type(cls: type[Component], instance: Component | None) -> Compone
         key = cls, *parts.values()
         if key not in _composed:
             _composed[key] = ComponentType(cls, parts)
+        # From here on numba's C code finds it without a call.
+        vars(instance)["_numba_type_"] = _composed[key]
         return _composed[key]
     made = ComponentType(cls, {})
     # From here on the attribute is found without a call: numba's C code looks it up.

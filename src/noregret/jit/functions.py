@@ -19,10 +19,19 @@ STRICT: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
     "boundscheck": False,
-    # Said aloud, because a function that says nothing inherits what its caller allows.
+    # Set explicitly: functions without these flags inherit the caller's.
     "fastmath": False,
+    "_nrt": True,
+    "no_cfunc_wrapper": True,
 }
 FAST: dict[str, Any] = {**STRICT, "fastmath": {"reassoc", "contract"}}
+#: Leaves arrays uncounted: the caller holds them, and nothing may be allocated.
+UNCOUNTED: dict[str, Any] = {"_nrt": False}
+#: Called by compiled code only, so that nothing is generated for a call from Python.
+INNER: dict[str, Any] = {
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+}
 
 
 def describe(value: object) -> object:
@@ -37,6 +46,8 @@ def describe(value: object) -> object:
         return "component", type(value), *value.fields().values()
     if isinstance(value, type) and issubclass(value, BaseException):
         return None
+    if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        return "bundle", value.__qualname__, value._fields
     try:
         cpu_target.typing_context.resolve_value_type(value)
     except (ValueError, TypeError, errors.NumbaError):

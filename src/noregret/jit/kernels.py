@@ -12,7 +12,7 @@ import numba
 from numba.core import config
 
 from noregret.jit.cache import KernelCache
-from noregret.jit.functions import FAST, STRICT
+from noregret.jit.functions import FAST, INNER, STRICT, UNCOUNTED
 
 _P = ParamSpec("_P")
 _R_co = TypeVar("_R_co", covariant=True)
@@ -38,15 +38,18 @@ Call: TypeAlias = tuple[Kernel[..., Any], tuple[Any, ...]]
 def kernel(function: Callable[_P, _R]) -> Kernel[_P, _R]: ...
 @overload
 def kernel(
-    *, fast: bool = False, inline: bool = False
+    *, fast: bool = False, inline: bool = False, counted: bool | None = None
 ) -> Callable[[Callable[_P, _R]], Kernel[_P, _R]]: ...
-def kernel(function: Any = None, *, fast: bool = False, inline: bool = False) -> Any:
+def kernel(
+    function: Any = None, *, fast: bool = False, inline: bool = False, counted: bool | None = None
+) -> Any:
     """Compile a function on scalars, arrays and components, without the interpreter's lock.
 
     Arithmetic is strict IEEE, also when a fast kernel calls it; `fast` lets the compiler
     regroup sums and contract a*b + c within this function, as dot products want it.
-    `inline` is for what every row calls: arrays that cross a call are counted, atomically,
-    and that can cost more than the row.
+    `inline` is for what every row calls. Without `counted` [default: unless inlined] arrays are
+    not reference-counted, which is atomic and can cost more than a row: the caller holds them,
+    and the function may neither allocate nor return an array.
 
     >>> @kernel
     ... def twice(x):
@@ -55,12 +58,13 @@ def kernel(function: Any = None, *, fast: bool = False, inline: bool = False) ->
     (3.0, 3.0)
     """
     if function is None:
-        return functools.partial(kernel, fast=fast, inline=inline)
+        return functools.partial(kernel, fast=fast, inline=inline, counted=counted)
     if config.DISABLE_JIT:
         function.py_func = function
         return function
-    options = FAST if fast else STRICT
-    dispatcher: Any = numba.njit(**options, forceinline=inline)(function)
+    counted = not inline if counted is None else counted
+    options = (FAST if fast else STRICT) | ({} if counted else UNCOUNTED)
+    dispatcher: Any = numba.njit(**options, **(INNER if inline else {}))(function)
     dispatcher._cache = KernelCache(dispatcher)
     return dispatcher
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import Call
 from noregret.learners.engines import Vector
 from noregret.learners.sized import SizedEngine
 from noregret.passes.descent import coin_betting
-from noregret.passes.descent.coin_betting import Scalar
+from noregret.passes.descent.coin_betting import Column, Scalar
+from noregret.passes.frame import Rule
 from noregret.proof.coin_theorem import Coins
 from noregret.proof.evidence import Bets
 from noregret.rates import CoinBetting
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import UNDERFLOW, grown
-from noregret.rows.examples import Rows
 
 
 class CoinBettingEngine(SizedEngine):
-    """One bettor a feature, who knows before a round how much a round can cost."""
+    """One bettor a feature, with a bound on the gradient that is known before the round."""
 
     widths = (coin_betting.COLUMNS, coin_betting.COLUMNS)
-    size_column = 3
+    size_column = int(Column.SIZE)
     rate: CoinBetting
 
     def begin(self, dimension: int) -> None:
@@ -29,14 +28,9 @@ class CoinBettingEngine(SizedEngine):
         super().begin(dimension)
         self.slots = np.zeros(len(Scalar))
 
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the pass and what it is called with, from `row` on."""
-        return coin_betting.coin_betting_pass, (
-            self.loss, self.mirror, self.rate, rows.indptr, rows.indices, rows.values,
-            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger, predictions,
-        )  # fmt: skip
+    def rule(self) -> Rule:
+        """Return the rule of `rates.CoinBetting`."""
+        return coin_betting.CoinBettingRule(self.loss, self.mirror, self.rate)
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights, as far as they do not depend on the coming row."""
@@ -48,7 +42,7 @@ class CoinBettingEngine(SizedEngine):
         """Return ||Z_i / m_i||_2, rounded up, ||m_i w_i||_2 and the smallest m_i."""
         seen = self.state[:, self.size_column] > 0.0
         sizes = self.sizes()[seen]
-        length = grown(norm_upper(self.state[seen, 0] / sizes, 2.0), 2.0)
+        length = grown(norm_upper(self.state[seen, Column.THETA] / sizes, 2.0), 2.0)
         weights = np.empty(len(self.state))
         coin_betting.read_weights(self.rate, self.state, self.slots, weights)
         smallest = float(self.state[seen, self.size_column].min(initial=1.0))
@@ -65,4 +59,5 @@ class CoinBettingEngine(SizedEngine):
         sizes = self.sizes()[seen]
         hints = np.empty(len(sizes))
         coin_betting.read_hints(sizes, self.slots, hints)
-        return Coins(self.rate.wealth, sizes, hints, self.state[seen, 2], self.state[seen, 4])
+        squares, prices = self.state[seen, Column.SQUARES], self.state[seen, Column.PRICE]
+        return Coins(self.rate.wealth, sizes, hints, squares, prices)

@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.domains import Domain, Everywhere
 from noregret.jit import Call
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import sync
 from noregret.passes.averages import Averages, Dropped, Kept
-from noregret.passes.descent import coordinate, lazy
+from noregret.passes.descent import coordinate, linear, mapped
 from noregret.passes.distance import distance
+from noregret.passes.frame import Labels, Memory, Rule, block, play
+from noregret.passes.rows import WORK
 from noregret.passes.slots import Slot, Stop, new_slots
 from noregret.proof.evidence import CoordinateRates, Evidence
 from noregret.proof.ledger import Entry
@@ -37,43 +40,62 @@ STEPS_PER_OCTAVE = 8
 
 
 def _aligned(rows: int, columns: int) -> Vector:
-    """Return zeros at a multiple of 64 bytes: no record lies across two lines of the cache."""
+    """Return zeros aligned to 64 bytes, so that no record straddles two cache lines."""
     storage = np.zeros(rows * columns + 7)
     start = -storage.ctypes.data % 64 // 8
     return storage[start : start + rows * columns].reshape(rows, columns)
 
 
 def _capacity(dimension: int) -> int:
-    """Return the records to make room for: a power of two, of which those not used cost nothing."""
+    """Return the records to allocate: a power of two; untouched pages take no memory."""
     return 1 << (dimension - 1).bit_length() if dimension else 0
 
 
 class Engine:
-    """What all engines share: storage, growth and the loop around a pass."""
+    """What all engines share: storage, growth and the loop around a pass.
+
+    A new engine names its columns, makes its rule and says what its state means: `rule`, `memory`
+    where the pass keeps more than `state` and `slots`, `weights` or `kappa`, `gradient`.
+    """
 
     #: Columns of a record without an average, and with one.
     widths: tuple[int, int]
     #: Column of the stored values v_i, and of the average's accumulator.
     value_column: int
     accumulator_column: int
+    #: Whether a weight depends on the record of its own feature and on scalars only.
+    by_record = True
 
     def __init__(
-        self, loss: Loss, mirror: Mirror, rate: Rate, averaging: bool, conservative: bool
+        self,
+        loss: Loss,
+        mirror: Mirror,
+        rate: Rate,
+        averaging: bool = False,
+        conservative: bool = False,
+        domain: Domain | None = None,
+        clip: float = math.inf,
+        implicit: bool = False,
     ) -> None:
         self.loss = loss
         self.mirror = mirror
         self.rate = rate
         self.averages: Averages = Kept() if averaging else Dropped()
         self.conservative = conservative
+        self.domain = Everywhere() if domain is None else domain
+        self.clip = clip
+        self.implicit = implicit
         self.columns = self.averages.columns(*self.widths)
         self._storage = self.state = _aligned(0, self.columns)
         self.slots = new_slots()
+        self._rule: Rule | None = None
 
     def begin(self, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
         self._storage = _aligned(_capacity(dimension), self.columns)
         self.state = self._storage[:dimension]
         self.slots = new_slots()
+        self._rule = None
 
     @property
     def dimension(self) -> int:
@@ -90,6 +112,15 @@ class Engine:
             self._storage = _aligned(_capacity(dimension), self.columns)
             self._storage[: len(self.state)] = self.state
         self.state = self._storage[:dimension]
+        self._rule = None
+
+    def rule(self) -> Rule:
+        """Return the pass as a rule for the frame."""
+        raise NotImplementedError
+
+    def memory(self) -> Any:
+        """Return the arrays that the rule keeps from row to row."""
+        return Memory(self.state, self.slots)
 
     def run(
         self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
@@ -108,7 +139,7 @@ class Engine:
                 self.answer(Stop(stop))
         return row, Stop.DONE
 
-    def play_at_lower_rate(self, row: int, play: Callable[[], Any]) -> tuple[int, Stop]:
+    def play_at_lower_rate(self, row: int, again: Callable[[], Any]) -> tuple[int, Stop]:
         """Lower the rate inside phi for the coming row and play on; undo it if that is refused.
 
         The new rate is a function of a row that has not been played: a refused one has none.
@@ -118,8 +149,11 @@ class Engine:
     def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
     ) -> Call:
-        """Return the pass and what it is called with, from `row` on."""
-        raise NotImplementedError
+        """Return the pass and its arguments, to play from `row` on."""
+        if self._rule is None:
+            self._rule = self.rule()
+        labels = Labels(y, weight)
+        return play, (self._rule, block(rows), labels, row, self.memory(), ledger, predictions)
 
     def answer(self, stop: Stop) -> None:
         """Do what the pass asked for between rows."""
@@ -188,6 +222,10 @@ class Engine:
         """Return the largest |x_i| seen a feature where the class is measured by these."""
         return None
 
+    def prediction(self, columns: Any, values: Vector) -> Call | None:
+        """Return the kernel that predicts one row and its arguments, if there is a direct one."""
+        return None
+
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps."""
         return {"state": self.state, "slots": self.slots}
@@ -201,8 +239,8 @@ class Engine:
 
     def _rate(self, ledger: Vector) -> float:
         rounds, squares = float(ledger[Entry.ROUNDS]), float(ledger[Entry.SQUARES])
-        reach = float(ledger[Entry.LARGEST_REACH])
-        largest = max(float(ledger[Entry.LARGEST_SQUARE]), reach * reach)
+        allowed = float(ledger[Entry.LARGEST_REACH])
+        largest = max(float(ledger[Entry.LARGEST_SQUARE]), allowed * allowed)
         eta = self.rate.at(rounds, squares, largest)
         return eta if eta < UNBOUNDED else 0.0
 
@@ -210,20 +248,17 @@ class Engine:
 class LinearEngine(Engine):
     """Lazy descent for the maps whose stored value is theta itself."""
 
-    widths = (lazy.LINEAR_COLUMNS, lazy.LINEAR_AVERAGED)
-    value_column = 0
-    accumulator_column = 1
+    widths = linear.WIDTHS
+    value_column = int(linear.Column.THETA)
+    accumulator_column = int(linear.Column.ACCUMULATOR)
 
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the linear pass and what it is called with."""
+    def rule(self) -> Rule:
+        """Return the linear rule."""
         kind = type(self.mirror)
         plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
-        return lazy.linear_pass, (
-            self.loss, self.mirror, self.averages, plain, distance(len(self.state)), self.rate,
-            rows.indptr, rows.indices, rows.values, rows.width, rows.trusted, y, weight, row,
-            self.state, self.slots, ledger, predictions, self.conservative,
+        return linear.LinearRule(
+            self.loss, self.mirror, self.rate, self.averages, distance(len(self.state)), plain,
+            self.conservative,
         )  # fmt: skip
 
     def resum(self) -> None:
@@ -238,9 +273,15 @@ class LinearEngine(Engine):
 class MappedEngine(Engine):
     """Lazy descent for every other map, with v = phi'(a) kept beside theta."""
 
-    widths = (lazy.MAPPED_COLUMNS, lazy.MAPPED_AVERAGED)
-    value_column = 1
-    accumulator_column = 2
+    widths = mapped.WIDTHS
+    value_column = int(mapped.Column.VALUE)
+    accumulator_column = int(mapped.Column.ACCUMULATOR)
+
+    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate, *options: Any) -> None:
+        super().__init__(loss, mirror, rate, *options)
+        self.work = np.zeros(WORK)
+        # Else the rate inside phi may have to fall first, and with it all records change.
+        self.by_record = mirror.homogeneous() or rate.constant()
 
     def begin(self, dimension: int) -> None:
         """Start at theta = 0 with the rate as high as it will ever be."""
@@ -250,27 +291,26 @@ class MappedEngine(Engine):
             self.slots[Slot.INNER] = start
         self.resum()
 
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the mapped pass and what it is called with."""
-        return lazy.mapped_pass, (
-            self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices,
-            rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
-            predictions, self.conservative,
-        )  # fmt: skip
+    def rule(self) -> Rule:
+        """Return the mapped rule."""
+        return mapped.MappedRule(
+            self.loss, self.mirror, self.rate, self.averages, self.conservative
+        )
 
-    def play_at_lower_rate(self, row: int, play: Callable[[], Any]) -> tuple[int, Stop]:
+    def memory(self) -> mapped.Memory:
+        """Return the arrays that the rule keeps from row to row."""
+        return mapped.Memory(self.state, self.slots, self.work)
+
+    def play_at_lower_rate(self, row: int, again: Callable[[], Any]) -> tuple[int, Stop]:
         """Lower the rate inside phi for the coming row and play on; undo it if that is refused."""
-        wanted = float(self.slots[Slot.WANTED])
-        self.slots[Slot.WANTED] = 0.0
+        wanted = float(self.work[0, 0])
         if not wanted > 0.0:
             # The squared gradients overflow.
             return row, Stop.OVERFLOW
         # A copy costs no more than the sum over all records that a lower rate asks for.
         state, slots = self.state.copy(), self.slots.copy()
         self.lower_rate(wanted)
-        reached, stop = play()
+        reached, stop = again()
         if reached == row and stop in (Stop.OVERFLOW, Stop.UNSOUND):
             self.state[...], self.slots[...] = state, slots
         return reached, Stop(stop)
@@ -311,32 +351,37 @@ class MappedEngine(Engine):
 class CoordinateEngine(Engine):
     """Lazy descent with one adaptive rate a feature."""
 
-    widths = (coordinate.COLUMNS, coordinate.AVERAGED)
-    value_column = 0
-    accumulator_column = 4
+    widths = coordinate.WIDTHS
+    value_column = int(coordinate.Column.THETA)
+    accumulator_column = int(coordinate.Column.TOTAL)
 
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the per-coordinate pass and what it is called with."""
-        return coordinate.coordinate_pass, (
-            self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices,
-            rows.values, rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger,
-            predictions, self.conservative,
-        )  # fmt: skip
+    def __init__(self, loss: Loss, mirror: Mirror, rate: Any, *options: Any) -> None:
+        super().__init__(loss, mirror, rate, *options)
+        self.work = np.zeros(coordinate.WORK)
+
+    def rule(self) -> Rule:
+        """Return the per-coordinate rule."""
+        rate: Any = self.rate
+        return coordinate.CoordinateRule(
+            self.loss, self.mirror, rate, self.averages, self.conservative
+        )
+
+    def memory(self) -> coordinate.Memory:
+        """Return the arrays that the rule keeps from row to row."""
+        return coordinate.Memory(self.state, self.slots, self.work)
 
     def weights(self, ledger: Vector) -> Vector:
         """Return theta_i factor_i, theta_i softly thresholded if the map asks for it."""
         weights = np.empty(len(self.state))
         threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
-        sync.read_out(self.mirror, self.state, 0, 1.0, threshold, weights)
+        sync.read_out(self.mirror, self.state, self.value_column, 1.0, threshold, weights)
         weights *= self.factors()
         return weights
 
     def sum_of_iterates(self) -> Vector:
         """Return the sums of weights, brought up to the last round."""
-        since = self.slots[Slot.PREFIX] - self.state[:, 5]
-        weights = self.state[:, 0] * self.factors()
+        since = self.slots[Slot.PREFIX] - self.state[:, coordinate.Column.SINCE]
+        weights = self.state[:, self.value_column] * self.factors()
         total: Vector = self.state[:, self.accumulator_column] + weights * since
         return total
 
@@ -349,4 +394,4 @@ class CoordinateEngine(Engine):
 
     def evidence(self) -> Evidence:
         """Return the rate and the sum of z_i^2 of each feature."""
-        return CoordinateRates(self.factors(), self.state[:, 1].copy())
+        return CoordinateRates(self.factors(), self.state[:, coordinate.Column.SQUARES].copy())

@@ -9,8 +9,9 @@ import numpy as np
 from noregret import mirrors, rates
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes.certify import certify_pass
+from noregret.passes.certify import CertifyRule, Memory
 from noregret.passes.checks import sound_rows
+from noregret.passes.frame import Labels, block, play
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import Entry, new_ledger, require_room
@@ -74,12 +75,14 @@ class Certifier:
         # What is known stays as it was where rows are refused.
         more = max(rows.width - len(self._gradient), 0)
         ledger, gradient = self._ledger.copy(), np.pad(self._gradient, (0, more))
-        mirror = self._resolved(len(gradient))
+        rule = CertifyRule(self._loss, self._resolved(len(gradient)))
         for start, stop in rows.chunks():
             part = sound_rows(rows.part(start, stop), start)
-            entered = certify_pass(
-                self._loss, mirror, part.indptr, part.indices, part.values, labels[start:stop],
-                weights[start:stop], given[start:stop], ledger, gradient,
+            taken = slice(start, stop)
+            memory = Memory(gradient[:, None], given[taken])
+            entered, _ = play(
+                rule, block(part), Labels(labels[taken], weights[taken]), 0, memory, ledger,
+                np.empty(stop - start),
             )  # fmt: skip
             if entered < stop - start:
                 row = start + entered

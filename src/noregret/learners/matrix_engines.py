@@ -21,6 +21,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.descent import scale_free
 from noregret.passes.descent.scale_free import Scalar
 from noregret.passes.distance import distance
+from noregret.passes.frame import block
 from noregret.passes.matrices import matrix_lazy as matrix
 from noregret.passes.matrices.matrix_implicit import matrix_implicit_pass
 from noregret.passes.matrices.matrix_scale_free import matrix_scale_free_pass
@@ -40,8 +41,6 @@ class MatrixEngine(Engine):
     growable = True
     #: Number of known features.
     dimension: int = 0
-    #: Whether weights depend on the records of their own feature and on scalars only.
-    by_record = True
 
     def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
         super().__init__(loss, mirror, rate, False, conservative)
@@ -105,8 +104,8 @@ class MatrixLinear(MatrixEngine, LinearEngine):
         plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
         return matrix.matrix_linear_pass, (
             self.loss, self.mirror, self.averages, plain, distance(len(self.state)), self.rate,
-            rows.indptr, rows.indices, rows.values, y, weight, row, self.records, self.slots,
-            ledger, predictions, self.conservative,
+            block(rows), y, weight, row, self.records, self.slots, ledger, predictions,
+            self.conservative,
         )  # fmt: skip
 
 
@@ -119,8 +118,7 @@ class MatrixImplicit(MatrixLinear):
         """Return the implicit pass and what it is called with."""
         return matrix_implicit_pass, (
             self.loss, self.mirror, self.averages, True, distance(len(self.state)), self.rate,
-            rows.indptr, rows.indices, rows.values, y, weight, row, self.records, ledger,
-            predictions,
+            block(rows), y, weight, row, self.records, ledger, predictions,
         )  # fmt: skip
 
 
@@ -130,17 +128,14 @@ class MatrixMapped(MatrixEngine, MappedEngine):
     def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
         super().__init__(loss, mirror, rate, conservative)
         self.growable = mirror.phi(0.0, mirror.reference(0.0, 0.0)) == 0.0
-        # Else the rate inside phi may have to fall first, and with it all records change.
-        self.by_record = mirror.homogeneous() or rate.constant()
 
     def call(
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
     ) -> Call:
         """Return the mapped pass and what it is called with."""
         return matrix.matrix_mapped_pass, (
-            self.loss, self.mirror, self.averages, self.rate, rows.indptr, rows.indices,
-            rows.values, y, weight, row, self.records, self.slots, ledger, predictions,
-            self.conservative,
+            self.loss, self.mirror, self.averages, self.rate, block(rows), y, weight, row,
+            self.records, self.slots, self.work, ledger, predictions, self.conservative,
         )  # fmt: skip
 
 
@@ -166,8 +161,8 @@ class MatrixScaleFree(MatrixEngine):
     ) -> Call:
         """Return the pass and what it is called with, from `row` on."""
         return matrix_scale_free_pass, (
-            self.loss, self.mirror, rows.indptr, rows.indices, rows.values, y, weight, row,
-            self.records, self.slots, ledger, predictions,
+            self.loss, self.mirror, block(rows), y, weight, row, self.records, self.slots, ledger,
+            predictions,
         )  # fmt: skip
 
     def weights(self, ledger: Vector) -> Vector:

@@ -7,17 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.domains import ClippedSimplex, Domain, Everywhere
+from noregret.domains import Domain, Everywhere
 from noregret.files.fields import Arrays, Setting
-from noregret.learners.agile_engine import choose_engine
 from noregret.learners.base import Fixed, Learnt
-from noregret.learners.coin_betting import CoinBettingEngine
 from noregret.learners.combination import Combination
+from noregret.learners.engine_table import choose_engine
 from noregret.learners.engines import Engine
-from noregret.learners.floored import FlooredEngine
-from noregret.learners.one_row import OneRow
-from noregret.learners.scale_free import ScaleFreeEngine
-from noregret.learners.singly import SingleRowLearner
+from noregret.learners.one_row import OneRow, SingleRowLearner
 from noregret.losses import Loss
 from noregret.mirrors import Mirror, SoftThreshold
 from noregret.passes.checks import sound_rows
@@ -261,25 +257,10 @@ class MirrorDescent(SingleRowLearner):
         self._past_iterates = arrays.get("past_iterates")
 
     def _new_engine(self, dimension: int) -> Engine:
-        parts = self._parts
-        mirror, rate = parts.resolved(dimension)
-        domain = parts.domain if parts.domain is not None else Everywhere()
+        mirror, rate = self._parts.resolved(dimension)
         # A learner that restarts is described by its average, which it always keeps.
         averaging = self._averaging or rate.restarts()
-        engine: Engine
-        if isinstance(rate, ScaleFree):
-            engine = ScaleFreeEngine(parts.loss, mirror, rate)
-        elif isinstance(rate, CoinBetting):
-            engine = CoinBettingEngine(parts.loss, mirror, rate)
-        elif isinstance(domain, ClippedSimplex):
-            engine = FlooredEngine(
-                parts.loss, mirror, rate, parts.conservative, domain, parts.implicit
-            )
-        else:
-            engine = choose_engine(
-                parts.loss, mirror, rate, domain, parts.lazy, averaging, parts.conservative,
-                parts.clip, parts.implicit,
-            )  # fmt: skip
+        engine = choose_engine(self._parts, mirror, rate, averaging)
         engine.begin(dimension)
         return engine
 

@@ -1,10 +1,14 @@
-"""One example at a time: the pass of a learner, bound to the arrays of a single row."""
+"""The fast path for a single row: the compiled pass of an engine, bound to everything but the row.
+
+Blocks of rows are validated, cut into chunks and backed up; a single row skips all that and costs
+little more than its round. Whatever is unusual (labels of other types, unsorted columns, a full
+ledger) is left to `learn`, which says what is wrong with it.
+"""
 
 from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,14 +17,14 @@ import numpy.typing as npt
 
 from noregret.arrays import real_array, refuse_masked
 from noregret.jit import Call, entry
-from noregret.learners.engines import Engine, MappedEngine
-from noregret.learners.floored import FlooredEngine
-from noregret.learners.scale_free import ScaleFreeEngine
-from noregret.passes.descent.scale_free import predict_row
+from noregret.learners.base import Learner
+from noregret.learners.engines import Engine
+from noregret.passes.rows import Block
 from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows, take_records
 from noregret.proof.ledger import MOST_ROUNDS, Entry
 from noregret.rows.examples import LARGEST_LABEL, LARGEST_WEIGHT, Rows
+from noregret.turns import Turn, one_at_a_time, taken, turn_of
 
 Columns = npt.NDArray[np.uint32]
 Vector = npt.NDArray[np.float64]
@@ -28,18 +32,14 @@ Vector = npt.NDArray[np.float64]
 _COLUMN, _FLOAT = np.dtype(np.uint32), np.dtype(np.float64)
 _DONE, _RATE = int(Stop.DONE), int(Stop.RATE)
 _ROUNDS = int(Entry.ROUNDS)
-#: Compared with an entry of the ledger in every call: two floats compare faster.
+#: A float, since an entry of the ledger is compared with it in every call.
 _MOST_ROUNDS = float(MOST_ROUNDS)
 #: Types of labels and weights on the fast path; `learn` takes or refuses others.
 PLAIN = {float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
 
 
 class BoundPass:
-    """The compiled pass of an engine, ready for the features of one row after the other.
-
-    All but the row is looked up once, so that a call costs little more than the round. What is
-    not as it should be is left to the learner, which says what is wrong with it.
-    """
+    """The machine code of an engine's pass with its arguments; a call replaces the `Block`."""
 
     def __init__(self, engine: Engine, ledger: Vector, prediction: Vector) -> None:
         self.engine, self._ledger, self._prediction = engine, ledger, prediction
@@ -54,25 +54,27 @@ class BoundPass:
         rows = Rows(self._indptr, np.zeros(0, _COLUMN), self._y[:0], len(self.state))
         call = self.engine.call(rows, self._y, self._weight, 0, self._ledger, self._prediction)
         arguments = call[1]
-        place = next(k for k, one in enumerate(arguments) if one is rows.indices)
-        assert arguments[place + 1] is rows.values
-        self._before, self._after = arguments[:place], arguments[place + 2 :]
+        place = next(k for k, one in enumerate(arguments) if type(one) is Block)
+        self._before, self._after = arguments[:place], arguments[place + 1 :]
+        self._width = rows.width
         return call
 
     def played(self, columns: Columns, values: Vector, y: float, weight: float) -> bool:
-        """Play a row; tell whether that was done, or else nothing was changed."""
+        """Play a row; return whether that was done, or else nothing was changed."""
         if self._entry(_ROUNDS) >= _MOST_ROUNDS:
             return False
         self._indptr[1] = len(columns)
         self._y[0] = y
         self._weight[0] = weight
-        row, stop = self._play(*self._before, columns, values, *self._after)
+        # Block(...) itself takes several times as long.
+        row = tuple.__new__(Block, (self._indptr, columns, values, self._width, 0))
+        reached, stop = self._play(*self._before, row, *self._after)
         if stop == _DONE:
             return True
         if stop == _RATE:
-            again = partial(self._play, *self._before, columns, values, *self._after)
-            row, stop = self.engine.play_at_lower_rate(row, again)
-        if row == 0:
+            again = partial(self._play, *self._before, row, *self._after)
+            reached, stop = self.engine.play_at_lower_rate(reached, again)
+        if reached == 0:
             return False
         if stop != _DONE:
             self.engine.answer(Stop(stop))
@@ -85,27 +87,26 @@ class OneRow(BoundPass):
     def __init__(self, engine: Engine, ledger: Vector) -> None:
         # Weights are read by an engine whose records are those of the row alone.
         self._reader = copy.copy(engine)
+        self._order = np.zeros(0, _COLUMN)
         super().__init__(engine, ledger, np.empty(1))
         self._signs = engine.loss.labels == "sign"
         #: Whether the engine starts anew at times, which only `learn` does.
         self.restarting = engine.rate.restarts()
         self._lock = threading.Lock()
-        # Of readers only: another thread may learn while they read.
+        # For readers only: another thread may learn while they read.
         self._span, self._read = np.zeros(2, np.uint64), np.empty(1)
-        self._order = np.zeros(0, _COLUMN)
         self._records = np.zeros((0, engine.columns))
         self._take = entry((take_records, (self.state, self._order, self._y, self._records)))
         predicting = self._y, self._indptr, self._order, self._y, self._prediction
         self._multiply = entry((predict_rows, predicting))
-        self._predict: Callable[..., float] | None = None
-        if isinstance(engine, ScaleFreeEngine):
-            reading = engine.real, self.state, engine.slots, self._order, self._y
-            self._predict = entry((predict_row, reading))
-        self._by_record = _by_record(engine)
+        direct = engine.prediction(self._order, self._y)
+        self._predict = None if direct is None else entry(direct)
 
     def bind(self) -> Call:
         """Look up all but the row; return the call of the pass, with a row of no features."""
         self._reader.slots = self.engine.slots
+        direct = self.engine.prediction(self._order, self._y)
+        self._given = () if direct is None else direct[1][:-2]
         return super().bind()
 
     def learn(self, columns: Columns, values: Vector, y: float, weight: float) -> float | None:
@@ -122,18 +123,17 @@ class OneRow(BoundPass):
         )
 
     def predict(self, columns: Columns, values: Vector) -> float | None:
-        """Return the prediction, None if the row cannot be read or the engine has no way to."""
+        """Return the prediction, None if the row cannot be read or there is no direct kernel."""
         if self._predict is None:
             return None
-        engine: Any = self.engine
-        prediction = self._predict(engine.real, self.state, engine.slots, columns, values)
+        prediction: float = self._predict(*self._given, columns, values)
         return prediction if prediction == prediction else None
 
     def product(self, columns: Columns, values: Vector) -> float | None:
         """Return <w, x> with the weights of the coming round, None if the row cannot be read."""
-        if not self._by_record:
+        if not self.engine.by_record:
             return None
-        # Several threads may ask at a time, and the arrays are used by one after the other.
+        # Several threads may ask at a time, but they share these arrays.
         with self._lock:
             count = len(columns)
             if count > len(self._order):
@@ -149,12 +149,136 @@ class OneRow(BoundPass):
             return self._read.item()
 
 
-def _by_record(engine: Engine) -> bool:
-    """Tell whether a weight depends on the record of its own feature and on scalars only."""
-    if isinstance(engine, MappedEngine):
-        # Else the rate inside phi may have to fall first, and with it all records change.
-        return engine.mirror.homogeneous() or engine.rate.constant()
-    return not isinstance(engine, FlooredEngine)
+class SingleRowLearner(Learner):
+    """A learner of one score with a fast path for single rows."""
+
+    _engine: Engine | None
+    _ledger: Vector
+    _one: OneRow | None
+    _learning_turn: Turn
+
+    def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
+        """Learn the rows of X."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> Vector:
+        """Return the prediction for each row of X."""
+        raise NotImplementedError
+
+    def _finished(self, products: Any) -> Any:
+        """Return the predictions, one or many, that <w, x> stands for."""
+        raise NotImplementedError
+
+    def learn_one(self, indices: Any, values: Any, y: float, weight: float = 1.0) -> float:
+        """Learn one row, given by its columns and their values; return the prediction before it.
+
+        It does what `learn` does with that row, to the bit, and costs little more than the
+        round itself where `indices` is an array of uint32 and `values` one of float64.
+
+        >>> import noregret as nr
+        >>> squared, euclidean = nr.losses.Squared(), nr.mirrors.Euclidean()
+        >>> learner = nr.MirrorDescent(squared, euclidean, nr.rates.Constant(0.25))
+        >>> learner.learn_one([0, 7], [1.0, 2.0], 1), learner.predict_one([7], [1.0])
+        (0.0, 1.0)
+        """
+        columns, features = as_row(indices, values)
+        # The turn of `one_at_a_time`, written out: passing arguments on would cost as much again.
+        try:
+            turn: Turn = self._learning_turn
+        except AttributeError:
+            turn = turn_of(self)
+        mine = True
+        try:
+            try:
+                turn.pop()
+            except IndexError:
+                mine = False
+                raise taken(self) from None
+            prediction = self.learn_row(columns, features, y, weight)
+        finally:
+            if mine:
+                turn.append(None)
+        if prediction is None:
+            return float(self.learn(self._as_rows(columns, features), y, weight)[0])
+        return prediction
+
+    def learn_row(self, columns: Columns, values: Vector, y: float, weight: float) -> float | None:
+        """Learn one row as `learn_one` does; None, with nothing changed, if that needs `learn`.
+
+        For a caller that lets one thread at a time come here, and whose arrays are those that
+        `as_row` returns.
+        """
+        one = self._bound()
+        if one is None or one.restarting:
+            return None
+        prediction = one.learn(columns, values, y, weight)
+        if prediction is None and self.growable:
+            prediction = self._learn_wider(one, columns, values, y, weight)
+        if prediction is not None:
+            self._weights = None
+        return prediction
+
+    def _learn_wider(
+        self, one: OneRow, columns: Columns, values: Vector, y: float, weight: float
+    ) -> float | None:
+        """Learn a row with features that are new; None, with nothing changed, if it has none."""
+        known = self.dimension
+        if len(columns) == 0 or columns[-1] < known:
+            return None
+        one.engine.grow(int(columns[-1]) + 1)
+        one.bind()
+        prediction = one.learn(columns, values, y, weight)
+        if prediction is None:
+            one.engine.grow(known)
+        return prediction
+
+    def predict_one(self, indices: Any, values: Any) -> float:
+        """Return the prediction for one row, given by its columns and their values."""
+        columns, features = as_row(indices, values)
+        one = self._one
+        if one is None or one.engine is not self._engine or one.state is not one.engine.state:
+            one = self._bound_to_read()
+        if one is not None:
+            prediction = one.predict(columns, features)
+            if prediction is not None:
+                return prediction
+            product = one.product(columns, features)
+            if product is not None:
+                return float(self._finished(product))
+        return float(self.predict(self._as_rows(columns, features))[0])
+
+    def _bound(self) -> OneRow | None:
+        """Return what plays single rows, None before there is an engine."""
+        engine, one = self._engine, self._one
+        if engine is None:
+            return None
+        if one is None or one.engine is not engine:
+            one = self._one = OneRow(engine, self._ledger)
+        elif one.state is not engine.state:
+            one.bind()
+        return one
+
+    def _bound_to_read(self) -> OneRow | None:
+        """Bind the pass for a reader, but not while another thread learns: that one may."""
+        try:
+            return _bind(self)
+        except RuntimeError:
+            return None
+
+    def _as_rows(self, columns: Columns, values: Vector) -> Rows:
+        """Return one row that is as wide as the learner, or wider where it has to be."""
+        width = max(self.dimension, int(columns.max()) + 1 if len(columns) else 0)
+        if not self._is_open() and not self._growable:
+            raise ValueError(
+                "this map must know its features in advance: make the learner with dimension="
+            )
+        return Rows(np.array([0, len(columns)], np.uint64), columns, values, width)
+
+
+@one_at_a_time
+def _bind(learner: Any) -> OneRow | None:
+    bound: OneRow | None = learner._bound()
+    return bound
 
 
 def as_row(indices: Any, values: Any) -> tuple[Columns, Vector]:

@@ -13,20 +13,20 @@ from noregret.learners.sized import SizedEngine
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.descent import scale_free
-from noregret.passes.descent.scale_free import Scalar
+from noregret.passes.descent.scale_free import Column, Scalar
+from noregret.passes.frame import Rule
 from noregret.rates import Rate
 from noregret.rounding.slack import ROOT_UNDERFLOW, grown
-from noregret.rows.examples import Rows
 
 
 class ScaleFreeEngine(SizedEngine):
     """Two adaptive directions a feature with learnt multipliers; keeps no average."""
 
     widths = (scale_free.COLUMNS, scale_free.COLUMNS)
-    size_column = 2
+    size_column = int(Column.SIZE)
 
-    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate) -> None:
-        super().__init__(loss, mirror, rate)
+    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate, *options: Any) -> None:
+        super().__init__(loss, mirror, rate, *options)
         self.real = loss.labels == "real"
 
     def begin(self, dimension: int) -> None:
@@ -35,17 +35,16 @@ class ScaleFreeEngine(SizedEngine):
         self.slots = np.zeros(len(Scalar))
         self.slots[[Scalar.FIRST, Scalar.SECOND]] = scale_free.STARTS
         if not self.real and not np.isfinite(self.loss.lipschitz()):
-            # Margins are counted in units of 1, and so is the first guess of a slope.
+            # Margins are measured in units of 1, and so is the first guess of a slope.
             self.slots[Scalar.STEEPEST] = 1.0
 
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the pass and what it is called with, from `row` on."""
-        return scale_free.scale_free_pass, (
-            self.loss, self.mirror, self.real, rows.indptr, rows.indices, rows.values,
-            rows.width, rows.trusted, y, weight, row, self.state, self.slots, ledger, predictions,
-        )  # fmt: skip
+    def rule(self) -> Rule:
+        """Return the rule of `rates.ScaleFree`."""
+        return scale_free.ScaleFreeRule(self.loss, self.mirror, self.real)
+
+    def prediction(self, columns: Any, values: Vector) -> Call:
+        """Return the kernel that predicts one row, and its arguments."""
+        return scale_free.predict_row, (self.real, self.state, self.slots, columns, values)
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights, as far as they do not depend on the coming row."""

@@ -1,6 +1,8 @@
-"""Engines that know no units: every feature is measured by the largest |x_i| seen."""
+"""Engines that do not depend on units: features are measured by the largest |x_i| seen."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +20,10 @@ class SizedEngine(Engine):
     #: Column of the largest |x_i|.
     size_column: int
 
-    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate) -> None:
-        super().__init__(loss, mirror, rate, averaging=False, conservative=False)
+    def __init__(
+        self, loss: Loss, mirror: Mirror, rate: Rate, averaging: bool, *options: Any
+    ) -> None:
+        super().__init__(loss, mirror, rate, False, *options)
 
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""

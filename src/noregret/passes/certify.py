@@ -1,43 +1,76 @@
-"""The pass that learns nothing: it enters given predictions in a ledger and sums gradients."""
+"""The rule that learns nothing: it enters given predictions in a ledger and sums gradients."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from noregret.jit import kernel
-from noregret.passes.rounds import enter_round, playable, row_norm
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.frame import Rule, Vector
+from noregret.passes.rounds import Round, enter_round, playable, row_norm
+from noregret.passes.rows import Row, place
+from noregret.passes.slots import Stop
+
+_DONE = int(Stop.DONE)
+_OVERFLOW = int(Stop.OVERFLOW)
 
 
-@kernel
-def certify_pass(  # type: ignore[no-untyped-def]
-    loss, mirror, indptr, indices, values, y, weight, predictions, ledger, gradient
-):
-    """Enter one round for each prediction and add its gradient; return the rows entered."""
-    for t in range(np.uint64(y.shape[0])):
-        p = predictions[t]
-        steepness = loss.slope(y[t], p)
-        total = 0.0
-        reach = 0.0
-        if values.ndim == 2:
-            for j in range(np.uint64(values.shape[1])):
-                x = np.float64(values[t, j])
-                total = mirror.norm_term(total, x)
-                reach += abs(x)
-        else:
-            for k in range(indptr[t], indptr[t + np.uint64(1)]):
-                x = np.float64(values[k])
-                total = mirror.norm_term(total, x)
-                reach += abs(x)
-        norm = row_norm(mirror, total, reach)
-        if not playable(loss, y[t], weight[t], p, steepness, norm):
-            return np.int64(t)
-        value = loss.value(y[t], p)
-        enter_round(loss, ledger, y[t], weight[t], p, value, steepness, reach, norm, 1.0, False)
-        slope = weight[t] * steepness
-        if values.ndim == 2:
-            for j in range(np.uint64(values.shape[1])):
-                gradient[j] += slope * np.float64(values[t, j])
-        else:
-            for k in range(indptr[t], indptr[t + np.uint64(1)]):
-                gradient[indices[k]] += slope * np.float64(values[k])
-    return y.shape[0]
+class Memory(NamedTuple):
+    """Z as a matrix of one column, and the predictions given."""
+
+    state: Vector
+    given: Vector
+
+
+class Found(NamedTuple):
+    """What `examine` found: the round."""
+
+    played: Round
+
+
+@dataclass(frozen=True)
+class CertifyRule(Rule):
+    """Enter one round for each prediction and add its gradient to Z."""
+
+    loss: Loss
+    mirror: Mirror
+
+    def columns(self) -> int:
+        """Return 1: a record is Z_i."""
+        return 1
+
+    def examine(
+        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+    ) -> tuple[Found, int]:
+        """Take the prediction that was given."""
+        p = memory.given[row.t]
+        slope = self.loss.slope(label, p)
+        powers, one_norm = _measure(self.mirror, row)
+        norm = row_norm(self.mirror, powers, one_norm)
+        fits = playable(self.loss, label, mass, p, slope, norm)
+        found = Found(Round(label, mass, p, slope, one_norm, norm, 1.0))
+        return found, _DONE if fits else _OVERFLOW
+
+    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+        """Enter the round and add its gradient."""
+        played = found.played
+        enter_round(self.loss, ledger, played, False)
+        slope = played.mass * played.slope
+        for k in range(row.end - row.begin):
+            i, x = place(row, k)
+            memory.state[i, 0] += slope * x
+        return _DONE
+
+
+@kernel(inline=True)
+def _measure(mirror, row):  # type: ignore[no-untyped-def]
+    """Return the accumulator of the dual norm and ||x||_1."""
+    powers = 0.0
+    one_norm = 0.0
+    for k in range(row.end - row.begin):
+        _, x = place(row, k)
+        powers = mirror.norm_term(powers, x)
+        one_norm += abs(x)
+    return powers, one_norm

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from noregret.jit import add_compensated, kernel
 from noregret.passes.promises import keep_promises
 from noregret.proof.ledger import Entry
@@ -48,15 +50,29 @@ SMALLEST_POWERS = 1e-250
 LARGEST_POWERS = 1e300
 
 
+class Round(NamedTuple):
+    """A round as it is played; `slope` is that of the loss at the prediction, without `mass`."""
+
+    label: float
+    #: The example's weight.
+    mass: float
+    prediction: Any
+    slope: float
+    #: ||x||_1 and the dual norm of the row.
+    one_norm: float
+    norm: float
+    eta: float
+
+
 @kernel(inline=True)
-def row_norm(mirror, total, reach):  # type: ignore[no-untyped-def]
+def row_norm(mirror, powers, one_norm):  # type: ignore[no-untyped-def]
     """Return the dual norm of a row, or ||x||_1, never smaller, where that is out of range."""
-    return mirror.norm(total) if SMALLEST_POWERS < total < LARGEST_POWERS else reach
+    return mirror.norm(powers) if SMALLEST_POWERS < powers < LARGEST_POWERS else one_norm
 
 
 @kernel(inline=True)
 def playable(loss, y, weight, p, slope, norm):  # type: ignore[no-untyped-def]
-    """Tell whether a prediction, its loss and its squared gradient can be entered in a sum.
+    """Return whether a prediction, its loss and its squared gradient can be entered in a sum.
 
     By convexity f(p) <= f(0) + slope p, so that a loss above 0 may be computed later; a loss of
     one's own only promises that.
@@ -73,37 +89,38 @@ def playable(loss, y, weight, p, slope, norm):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def step_slope(loss, y, weight, p, slope, conservative):  # type: ignore[no-untyped-def]
+def step_slope(loss, played, conservative):  # type: ignore[no-untyped-def]
     """Return the weighted slope to step by: 0 where a conservative learner stays."""
-    return 0.0 if conservative and not loss.mistake(y, p) else weight * slope
+    if conservative and not loss.mistake(played.label, played.prediction):
+        return 0.0
+    return played.mass * played.slope
 
 
 @kernel(inline=True)
-def enter_round(  # type: ignore[no-untyped-def]
-    loss, ledger, y, weight, p, value, slope, reach, norm, eta, conservative
-):
-    """Enter the loss suffered at p in the ledger.
+def enter_round(loss, ledger, played, conservative):  # type: ignore[no-untyped-def]
+    """Enter the loss suffered in a round, and its supporting line, in the ledger.
 
-    `value` and `slope` are those of the loss at p, without the example's weight. A
-    conservative learner counts the supporting line of a round only where it updates; the
+    A conservative learner counts the supporting line of a round only where it updates; the
     other rounds enter with the line 0, which is below every non-negative loss.
     """
-    mistake = enter_loss(loss, ledger, y, weight, p, value, norm, eta)
-    keep_promises(loss, ledger, y, p, value, slope)
+    y, weight, p = played.label, played.mass, played.prediction
+    value = loss.value(y, p)
+    mistake = enter_loss(loss, ledger, y, weight, p, value, played.norm, played.eta)
+    keep_promises(loss, ledger, y, p, value, played.slope)
     if conservative and not mistake:
         return
     if conservative:
         ledger[_COUNTED] += 1.0
         add_compensated(ledger, _COUNTED_LOSS, weight * value)
-        ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], norm)
+        ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], played.norm)
         ledger[_LIGHTEST] = min(ledger[_LIGHTEST], weight)
         ledger[_HEAVIEST] = max(ledger[_HEAVIEST], weight)
-    enter_line(loss, ledger, y, weight, p, value, slope, reach, norm, eta)
+    enter_line(loss, ledger, played, value)
 
 
 @kernel(inline=True)
 def enter_loss(loss, ledger, y, weight, p, value, norm, eta):  # type: ignore[no-untyped-def]
-    """Enter a round and the loss suffered at p; tell whether p was a mistake."""
+    """Enter a round and the loss suffered at p; return whether p was a mistake."""
     mistake = loss.mistake(y, p)
     suffered = weight * value
     rounds = ledger[_ROUNDS] + 1.0
@@ -123,16 +140,17 @@ def enter_loss(loss, ledger, y, weight, p, value, norm, eta):  # type: ignore[no
 
 
 @kernel(inline=True)
-def enter_line(loss, ledger, y, weight, p, value, slope, reach, norm, eta):  # type: ignore[no-untyped-def]
-    """Enter the supporting line that touches the loss at p, where it has `value` and `slope`."""
+def enter_line(loss, ledger, played, value):  # type: ignore[no-untyped-def]
+    """Enter the supporting line that touches the loss at the prediction, where it has `value`."""
+    y, weight, p, slope = played.label, played.mass, played.prediction, played.slope
     intercept = weight * loss.intercept(y, p, value, slope)
     size = abs(weight * slope)
     add_compensated(ledger, _INTERCEPT, intercept)
     ledger[_MAGNITUDE] += abs(intercept) + size * (abs(y) + abs(p))
-    ledger[_TRAVEL] += size * reach
-    square = size * norm * (size * norm)
+    ledger[_TRAVEL] += size * played.one_norm
+    square = size * played.norm * (size * played.norm)
     ledger[_SQUARES] += square
-    ledger[_RATED_SQUARES] += eta * square
+    ledger[_RATED_SQUARES] += played.eta * square
     ledger[_LARGEST_SQUARE] = max(ledger[_LARGEST_SQUARE], square)
 
 

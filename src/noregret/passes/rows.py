@@ -1,16 +1,22 @@
 """What a pass does to one row: read it against the weights, add it to theta.
 
-A block is `indptr`, `indices`, `values`. Sparse rows are the usual CSR triple with unsigned
-indices; for dense rows `values` has two dimensions and the other two are not looked at (the
-test on `values.ndim` is decided when the kernel is compiled). Every index is unsigned, so
-that no test for negative ones is compiled in.
+Sparse rows are the usual CSR triple with unsigned indices; for dense rows `values` has two
+dimensions and `indptr` and `indices` are not looked at (the test on `values.ndim` is decided when
+the kernel is compiled). Every index is unsigned, so that no test for negative ones is compiled in.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from noregret.jit import axpy1, axpy2, dot, dot_ahead, fetch, kernel, mapped_dot
+from noregret.jit import axpy1, axpy2, borrowed, dot, dot_ahead, fetch, kernel, mapped_dot
+from noregret.passes.slots import Slot
+
+_INNER = int(Slot.INNER)
+_REFERENCE = int(Slot.REFERENCE)
+_PREFIX = int(Slot.PREFIX)
 
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
@@ -20,68 +26,120 @@ WORK = (4, TOGETHER)
 #: Loops over them run to a multiple of this: vectors fill up, and no feature is done alone.
 UNIT = np.uint64(8)
 
-#: How many features ahead the memory is asked for, in steps of so many features.
+#: How many features ahead rows are prefetched, in steps of STRIDE features.
 AHEAD = np.uint64(6000)
 STRIDE = np.uint64(128)
 #: Features whose indices fill a line of the cache.
 LINE = np.uint64(16)
 
 
-@kernel(inline=True)
-def fetch_ahead(indices, values, begin, end):  # type: ignore[no-untyped-def]
-    """Have later rows brought near while a row of that span is learnt.
+class Block(NamedTuple):
+    """The rows of a pass: how many columns they may name, and how many are known to be sound."""
 
-    The gate looks at a group of rows at once, and would have to wait for the memory. Most rows
-    ask once, for a whole stride: how often is then nothing to guess for the processor.
+    indptr: Any
+    indices: Any
+    values: Any
+    width: int
+    trusted: int
+
+
+class Row(NamedTuple):
+    """Row t of a block: features `begin` to `end - 1`, which are columns if rows are dense."""
+
+    indices: Any
+    values: Any
+    begin: Any
+    end: Any
+    t: Any
+
+
+@kernel(inline=True)
+def row_at(indptr, indices, values, t):  # type: ignore[no-untyped-def]
+    """Return row t."""
+    if values.ndim == 2:
+        return Row(borrowed(indices), borrowed(values), _0, np.uint64(values.shape[1]), t)
+    else:
+        return Row(borrowed(indices), borrowed(values), indptr[t], indptr[t + _1], t)
+
+
+# `values` is an argument where a function depends on its dimension: only there does the compiler
+# leave out the branch for the other one before it infers types.
+
+
+@kernel(inline=True)
+def place(row, k):  # type: ignore[no-untyped-def]
+    """Return the column and the value of feature k of a row, counted from 0."""
+    return _place(row.indices, row.values, row.begin, row.t, k)
+
+
+@kernel(inline=True)
+def _place(indices, values, begin, t, k):  # type: ignore[no-untyped-def]
+    if values.ndim == 2:
+        return np.uint64(k), np.float64(values[t, k])
+    else:
+        return np.uint64(indices[begin + k]), np.float64(values[begin + k])
+
+
+@kernel(inline=True)
+def fetch_ahead(indices, values, begin, end, t):  # type: ignore[no-untyped-def]
+    """Prefetch later sparse rows while this one is learnt.
+
+    The gate looks at a group of rows at once and would have to wait for the memory. Most rows
+    ask once, for a whole stride: the processor can predict how often.
     """
-    for first in range(begin + AHEAD, end + AHEAD, STRIDE):
-        for line in range(STRIDE // LINE):
-            fetch(indices, first + line * LINE)
-            fetch(values, first + line * LINE)
+    if values.ndim == 1:
+        for first in range(begin + AHEAD, end + AHEAD, STRIDE):
+            for line in range(STRIDE // LINE):
+                fetch(indices, first + line * LINE)
+                fetch(values, first + line * LINE)
 
 
 @kernel(fast=True, inline=True)
 def _read_dense(mirror, state, threshold, values, t):  # type: ignore[no-untyped-def]
     raw = 0.0
-    total = 0.0
-    reach = 0.0
+    powers = 0.0
+    one_norm = 0.0
     for j in range(np.uint64(values.shape[1])):
         x = np.float64(values[t, j])
         raw += mirror.read(state[j, _0], threshold) * x
-        total = mirror.norm_term(total, x)
-        reach += abs(x)
-    return raw, total, reach
+        powers = mirror.norm_term(powers, x)
+        one_norm += abs(x)
+    return raw, powers, one_norm
 
 
 @kernel(fast=True, inline=True)
 def _read_sparse(mirror, state, threshold, indices, values, begin, end):  # type: ignore[no-untyped-def]
     raw = 0.0
-    total = 0.0
-    reach = 0.0
+    powers = 0.0
+    one_norm = 0.0
     for k in range(begin, end):
         x = np.float64(values[k])
         raw += mirror.read(state[indices[k], _0], threshold) * x
-        total = mirror.norm_term(total, x)
-        reach += abs(x)
-    return raw, total, reach
+        powers = mirror.norm_term(powers, x)
+        one_norm += abs(x)
+    return raw, powers, one_norm
 
 
 @kernel(inline=True)
-def read_row(mirror, plain, distance, state, threshold, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def read_row(mirror, plain, distance, state, threshold, row):  # type: ignore[no-untyped-def]
     """Return sum v_i x_i, the accumulator of the dual norm and ||x||_1, for linear maps.
 
     `plain` says that v_i is read as it is and that the norm is Euclidean.
     """
+    return _read(mirror, plain, distance, state, threshold, row, row.values)
+
+
+@kernel(inline=True)
+def _read(mirror, plain, distance, state, threshold, row, values):  # type: ignore[no-untyped-def]
     if values.ndim == 2:
-        return _read_dense(mirror, state, threshold, values, t)
+        return _read_dense(mirror, state, threshold, values, row.t)
     else:
-        begin, end = indptr[t], indptr[t + _1]
-        fetch_ahead(indices, values, begin, end)
+        fetch_ahead(*row)
         if plain:
             if distance.far():
-                return dot_ahead(state, indices, values, begin, end)
-            return dot(state, indices, values, begin, end)
-        return _read_sparse(mirror, state, threshold, indices, values, begin, end)
+                return dot_ahead(state, row.indices, values, row.begin, row.end)
+            return dot(state, row.indices, values, row.begin, row.end)
+        return _read_sparse(mirror, state, threshold, row.indices, values, row.begin, row.end)
 
 
 @kernel(inline=True)
@@ -93,14 +151,19 @@ def _step(averages, state, i, step, shifted, x):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def add_row(averages, state, step, prefix, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def add_row(averages, state, step, prefix, row):  # type: ignore[no-untyped-def]
     """Add step * x to theta and prefix * step * x to the accumulator of the average, if kept."""
-    shifted = prefix * step
+    _add(averages, state, step, prefix * step, row, row.values)
+
+
+@kernel(inline=True)
+def _add(averages, state, step, shifted, row, values):  # type: ignore[no-untyped-def]
+    indices = row.indices
     if values.ndim == 2:
         for j in range(np.uint64(values.shape[1])):
-            _step(averages, state, j, step, shifted, values[t, j])
+            _step(averages, state, j, step, shifted, values[row.t, j])
     else:
-        k, end = indptr[t], indptr[t + _1]
+        k, end = row.begin, row.end
         while end - k >= _4:
             _step(averages, state, indices[k], step, shifted, values[k])
             _step(averages, state, indices[k + _1], step, shifted, values[k + _1])
@@ -123,8 +186,8 @@ def _norm_of(mirror, values, begin, end):  # type: ignore[no-untyped-def]
 @kernel(fast=True, inline=True)
 def _read_dense_mapped(mirror, state, values, t):  # type: ignore[no-untyped-def]
     raw = 0.0
-    total = 0.0
-    reach = 0.0
+    powers = 0.0
+    one_norm = 0.0
     local = 0.0
     low = np.inf
     high = -np.inf
@@ -133,57 +196,44 @@ def _read_dense_mapped(mirror, state, values, t):  # type: ignore[no-untyped-def
         product = state[j, _1] * x
         raw += product
         local += product * x
-        total = mirror.norm_term(total, x)
-        reach += abs(x)
+        powers = mirror.norm_term(powers, x)
+        one_norm += abs(x)
         low = min(low, x)
         high = max(high, x)
-    return raw, total, reach, local, low, high
+    return raw, powers, one_norm, local, low, high
 
 
 @kernel(inline=True)
-def read_mapped_row(mirror, state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def read_mapped_row(mirror, state, row):  # type: ignore[no-untyped-def]
     """Return sum v_i x_i, the norm accumulator, ||x||_1, sum v_i x_i^2, min x and max x.
 
     A feature that the row leaves out is a zero and takes part in the extremes.
     """
+    return _read_mapped(mirror, state, row, row.values)
+
+
+@kernel(inline=True)
+def _read_mapped(mirror, state, row, values):  # type: ignore[no-untyped-def]
+    begin, end = row.begin, row.end
     if values.ndim == 2:
-        return _read_dense_mapped(mirror, state, values, t)
+        return _read_dense_mapped(mirror, state, values, row.t)
     else:
-        begin, end = indptr[t], indptr[t + _1]
-        fetch_ahead(indices, values, begin, end)
-        raw, local, reach, low, high = mapped_dot(state, indices, values, begin, end)
+        fetch_ahead(*row)
+        raw, local, one_norm, low, high = mapped_dot(state, row.indices, values, begin, end)
         if end - begin < np.uint64(state.shape[0]):
             low = min(low, 0.0)
             high = max(high, 0.0)
-        return raw, _norm_of(mirror, values, begin, end), reach, local, low, high
+        return raw, _norm_of(mirror, values, begin, end), one_norm, local, low, high
 
 
 @kernel(inline=True)
 def settled_leap(phi, v, limit):  # type: ignore[no-untyped-def]
     """Return v and 0, or 0 and infinity where phi leaps beyond the limit.
 
-    The accumulator of the average would drown in PREFIX * v. A value of 0 leaves it intact
+    PREFIX * v would cancel the digits of the average's accumulator. A v of 0 leaves it intact
     until S, infinite by then, is summed afresh and v recomputed.
     """
     return (v, 0.0) if phi < limit else (0.0, np.inf)
-
-
-@kernel(inline=True)
-def row_span(indptr, values, t):  # type: ignore[no-untyped-def]
-    """Return where row t begins and ends: among the columns if rows are dense."""
-    if values.ndim == 2:
-        return _0, np.uint64(values.shape[1])
-    else:
-        return indptr[t], indptr[t + _1]
-
-
-@kernel(inline=True)
-def place(values, indices, begin, k, t):  # type: ignore[no-untyped-def]
-    """Return the column and the value of feature `begin + k`, of row t if rows are dense."""
-    if values.ndim == 2:
-        return np.uint64(begin + k), np.float64(values[t, begin + k])
-    else:
-        return np.uint64(indices[begin + k]), np.float64(values[begin + k])
 
 
 @kernel(inline=True)
@@ -222,22 +272,21 @@ def _leap(mirror, work, count, inner, reference, limit):  # type: ignore[no-unty
 
 
 @kernel(inline=True)
-def add_mapped_row(  # type: ignore[no-untyped-def]
-    mirror, averages, state, step, inner, reference, prefix, limit, work, indptr, indices, values, t
-):
+def add_mapped_row(mirror, averages, state, work, slots, step, limit, row):  # type: ignore[no-untyped-def]
     """Add step * x to theta and bring v and the average, if kept, along.
 
     Returns the change of S, the largest a and the largest |a| written. Theta and v, new and
     old, are first collected in `work`, so that phi is computed for several of them at a time.
     """
+    inner, reference, prefix = slots[_INNER], slots[_REFERENCE], slots[_PREFIX]
     change = 0.0
     largest = -np.inf
     size = 0.0
-    begin, end = row_span(indptr, values, t)
+    begin, end = _0, row.end - row.begin
     while begin < end:
         count = min(end - begin, np.uint64(TOGETHER))
         for k in range(count):
-            i, x = place(values, indices, begin, k, t)
+            i, x = place(row, begin + k)
             theta = state[i, _0]
             moved = theta + step * x
             work[_0, k] = moved
@@ -251,7 +300,7 @@ def add_mapped_row(  # type: ignore[no-untyped-def]
             _leap(mirror, work, count, inner, reference, limit)
             part = np.inf
         for k in range(count):
-            i, _ = place(values, indices, begin, k, t)
+            i, _ = place(row, begin + k)
             state[i, _0] = work[_0, k]
             state[i, _1] = work[_1, k]
             if averages.kept():

@@ -1,4 +1,4 @@
-"""The scalars a pass carries from row to row, and the reasons it may stop early."""
+"""The scalars that a pass carries from row to row, and why it may stop early."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ class Slot(IntEnum):
     UPDATES = 2
     #: The number that keeps phi in range.
     REFERENCE = 3
-    #: The rate inside phi for maps that are not homogeneous (1 for the others), and the
-    #: rate that the schedule asks for.
+    #: The rate inside phi for maps that are not homogeneous (1 for the others).
     INNER = 4
-    WANTED = 5
+    # Place 5 is not used any more; model files have it.
     #: Sum of kappa_t since the averages were last settled, and kappa at that moment.
     PREFIX = 6
     BASE = 7
@@ -36,7 +35,7 @@ class Stop(IntEnum):
     DONE = 0
     #: S must be summed afresh, or the reference must move.
     RESUM = 1
-    #: The rate inside phi must fall to WANTED before this row is played.
+    #: The rate inside phi must fall before this row is played.
     RATE = 2
     #: kappa has moved so far that the averages must be settled.
     SETTLE = 3
@@ -46,18 +45,18 @@ class Stop(IntEnum):
     UNSOUND = 5
 
 
-#: S is summed afresh after so many updates, or when it fell below this part of its peak.
+#: S is summed afresh after this many updates, or when it fell below this part of its peak.
 UPDATES_BETWEEN_SUMS = 1e6
 SHRUNK = 1e-3
 #: Averages are settled when kappa moved by this factor, or digits would be lost.
 KAPPA_DRIFT = 1024.0
-#: One step may multiply S by so much before it asks for a settlement of the averages.
+#: A step that multiplies S by more than this asks for a settlement of the averages.
 LEAP = 64.0
 
 
 def new_slots() -> npt.NDArray[np.float64]:
     """Return the scalars of a pass that has seen nothing."""
-    slots = np.zeros(len(Slot))
+    slots = np.zeros(max(Slot) + 1)
     slots[Slot.INNER] = 1.0
     slots[Slot.FACTOR] = 1.0
     return slots

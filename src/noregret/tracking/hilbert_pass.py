@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from noregret.jit import kernel as compiled
-from noregret.passes.rounds import LARGEST_GRADIENT, enter_round, playable
+from noregret.passes.rounds import LARGEST_GRADIENT, Round, enter_round, playable
 from noregret.rounding.slack import EPSILON
 from noregret.tracking.kernels import total_of
 
@@ -171,8 +171,7 @@ def hilbert_pass(  # type: ignore[no-untyped-def]
             return np.int64(t), OVERFLOW
         slots[_LARGEST] = max(slots[_LARGEST], square)
         predictions[t] = p
-        value = loss.value(y[t], p)
-        enter_round(loss, ledger, y[t], 1.0, p, value, g, norm, norm, eta, False)
+        enter_round(loss, ledger, Round(y[t], 1.0, p, g, norm, norm, eta), False)
         # A step that underflows moves nothing, but its gradient belongs to Z.
         if g * norm == 0.0:
             continue

@@ -1,7 +1,6 @@
-"""The pass of `rates.CoinBetting`: every feature bets on the sign of its own gradient.
+"""The rule of `rates.CoinBetting`: every feature bets on the sign of its own gradient.
 
-Columns of `state`: theta, the wealth W, V = sum z_i^2, m = largest |x_i| and the N of the bound. A
-round is, with the sums before it but the m_i and the steepest slope c of its own row,
+A round is, with the sums before it but the m_i and the steepest slope c of its own row,
 
     h_i = c m_i,   w_i = bet(theta_i, V_i, h_i) W_i,   p = <w, x>,   W_i <- W_i - z_i w_i.
 
@@ -10,23 +9,38 @@ A feature whose m is 0 has not occurred: its wealth is handed out with its first
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
-from noregret.passes.rounds import LARGEST_GRADIENT, enter_round, playable, row_norm
-from noregret.passes.rows import fetch_ahead, place, row_span
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.frame import Memory, Rule, Vector
+from noregret.passes.rounds import LARGEST_GRADIENT, Round, enter_round, playable, row_norm
+from noregret.passes.rows import Row, fetch_ahead, place
 from noregret.passes.slots import Stop
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
-from noregret.rates import CURVATURE
+from noregret.rates import CURVATURE, CoinBetting
 
-COLUMNS = 5
+
+class Column(IntEnum):
+    """Columns of a record: theta, the wealth W, V = sum z_i^2, m = largest |x_i|, the bound's N."""
+
+    THETA = 0
+    WEALTH = 1
+    SQUARES = 2
+    SIZE = 3
+    PRICE = 4
+
+
+COLUMNS = len(Column)
 
 
 class Scalar(IntEnum):
-    """Places in the array of the pass's scalars."""
+    """Places in the array of the rule's scalars."""
 
     #: c: the steepest weighted slope that the rounds so far allowed.
     STEEPEST = 0
@@ -38,43 +52,90 @@ LEAST_WEALTH = 1e-250
 _SCALED_TRAVEL = int(Entry.SCALED_TRAVEL)
 _DONE = int(Stop.DONE)
 _OVERFLOW = int(Stop.OVERFLOW)
-_UNSOUND = int(Stop.UNSOUND)
 _STEEPEST = int(Scalar.STEEPEST)
 
-_THETA, _WEALTH, _SQUARES, _SIZE, _PRICE = (np.uint64(k) for k in range(COLUMNS))
+_THETA, _WEALTH, _SQUARES, _SIZE, _PRICE = (np.uint64(k) for k in Column)
 
 
 @kernel(inline=True)
 def hint(steepest, size):  # type: ignore[no-untyped-def]
-    """Return h, never so small that its square is lost."""
+    """Return h, never so small that its square underflows."""
     return max(steepest * size, SMALLEST_SIZE)
 
 
+class Found(NamedTuple):
+    """What `examine` found: the round, sum |x_i| / m_i, the growth of the m_i, and c."""
+
+    played: Round
+    scaled: float
+    growth: float
+    steepest: float
+
+
+@dataclass(frozen=True)
+class CoinBettingRule(Rule):
+    """Predict by the bets of a row's features, then settle them."""
+
+    loss: Loss
+    mirror: Mirror
+    rate: CoinBetting
+
+    def columns(self) -> int:
+        """Return how many columns a record has."""
+        return COLUMNS
+
+    def examine(
+        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+    ) -> tuple[Found, int]:
+        """Predict by sum w_i x_i."""
+        fetch_ahead(*row)
+        steepest = max(memory.slots[_STEEPEST], mass * self.loss.lipschitz())
+        p, powers, one_norm, scaled, growth = _weigh(self.rate, memory.state, row, steepest)
+        norm = row_norm(self.mirror, powers, one_norm)
+        slope = self.loss.slope(label, p)
+        # A hint whose square overflows would stop all bets.
+        hinted = steepest * one_norm < LARGEST_GRADIENT
+        fits = hinted and playable(self.loss, label, mass, p, slope, norm)
+        played = Round(label, mass, p, slope, one_norm, norm, 1.0)
+        return Found(played, scaled, growth, steepest), _DONE if fits else _OVERFLOW
+
+    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+        """Settle the bets and enter the round."""
+        played = found.played
+        memory.slots[_STEEPEST] = found.steepest
+        weighted = played.mass * played.slope
+        if played.mass > 0.0 and (weighted != 0.0 or found.growth > 0.0):
+            _settle_bets(self.rate, memory.state, row, found.steepest, weighted)
+        enter_round(self.loss, ledger, played, False)
+        ledger[_SCALED_TRAVEL] += abs(weighted) * found.scaled
+        return _DONE
+
+
 @kernel(fast=True, inline=True)
-def _weigh(rate, state, indices, values, t, begin, end, steepest):  # type: ignore[no-untyped-def]
+def _weigh(rate, state, row, steepest):  # type: ignore[no-untyped-def]
     """Return five sums over a row: w x, x^2, |x|, |x| / m, and how much the m will grow."""
     raw = 0.0
-    total = 0.0
-    reach = 0.0
+    powers = 0.0
+    one_norm = 0.0
     scaled = 0.0
     growth = 0.0
-    for k in range(end - begin):
-        i, x = place(values, indices, begin, k, t)
+    for k in range(row.end - row.begin):
+        i, x = place(row, k)
         size = max(state[i, _SIZE], abs(x))
         bet = rate.bet(state[i, _THETA], state[i, _SQUARES], hint(steepest, size))
         raw += bet * state[i, _WEALTH] * x
-        total += x * x
-        reach += abs(x)
+        powers += x * x
+        one_norm += abs(x)
         scaled += abs(x) / max(size, SMALLEST_SIZE)
         growth += size - state[i, _SIZE]
-    return raw, total, reach, scaled, growth
+    return raw, powers, one_norm, scaled, growth
 
 
 @kernel(inline=True)
-def _step(rate, state, indices, values, t, begin, end, steepest, slope):  # type: ignore[no-untyped-def]
+def _settle_bets(rate, state, row, steepest, slope):  # type: ignore[no-untyped-def]
     """Settle the bets of a row on z = slope x."""
-    for k in range(end - begin):
-        i, x = place(values, indices, begin, k, t)
+    for k in range(row.end - row.begin):
+        i, x = place(row, k)
         before = state[i, _SIZE]
         size = max(before, abs(x))
         h = hint(steepest, size)
@@ -88,60 +149,6 @@ def _step(rate, state, indices, values, t, begin, end, steepest, slope):  # type
         state[i, _SQUARES] = squares
         state[i, _SIZE] = size
         state[i, _PRICE] += steered * steered / (4.0 * CURVATURE * (squares + h * h))
-
-
-@kernel
-def coin_betting_pass(  # type: ignore[no-untyped-def]
-    loss,
-    mirror,
-    rate,
-    indptr,
-    indices,
-    values,
-    width,
-    trusted,
-    y,
-    weight,
-    first,
-    state,
-    slots,
-    ledger,
-    predictions,
-):
-    """Run the coin-betting pass; return (next row, why it stopped)."""
-    assert state.shape[1] == COLUMNS
-    sound = np.uint64(trusted)
-    lipschitz = loss.lipschitz()
-    for t in range(np.uint64(first), np.uint64(y.shape[0])):
-        if t >= sound:
-            sound = indices_sound_until(indptr, indices, values, width, t)
-            if sound == t:
-                return np.int64(t), _UNSOUND
-        label, mass = y[t], weight[t]
-        begin, end = row_span(indptr, values, t)
-        if values.ndim == 1:
-            fetch_ahead(indices, values, begin, end)
-        steepest = max(slots[_STEEPEST], mass * lipschitz)
-        p, total, reach, scaled, growth = _weigh(
-            rate, state, indices, values, t, begin, end, steepest
-        )
-        if t >= trusted and not reach <= LARGEST_FEATURE:
-            return np.int64(t), _UNSOUND
-        norm = row_norm(mirror, total, reach)
-        slope = loss.slope(label, p)
-        # A hint whose square overflows would stop all bets.
-        hinted = steepest * reach < LARGEST_GRADIENT
-        if not (hinted and playable(loss, label, mass, p, slope, norm)):
-            return np.int64(t), _OVERFLOW
-        slots[_STEEPEST] = steepest
-        predictions[t] = p
-        weighted = mass * slope
-        if mass > 0.0 and (weighted != 0.0 or growth > 0.0):
-            _step(rate, state, indices, values, t, begin, end, steepest, weighted)
-        value = loss.value(label, p)
-        enter_round(loss, ledger, label, mass, p, value, slope, reach, norm, 1.0, False)
-        ledger[_SCALED_TRAVEL] += abs(weighted) * scaled
-    return y.shape[0], _DONE
 
 
 @kernel

@@ -1,41 +1,76 @@
-"""The lazy pass with one rate a feature: w_i = theta_i * factor_i, factors from squares.
+"""The lazy rule with one rate a feature: w_i = theta_i * factor_i, factors from squares.
 
-Columns of `state`: theta, sum of z_i^2, largest weighted |x_i| and largest |x_i| of the rows
-that changed anything; where an average is kept also the sum of the weights played, up to the
-round in the last column. A factor follows from the record and from the coming row. The features
-of a row are collected in columns of `work`, so that several of them are computed at a time.
+A factor follows from the record and from the coming row. The features of a row are collected in
+columns of `work`, so that several of them are computed at a time.
 Reference: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011, in dual-averaging form.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
 import numpy as np
 
 from noregret.jit import collect, kernel, write_step
-from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
-from noregret.passes.rounds import enter_round, playable, row_norm, step_slope
-from noregret.passes.rows import TOGETHER, fetch_ahead, place, row_span
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.averages import Averages
+from noregret.passes.frame import Rule, Vector
+from noregret.passes.rounds import Round, enter_round, playable, row_norm, step_slope
+from noregret.passes.rows import TOGETHER, Row, fetch_ahead, place
 from noregret.passes.slots import Slot, Stop
 from noregret.proof.ledger import Entry
+from noregret.rates import PerCoordinate
 
 #: Columns of a record without an average, and with one.
-COLUMNS, AVERAGED = 4, 6
+WIDTHS = 4, 6
+
+
+class Column(IntEnum):
+    """Columns of a record; the last two are kept with an average."""
+
+    THETA = 0
+    #: Sum of z_i^2, largest weighted |x_i| and largest |x_i| of the rows that changed anything.
+    SQUARES = 1
+    WEIGHTED_SIZE = 2
+    SIZE = 3
+    #: Sum of the weights played, and the round up to which it goes.
+    TOTAL = 4
+    SINCE = 5
+
 
 _ROUNDS = int(Entry.ROUNDS)
 _PREFIX = int(Slot.PREFIX)
 _DONE = int(Stop.DONE)
 _OVERFLOW = int(Stop.OVERFLOW)
-_UNSOUND = int(Stop.UNSOUND)
 
-_1 = np.uint64(1)
+_0, _1 = np.uint64(0), np.uint64(1)
 
 _LANES = np.uint64(4)
+_TOGETHER = np.uint64(TOGETHER)
 
-#: Columns of a record, and of `work`, which has the row and the weights instead of averages.
-_THETA, _SQUARES, _REACH, _SIZE = (np.uint64(k) for k in range(4))
-_TOTAL, _SINCE = np.uint64(4), np.uint64(5)
+_THETA, _SQUARES, _WEIGHTED_SIZE, _SIZE, _TOTAL, _SINCE = (np.uint64(k) for k in Column)
+#: Rows of `work` after those of the record: the feature and its weight.
 _X, _WEIGHT = np.uint64(4), np.uint64(5)
 WORK = (6, TOGETHER)
+
+
+class Memory(NamedTuple):
+    """Records, scalars, and room for the features that are computed together."""
+
+    state: Vector
+    slots: Vector
+    work: Vector
+
+
+class Found(NamedTuple):
+    """What `examine` found: the round, and by how much the largest |x_i| have grown."""
+
+    played: Round
+    growth: float
+    threshold: float
 
 
 @kernel(inline=True)
@@ -45,9 +80,73 @@ def steepest_slope(loss):  # type: ignore[no-untyped-def]
     return steepest if steepest < np.inf else 1.0
 
 
+@dataclass(frozen=True)
+class CoordinateRule(Rule):
+    """Predict by sum w_i x_i, step by theta <- theta - z and G_i <- G_i + z_i^2."""
+
+    loss: Loss
+    mirror: Mirror
+    rate: PerCoordinate
+    averages: Averages
+    conservative: bool
+
+    def columns(self) -> int:
+        """Return how many columns a record has."""
+        return self.averages.columns(WIDTHS[0], WIDTHS[1])
+
+    def examine(
+        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+    ) -> tuple[Found, int]:
+        """Predict with factors that know the sizes of this row."""
+        threshold = self.mirror.threshold(ledger[_ROUNDS])
+        fetch_ahead(*row)
+        raw = 0.0
+        powers = 0.0
+        one_norm = 0.0
+        growth = 0.0
+        features = row.end - row.begin
+        for start in range(_0, features, _TOGETHER):
+            count = min(features - start, _TOGETHER)
+            sums = _weigh(self, memory, row, start, count, mass, threshold)
+            raw += sums[0]
+            powers += sums[1]
+            one_norm += sums[2]
+            growth += sums[3]
+        norm = row_norm(self.mirror, powers, one_norm)
+        slope = self.loss.slope(label, raw)
+        fits = playable(self.loss, label, mass, raw, slope, norm)
+        played = Round(label, mass, raw, slope, one_norm, norm, self.rate.scale)
+        return Found(played, growth, threshold), _DONE if fits else _OVERFLOW
+
+    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+        """Enter the round, bring the sums of weights up to date and step."""
+        played = found.played
+        slope = step_slope(self.loss, played, self.conservative)
+        enter_round(self.loss, ledger, played, self.conservative)
+        memory.slots[_PREFIX] += 1.0
+        if slope == 0.0 and found.growth == 0.0:
+            return _DONE
+        features = row.end - row.begin
+        for start in range(_0, features, _TOGETHER):
+            count = min(features - start, _TOGETHER)
+            if features > _TOGETHER:
+                # Only the last features of a long row are still at hand.
+                _weigh(self, memory, row, start, count, played.mass, found.threshold)
+            if self.averages.kept():
+                _sum_up(self, memory, row, start, count, played.mass)
+            _write(memory, row, start, count, slope, played.mass, row.values)
+        return _DONE
+
+
 @kernel(inline=True)
-def _collect(state, work, indices, values, begin, count, t):  # type: ignore[no-untyped-def]
-    """Bring features `begin` to `begin + count - 1` of a row into `work`.
+def _weigh(rule, memory, row, start, count, mass, threshold):  # type: ignore[no-untyped-def]
+    filled = _collect(memory.state, memory.work, row, start, count, row.values)
+    return _weigh_collected(rule, memory.work, filled, mass, threshold)
+
+
+@kernel(inline=True)
+def _collect(state, work, row, start, count, values):  # type: ignore[no-untyped-def]
+    """Bring features `start` to `start + count - 1` of a row into `work`.
 
     Returns how many columns to go through: features of weight 0 fill the last vector up.
     """
@@ -56,156 +155,83 @@ def _collect(state, work, indices, values, begin, count, t):  # type: ignore[no-
         work[_THETA, k] = 0.0
         work[_X, k] = 0.0
     if values.ndim == 1:
-        collect(state, indices, values, begin, begin + count, work)
+        begin = row.begin + start
+        collect(state, row.indices, values, begin, begin + count, work)
     else:
         for k in range(count):
             for column in range(_X):
-                work[column, k] = state[begin + k, column]
-            work[_X, k] = values[t, begin + k]
+                work[column, k] = state[start + k, column]
+            work[_X, k] = values[row.t, start + k]
     return filled
 
 
 @kernel(fast=True, inline=True)
-def _weigh(rate, mirror, averages, work, filled, mass, steepest, threshold):  # type: ignore[no-untyped-def]
+def _weigh_collected(rule, work, filled, mass, threshold):  # type: ignore[no-untyped-def]
     """Compute the weights that a row is predicted by, its own |x_i| included in the largest.
 
     Returns sum w_i x_i, sum x_i^2, ||x||_1 and by how much the largest |x_i| have grown.
     """
+    steepest = steepest_slope(rule.loss)
     raw = 0.0
-    total = 0.0
-    length = 0.0
+    powers = 0.0
+    one_norm = 0.0
     growth = 0.0
     for k in range(filled):
         x = work[_X, k]
-        reach = max(work[_REACH, k], mass * abs(x))
-        growth += reach - work[_REACH, k]
+        weighted_size = max(work[_WEIGHTED_SIZE, k], mass * abs(x))
+        growth += weighted_size - work[_WEIGHTED_SIZE, k]
         size = 1.0
-        if rate.invariant:
+        if rule.rate.invariant:
             size = max(work[_SIZE, k], abs(x))
             growth += size - work[_SIZE, k]
-        factor = rate.weight_factor(work[_SQUARES, k], steepest * reach, size)
-        w = mirror.read(work[_THETA, k], threshold) * factor
-        if averages.kept():
+        factor = rule.rate.weight_factor(work[_SQUARES, k], steepest * weighted_size, size)
+        w = rule.mirror.read(work[_THETA, k], threshold) * factor
+        if rule.averages.kept():
             work[_WEIGHT, k] = w
         raw += w * x
-        total += x * x
-        length += abs(x)
-    return raw, total, length, growth
+        powers += x * x
+        one_norm += abs(x)
+    return raw, powers, one_norm, growth
 
 
 @kernel(inline=True)
-def _sum_up(rate, state, work, mass, steepest, rounds, indices, values, begin, count, t):  # type: ignore[no-untyped-def]
+def _sum_up(rule, memory, row, start, count, mass):  # type: ignore[no-untyped-def]
     """Add up the weights played, the last of the rounds by those in `work`."""
+    state, rounds = memory.state, memory.slots[_PREFIX]
+    steepest = steepest_slope(rule.loss)
     for k in range(count):
-        i, x = place(values, indices, begin, k, t)
-        if mass * abs(x) > state[i, _REACH] or abs(x) > state[i, _SIZE]:
+        i, x = place(row, start + k)
+        if mass * abs(x) > state[i, _WEIGHTED_SIZE] or abs(x) > state[i, _SIZE]:
             # Before this round the feature had a larger factor.
-            before = rate.weight_factor(
-                state[i, _SQUARES], steepest * state[i, _REACH], state[i, _SIZE]
+            before = rule.rate.weight_factor(
+                state[i, _SQUARES], steepest * state[i, _WEIGHTED_SIZE], state[i, _SIZE]
             )
             state[i, _TOTAL] += state[i, _THETA] * before * (rounds - 1.0 - state[i, _SINCE])
             state[i, _SINCE] = rounds - 1.0
-        state[i, _TOTAL] += work[_WEIGHT, k] * (rounds - state[i, _SINCE])
+        state[i, _TOTAL] += memory.work[_WEIGHT, k] * (rounds - state[i, _SINCE])
         state[i, _SINCE] = rounds
 
 
 @kernel(inline=True)
-def _write(state, work, slope, mass, indices, values, begin, count):  # type: ignore[no-untyped-def]
+def _write(memory, row, start, count, slope, mass, values):  # type: ignore[no-untyped-def]
     """Step by slope * x and write the features in `work` back."""
+    state, work = memory.state, memory.work
     if values.ndim == 1:
-        write_step(state, indices, begin, begin + count, work, slope, mass)
+        begin = row.begin + start
+        write_step(state, row.indices, begin, begin + count, work, slope, mass)
     else:
         for k in range(count):
             x = work[_X, k]
             z = slope * x
-            state[begin + k, _THETA] = work[_THETA, k] - z
-            state[begin + k, _SQUARES] = work[_SQUARES, k] + z * z
-            state[begin + k, _REACH] = max(work[_REACH, k], mass * abs(x))
-            state[begin + k, _SIZE] = max(work[_SIZE, k], abs(x))
-
-
-@kernel
-def coordinate_pass(  # type: ignore[no-untyped-def]
-    loss,
-    mirror,
-    averages,
-    rate,
-    indptr,
-    indices,
-    values,
-    width,
-    trusted,
-    y,
-    weight,
-    first,
-    state,
-    slots,
-    ledger,
-    predictions,
-    conservative,
-):
-    """Run the per-coordinate pass; return (next row, why it stopped)."""
-    steepest = steepest_slope(loss)
-    assert state.shape[1] == averages.columns(COLUMNS, AVERAGED)
-    work = np.zeros(WORK)
-    together = np.uint64(TOGETHER)
-    sound = np.uint64(trusted)
-    for t in range(np.uint64(first), np.uint64(y.shape[0])):
-        if t >= sound:
-            sound = indices_sound_until(indptr, indices, values, width, t)
-            if sound == t:
-                return np.int64(t), _UNSOUND
-        # Read once: the compiler must assume that what is written below may change them.
-        label, mass = y[t], weight[t]
-        threshold = mirror.threshold(ledger[_ROUNDS])
-        begin, end = row_span(indptr, values, t)
-        if values.ndim == 1:
-            fetch_ahead(indices, values, begin, end)
-        raw = 0.0
-        total = 0.0
-        reach = 0.0
-        growth = 0.0
-        for start in range(begin, end, together):
-            count = min(end - start, together)
-            filled = _collect(state, work, indices, values, start, count, t)
-            sums = _weigh(rate, mirror, averages, work, filled, mass, steepest, threshold)
-            raw += sums[0]
-            total += sums[1]
-            reach += sums[2]
-            growth += sums[3]
-        if t >= trusted and not reach <= LARGEST_FEATURE:
-            return np.int64(t), _UNSOUND
-        norm = row_norm(mirror, total, reach)
-        steepness = loss.slope(label, raw)
-        if not playable(loss, label, mass, raw, steepness, norm):
-            return np.int64(t), _OVERFLOW
-        predictions[t] = raw
-        slope = step_slope(loss, label, mass, raw, steepness, conservative)
-        value = loss.value(label, raw)
-        enter_round(
-            loss, ledger, label, mass, raw, value, steepness, reach, norm, rate.scale, conservative
-        )
-        slots[_PREFIX] += 1.0
-        if slope == 0.0 and growth == 0.0:
-            continue
-        for start in range(begin, end, together):
-            count = min(end - start, together)
-            if end - begin > together:
-                # Only the last features of a long row are still at hand.
-                filled = _collect(state, work, indices, values, start, count, t)
-                _weigh(rate, mirror, averages, work, filled, mass, steepest, threshold)
-            if averages.kept():
-                _sum_up(
-                    rate, state, work, mass, steepest, slots[_PREFIX], indices, values, start,
-                    count, t,
-                )  # fmt: skip
-            _write(state, work, slope, mass, indices, values, start, count)
-    return y.shape[0], _DONE
+            state[start + k, _THETA] = work[_THETA, k] - z
+            state[start + k, _SQUARES] = work[_SQUARES, k] + z * z
+            state[start + k, _WEIGHTED_SIZE] = max(work[_WEIGHTED_SIZE, k], mass * abs(x))
+            state[start + k, _SIZE] = max(work[_SIZE, k], abs(x))
 
 
 @kernel
 def factors(rate, steepest, state, result):  # type: ignore[no-untyped-def]
     """Write w_i / theta_i, as far as it does not depend on the coming row, into `result`."""
     for i in range(state.shape[0]):
-        reach, size = state[i, _REACH], state[i, _SIZE]
-        result[i] = rate.weight_factor(state[i, _SQUARES], steepest * reach, size)
+        size = steepest * state[i, _WEIGHTED_SIZE]
+        result[i] = rate.weight_factor(state[i, _SQUARES], size, state[i, _SIZE])

@@ -1,29 +1,54 @@
-"""What the floored pass keeps its weights in: a heap of singles and groups of equal values.
+"""The weights of the clipped-simplex rule: a heap of singles and groups of equal values.
 
-Columns of `state`, a record a weight: its value q (if single), the accumulator of its average, Z,
-and its place: a position in the heap if it is single, -1 - g if it is in group g. `heap` holds
-(value, member), the smallest value on top. `groups` are trees by PARENT, whose roots stand for
-groups and are stacked with the smallest value on top (BELOW); a root knows its value and how
-many members it has. Members do not hear of it when their group's value changes, so the root
-keeps their accumulator's change in OFFSET; trees are joined with the difference.
+`heap` holds (value, member), the smallest value on top. `groups` are trees by PARENT, whose roots
+stand for groups and are stacked with the smallest value on top (BELOW); a root has the value and
+the number of its members. A group's value changes without touching its members, so the root keeps
+the change of their accumulators in OFFSET; trees are joined with the difference.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.passes.frame import Vector
 
-#: Columns of a record, of an entry of the heap, and of a node.
-COLUMNS = 4
-HEAP_COLUMNS = 2
-NODE_COLUMNS = 5
+
+class Column(IntEnum):
+    """Columns of a weight's record."""
+
+    #: The value q, if the weight is single; the accumulator of its average; Z.
+    VALUE = 0
+    ACCUMULATOR = 1
+    GRADIENT = 2
+    #: Its position in the heap if it is single, -1 - g if it is in group g.
+    PLACE = 3
+
+
+class Single(IntEnum):
+    """Columns of an entry of the heap."""
+
+    VALUE = 0
+    MEMBER = 1
+
+
+class Node(IntEnum):
+    """Columns of a node of the trees."""
+
+    #: The node above, -1 for a root.
+    PARENT = 0
+    VALUE = 1
+    MEMBERS = 2
+    OFFSET = 3
+    #: The root of the group with the next larger value, or -1.
+    BELOW = 4
 
 
 class Mark(IntEnum):
-    """Places in the array of the floored pass's scalars."""
+    """Places in the array of the rule's scalars."""
 
     #: S = sum of all values, with its low part, and how many weights were touched since it was
     #: last summed.
@@ -39,6 +64,21 @@ class Mark(IntEnum):
     TOP = 7
 
 
+class Memory(NamedTuple):
+    """Records, scalars, heap and groups, and the numbers of an implicit step's search."""
+
+    state: Vector
+    slots: Vector
+    heap: Vector
+    groups: Vector
+    search: Vector
+
+
+_VALUE, _ACCUMULATOR, _PLACE = int(Column.VALUE), int(Column.ACCUMULATOR), int(Column.PLACE)
+_KEY, _MEMBER = int(Single.VALUE), int(Single.MEMBER)
+_PARENT, _GROUP_VALUE, _MEMBERS = int(Node.PARENT), int(Node.VALUE), int(Node.MEMBERS)
+_OFFSET, _BELOW = int(Node.OFFSET), int(Node.BELOW)
+
 _PREFIX = int(Mark.PREFIX)
 _SINGLES = int(Mark.SINGLES)
 _NODES = int(Mark.NODES)
@@ -50,13 +90,13 @@ def _sift_up(state, heap, k, value, member):  # type: ignore[no-untyped-def]
     """Put an entry where it belongs at k or above."""
     while k > 0:
         above = (k - 1) >> 1
-        if not value < heap[above, 0]:
+        if not value < heap[above, _KEY]:
             break
-        heap[k, 0], heap[k, 1] = heap[above, 0], heap[above, 1]
-        state[np.int64(heap[k, 1]), 3] = k
+        heap[k, _KEY], heap[k, _MEMBER] = heap[above, _KEY], heap[above, _MEMBER]
+        state[np.int64(heap[k, _MEMBER]), _PLACE] = k
         k = above
-    heap[k, 0], heap[k, 1] = value, member
-    state[np.int64(member), 3] = k
+    heap[k, _KEY], heap[k, _MEMBER] = value, member
+    state[np.int64(member), _PLACE] = k
 
 
 @kernel(inline=True)
@@ -66,15 +106,15 @@ def _sift_down(state, heap, count, k, value, member):  # type: ignore[no-untyped
         child = 2 * k + 1
         if child >= count:
             break
-        if child + 1 < count and heap[child + 1, 0] < heap[child, 0]:
+        if child + 1 < count and heap[child + 1, _KEY] < heap[child, _KEY]:
             child += 1
-        if not heap[child, 0] < value:
+        if not heap[child, _KEY] < value:
             break
-        heap[k, 0], heap[k, 1] = heap[child, 0], heap[child, 1]
-        state[np.int64(heap[k, 1]), 3] = k
+        heap[k, _KEY], heap[k, _MEMBER] = heap[child, _KEY], heap[child, _MEMBER]
+        state[np.int64(heap[k, _MEMBER]), _PLACE] = k
         k = child
-    heap[k, 0], heap[k, 1] = value, member
-    state[np.int64(member), 3] = k
+    heap[k, _KEY], heap[k, _MEMBER] = value, member
+    state[np.int64(member), _PLACE] = k
 
 
 @kernel(inline=True)
@@ -92,8 +132,8 @@ def take(state, heap, slots, k):  # type: ignore[no-untyped-def]
     slots[_SINGLES] = count
     if k == count:
         return
-    value, member = heap[count, 0], heap[count, 1]
-    if k > 0 and value < heap[(k - 1) >> 1, 0]:
+    value, member = heap[count, _KEY], heap[count, _MEMBER]
+    if k > 0 and value < heap[(k - 1) >> 1, _KEY]:
         _sift_up(state, heap, k, value, member)
     else:
         _sift_down(state, heap, count, k, value, member)
@@ -102,10 +142,10 @@ def take(state, heap, slots, k):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def change(state, heap, slots, k, value):  # type: ignore[no-untyped-def]
     """Give the entry at k another value."""
-    if value < heap[k, 0]:
-        _sift_up(state, heap, k, value, heap[k, 1])
+    if value < heap[k, _KEY]:
+        _sift_up(state, heap, k, value, heap[k, _MEMBER])
     else:
-        _sift_down(state, heap, np.int64(slots[_SINGLES]), k, value, heap[k, 1])
+        _sift_down(state, heap, np.int64(slots[_SINGLES]), k, value, heap[k, _MEMBER])
 
 
 @kernel
@@ -113,32 +153,32 @@ def make_heap(state, heap, slots, count):  # type: ignore[no-untyped-def]
     """Make a heap of the first entries, in whatever order they are."""
     slots[_SINGLES] = count
     for k in range(count):
-        state[np.int64(heap[k, 1]), 3] = k
+        state[np.int64(heap[k, _MEMBER]), _PLACE] = k
     for below in range(count >> 1):
         k = (count >> 1) - 1 - below
-        _sift_down(state, heap, count, k, heap[k, 0], heap[k, 1])
+        _sift_down(state, heap, count, k, heap[k, _KEY], heap[k, _MEMBER])
 
 
 @kernel(inline=True)
 def group_of(state, groups, i):  # type: ignore[no-untyped-def]
     """Return the root of the group of weight i, halving the way to it for the next time."""
-    node = np.int64(-1.0 - state[i, 3])
-    above = np.int64(groups[node, 0])
+    node = np.int64(-1.0 - state[i, _PLACE])
+    above = np.int64(groups[node, _PARENT])
     if above < 0:
         return node
     root = above
-    while groups[root, 0] >= 0.0:
-        root = np.int64(groups[root, 0])
+    while groups[root, _PARENT] >= 0.0:
+        root = np.int64(groups[root, _PARENT])
     # From the node upwards, so that every node keeps its distance to the root in OFFSET.
     total = 0.0
     k = node
     while k != root:
-        total += groups[k, 3]
-        k = np.int64(groups[k, 0])
+        total += groups[k, _OFFSET]
+        k = np.int64(groups[k, _PARENT])
     k = node
     while k != root:
-        after, own = np.int64(groups[k, 0]), groups[k, 3]
-        groups[k, 0], groups[k, 3] = root, total
+        after, own = np.int64(groups[k, _PARENT]), groups[k, _OFFSET]
+        groups[k, _PARENT], groups[k, _OFFSET] = root, total
         total -= own
         k = after
     return root
@@ -147,56 +187,59 @@ def group_of(state, groups, i):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def offset_of(state, groups, i):  # type: ignore[no-untyped-def]
     """Return what a member's accumulator has missed; its group was asked for just before."""
-    node = np.int64(-1.0 - state[i, 3])
-    root = np.int64(groups[node, 0])
-    return groups[node, 3] if root < 0 else groups[node, 3] + groups[root, 3]
+    node = np.int64(-1.0 - state[i, _PLACE])
+    root = np.int64(groups[node, _PARENT])
+    return groups[node, _OFFSET] if root < 0 else groups[node, _OFFSET] + groups[root, _OFFSET]
 
 
 @kernel(inline=True)
 def value_of(state, groups, i):  # type: ignore[no-untyped-def]
     """Return the value of weight i."""
-    return state[i, 0] if state[i, 3] >= 0.0 else groups[group_of(state, groups, i), 1]
+    if state[i, _PLACE] >= 0.0:
+        return state[i, _VALUE]
+    return groups[group_of(state, groups, i), _GROUP_VALUE]
 
 
 @kernel(inline=True)
 def leave_group(state, groups, i):  # type: ignore[no-untyped-def]
     """Take weight i out of its group, with what its accumulator has missed."""
     root = group_of(state, groups, i)
-    state[i, 1] += offset_of(state, groups, i)
-    groups[root, 2] -= 1.0
+    state[i, _ACCUMULATOR] += offset_of(state, groups, i)
+    groups[root, _MEMBERS] -= 1.0
 
 
 @kernel(inline=True)
-def gather_floor(state, heap, groups, slots, taken, below, value, count):  # type: ignore[no-untyped-def]
+def gather_clipped(memory, taken, below, value, count):  # type: ignore[no-untyped-def]
     """Make one group of that value, and so many members, on top of the stack.
 
     Its members are the groups from TOP down to `below`, and the `taken` singles behind the heap.
     """
+    state, heap, groups, slots = memory.state, memory.heap, memory.groups, memory.slots
     prefix = slots[_PREFIX]
     root = np.int64(-1)
     node = np.int64(slots[_TOP])
     while node != below:
-        after = np.int64(groups[node, 4])
-        if groups[node, 2] > 0.0:
-            moved = groups[node, 3] + prefix * (value - groups[node, 1])
+        after = np.int64(groups[node, _BELOW])
+        if groups[node, _MEMBERS] > 0.0:
+            moved = groups[node, _OFFSET] + prefix * (value - groups[node, _GROUP_VALUE])
             if root < 0:
                 root = node
-                groups[node, 3] = moved
+                groups[node, _OFFSET] = moved
             else:
-                groups[node, 0] = root
-                groups[node, 3] = moved - groups[root, 3]
+                groups[node, _PARENT] = root
+                groups[node, _OFFSET] = moved - groups[root, _OFFSET]
         node = after
     if root < 0:
         root = np.int64(slots[_NODES])
         slots[_NODES] += 1.0
-        groups[root, 0] = -1.0
-        groups[root, 3] = 0.0
-    groups[root, 1] = value
-    groups[root, 2] = count
-    groups[root, 4] = below
+        groups[root, _PARENT] = -1.0
+        groups[root, _OFFSET] = 0.0
+    groups[root, _GROUP_VALUE] = value
+    groups[root, _MEMBERS] = count
+    groups[root, _BELOW] = below
     slots[_TOP] = root
     first = np.int64(slots[_SINGLES])
     for k in range(first, first + taken):
-        i = np.int64(heap[k, 1])
-        state[i, 1] += prefix * (value - heap[k, 0]) - groups[root, 3]
-        state[i, 3] = -1.0 - root
+        i = np.int64(heap[k, _MEMBER])
+        state[i, _ACCUMULATOR] += prefix * (value - heap[k, _KEY]) - groups[root, _OFFSET]
+        state[i, _PLACE] = -1.0 - root

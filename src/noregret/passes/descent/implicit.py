@@ -14,13 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rows import place, row_span
+from noregret.passes.descent.agile import AgileRule, Column, Found, Memory
+from noregret.passes.rows import Row, place
 from noregret.passes.slots import SHRUNK, Slot
 
 _SUM = int(Slot.SUM)
 _PEAK = int(Slot.PEAK)
 _REFERENCE = int(Slot.REFERENCE)
 _FACTOR = int(Slot.FACTOR)
+
+_THETA, _VALUE = int(Column.THETA), int(Column.VALUE)
 
 #: The search ends when s is known to so small a part of itself, for a long step multiplies what
 #: is wrong with it; or after so many steps, of which every third halves a bracket of doubles.
@@ -79,68 +82,81 @@ def search_on(search, s, slope, g):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _moved_product(mirror, state, slots, step, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def _moved_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     """Return <w', x> for theta' = theta + step x."""
+    state, slots = memory.state, memory.slots
     reference = slots[_REFERENCE]
     raw = 0.0
     total = slots[_SUM]
     largest = -np.inf
     size = 0.0
-    begin, end = row_span(indptr, values, t)
-    for k in range(end - begin):
-        i, x = place(values, indices, begin, k, t)
-        theta = state[i, 0]
+    for k in range(row.end - row.begin):
+        i, x = place(row, k)
+        theta = state[i, _THETA]
         moved = theta + step * x
         v = mirror.phi_prime(moved, reference)
         raw += v * x
-        before = mirror.phi_given(theta, reference, state[i, 1])
+        before = mirror.phi_given(theta, reference, state[i, _VALUE])
         total += mirror.phi_given(moved, reference, v) - before
         largest = max(largest, moved)
         size = max(size, abs(moved))
     if not mirror.separable():
-        # What is left of S may be its rounding; what overflowed is not even that.
+        # S may have lost its digits, or have overflowed.
         lost = not SHRUNK * slots[_PEAK] <= total < np.inf
         if lost or mirror.out_of_range(total, largest, size, reference):
-            return _fresh_product(mirror, state, slots, step, indptr, indices, values, t)
+            return _fresh_product(mirror, memory, step, row)
     return slots[_FACTOR] * mirror.kappa(total, reference, 1.0) * raw
 
 
 @kernel
-def _fresh_product(mirror, state, slots, step, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def _fresh_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     """Return <w', x> from all of theta', with the reference that it asks for, in O(d)."""
-    moved = state[:, 0].copy()
-    begin, end = row_span(indptr, values, t)
-    for k in range(end - begin):
-        i, x = place(values, indices, begin, k, t)
+    moved = memory.state[:, _THETA].copy()
+    features = row.end - row.begin
+    for k in range(features):
+        i, x = place(row, k)
         moved[i] += step * x
     reference = mirror.reference(np.max(moved), np.max(np.abs(moved)))
     total = 0.0
     for i in range(moved.shape[0]):
         total += mirror.phi(moved[i], reference)
     raw = 0.0
-    for k in range(end - begin):
-        i, x = place(values, indices, begin, k, t)
+    for k in range(features):
+        i, x = place(row, k)
         raw += mirror.phi_prime(moved[i], reference) * x
-    return slots[_FACTOR] * mirror.kappa(total, reference, 1.0) * raw
+    return memory.slots[_FACTOR] * mirror.kappa(total, reference, 1.0) * raw
 
 
 @kernel
-def implicit_slope(  # type: ignore[no-untyped-def]
-    loss, mirror, state, slots, search, pace, y, p, g, square, indptr, indices, values, t
-):
-    """Return the s of the implicit step for weights in the agile pass's state.
+def implicit_slope(loss, mirror, memory, played, powers, row):  # type: ignore[no-untyped-def]
+    """Return the s of the implicit step for weights in the agile rule's memory.
 
-    `pace` is eta times the example's weight, g the slope at p, `square` the ||x||^2 of a row.
+    `powers` is ||x||^2 where the map is linear.
     """
+    y, g = played.label, played.slope
+    pace = played.eta * played.mass
     if mirror.linear():
-        return loss.proximal_slope(y, p, pace * square, g)
+        return loss.proximal_slope(y, played.prediction, pace * powers, g)
     if not abs(g) > 0.0:
         return 0.0
+    search = memory.search
     begin_search(search, g)
     s, more = g, True
     while more:
         s = next_slope(search)
-        step = -pace * s / slots[_FACTOR]
-        u = _moved_product(mirror, state, slots, step, indptr, indices, values, t)
+        u = _moved_product(mirror, memory, -pace * s / memory.slots[_FACTOR], row)
         more = search_on(search, s, loss.slope(y, u), g)
     return s
+
+
+class ImplicitAgileRule(AgileRule):
+    """The agile rule whose step takes the slope of the loss at the new weights.
+
+    The certificate keeps the line at the prediction made.
+    """
+
+    def moving_slope(self, row: Row, memory: Memory, found: Found, slope: float) -> float:
+        """Return the weighted slope at the weights that the step leads to."""
+        played = found.played
+        moved = implicit_slope(self.loss, self.mirror, memory, played, found.powers, row)
+        return float(played.mass * moved)

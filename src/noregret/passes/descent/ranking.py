@@ -11,7 +11,7 @@ import numpy as np
 from noregret.jit import kernel
 from noregret.passes.matrices.matrix_lazy import enter_scores, playable_scores
 from noregret.passes.rounds import row_norm
-from noregret.passes.rows import place, row_span
+from noregret.passes.rows import place, row_at
 from noregret.rounding.slack import two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -27,29 +27,29 @@ def rank_pass(  # type: ignore[no-untyped-def]
     """
     value = loss.value_and_slopes(relevance, scores, slopes)
     longest = 0.0
-    reach = 0.0
+    widest = 0.0
     for t in range(np.uint64(relevance.shape[0])):
         total = 0.0
         size = 0.0
-        begin, end = row_span(indptr, values, t)
-        for at in range(begin, end):
-            _, x = place(values, indices, _0, at, t)
+        row = row_at(indptr, indices, values, t)
+        for at in range(row.end - row.begin):
+            _, x = place(row, at)
             total = mirror.norm_term(total, x)
             size += abs(x)
         longest = max(longest, row_norm(mirror, total, size))
-        reach = max(reach, size)
+        widest = max(widest, size)
     if not playable_scores(mass, value, scores, slopes, longest):
         return False
     enter_scores(
-        loss, mirror, ledger, relevance, mass, scores, slopes, value, reach, longest, 1.0, False
+        loss, mirror, ledger, relevance, mass, scores, slopes, value, widest, longest, 1.0, False
     )
     for t in range(np.uint64(relevance.shape[0])):
         slope = slopes[t]
         if slope == 0.0:
             continue
-        begin, end = row_span(indptr, values, t)
-        for at in range(begin, end):
-            j, x = place(values, indices, _0, at, t)
+        row = row_at(indptr, indices, values, t)
+        for at in range(row.end - row.begin):
+            j, x = place(row, at)
             sums[j, _0], lost = two_sum(sums[j, _0], slope * x)
             sums[j, _1] += lost
     return True

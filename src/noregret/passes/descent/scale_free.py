@@ -1,7 +1,7 @@
-"""The pass that tunes itself: two adaptive directions a feature, two learnt multipliers.
+"""The rule of `rates.ScaleFree`: two adaptive directions a feature, two learnt multipliers.
 
-Columns of `state`: theta, G = sum z_i^2, m = largest |x_i|, v = -sum z_i / sqrt(G_i). A round is,
-with the sums before it but the m_i and, where the loss has a steepest slope, the c of its own row,
+A round is, with the sums before it but the m_i and, where the loss has a steepest slope, the c of
+its own row,
 
     q_1 = R f sum_i x_i theta_i / (m_i sqrt(G_i + c^2 m_i^2)),   q_2 = R f sum_i x_i v_i / m_i,
     p   = centre + S_1 q_1 + S_2 q_2, within the range of the labels seen for real targets,
@@ -14,22 +14,38 @@ R (f'(y + R) - f'(y - R)) / 4. See `rates.ScaleFree` for the other letters.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from noregret.jit import kernel, step, weigh
-from noregret.passes.checks import LARGEST_FEATURE, indices_sound_until
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.frame import Memory, Rule, Vector
 from noregret.passes.promises import keep_promises
-from noregret.passes.rounds import enter_line, enter_loss, playable, row_norm
-from noregret.passes.rows import fetch_ahead, row_span
+from noregret.passes.rounds import Round, enter_line, enter_loss, playable, row_norm
+from noregret.passes.rows import Row, fetch_ahead
 from noregret.passes.slots import Stop
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
 from noregret.rows.soundness import bounded
 
-COLUMNS = 4
 #: Features that are summed up together.
 BLOCK = 4096
+
+
+class Column(IntEnum):
+    """Columns of a record."""
+
+    THETA = 0
+    #: G = sum z_i^2, m = largest |x_i|, v = -sum z_i / sqrt(G_i).
+    SQUARES = 1
+    SIZE = 2
+    PATH = 3
+
+
+COLUMNS = len(Column)
 
 
 class Scalar(IntEnum):
@@ -58,17 +74,16 @@ MEMORY, SPEED, LEAST, LARGEST = 0.99, 0.05, 1e-3, 1e3
 STARTS = (1.0, 0.5)
 #: Residuals are clipped to this multiple of their root mean square.
 OUTLIER = 5.0
-#: What is added under roots that may be 0, and the least that is divided by.
+#: Added under roots that may be 0; also the least divisor.
 TINY = 1e-280
 #: A c beyond this counts as this, so that c^2 m^2 stays finite.
 STEEPEST_SLOPE = 1e50
-#: More than what is lost of |x| / m where its square underflows.
+#: Upper bound on the |x| / m whose square underflows.
 LOST_RATIO = 1e-160
 
 _SCALED_TRAVEL = int(Entry.SCALED_TRAVEL)
 _DONE = int(Stop.DONE)
 _OVERFLOW = int(Stop.OVERFLOW)
-_UNSOUND = int(Stop.UNSOUND)
 
 _FIRST, _SECOND = int(Scalar.FIRST), int(Scalar.SECOND)
 _FIRST_SQUARES, _MASS, _LENGTHS = (
@@ -80,7 +95,7 @@ _LOW, _HIGH, _CENTRE = int(Scalar.LOW), int(Scalar.HIGH), int(Scalar.CENTRE)
 _RESIDUALS, _RESIDUAL_MASS = int(Scalar.RESIDUALS), int(Scalar.RESIDUAL_MASS)
 _STEEPEST = int(Scalar.STEEPEST)
 
-_THETA, _SQUARES, _SIZE, _PATH = (np.uint64(k) for k in range(COLUMNS))
+_THETA, _SQUARES, _SIZE, _PATH = (np.uint64(k) for k in Column)
 
 
 @kernel(inline=True)
@@ -114,17 +129,30 @@ def predicted(real, slots, raw):  # type: ignore[no-untyped-def]
     return min(max(raw + slots[_CENTRE], slots[_LOW]), slots[_HIGH])
 
 
+class Weighed(NamedTuple):
+    """What a row says: q_1, q_2, sum (x_i / m_i)^2, sum x_i^2, ||x||_1, growth of the m_i and c."""
+
+    lazy: float
+    agile: float
+    scaled: float
+    powers: float
+    one_norm: float
+    growth: float
+    steepest: float
+
+
 @kernel(inline=True)
-def weigh_row(real, lipschitz, state, slots, indices, values, t, begin, end, mass):  # type: ignore[no-untyped-def]
-    """Return q_1, q_2, sum (x_i / m_i)^2, sum x_i^2, ||x||_1, the growth of the m_i and c."""
+def weigh_row(real, lipschitz, state, slots, row, mass):  # type: ignore[no-untyped-def]
+    """Return a row `Weighed`, with the c that its weight allows."""
     factor = common_factor(real, slots)
     steepest = slots[_STEEPEST]
     if lipschitz < np.inf:
         steepest = max(steepest, mass * lipschitz)
-    lazy, agile, scaled, total, reach, growth = weigh(
-        state, indices, values, t, begin, end, _steepest_square(steepest), TINY, SMALLEST_SIZE
-    )
-    return lazy * factor, agile * factor, scaled, total, reach, growth, steepest
+    lazy, agile, scaled, powers, one_norm, growth = weigh(
+        state, row.indices, row.values, row.t, row.begin, row.end, _steepest_square(steepest),
+        TINY, SMALLEST_SIZE,
+    )  # fmt: skip
+    return Weighed(lazy * factor, agile * factor, scaled, powers, one_norm, growth, steepest)
 
 
 @kernel(inline=True)
@@ -142,7 +170,7 @@ def count_row(slots, mass, scaled):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def scaled_travel(weighted, scaled, count):  # type: ignore[no-untyped-def]
-    """Return at least |g| sum_i |x_i| / m_i, from the squares that were summed anyway."""
+    """Return an upper bound on |g| sum_i |x_i| / m_i, from the sum of (x_i / m_i)^2."""
     return abs(weighted) * (math.sqrt(count * scaled) + count * LOST_RATIO)
 
 
@@ -180,88 +208,93 @@ def _see_label(slots, label, mass, residual, wide):  # type: ignore[no-untyped-d
     slots[_RESIDUAL_MASS] += mass
 
 
-@kernel
-def scale_free_pass(  # type: ignore[no-untyped-def]
-    loss,
-    mirror,
-    real,
-    indptr,
-    indices,
-    values,
-    width,
-    trusted,
-    y,
-    weight,
-    first,
-    state,
-    slots,
-    ledger,
-    predictions,
-):
-    """Run the pass that tunes itself; return (next row, why it stopped)."""
-    assert state.shape[1] == COLUMNS
-    sound = np.uint64(trusted)
-    lipschitz = loss.lipschitz()
-    for t in range(np.uint64(first), np.uint64(y.shape[0])):
-        if t >= sound:
-            sound = indices_sound_until(indptr, indices, values, width, t)
-            if sound == t:
-                return np.int64(t), _UNSOUND
-        label, mass = y[t], weight[t]
-        begin, end = row_span(indptr, values, t)
-        if values.ndim == 1:
-            fetch_ahead(indices, values, begin, end)
-        lazy, agile, scaled, total, reach, growth, steepest = weigh_row(
-            real, lipschitz, state, slots, indices, values, t, begin, end, mass
-        )
-        if t >= trusted and not reach <= LARGEST_FEATURE:
-            return np.int64(t), _UNSOUND
-        norm = row_norm(mirror, total, reach)
-        p = predicted(real, slots, along(slots, lazy, agile))
-        slope = loss.slope(label, p)
-        if not playable(loss, label, mass, p, slope, norm):
-            return np.int64(t), _OVERFLOW
-        slots[_STEEPEST] = steepest
-        predictions[t] = p
-        opening = real and slots[_MASS] == 0.0
-        scale = spread(real, slots)
+class Found(NamedTuple):
+    """What `examine` found; `slope` is that of the line entered, which touches at `touch`."""
+
+    played: Round
+    weighed: Weighed
+    opening: bool
+    scale: float
+    touch: float
+    slope: float
+
+
+@dataclass(frozen=True)
+class ScaleFreeRule(Rule):
+    """Predict by S_1 q_1 + S_2 q_2; `real`: labels are real targets, not classes."""
+
+    loss: Loss
+    mirror: Mirror
+    real: bool
+
+    def columns(self) -> int:
+        """Return how many columns a record has."""
+        return COLUMNS
+
+    def examine(
+        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+    ) -> tuple[Found, int]:
+        """Predict, and choose where the line of the round touches the loss."""
+        slots = memory.slots
+        fetch_ahead(*row)
+        weighed = weigh_row(self.real, self.loss.lipschitz(), memory.state, slots, row, mass)
+        norm = row_norm(self.mirror, weighed.powers, weighed.one_norm)
+        p = predicted(self.real, slots, along(slots, weighed.lazy, weighed.agile))
+        slope = self.loss.slope(label, p)
+        fits = playable(self.loss, label, mass, p, slope, norm)
+        played = Round(label, mass, p, slope, weighed.one_norm, norm, 1.0)
+        opening = self.real and slots[_MASS] == 0.0
+        scale = spread(self.real, slots)
         wide = OUTLIER * scale
         touch = p
         if opening:
             # Nothing is known about the scale of the labels: the round enters with the line 0.
             slope = 0.0
-        elif real and wide > 0.0:
-            # An outlier counts as if it had been less of one: the line touches nearer the label.
+        elif self.real and wide > 0.0:
+            # Clip the residual to 5R; the line at the clipped point is still a lower bound.
             touch = min(max(p, label - wide), label + wide)
             if touch != p:
-                slope = loss.slope(label, touch)
-        weighted = mass * slope
+                slope = self.loss.slope(label, touch)
+        found = Found(played, weighed, opening, scale, touch, slope)
+        return found, _DONE if fits else _OVERFLOW
+
+    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+        """Step along both directions, enter the round and move the multipliers."""
+        slots, played, weighed = memory.slots, found.played, found.weighed
+        label, mass, p = played.label, played.mass, played.prediction
+        slots[_STEEPEST] = weighed.steepest
+        weighted = mass * found.slope
         # The step comes first: the ledger is brought up to date while it is under way.
-        if mass > 0.0 and (weighted != 0.0 or growth > 0.0):
-            step(state, indices, values, t, begin, end, weighted, TINY)
-        value = loss.value(label, p)
-        enter_loss(loss, ledger, label, mass, p, value, norm, 1.0)
+        if mass > 0.0 and (weighted != 0.0 or weighed.growth > 0.0):
+            step(memory.state, row.indices, row.values, row.t, row.begin, row.end, weighted, TINY)
+        value = self.loss.value(label, p)
+        enter_loss(self.loss, ledger, label, mass, p, value, played.norm, 1.0)
         if mass == 0.0:
-            continue
-        count_row(slots, mass, scaled)
+            return _DONE
+        count_row(slots, mass, weighed.scaled)
         unit = 1.0
-        if opening:
+        if found.opening:
             slots[_LOW] = label
             slots[_HIGH] = label
             slots[_CENTRE] = label
-            keep_promises(loss, ledger, label, p, value, loss.slope(label, p))
+            keep_promises(self.loss, ledger, label, p, value, played.slope)
         else:
+            touch, scale = found.touch, found.scale
             if touch != p:
-                value = loss.value(label, touch)
-            keep_promises(loss, ledger, label, touch, value, slope)
-            enter_line(loss, ledger, label, mass, touch, value, slope, reach, norm, 1.0)
-        if real and not opening:
-            _see_label(slots, label, mass, touch - label, wide)
-            steps = loss.slope(label, label + scale) - loss.slope(label, label - scale)
-            unit = 0.25 * scale * steps
-        ledger[_SCALED_TRAVEL] += scaled_travel(weighted, scaled, np.float64(end - begin))
-        tune(lipschitz, slots, weighted, lazy, agile, unit)
-    return y.shape[0], _DONE
+                value = self.loss.value(label, touch)
+            keep_promises(self.loss, ledger, label, touch, value, found.slope)
+            line = Round(label, mass, touch, found.slope, weighed.one_norm, played.norm, played.eta)
+            enter_line(self.loss, ledger, line, value)
+            if self.real:
+                _see_label(slots, label, mass, touch - label, OUTLIER * scale)
+                steps = self.loss.slope(label, label + scale) - self.loss.slope(
+                    label, label - scale
+                )
+                unit = 0.25 * scale * steps
+        count = np.float64(row.end - row.begin)
+        ledger[_SCALED_TRAVEL] += scaled_travel(weighted, weighed.scaled, count)
+        tune(self.loss.lipschitz(), slots, weighted, weighed.lazy, weighed.agile, unit)
+        return _DONE
 
 
 @kernel(inline=True)

@@ -22,10 +22,10 @@ import numpy as np
 
 from noregret.elementary import divide
 from noregret.jit import kernel
-from noregret.passes.descent.lazy import keep_sum
-from noregret.passes.rows import place, row_span
+from noregret.passes.rows import place, row_at
 from noregret.passes.slots import Slot
 from noregret.passes.sync import extremes, rebuild
+from noregret.passes.upkeep import keep_sum
 from noregret.rounding.slack import EPSILON
 
 _SUM = int(Slot.SUM)
@@ -55,9 +55,9 @@ FAINTEST = 1e-9
 def _read(state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
     """Return sum v_j x_j."""
     raw = 0.0
-    begin, end = row_span(indptr, values, t)
-    for k in range(end - begin):
-        j, x = place(values, indices, begin, k, t)
+    row = row_at(indptr, indices, values, t)
+    for k in range(row.end - row.begin):
+        j, x = place(row, k)
         raw += state[j, _1] * x
     return raw
 
@@ -67,9 +67,9 @@ def try_move(mirror, state, step, reference, work, indptr, indices, values, t): 
     """Put theta + step x and its v into `work`; return sum v_j x_j and the change of S."""
     raw = 0.0
     change = 0.0
-    begin, end = row_span(indptr, values, t)
-    for k in range(end - begin):
-        j, x = place(values, indices, begin, k, t)
+    row = row_at(indptr, indices, values, t)
+    for k in range(row.end - row.begin):
+        j, x = place(row, k)
         moved = state[j, _0] + step * x
         v = mirror.phi_prime(moved, reference)
         work[_0, k] = moved
@@ -85,9 +85,9 @@ def _keep(state, work, indptr, indices, values, t):  # type: ignore[no-untyped-d
     """Make what was tried last the state; return the largest theta and |theta| written."""
     largest = -np.inf
     size = 0.0
-    begin, end = row_span(indptr, values, t)
-    for k in range(end - begin):
-        j, _ = place(values, indices, begin, k, t)
+    row = row_at(indptr, indices, values, t)
+    for k in range(row.end - row.begin):
+        j, _ = place(row, k)
         state[j, _0] = work[_0, k]
         state[j, _1] = work[_1, k]
         largest = max(largest, work[_0, k])
@@ -107,9 +107,9 @@ def settle(mirror, state, slots):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def _swap(state, work, indptr, indices, values, t):  # type: ignore[no-untyped-def]
-    begin, end = row_span(indptr, values, t)
-    for k in range(end - begin):
-        j, _ = place(values, indices, begin, k, t)
+    row = row_at(indptr, indices, values, t)
+    for k in range(row.end - row.begin):
+        j, _ = place(row, k)
         state[j, _0], work[_0, k] = work[_0, k], state[j, _0]
 
 

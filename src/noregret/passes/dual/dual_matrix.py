@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rows import place, row_span
+from noregret.passes.rows import place, row_at
 from noregret.rounding.slack import EPSILON, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -26,9 +26,9 @@ def _read_scores(weights, indptr, indices, values, t, s):  # type: ignore[no-unt
     outputs = np.uint64(s.shape[0])
     for k in range(outputs):
         s[k] = 0.0
-    begin, end = row_span(indptr, values, t)
-    for at in range(begin, end):
-        j, x = place(values, indices, _0, at, t)
+    row = row_at(indptr, indices, values, t)
+    for at in range(row.end - row.begin):
+        j, x = place(row, at)
         for k in range(outputs):
             s[k] += x * weights[j, k]
 
@@ -37,9 +37,9 @@ def _read_scores(weights, indptr, indices, values, t, s):  # type: ignore[no-unt
 def _add_slopes(weights, scale, indptr, indices, values, t, g):  # type: ignore[no-untyped-def]
     """Add scale * x_t g^T to W."""
     outputs = np.uint64(g.shape[0])
-    begin, end = row_span(indptr, values, t)
-    for at in range(begin, end):
-        j, x = place(values, indices, _0, at, t)
+    row = row_at(indptr, indices, values, t)
+    for at in range(row.end - row.begin):
+        j, x = place(row, at)
         for k in range(outputs):
             weights[j, k] += scale * x * g[k]
 
@@ -49,9 +49,9 @@ def squares(indptr, indices, values, found):  # type: ignore[no-untyped-def]
     """Write ||x_t||^2 of every row."""
     for t in range(np.uint64(found.shape[0])):
         total = 0.0
-        begin, end = row_span(indptr, values, t)
-        for at in range(begin, end):
-            _, x = place(values, indices, _0, at, t)
+        row = row_at(indptr, indices, values, t)
+        for at in range(row.end - row.begin):
+            _, x = place(row, at)
             total += x * x
         found[t] = total
 
@@ -135,10 +135,10 @@ def dual_sums(loss, indptr, indices, values, y, weight, slopes, state):  # type:
         magnitude += abs(term) + c * (1.0 + size)
         if size == 0.0:
             continue
-        begin, end = row_span(indptr, values, t)
+        row = row_at(indptr, indices, values, t)
         reach = 0.0
-        for at in range(begin, end):
-            j, x = place(values, indices, _0, at, t)
+        for at in range(row.end - row.begin):
+            j, x = place(row, at)
             reach += abs(x)
             for k in range(outputs):
                 state[j, k, _0], lost = two_sum(state[j, k, _0], c * g[k] * x)
@@ -163,12 +163,12 @@ def primal_sums(loss, indptr, indices, values, y, weight, weights, roundings):  
         c = weight[t]
         if c == 0.0:
             continue
-        begin, end = row_span(indptr, values, t)
+        row = row_at(indptr, indices, values, t)
         for k in range(outputs):
             s[k] = 0.0
             sizes[k] = 0.0
-        for at in range(begin, end):
-            j, x = place(values, indices, _0, at, t)
+        for at in range(row.end - row.begin):
+            j, x = place(row, at)
             for k in range(outputs):
                 product = x * weights[j, k]
                 s[k] += product
@@ -176,7 +176,7 @@ def primal_sums(loss, indptr, indices, values, y, weight, weights, roundings):  
         size = 0.0
         for k in range(outputs):
             size += sizes[k]
-        error = (np.float64(end - begin) + roundings) * EPSILON * size
+        error = (np.float64(row.end - row.begin) + roundings) * EPSILON * size
         value = loss.value_and_slopes(y[t], s, slopes)
         term = c * (value + steepest * error)
         total, lost = two_sum(total, term)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import add_compensated, kernel
-from noregret.passes.descent.lazy import keep_sum
 from noregret.passes.dual.dual_maps import part_of_step, settle
 from noregret.passes.dual.dual_rows import (
     CURVATURE,
@@ -31,6 +30,7 @@ from noregret.passes.dual.dual_search import best_slope, try_step
 from noregret.passes.promises import keep_conjugate
 from noregret.passes.rounds import LARGEST_LOSS
 from noregret.passes.slots import Slot
+from noregret.passes.upkeep import keep_sum
 from noregret.proof.ledger import Entry
 from noregret.rounding.slack import EPSILON, SMALLEST
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rows import place, row_span
+from noregret.passes.rows import place, row_at
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -73,9 +73,9 @@ def pull(indptr, indices, values, factors, found):  # type: ignore[no-untyped-de
     found[:] = 0.0
     for t in range(np.uint64(factors.shape[0])):
         if factors[t] != 0.0:
-            begin, end = row_span(indptr, values, t)
-            for k in range(end - begin):
-                j, x = place(values, indices, begin, k, t)
+            row = row_at(indptr, indices, values, t)
+            for k in range(row.end - row.begin):
+                j, x = place(row, k)
                 found[j] += factors[t] * x
 
 
@@ -87,13 +87,13 @@ def squares(indptr, indices, values, factors, found):  # type: ignore[no-untyped
     for t in range(np.uint64(factors.shape[0])):
         if factors[t] == 0.0:
             continue
-        begin, end = row_span(indptr, values, t)
-        for k in range(end - begin):
-            i, left = place(values, indices, begin, k, t)
+        row = row_at(indptr, indices, values, t)
+        for k in range(row.end - row.begin):
+            i, left = place(row, k)
             scaled = factors[t] * left
             found[i, last] += scaled
-            for m in range(end - begin):
-                j, right = place(values, indices, begin, m, t)
+            for m in range(row.end - row.begin):
+                j, right = place(row, m)
                 found[i, j] += scaled * right
         found[last, last] += factors[t]
     for i in range(last):

@@ -24,7 +24,7 @@ from noregret.passes.rounds import (
     enter_loss,
     row_norm,
 )
-from noregret.passes.rows import add_row, read_row
+from noregret.passes.rows import add_row, read_row, row_at
 from noregret.passes.slots import Stop
 from noregret.proof.ledger import Entry
 
@@ -47,9 +47,7 @@ def matrix_implicit_pass(  # type: ignore[no-untyped-def]
     plain,
     distance,
     rate,
-    indptr,
-    indices,
-    values,
+    rows,
     labels,
     weight,
     first,
@@ -58,18 +56,18 @@ def matrix_implicit_pass(  # type: ignore[no-untyped-def]
     scores,
 ):
     """Run the pass; return (next row, why it stopped)."""
+    indptr, indices, values = rows.indptr, rows.indices, rows.values
     outputs = np.uint64(state.shape[0])
     eta = rate.at(0.0, 0.0, 0.0)
     slopes = np.empty(state.shape[0])
     here = np.empty(state.shape[0] if loss.checked() else 0)
     for t in range(np.uint64(first), np.uint64(labels.shape[0])):
         target, mass, s = labels[t], weight[t], scores[t]
+        row = row_at(indptr, indices, values, t)
         total = 0.0
         reach = 0.0
         for k in range(outputs):
-            raw, total, reach = read_row(
-                mirror, plain, distance, state[k], 0.0, indptr, indices, values, t
-            )
+            raw, total, reach = read_row(mirror, plain, distance, state[k], 0.0, row)
             s[k] = eta * raw
         norm = row_norm(mirror, total, reach)
         q = eta * mass * total
@@ -98,5 +96,5 @@ def matrix_implicit_pass(  # type: ignore[no-untyped-def]
         for k in range(outputs):
             slope = mass * slopes[k]
             if slope != 0.0:
-                add_row(averages, state[k], -slope, 0.0, indptr, indices, values, t)
+                add_row(averages, state[k], -slope, 0.0, row)
     return labels.shape[0], _DONE

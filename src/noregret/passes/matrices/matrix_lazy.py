@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import add_compensated, kernel
-from noregret.passes.descent.lazy import keep_sum, leap_limit, rate_within
 from noregret.passes.promises import keep_score_promises
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
@@ -20,8 +19,9 @@ from noregret.passes.rounds import (
     enter_loss,
     row_norm,
 )
-from noregret.passes.rows import WORK, add_mapped_row, add_row, read_mapped_row, read_row
+from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_row, row_at
 from noregret.passes.slots import Slot, Stop
+from noregret.passes.upkeep import keep_sum, leap_limit, rate_within
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED
 from noregret.rounding.slack import two_sum
@@ -42,7 +42,6 @@ _HEAVIEST = int(Entry.HEAVIEST)
 _SUM = int(Slot.SUM)
 _REFERENCE = int(Slot.REFERENCE)
 _INNER = int(Slot.INNER)
-_WANTED = int(Slot.WANTED)
 
 _DONE = int(Stop.DONE)
 _RESUM = int(Stop.RESUM)
@@ -110,9 +109,7 @@ def matrix_linear_pass(  # type: ignore[no-untyped-def]
     plain,
     distance,
     rate,
-    indptr,
-    indices,
-    values,
+    rows,
     labels,
     weight,
     first,
@@ -123,18 +120,18 @@ def matrix_linear_pass(  # type: ignore[no-untyped-def]
     conservative,
 ):
     """Run the pass for a map with phi'(a) = a; return (next row, why it stopped)."""
+    indptr, indices, values = rows.indptr, rows.indices, rows.values
     outputs = np.uint64(state.shape[0])
     steepest = loss.slope_norm(state.shape[0])
     raws = np.empty(state.shape[0])
     slopes = np.empty(state.shape[0])
     for t in range(np.uint64(first), np.uint64(labels.shape[0])):
         target, mass, s = labels[t], weight[t], scores[t]
+        row = row_at(indptr, indices, values, t)
         total = 0.0
         reach = 0.0
         for k in range(outputs):
-            raws[k], total, reach = read_row(
-                mirror, plain, distance, state[k], 0.0, indptr, indices, values, t
-            )
+            raws[k], total, reach = read_row(mirror, plain, distance, state[k], 0.0, row)
         norm = row_norm(mirror, total, reach)
         if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
@@ -155,7 +152,7 @@ def matrix_linear_pass(  # type: ignore[no-untyped-def]
         for k in range(outputs):
             slope = mass * slopes[k]
             if slope != 0.0:
-                add_row(averages, state[k], -slope, 0.0, indptr, indices, values, t)
+                add_row(averages, state[k], -slope, 0.0, row)
                 change += slope * (0.5 * slope * total - raws[k])
         if not mirror.separable() and keep_sum(slots, slots[_SUM] + change):
             return np.int64(t) + 1, _RESUM
@@ -168,39 +165,37 @@ def matrix_mapped_pass(  # type: ignore[no-untyped-def]
     mirror,
     averages,
     rate,
-    indptr,
-    indices,
-    values,
+    rows,
     labels,
     weight,
     first,
     state,
     slots,
+    work,
     ledger,
     scores,
     conservative,
 ):
     """Run the pass for any other map; return (next row, why it stopped)."""
+    indptr, indices, values = rows.indptr, rows.indices, rows.values
     homogeneous = mirror.homogeneous()
     outputs = np.uint64(state.shape[0])
     steepest = loss.slope_norm(state.shape[0])
     slopes = np.empty(state.shape[0])
-    work = np.zeros(WORK)
     for t in range(np.uint64(first), np.uint64(labels.shape[0])):
         target, mass, s = labels[t], weight[t], scores[t]
+        row = row_at(indptr, indices, values, t)
         total = 0.0
         reach = 0.0
         for k in range(outputs):
-            s[k], total, reach, _, _, _ = read_mapped_row(
-                mirror, state[k], indptr, indices, values, t
-            )
+            s[k], total, reach, _, _, _ = read_mapped_row(mirror, state[k], row)
         norm = row_norm(mirror, total, reach)
         if not mass * norm < LARGEST_GRADIENT:
             return np.int64(t), _OVERFLOW
         eta, farthest = rate_within(steepest, rate, ledger, norm, mass)
         if not homogeneous:
             if eta < slots[_INNER]:
-                slots[_WANTED] = eta
+                work[0, 0] = eta
                 return np.int64(t), _RATE
             eta = slots[_INNER]
         known = eta < UNBOUNDED or not homogeneous
@@ -221,10 +216,10 @@ def matrix_mapped_pass(  # type: ignore[no-untyped-def]
         for k in range(outputs):
             slope = mass * slopes[k]
             if slope != 0.0:
+                limit = leap_limit(mirror, slots)
                 moved, highest, longest = add_mapped_row(
-                    mirror, averages, state[k], -slope, slots[_INNER], slots[_REFERENCE], 0.0,
-                    leap_limit(mirror, slots), work, indptr, indices, values, t,
-                )  # fmt: skip
+                    mirror, averages, state[k], work, slots, -slope, limit, row
+                )
                 change += moved
                 largest = max(largest, highest)
                 size = max(size, longest)

@@ -26,7 +26,7 @@ from noregret.passes.descent.scale_free import (
 )
 from noregret.passes.matrices.matrix_lazy import enter_scores, playable_scores
 from noregret.passes.rounds import enter_loss, row_norm
-from noregret.passes.rows import fetch_ahead, row_span
+from noregret.passes.rows import fetch_ahead, row_at
 from noregret.passes.slots import Stop
 from noregret.proof.ledger import Entry
 
@@ -63,23 +63,24 @@ def _tune_together(slots, mass, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def matrix_scale_free_pass(  # type: ignore[no-untyped-def]
-    loss, mirror, indptr, indices, values, labels, weight, first, state, slots, ledger, scores
+    loss, mirror, rows, labels, weight, first, state, slots, ledger, scores
 ):
     """Run the pass; return (next row, why it stopped)."""
+    indptr, indices, values = rows.indptr, rows.indices, rows.values
     outputs = np.uint64(state.shape[0])
     lipschitz = loss.lipschitz()
     work = np.empty((_WORK, state.shape[0]))
     slopes = work[_SLOPE]
     for t in range(np.uint64(first), np.uint64(labels.shape[0])):
         target, mass, s = labels[t], weight[t], scores[t]
-        begin, end = row_span(indptr, values, t)
-        if values.ndim == 1:
-            fetch_ahead(indices, values, begin, end)
+        row = row_at(indptr, indices, values, t)
+        begin, end = row.begin, row.end
+        fetch_ahead(*row)
         total = 0.0
         reach = 0.0
         for k in range(outputs):
             lazy, agile, scaled, total, reach, growth, steepest = weigh_row(
-                False, lipschitz, state[k], slots[k], indices, values, t, begin, end, mass
+                False, lipschitz, state[k], slots[k], row, mass
             )
             work[_LAZY, k] = lazy
             work[_AGILE, k] = agile

@@ -16,7 +16,7 @@ from oracles.data import X_T, Y_T, near, played
 
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
-from noregret.passes.descent import floored
+from noregret.passes.descent import clipped_simplex
 from noregret.passes.descent.groups import Mark
 from tracking.dense import Tracker
 
@@ -221,7 +221,7 @@ def test_a_round_touches_few_weights() -> None:
 
 
 def test_dense_rows_go_through_all() -> None:
-    assert 0.0 < floored.DENSE <= 1.0
+    assert 0.0 < clipped_simplex.DENSE <= 1.0
     for n in (1, 2, 3):
         learner = make(0.5, 0.3, n)
         learner.learn(np.ones((5, n)), np.arange(5.0))

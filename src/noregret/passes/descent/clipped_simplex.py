@@ -1,0 +1,354 @@
+"""The agile rule of the entropy on a clipped simplex: C-EG, O((nonzeros + 1) log n) a round.
+
+w_i <- w_i exp(-eta z_i), then the entropic projection on {w_i >= phi, sum w = 1}, phi = alpha/n,
+times the map's scale. The projection is w_i <- max(phi, m w_i) with one m for all, so that
+weights are kept as c q_i with a common factor c: only touched q_i change, and those that fall to
+phi. All that fell together share one q from then on, as a group (`groups`), until a row touches
+them; the others, singles, stand in a heap by q. A round moves its singles in the heap, then takes
+the smallest q away while c q < phi; each was put there by an earlier touch. Rows that touch half
+of all weights, and rare repairs, go through all of them in O(n).
+Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorems 7 and 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from noregret.domains.medians import floored_multiplier, left_mass
+from noregret.elementary import exp
+from noregret.jit import add_compensated, kernel
+from noregret.losses import Loss
+from noregret.mirrors import Entropy
+from noregret.passes.descent.groups import (
+    Column,
+    Mark,
+    Memory,
+    Node,
+    Single,
+    change,
+    gather_clipped,
+    group_of,
+    leave_group,
+    make_heap,
+    offset_of,
+    put,
+    take,
+    value_of,
+)
+from noregret.passes.descent.implicit import REST, begin_search, next_slope, search_on
+from noregret.passes.frame import Rule, Vector
+from noregret.passes.rounds import (
+    LARGEST_GRADIENT,
+    Round,
+    enter_round,
+    observe_features,
+    playable,
+    row_norm,
+    step_slope,
+)
+from noregret.passes.rows import Row, place
+from noregret.passes.slots import KAPPA_DRIFT, UPDATES_BETWEEN_SUMS, Stop
+from noregret.passes.upkeep import next_rate
+from noregret.proof.ledger import Entry
+from noregret.rates import UNBOUNDED, Rate
+
+_VALUE, _ACCUMULATOR = int(Column.VALUE), int(Column.ACCUMULATOR)
+_GRADIENT, _PLACE = int(Column.GRADIENT), int(Column.PLACE)
+_KEY, _MEMBER = int(Single.VALUE), int(Single.MEMBER)
+_GROUP_VALUE, _MEMBERS, _BELOW = int(Node.VALUE), int(Node.MEMBERS), int(Node.BELOW)
+
+_SUM = int(Mark.SUM)
+_SUM_LOW = int(Mark.SUM_LOW)
+_UPDATES = int(Mark.UPDATES)
+_FACTOR = int(Mark.FACTOR)
+_PREFIX = int(Mark.PREFIX)
+_SINGLES = int(Mark.SINGLES)
+_NODES = int(Mark.NODES)
+_TOP = int(Mark.TOP)
+
+_LARGEST_REACH = int(Entry.LARGEST_REACH)
+
+_DONE = int(Stop.DONE)
+_OVERFLOW = int(Stop.OVERFLOW)
+
+COLUMNS = len(Column)
+
+#: Exponents beyond this, in which the averages would lose their digits, and rows that touch so
+#: many weights are left to the O(n) step.
+LARGEST_STEP = 4.0
+DENSE = 0.5
+
+
+class Found(NamedTuple):
+    """What `examine` found: sum q_i x_i^2, the extremes of x, how many are not 0, and more."""
+
+    played: Round
+    local: float
+    low: float
+    high: float
+    touched: int
+    allowed: float
+    kappa: float
+
+
+@dataclass(frozen=True)
+class ClippedSimplexRule(Rule):
+    """Predict by <w, x>, multiply by exp(-eta z), project on the clipped simplex."""
+
+    loss: Loss
+    mirror: Entropy
+    rate: Rate
+    alpha: float
+    conservative: bool
+
+    def columns(self) -> int:
+        """Return how many columns a record has."""
+        return COLUMNS
+
+    def examine(
+        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+    ) -> tuple[Found, int]:
+        """Predict; to look a group up shortens the way to it, which moves no weight."""
+        raw, powers, one_norm, local, low, high, count = _read(self.mirror, memory, row)
+        norm = row_norm(self.mirror, powers, one_norm)
+        eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
+        if not eta < UNBOUNDED:
+            eta = 0.0
+        kappa = self.mirror.scale * memory.slots[_FACTOR]
+        p = kappa * raw
+        slope = self.loss.slope(label, p)
+        fits = mass * norm < LARGEST_GRADIENT and playable(self.loss, label, mass, p, slope, norm)
+        played = Round(label, mass, p, slope, one_norm, norm, eta)
+        found = Found(played, local, low, high, count, allowed, kappa)
+        return found, _DONE if fits else _OVERFLOW
+
+    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+        """Enter the round, step and project."""
+        slots, played, count = memory.slots, found.played, found.touched
+        eta, n = played.eta, memory.state.shape[0]
+        ledger[_LARGEST_REACH] = found.allowed
+        slope = step_slope(self.loss, played, self.conservative)
+        enter_round(self.loss, ledger, played, self.conservative)
+        observe_features(ledger, slope, eta, found.kappa * found.local, found.low, found.high)
+        slots[_PREFIX] += slots[_FACTOR]
+        if slope == 0.0:
+            return _DONE
+        step = self.exponent(row, memory, played, slope)
+        if count >= DENSE * n or not abs(step) * played.norm <= LARGEST_STEP:
+            _step_all(self.alpha, memory, row, slope, step)
+            return _DONE
+        for k in range(row.end - row.begin):
+            i, x = place(row, k)
+            if x != 0.0:
+                _touch(memory, np.int64(i), x, slope, step)
+        _clip(self.alpha, memory)
+        slots[_UPDATES] += count
+        # Measured from 1, which it was when heap and groups were last made.
+        drifted = not 1.0 < slots[_FACTOR] * KAPPA_DRIFT or not slots[_FACTOR] < KAPPA_DRIFT
+        crowded = slots[_NODES] >= memory.groups.shape[0] - 1
+        if drifted or crowded or slots[_UPDATES] >= max(UPDATES_BETWEEN_SUMS, 16.0 * n):
+            settle(memory.state, memory.groups, slots)
+            project(self.alpha, memory)
+        return _DONE
+
+    def exponent(self, row: Row, memory: Memory, played: Round, slope: float) -> float:
+        """Return the s of the step: w_i is multiplied by exp(s x_i)."""
+        return -played.eta * slope
+
+
+class ImplicitClippedSimplexRule(ClippedSimplexRule):
+    """The rule whose step takes the slope of the loss at the new weights, before projection."""
+
+    def exponent(self, row: Row, memory: Memory, played: Round, slope: float) -> float:
+        """Return the s of the step: w_i is multiplied by exp(s x_i)."""
+        moved = _implicit_slope(self.loss, self.mirror, self.alpha, memory, played, row)
+        return float(-played.eta * played.mass * moved)
+
+
+@kernel
+def settle(state, groups, slots):  # type: ignore[no-untyped-def]
+    """Give every weight its own value w_i and the sum of its iterates; c is 1 and PREFIX 0 then."""
+    factor, prefix = slots[_FACTOR], slots[_PREFIX]
+    for i in range(state.shape[0]):
+        if state[i, _PLACE] < 0.0:
+            state[i, _VALUE] = groups[group_of(state, groups, i), _GROUP_VALUE]
+            state[i, _ACCUMULATOR] += offset_of(state, groups, i)
+            state[i, _PLACE] = 0.0
+        state[i, _ACCUMULATOR] -= prefix * state[i, _VALUE]
+        state[i, _VALUE] *= factor
+    slots[_FACTOR] = 1.0
+    slots[_PREFIX] = 0.0
+
+
+@kernel
+def project(alpha, memory):  # type: ignore[no-untyped-def]
+    """Project the values of settled weights, of any sum, and make heap and groups afresh."""
+    state, heap, slots = memory.state, memory.heap, memory.slots
+    n = state.shape[0]
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, state[i, _VALUE])
+    for i in range(n):
+        state[i, _VALUE] /= largest
+    multiplier = floored_multiplier(state[:, _VALUE].copy(), alpha)
+    lowest = alpha / n
+    slots[_NODES] = slots[_UPDATES] = slots[_SUM] = slots[_SUM_LOW] = 0.0
+    slots[_TOP] = -1.0
+    singles = clipped = 0
+    for i in range(n):
+        w = multiplier * state[i, _VALUE]
+        if w > lowest:
+            state[i, _VALUE] = w
+            add_compensated(slots, _SUM, w)
+            heap[singles, _KEY], heap[singles, _MEMBER] = w, i
+            singles += 1
+        else:
+            # The group that is made below has the number 0.
+            state[i, _PLACE] = -1.0
+            clipped += 1
+    make_heap(state, heap, slots, singles)
+    if clipped > 0:
+        gather_clipped(memory, 0, -1, lowest, clipped)
+        add_compensated(slots, _SUM, clipped * lowest)
+
+
+@kernel(inline=True)
+def _read(mirror, memory, row):  # type: ignore[no-untyped-def]
+    """Return sum q_i x_i, the norm accumulator, ||x||_1, sum q_i x_i^2, min x, max x, nonzeros."""
+    state, groups = memory.state, memory.groups
+    raw = powers = one_norm = local = 0.0
+    low, high = np.inf, -np.inf
+    count = 0
+    features = row.end - row.begin
+    for k in range(features):
+        i, x = place(row, k)
+        low, high = min(low, x), max(high, x)
+        if x != 0.0:
+            product = value_of(state, groups, np.int64(i)) * x
+            raw += product
+            local += product * x
+            powers = mirror.norm_term(powers, x)
+            one_norm += abs(x)
+            count += 1
+    if features < np.uint64(state.shape[0]):
+        low, high = min(low, 0.0), max(high, 0.0)
+    return raw, powers, one_norm, local, low, high, count
+
+
+@kernel
+def _implicit_slope(loss, mirror, alpha, memory, played, row):  # type: ignore[no-untyped-def]
+    """Return the slope at the weights that the step leads to, before they are projected."""
+    state, groups, slots, search = memory.state, memory.groups, memory.slots, memory.search
+    g, pace = played.slope, played.eta * played.mass
+    begin_search(search, g)
+    features = row.end - row.begin
+    rest, untouched = 0.0, np.uint64(state.shape[0]) - features
+    if untouched > 0:
+        # Compensated: the row may hold nearly all of the sum, and a long step magnifies the rest.
+        search[REST], search[REST + 1] = slots[_SUM], slots[_SUM_LOW]
+        for k in range(features):
+            i, _ = place(row, k)
+            add_compensated(search, REST, -value_of(state, groups, np.int64(i)))
+        least = untouched * (alpha / state.shape[0]) / slots[_FACTOR]
+        rest = max(search[REST] + search[REST + 1], least)
+    s, more = g, True
+    while more:
+        s = next_slope(search)
+        highest = 0.0 if untouched > 0 else -np.inf
+        for k in range(features):
+            _, x = place(row, k)
+            highest = max(highest, -pace * s * x)
+        raw, total = 0.0, rest * exp(min(-highest, 0.0))
+        for k in range(features):
+            i, x = place(row, k)
+            before = value_of(state, groups, np.int64(i))
+            after = before * exp(-pace * s * x - highest)
+            raw += after * x
+            total += after
+        more = search_on(search, s, loss.slope(played.label, mirror.scale * raw / total), g)
+    return s
+
+
+@kernel
+def _step_all(alpha, memory, row, slope, step):  # type: ignore[no-untyped-def]
+    """Take the step of a row and project, going through all weights."""
+    state = memory.state
+    settle(state, memory.groups, memory.slots)
+    for i in range(state.shape[0]):
+        state[i, _PLACE] = 0.0
+    for k in range(row.end - row.begin):
+        i, x = place(row, k)
+        state[i, _PLACE] = step * x
+        state[i, _GRADIENT] += slope * x
+    # Divide by the largest of the new weights: it neither overflows nor do the others underflow.
+    highest = -np.inf
+    for i in range(state.shape[0]):
+        highest = max(highest, np.log(state[i, _VALUE]) + state[i, _PLACE])
+    for i in range(state.shape[0]):
+        state[i, _VALUE] *= exp(state[i, _PLACE] - highest)
+    project(alpha, memory)
+
+
+@kernel(inline=True)
+def _touch(memory, i, x, slope, step):  # type: ignore[no-untyped-def]
+    state, heap, groups, slots = memory.state, memory.heap, memory.groups, memory.slots
+    before = value_of(state, groups, i)
+    after = before * exp(step * x)
+    if state[i, _PLACE] < 0.0:
+        leave_group(state, groups, i)
+        put(state, heap, slots, after, i)
+    else:
+        change(state, heap, slots, np.int64(state[i, _PLACE]), after)
+    state[i, _VALUE] = after
+    state[i, _ACCUMULATOR] += slots[_PREFIX] * (after - before)
+    state[i, _GRADIENT] += slope * x
+    add_compensated(slots, _SUM, -before)
+    add_compensated(slots, _SUM, after)
+
+
+@kernel(inline=True)
+def _clip(alpha, memory):  # type: ignore[no-untyped-def]
+    """Find the factor of the projection, and put what it clips into one group."""
+    state, heap, groups, slots = memory.state, memory.heap, memory.groups, memory.slots
+    n = state.shape[0]
+    lowest = alpha / n
+    singles = np.int64(slots[_SINGLES])
+    first = np.int64(slots[_TOP])
+    top = first
+    clipped = 0
+    factor = 1.0 / (slots[_SUM] + slots[_SUM_LOW])
+    while True:
+        while top >= 0 and groups[top, _MEMBERS] == 0.0:
+            top = np.int64(groups[top, _BELOW])
+        single = np.int64(slots[_SINGLES]) > 0
+        grouped = top >= 0
+        if grouped and single:
+            grouped = groups[top, _GROUP_VALUE] <= heap[0, _KEY]
+        if not grouped and not single:
+            break
+        value = groups[top, _GROUP_VALUE] if grouped else heap[0, _KEY]
+        count = int(groups[top, _MEMBERS]) if grouped else 1
+        # The largest component can always be kept, whatever rounding says.
+        if not value * factor < lowest or clipped + count == n:
+            break
+        if grouped:
+            top = np.int64(groups[top, _BELOW])
+        else:
+            last = np.int64(heap[0, _MEMBER])
+            take(state, heap, slots, 0)
+            # The place that the heap gave up keeps what was taken from it.
+            end = np.int64(slots[_SINGLES])
+            heap[end, _KEY] = value
+            heap[end, _MEMBER] = last
+        clipped += count
+        add_compensated(slots, _SUM, -(count * value))
+        factor = left_mass(alpha, n, clipped) / (slots[_SUM] + slots[_SUM_LOW])
+    slots[_FACTOR] = factor
+    slots[_TOP] = first
+    if clipped > 0:
+        taken = singles - np.int64(slots[_SINGLES])
+        gather_clipped(memory, taken, top, lowest / factor, clipped)
+        add_compensated(slots, _SUM, clipped * (lowest / factor))

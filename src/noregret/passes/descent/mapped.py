@@ -1,0 +1,139 @@
+"""The lazy rule for maps with v = phi'(a), a = inner * theta, kept beside theta.
+
+w_t = kappa_t v_t and theta_(t+1) = theta_t - z_t. The sum of the iterates is PREFIX * v -
+accumulator (summation by parts), so that a coordinate is touched only when it changes.
+Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from noregret.losses import Loss
+from noregret.mirrors import Mirror
+from noregret.passes.averages import Averages
+from noregret.passes.frame import Rule, Vector
+from noregret.passes.rounds import (
+    LARGEST_GRADIENT,
+    Round,
+    enter_round,
+    observe_features,
+    playable,
+    row_norm,
+    step_slope,
+)
+from noregret.passes.rows import Row, add_mapped_row, read_mapped_row
+from noregret.passes.slots import Slot, Stop
+from noregret.passes.upkeep import extend_prefix, keep_sum, leap_limit, next_rate
+from noregret.proof.ledger import Entry
+from noregret.rates import UNBOUNDED, Rate
+
+_LARGEST_REACH = int(Entry.LARGEST_REACH)
+
+_SUM = int(Slot.SUM)
+_REFERENCE = int(Slot.REFERENCE)
+_INNER = int(Slot.INNER)
+
+_DONE = int(Stop.DONE)
+_RESUM = int(Stop.RESUM)
+_RATE = int(Stop.RATE)
+_SETTLE = int(Stop.SETTLE)
+_OVERFLOW = int(Stop.OVERFLOW)
+
+#: Columns of a record without an average, and with one; the last column is a spare.
+WIDTHS = 2, 4
+
+
+class Column(IntEnum):
+    """Columns of a record; the third is kept with an average."""
+
+    THETA = 0
+    VALUE = 1
+    ACCUMULATOR = 2
+
+
+class Memory(NamedTuple):
+    """Records, scalars, and room for the features that are mapped together.
+
+    After RATE `work[0, 0]` is the rate that the row asks for.
+    """
+
+    state: Vector
+    slots: Vector
+    work: Vector
+
+
+class Found(NamedTuple):
+    """What `examine` found: sum v_i x_i^2, the extremes of x and what else `commit` needs."""
+
+    played: Round
+    local: float
+    low: float
+    high: float
+    allowed: float
+    kappa: float
+
+
+@dataclass(frozen=True)
+class MappedRule(Rule):
+    """Predict by kappa <v, x>, step by theta <- theta - z and bring v along."""
+
+    loss: Loss
+    mirror: Mirror
+    rate: Rate
+    averages: Averages
+    conservative: bool
+
+    def columns(self) -> int:
+        """Return how many columns a record has."""
+        return self.averages.columns(WIDTHS[0], WIDTHS[1])
+
+    def examine(
+        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+    ) -> tuple[Found, int]:
+        """Predict, or ask for a lower rate inside phi."""
+        slots = memory.slots
+        raw, powers, one_norm, local, low, high = read_mapped_row(self.mirror, memory.state, row)
+        norm = row_norm(self.mirror, powers, one_norm)
+        eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
+        homogeneous = self.mirror.homogeneous()
+        falls = not homogeneous and eta < slots[_INNER]
+        if falls:
+            memory.work[0, 0] = eta
+        if not homogeneous:
+            eta = slots[_INNER]
+        known = eta < UNBOUNDED or not homogeneous
+        kappa = self.mirror.kappa(slots[_SUM], slots[_REFERENCE], eta) if known else 0.0
+        p = kappa * raw
+        slope = self.loss.slope(label, p)
+        played = Round(label, mass, p, slope, one_norm, norm, eta)
+        found = Found(played, local, low, high, allowed, kappa)
+        if not mass * norm < LARGEST_GRADIENT:
+            return found, _OVERFLOW
+        if falls:
+            return found, _RATE
+        fits = playable(self.loss, label, mass, p, slope, norm)
+        return found, _DONE if fits else _OVERFLOW
+
+    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+        """Enter the round, step by -z and keep S."""
+        slots, played, kappa = memory.slots, found.played, found.kappa
+        ledger[_LARGEST_REACH] = found.allowed
+        slope = step_slope(self.loss, played, self.conservative)
+        enter_round(self.loss, ledger, played, self.conservative)
+        if self.mirror.multiplicative():
+            observe_features(ledger, slope, played.eta, kappa * found.local, found.low, found.high)
+        settle = self.averages.kept() and extend_prefix(slots, kappa)
+        if slope != 0.0:
+            limit = leap_limit(self.mirror, slots)
+            change, largest, size = add_mapped_row(
+                self.mirror, self.averages, memory.state, memory.work, slots, -slope, limit, row
+            )
+            if not self.mirror.separable():
+                if keep_sum(slots, slots[_SUM] + change) or self.mirror.out_of_range(
+                    slots[_SUM], largest, size, slots[_REFERENCE]
+                ):
+                    return _RESUM
+        return _SETTLE if settle else _DONE
