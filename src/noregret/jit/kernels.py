@@ -1,7 +1,7 @@
 """What passes use: the decorator that compiles."""
 
 # Numba types its public face only, and differently in each version.
-# mypy: allow-untyped-calls, disable-error-code="attr-defined"
+# mypy: allow-untyped-calls, allow-subclassing-any, disable-error-code="attr-defined"
 from __future__ import annotations
 
 import functools
@@ -10,6 +10,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overlo
 
 import numba
 from numba.core import config
+from numba.core.registry import CPUDispatcher
 
 from noregret.jit.cache import KernelCache
 from noregret.jit.functions import FAST, INNER, STRICT, UNCOUNTED
@@ -32,6 +33,13 @@ class Kernel(Protocol, Generic[_P, _R_co]):
 
 Call: TypeAlias = tuple[Kernel[..., Any], tuple[Any, ...]]
 """A kernel and what it is called with."""
+
+
+class _Inner(CPUDispatcher):
+    """A kernel for compiled code only; called from Python, it runs interpreted."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self.py_func(*args)
 
 
 @overload
@@ -65,6 +73,8 @@ def kernel(
     counted = not inline if counted is None else counted
     options = (FAST if fast else STRICT) | ({} if counted else UNCOUNTED)
     dispatcher: Any = numba.njit(**options, **(INNER if inline else {}))(function)
+    if inline:
+        dispatcher.__class__ = _Inner
     dispatcher._cache = KernelCache(dispatcher)
     return dispatcher
 
