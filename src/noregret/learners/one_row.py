@@ -53,9 +53,8 @@ class BoundPass:
         self.state = self.engine.state
         rows = Rows(self._indptr, np.zeros(0, _COLUMN), self._y[:0], len(self.state))
         call = self.engine.call(rows, self._y, self._weight, 0, self._ledger, self._prediction)
-        arguments = call[1]
-        place = next(k for k, one in enumerate(arguments) if type(one) is Block)
-        self._before, self._after = arguments[:place], arguments[place + 1 :]
+        self._arguments = list(call[1])
+        self._place = next(k for k, one in enumerate(call[1]) if type(one) is Block)
         self._width = rows.width
         return call
 
@@ -68,11 +67,13 @@ class BoundPass:
         self._weight[0] = weight
         # Block(...) itself takes several times as long.
         row = tuple.__new__(Block, (self._indptr, columns, values, self._width, 0))
-        reached, stop = self._play(*self._before, row, *self._after)
+        arguments = self._arguments
+        arguments[self._place] = row
+        reached, stop = self._play(*arguments)
         if stop == _DONE:
             return True
         if stop == _RATE:
-            again = partial(self._play, *self._before, row, *self._after)
+            again = partial(self._play, *arguments)
             reached, stop = self.engine.play_at_lower_rate(reached, again)
         if reached == 0:
             return False
