@@ -102,6 +102,9 @@ def _unbox_component(component: ComponentType, instance: Any, c: Any) -> NativeV
     failed = cgutils.alloca_once_value(c.builder, cgutils.true_bit)
     with contextlib.ExitStack() as stack:
         for name, kind in component.members.items():
+            if isinstance(kind, ComponentType) and not kind.members:
+                # There is nothing to read, and a look-up by name takes long.
+                continue
             value = c.pyapi.object_getattr_string(instance, name)
             with cgutils.early_exit_if_null(c.builder, stack, value):
                 pass
