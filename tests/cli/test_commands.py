@@ -120,6 +120,7 @@ def test_audit_finds_that_what_learn_states_is_true(
     [
         ({"LOSS": -5.0}, "its loss is what its predictions lost"),
         ({"INTERCEPT": 30.0}, "lost at least"),
+        ({"INTERCEPT": 30.0}, "the regret against this class is at most"),
         ({"ROUNDS": 1.0}, "to the last bit"),
     ],
 )
@@ -140,6 +141,25 @@ def test_audit_exposes_a_certificate_that_lies(
     found = json.loads(call("audit", forged, stream, "--json").stdout)["statements"]
     false = [entry["statement"] for entry in found if entry["holds"] is False]
     assert any(exposed in statement for statement in false), false
+
+
+def test_audit_exposes_a_theorem_that_lies(
+    stream: Path, model: Path, tmp_path: Path, call: Call
+) -> None:
+    from noregret.files import store
+    from noregret.proof.ledger import Entry
+
+    header, arrays = store.read(model)
+    ledger = arrays["ledger"]
+    # The linear regret that would contradict the theorem is forged with it.
+    ledger[Entry.INTERCEPT] += 30.0
+    ledger[Entry.RATED_SQUARES] *= 1e-9
+    ledger[Entry.LAST_ETA] *= 1e9
+    forged = tmp_path / "forged.nr"
+    store.write(forged, header, arrays)
+    found = json.loads(call("audit", forged, stream, "--json").stdout)["statements"]
+    false = [entry["statement"] for entry in found if entry["holds"] is False]
+    assert any("observed gradients" in statement for statement in false), false
 
 
 def test_audit_exposes_measures_that_lie(
