@@ -319,7 +319,9 @@ def cases(rows: int) -> Cases:
     singles: dict[str, Callable[[], Any]] = {
         "scale-free": _descent(LOGISTIC, PLAIN, rates.ScaleFree()),
         "constant": _descent(LOGISTIC, PLAIN, CONSTANT),
-        "adaptive, signed entropy": _descent(LOGISTIC, mirrors.SignedEntropy(5), ADAPTIVE),
+        "adaptive, signed entropy": _descent(
+            LOGISTIC, mirrors.SignedEntropy(5), ADAPTIVE, dimension=30
+        ),
         "matrix": partial(nr.MatrixDescent, losses.Softmax(), outputs=3),
     }
     for asks, word in ((False, "learn_one"), (True, "predict_one")):
