@@ -246,12 +246,15 @@ def require_together(parts: Parts, rules: Iterable[Rule], player: str) -> None:
             raise ValueError(reason.format(**vars(parts), **names, player=player))
 
 
-def require_kind(name: str, value: Any) -> None:
-    """Refuse what is not a loss, mirror, rate or domain; `name` says which is wanted."""
+def require_kind(name: str, value: Any, otherwise: str = "") -> None:
+    """Refuse what is not a loss, mirror, rate or domain; `name` says which is wanted.
+
+    otherwise: what could have been given instead, for the message.
+    """
     kind, room = _ROOMS[name]
     if not isinstance(value, kind):
         hint = " (did you forget the parentheses?)" if isinstance(value, type) else ""
-        raise ValueError(f"{name} must be one of {room}, got {value!r}{hint}")
+        raise ValueError(f"{name} must be {otherwise}one of {room}, got {value!r}{hint}")
 
 
 def parted(mirror: Mirror, domain: Domain | None) -> tuple[Mirror, Domain | None]:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
+from noregret.combinations import require_kind
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import sync
@@ -89,8 +90,7 @@ class Problem:
                 f"{type(loss).__name__} has no conjugate(y, s), which every dual needs"
             )
         mirror = mirrors.Euclidean() if mirror is None else mirror
-        if not isinstance(mirror, Mirror):
-            raise ValueError(f"mirror must be one of nr.mirrors, got {mirror!r}")
+        require_kind("mirror", mirror)
         if radius is None:
             cls.require("strength", strength)
         else:

@@ -158,8 +158,9 @@ def _pictures(learner: Learner, record: Record, source: str, names: Names) -> It
         rated = [(t, p.rate) for t, p in zip(rounds, points, strict=True) if p.rate is not None]
         # A mixture has many rates, and its predictions none.
         if len(rated) >= 2 and not isinstance(learner, Aggregate):
-            name = str(getattr(learner, "rate", "constant"))
-            if "PerCoordinate" in name:
+            played = getattr(learner, "rate", None)
+            name = "constant" if played is None else str(played)
+            if played is not None and played.by_coordinate():
                 name += ", the median over the features"
             yield Picture(
                 "rate", report.rate_figure([t for t, _ in rated], [r for _, r in rated], name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from noregret import losses, mirrors, rates
+from noregret import losses
 from noregret.losses import OneAgainstRest
 from noregret.mirrors import Mirror
 from noregret.passes.slots import new_slots
@@ -41,8 +41,8 @@ def two_classes(
 ) -> tuple[tuple[OneAgainstRest, Mirror, Rate], Vector | None, Vector, Vector]:
     """Return the parts of the equivalent learner of two classes, its state, slots and ledger."""
     parts = learner._parts
-    plain = type(parts.mirror) is mirrors.Euclidean and parts.domain is None and parts.lazy
-    tuned = isinstance(parts.rate, rates.Constant | rates.ScaleFree)
+    plain = parts.mirror.euclidean() and parts.domain is None and parts.lazy
+    tuned = parts.rate.columnwise()
     if type(parts.loss) not in _EVEN or not plain or not tuned or parts.conservative:
         raise ValueError(
             "from_binary takes a MirrorDescent with Hinge, SquaredHinge or Logistic, Euclidean() "
@@ -57,7 +57,7 @@ def two_classes(
     engine = learner._engine
     if engine is None:
         return given, None, new_slots(), ledger
-    scaled = isinstance(parts.rate, rates.ScaleFree)
+    scaled = parts.rate.scaled()
     records = engine.state if scaled else engine.state[:, :1]
     state = np.stack([records, records], axis=1)
     state[:, 0, _SIGNED[records.shape[1]]] *= -1.0

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from noregret import losses, mirrors, rates
+from noregret.combinations import require_kind
 from noregret.component import Component
 from noregret.experts import Aggregate
 from noregret.experts.grid import rate_grid
@@ -61,9 +62,9 @@ def chosen_mirror(value: Any) -> Mirror:
     """Return the mirror map, the Euclidean one for None."""
     if value is None:
         return mirrors.Euclidean()
-    if not isinstance(value, Mirror):
-        raise ValueError(f"mirror must be None or one of noregret.mirrors, got {value!r}")
-    return value
+    require_kind("mirror", value, "None or ")
+    mirror: Mirror = value
+    return mirror
 
 
 def require_count(name: str, value: Any) -> int:
