@@ -14,7 +14,7 @@ from typing import Any
 from noregret import domains, mirrors, rates
 from noregret.component import Component, built_in
 from noregret.domains import Domain
-from noregret.losses import Loss
+from noregret.losses import Loss, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.proof.strong_convexity import require_declared, require_scale
 from noregret.rates import Rate
@@ -39,7 +39,7 @@ class Parts:
     conservative: bool = False
     clip: float | None = None
     implicit: bool = False
-    loss: Loss | None = None
+    loss: Loss | ScoreLoss | None = None
 
 
 Rule = tuple[Callable[[Any], bool], str]
@@ -213,6 +213,46 @@ GAME: list[Rule] = [
 ]
 
 
+#: What a learner of several scores is refused.
+MATRIX: list[Rule] = [
+    (
+        lambda p: (
+            not _maps(mirrors.Euclidean, mirrors.Ball, mirrors.PNorm, mirrors.SignedEntropy)(p)
+        ),
+        "MatrixDescent(mirror=...) must be one of Euclidean, Ball, PNorm, SignedEntropy, got "
+        "{mirror!r}",
+    ),
+    (
+        lambda p: (
+            not isinstance(
+                p.rate, rates.Constant | rates.InverseSqrt | rates.Adaptive | rates.ScaleFree
+            )
+        ),
+        "MatrixDescent(rate=...) must be one of Constant, InverseSqrt, Adaptive, ScaleFree, got "
+        "{rate!r}",
+    ),
+    (
+        lambda p: p.rate.scaled() and not _bare(p),
+        "{rate_name} belongs to Euclidean() with conservative=False",
+    ),
+    (
+        lambda p: p.conservative and not p.loss.nonnegative,
+        "conservative=True needs a loss that is never negative",
+    ),
+    (
+        lambda p: p.implicit and not (_bare(p) and p.rate.constant()),
+        "implicit=True belongs to Euclidean(), Constant(eta), not conservative",
+    ),
+]
+#: What a ranker is refused beside what refuses the learner that it steps by.
+RANKER: list[Rule] = [
+    (
+        lambda p: not isinstance(p.rate, rates.Constant | rates.InverseSqrt | rates.Adaptive),
+        "Ranker(rate=...) must be one of Constant, InverseSqrt, Adaptive, got {rate!r}",
+    ),
+]
+
+
 def _bare(p: Parts) -> bool:
     """Tell whether the parts are Euclidean() and lazy, and nothing more."""
     return p.mirror.euclidean() and p.domain is None and p.lazy and not p.conservative
@@ -236,14 +276,19 @@ def require_together(parts: Parts, rules: Iterable[Rule], player: str) -> None:
     ...
     ValueError: PerCoordinate needs the map Euclidean() or SoftThreshold(l1)
     """
-    require_declared(parts.mirror)
-    if parts.rate.needs_scale():
-        require_scale(parts.mirror)
     for refused, reason in rules:
         if refused(parts):
             names = {f"{name}_name": type(part).__name__ for name, part in vars(parts).items()}
-            names["refused_loss"] = parts.rate.refused_loss(parts.loss)
+            if "{refused_loss}" in reason:
+                names["refused_loss"] = parts.rate.refused_loss(parts.loss)
             raise ValueError(reason.format(**vars(parts), **names, player=player))
+
+
+def require_sound(mirror: Mirror, rate: Rate) -> None:
+    """Refuse a map whose declarations do not hold, or that lacks the one which the rate needs."""
+    require_declared(mirror)
+    if rate.needs_scale():
+        require_scale(mirror)
 
 
 def require_kind(name: str, value: Any, otherwise: str = "") -> None:

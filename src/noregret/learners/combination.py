@@ -10,6 +10,7 @@ from noregret.combinations import (
     Parts,
     lazily_projected,
     require_kind,
+    require_sound,
     require_together,
 )
 from noregret.domains import Domain
@@ -39,6 +40,7 @@ class Combination:
         require_kind("rate", self.rate)
         if self.domain is not None:
             require_kind("domain", self.domain)
+        require_sound(self.mirror, self.rate)
         require_together(Parts(**vars(self)), STREAM, "learner")
 
     def played_mirror(self) -> Mirror:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret import mirrors
 from noregret.arrays import as_whole
 from noregret.files.fields import Arrays, Setting
 from noregret.learners.base import Fixed, Learner, Learnt
@@ -244,7 +243,7 @@ class DualAscent(Learner):
         if self.update == "leader":
             return dual_online.WINDOW
         if self.update == "window" and self.k <= 2:
-            simple = type(self.mirror) is mirrors.Euclidean and type(self.loss) is Hinge
+            simple = self.mirror.euclidean() and type(self.loss) is Hinge
             if self.k == 1:
                 return dual_online.EXACT
             return dual_online.PAIR if simple else dual_online.WINDOW
@@ -304,7 +303,7 @@ def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | No
     for y in (-1.0, 1.0) if loss.labels == "sign" else (-1.0, 0.0, 0.5):
         if not math.isfinite(loss.conjugate(y, 0.0)):
             raise ValueError(f"{name} has no least value, so that no slope is free to begin with")
-    if mirror.threshold(1.0) > 0.0 or isinstance(mirror, mirrors.SoftThreshold):
+    if mirror.threshold(1.0) > 0.0 or mirror.standing() is not mirror:
         raise ValueError("SoftThreshold changes with every round and has no dual to ascend")
     if not declares(mirror, "conjugate_upper"):
         raise ValueError(f"{type(mirror).__name__} has no conjugate rounded upwards to certify D")

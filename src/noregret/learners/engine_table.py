@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from noregret.domains import ClippedSimplex, Domain
+from noregret.domains import ClippedSimplex
 from noregret.learners.agile_engine import AgileEngine
 from noregret.learners.clipped_simplex import ClippedSimplexEngine
 from noregret.learners.coin_betting import CoinBettingEngine
@@ -13,24 +13,23 @@ from noregret.learners.combination import Combination
 from noregret.learners.engines import CoordinateEngine, Engine, LinearEngine, MappedEngine
 from noregret.learners.scale_free import ScaleFreeEngine
 from noregret.mirrors import Mirror
-from noregret.rates import CoinBetting, PerCoordinate, Rate, ScaleFree
+from noregret.rates import Rate
 
-#: The parts that have an engine of their own, whatever the map. A rate with state of its own is
-#: added here, with its rule in `passes/descent` and its engine in `learners`.
-OWN: dict[type[Rate | Domain], Any] = {
-    PerCoordinate: CoordinateEngine,
-    ScaleFree: ScaleFreeEngine,
-    CoinBetting: CoinBettingEngine,
-    ClippedSimplex: ClippedSimplexEngine,
+#: The engines of the families that rates name as theirs. A rate with state of its own is added
+#: here, with its rule in `passes/descent` and its engine in `learners`.
+OWN: dict[str, Any] = {
+    "coordinate": CoordinateEngine,
+    "scale_free": ScaleFreeEngine,
+    "coin_betting": CoinBettingEngine,
 }
 
 
 def choose_engine(parts: Combination, mirror: Mirror, rate: Rate, averaging: bool) -> Engine:
     """Return the engine of a combination that was checked, for the map and rate resolved."""
-    classes = [*type(rate).__mro__, *type(parts.domain).__mro__]
-    own = [OWN[one] for one in classes if one in OWN]
-    if own:
-        kind = own[0]
+    if rate.family in OWN:
+        kind = OWN[rate.family]
+    elif isinstance(parts.domain, ClippedSimplex):
+        kind = ClippedSimplexEngine
     elif not parts.lazy:
         kind = AgileEngine
     else:

@@ -254,8 +254,7 @@ class LinearEngine(Engine):
 
     def rule(self) -> Rule:
         """Return the linear rule."""
-        kind = type(self.mirror)
-        plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
+        plain = self.mirror.plain_rows()
         return linear.LinearRule(
             self.loss, self.mirror, self.rate, self.averages, distance(len(self.state)), plain,
             self.conservative,

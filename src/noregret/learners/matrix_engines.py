@@ -27,7 +27,7 @@ from noregret.passes.matrices.matrix_implicit import matrix_implicit_pass
 from noregret.passes.matrices.matrix_scale_free import matrix_scale_free_pass
 from noregret.proof.evidence import FeatureSizes
 from noregret.proof.ledger import SMALLEST_SIZE
-from noregret.rates import Rate, ScaleFree
+from noregret.rates import Rate
 from noregret.rounding.slack import ROOT_UNDERFLOW, grown
 from noregret.rows.examples import Rows
 
@@ -100,8 +100,7 @@ class MatrixLinear(MatrixEngine, LinearEngine):
         self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
     ) -> Call:
         """Return the linear pass and what it is called with."""
-        kind = type(self.mirror)
-        plain = kind.read is Mirror.read and kind.norm_term is Mirror.norm_term
+        plain = self.mirror.plain_rows()
         return matrix.matrix_linear_pass, (
             self.loss, self.mirror, self.averages, plain, distance(len(self.state)), self.rate,
             block(rows), y, weight, row, self.records, self.slots, ledger, predictions,
@@ -201,7 +200,7 @@ def choose_matrix_engine(
     kind: Any = MatrixLinear if mirror.linear() else MatrixMapped
     if implicit:
         kind = MatrixImplicit
-    if isinstance(rate, ScaleFree):
+    if rate.scaled():
         kind = MatrixScaleFree
     engine: MatrixEngine = kind(loss, mirror, rate, conservative)
     return engine

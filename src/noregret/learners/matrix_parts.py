@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noregret import mirrors, rates
+from noregret.combinations import MATRIX, Parts, require_together
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.proof.convexity import require_convex
 from noregret.rates import Rate
-
-_MAPS = (mirrors.Euclidean, mirrors.Ball, mirrors.PNorm, mirrors.SignedEntropy)
-_RATES = (rates.Constant, rates.InverseSqrt, rates.Adaptive, rates.ScaleFree)
 
 
 @dataclass(frozen=True)
@@ -25,30 +22,15 @@ class MatrixCombination:
     implicit: bool
 
     def __post_init__(self) -> None:
-        for name, part, known in (
-            ("loss", self.loss, (ScoreLoss,)),
-            ("mirror", self.mirror, _MAPS),
-            ("rate", self.rate, _RATES),
-        ):
-            exact = name == "mirror" and type(part) not in known
-            if exact or not isinstance(part, known):
-                names = ", ".join(kind.__name__ for kind in known)
-                raise ValueError(f"MatrixDescent({name}=...) must be one of {names}, got {part!r}")
-        plain = self.mirror.euclidean()
-        if isinstance(self.rate, rates.ScaleFree) and (self.conservative or not plain):
-            raise ValueError("ScaleFree belongs to Euclidean() with conservative=False")
-        if self.conservative and not self.loss.nonnegative:
-            raise ValueError("conservative=True needs a loss that is never negative")
+        if not isinstance(self.loss, ScoreLoss):
+            raise ValueError(f"MatrixDescent(loss=...) must be one of ScoreLoss, got {self.loss!r}")
+        require_together(Parts(**vars(self)), MATRIX, "learner")
         inner: Loss | ScoreLoss = self.loss
         if isinstance(self.loss, OneAgainstRest):
             inner = self.loss.loss
             require_convex(self.loss.loss)
         if not self.implicit:
             return
-        if not plain or not isinstance(self.rate, rates.Constant) or self.conservative:
-            raise ValueError(
-                "implicit=True belongs to Euclidean(), Constant(eta), not conservative"
-            )
         if not (hasattr(inner, "conjugate") and hasattr(self.loss, "proximal_slopes")):
             raise ValueError(
                 f"{type(inner).__name__} has no exact steps: use Softmax, MulticlassHinge, or "

@@ -15,13 +15,13 @@ from noregret.learners.engine_table import choose_engine
 from noregret.learners.engines import Engine
 from noregret.learners.one_row import OneRow, SingleRowLearner
 from noregret.losses import Loss
-from noregret.mirrors import Mirror, SoftThreshold
+from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
 from noregret.proof.certificate import Certificate
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
-from noregret.rates import CoinBetting, Rate, ScaleFree
+from noregret.rates import Rate
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
@@ -201,11 +201,10 @@ class MirrorDescent(SingleRowLearner):
     @property
     def average(self) -> Vector:
         """The average of the weights played so far; the first weights before any round."""
-        if isinstance(self.mirror, SoftThreshold) and self.mirror.l1 > 0.0:
-            raise ValueError("SoftThreshold keeps no average: its weights move without being read")
-        if isinstance(self.rate, (ScaleFree, CoinBetting)):
-            name = type(self.rate).__name__
-            raise ValueError(f"{name} keeps no average: its weights move without being read")
+        for part in (self.mirror, self.rate):
+            if not part.keeps_average():
+                name = type(part).__name__
+                raise ValueError(f"{name} keeps no average: its weights move without being read")
         if not self._averaging:
             raise ValueError("this learner keeps no average: make it with averaging=True")
         return self._mean()

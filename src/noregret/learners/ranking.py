@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from noregret import mirrors, rates
 from noregret.arrays import real_array, refuse_masked
+from noregret.combinations import RANKER, Parts, require_together
 from noregret.files.fields import Array, Arrays, Count, Field, Header, Saved, Setting
 from noregret.learners.base import RowLoop
 from noregret.learners.files import learner_of
@@ -27,7 +28,6 @@ from noregret.turns import one_at_a_time
 
 Vector = npt.NDArray[np.float64]
 
-_RATES = (rates.Constant, rates.InverseSqrt, rates.Adaptive)
 _RATE_ENTRIES = [int(Entry.FIRST_ETA), int(Entry.LAST_ETA)]
 
 
@@ -123,10 +123,8 @@ class Ranker(RowLoop, Saved):
                 f"Ranker(loss=...) takes PairwiseHinge, PairwiseLogistic, got {loss!r}"
             )
         rate = rates.Adaptive() if rate is None else rate
-        if not isinstance(rate, _RATES):
-            names = ", ".join(kind.__name__ for kind in _RATES)
-            raise ValueError(f"Ranker(rate=...) must be one of {names}, got {rate!r}")
         mirror = mirrors.Euclidean() if mirror is None else mirror
+        require_together(Parts(mirror, rate), RANKER, "ranker")
         #: What steps by given gradients: its rows are X^T g.
         self._steps = MirrorDescent(Linear(), mirror, rate, dimension=dimension, averaging=False)
         self._ledger = new_ledger()

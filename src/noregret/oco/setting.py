@@ -16,6 +16,7 @@ from noregret.combinations import (
     lazily_projected,
     parted,
     require_kind,
+    require_sound,
     require_together,
 )
 from noregret.domains import Domain
@@ -131,6 +132,7 @@ def settle(
     if domain is not None:
         require_kind("domain", domain)
         require_support(domain, dimension)
+    require_sound(mirror, rate)
     require_together(Parts(mirror, rate, domain, lazy), GAME, "game")
     mirror, domain = parted(mirror, domain)
     mirror = mirror.resolved(dimension)
