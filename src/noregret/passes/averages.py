@@ -1,7 +1,7 @@
-"""Whether a pass keeps the average of the iterates, known when it is compiled.
+"""Whether a pass keeps the average of the iterates, known at compile time.
 
-The records of `state` are narrower without it, and addresses in the loops over features are
-made of a width that must be a constant: so it is the type of an argument, not its value.
+Records are narrower without it, and loops over features are fastest where the width of a record
+is a constant: so it is the type of a part, not its value.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from noregret.component import Component
 
 
 class Averages(Component):
-    """Base of the two."""
+    """Base of `Kept` and `Dropped`."""
 
     def kept(self) -> bool:
-        """Tell whether records have room for the sum of the iterates."""
+        """Return whether records have room for the sum of the iterates."""
         raise NotImplementedError
 
     def columns(self, without: int, averaged: int) -> int:

@@ -1,7 +1,7 @@
-"""Whether the records of a learner stay in the cache, known when a pass is compiled.
+"""Whether the records of a learner exceed the cache, known at compile time.
 
-Where they do not, records are asked for in advance, and a pass takes three quarters of the
-time. Where they do, that would cost a tenth: so it is the type of an argument.
+Where they do, records are prefetched, and a pass takes three quarters of the time. Where they do
+not, that would cost a tenth: so it is the type of a part.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from noregret.component import Component
 
-#: Beyond so many records of one or two columns they do not stay near by themselves.
+#: Above this many records of one or two columns the state exceeds the cache: prefetch.
 FAR = 1 << 18
 
 
 class Distance(Component):
-    """Base of the two."""
+    """Base of `Near` and `Far`."""
 
     def far(self) -> bool:
-        """Tell whether records are asked for in advance."""
+        """Return whether records are prefetched."""
         raise NotImplementedError
 
 
@@ -45,5 +45,5 @@ class Far(Distance):
 
 
 def distance(records: int) -> Distance:
-    """Return how far away so many records are."""
+    """Return Far if this many records exceed the cache, else Near."""
     return Far() if records > FAR else Near()

@@ -13,11 +13,6 @@ from noregret.jit import kernel
 from noregret.proof.ledger import Entry
 from noregret.proof.loss_promises import Promise
 
-_ROUNDS = int(Entry.ROUNDS)
-_BROKEN = int(Entry.PROMISE_BROKEN)
-_WHICH = int(Entry.BROKEN_PROMISE)
-_LAST_POINT = int(Entry.LAST_POINT)
-
 _NONNEGATIVE = float(Promise.NONNEGATIVE)
 _LIPSCHITZ = float(Promise.LIPSCHITZ)
 _CONVEX = float(Promise.CONVEX)
@@ -37,9 +32,9 @@ def _passes_above(line, value, size):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def _enter(ledger, which):  # type: ignore[no-untyped-def]
     """Enter a broken promise, the first one only; 0 stands for none."""
-    if which > 0.0 and ledger[_BROKEN] == 0.0:
-        ledger[_BROKEN] = ledger[_ROUNDS]
-        ledger[_WHICH] = which
+    if which > 0.0 and ledger[Entry.PROMISE_BROKEN] == 0.0:
+        ledger[Entry.PROMISE_BROKEN] = ledger[Entry.ROUNDS]
+        ledger[Entry.BROKEN_PROMISE] = which
 
 
 @kernel(inline=True)
@@ -74,9 +69,9 @@ def promise_broken(loss, rounds, last, y, p, value, slope):  # type: ignore[no-u
 def keep_promises(loss, ledger, y, p, value, slope):  # type: ignore[no-untyped-def]
     """Enter the promise that a round breaks whose line touches the loss at p, if it does."""
     if loss.checked():
-        last = ledger[_LAST_POINT]
-        ledger[_LAST_POINT] = p
-        _enter(ledger, promise_broken(loss, ledger[_ROUNDS], last, y, p, value, slope))
+        last = ledger[Entry.LAST_POINT]
+        ledger[Entry.LAST_POINT] = p
+        _enter(ledger, promise_broken(loss, ledger[Entry.ROUNDS], last, y, p, value, slope))
 
 
 @kernel(inline=True)
@@ -95,7 +90,7 @@ def keep_score_promises(loss, ledger, target, s, slopes, value):  # type: ignore
     The other point is 0, -s and s with one score raised by 1, in turn.
     """
     count = s.shape[0]
-    turn = np.int64(ledger[_ROUNDS])
+    turn = np.int64(ledger[Entry.ROUNDS])
     steepest = loss.lipschitz() * (1.0 + TOLERANCE)
     other, spare = np.empty(count), np.empty(count)
     rise = 0.0

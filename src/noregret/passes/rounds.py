@@ -8,35 +8,6 @@ from noregret.jit import add_compensated, kernel
 from noregret.passes.promises import keep_promises
 from noregret.proof.ledger import Entry
 
-_ROUNDS = int(Entry.ROUNDS)
-_MISTAKES = int(Entry.MISTAKES)
-_LOSS = int(Entry.LOSS)
-_INTERCEPT = int(Entry.INTERCEPT)
-_MAGNITUDE = int(Entry.MAGNITUDE)
-_TRAVEL = int(Entry.TRAVEL)
-_SQUARES = int(Entry.SQUARES)
-_RATED_SQUARES = int(Entry.RATED_SQUARES)
-_LARGEST_SQUARE = int(Entry.LARGEST_SQUARE)
-_LARGEST_ROW = int(Entry.LARGEST_ROW)
-_LARGEST_COUNTED_ROW = int(Entry.LARGEST_COUNTED_ROW)
-_COUNTED = int(Entry.COUNTED)
-_COUNTED_LOSS = int(Entry.COUNTED_LOSS)
-_LOCAL_SQUARES = int(Entry.LOCAL_SQUARES)
-_LOWEST_FEATURE = int(Entry.LOWEST_FEATURE)
-_HIGHEST_FEATURE = int(Entry.HIGHEST_FEATURE)
-_WIDEST_ROW = int(Entry.WIDEST_ROW)
-_FEATURE_BROKEN = int(Entry.FEATURE_BROKEN)
-_STEP_BROKEN = int(Entry.STEP_BROKEN)
-_LOWEST_STEP = int(Entry.LOWEST_STEP)
-_FIRST_ETA = int(Entry.FIRST_ETA)
-_LAST_ETA = int(Entry.LAST_ETA)
-_ROW_LIMIT = int(Entry.ROW_LIMIT)
-_LIMIT_BROKEN = int(Entry.LIMIT_BROKEN)
-_LIGHTEST = int(Entry.LIGHTEST)
-_HEAVIEST = int(Entry.HEAVIEST)
-_LEAST_WEIGHT = int(Entry.LEAST_WEIGHT)
-_MOST_WEIGHT = int(Entry.MOST_WEIGHT)
-
 #: Predictions and losses beyond this mean that the learner has diverged; sums must stay finite.
 LARGEST_PREDICTION = 1e150
 LARGEST_LOSS = 1e290
@@ -110,11 +81,11 @@ def enter_round(loss, ledger, played, conservative):  # type: ignore[no-untyped-
     if conservative and not mistake:
         return
     if conservative:
-        ledger[_COUNTED] += 1.0
-        add_compensated(ledger, _COUNTED_LOSS, weight * value)
-        ledger[_LARGEST_COUNTED_ROW] = max(ledger[_LARGEST_COUNTED_ROW], played.norm)
-        ledger[_LIGHTEST] = min(ledger[_LIGHTEST], weight)
-        ledger[_HEAVIEST] = max(ledger[_HEAVIEST], weight)
+        ledger[Entry.COUNTED] += 1.0
+        add_compensated(ledger, Entry.COUNTED_LOSS, weight * value)
+        ledger[Entry.LARGEST_COUNTED_ROW] = max(ledger[Entry.LARGEST_COUNTED_ROW], played.norm)
+        ledger[Entry.LIGHTEST] = min(ledger[Entry.LIGHTEST], weight)
+        ledger[Entry.HEAVIEST] = max(ledger[Entry.HEAVIEST], weight)
     enter_line(loss, ledger, played, value)
 
 
@@ -123,19 +94,19 @@ def enter_loss(loss, ledger, y, weight, p, value, norm, eta):  # type: ignore[no
     """Enter a round and the loss suffered at p; return whether p was a mistake."""
     mistake = loss.mistake(y, p)
     suffered = weight * value
-    rounds = ledger[_ROUNDS] + 1.0
-    ledger[_ROUNDS] = rounds
-    ledger[_MISTAKES] += 1.0 if mistake else 0.0
-    add_compensated(ledger, _LOSS, suffered)
-    ledger[_MAGNITUDE] += abs(suffered)
-    ledger[_LARGEST_ROW] = max(ledger[_LARGEST_ROW], norm)
-    ledger[_LEAST_WEIGHT] = min(ledger[_LEAST_WEIGHT], weight)
-    ledger[_MOST_WEIGHT] = max(ledger[_MOST_WEIGHT], weight)
-    if norm > ledger[_ROW_LIMIT] * LIMIT_TOLERANCE and ledger[_LIMIT_BROKEN] == 0.0:
-        ledger[_LIMIT_BROKEN] = rounds
-    if ledger[_FIRST_ETA] == 0.0:
-        ledger[_FIRST_ETA] = eta
-    ledger[_LAST_ETA] = eta
+    rounds = ledger[Entry.ROUNDS] + 1.0
+    ledger[Entry.ROUNDS] = rounds
+    ledger[Entry.MISTAKES] += 1.0 if mistake else 0.0
+    add_compensated(ledger, Entry.LOSS, suffered)
+    ledger[Entry.MAGNITUDE] += abs(suffered)
+    ledger[Entry.LARGEST_ROW] = max(ledger[Entry.LARGEST_ROW], norm)
+    ledger[Entry.LEAST_WEIGHT] = min(ledger[Entry.LEAST_WEIGHT], weight)
+    ledger[Entry.MOST_WEIGHT] = max(ledger[Entry.MOST_WEIGHT], weight)
+    if norm > ledger[Entry.ROW_LIMIT] * LIMIT_TOLERANCE and ledger[Entry.LIMIT_BROKEN] == 0.0:
+        ledger[Entry.LIMIT_BROKEN] = rounds
+    if ledger[Entry.FIRST_ETA] == 0.0:
+        ledger[Entry.FIRST_ETA] = eta
+    ledger[Entry.LAST_ETA] = eta
     return mistake
 
 
@@ -145,25 +116,25 @@ def enter_line(loss, ledger, played, value):  # type: ignore[no-untyped-def]
     y, weight, p, slope = played.label, played.mass, played.prediction, played.slope
     intercept = weight * loss.intercept(y, p, value, slope)
     size = abs(weight * slope)
-    add_compensated(ledger, _INTERCEPT, intercept)
-    ledger[_MAGNITUDE] += abs(intercept) + size * (abs(y) + abs(p))
-    ledger[_TRAVEL] += size * played.one_norm
+    add_compensated(ledger, Entry.INTERCEPT, intercept)
+    ledger[Entry.MAGNITUDE] += abs(intercept) + size * (abs(y) + abs(p))
+    ledger[Entry.TRAVEL] += size * played.one_norm
     square = size * played.norm * (size * played.norm)
-    ledger[_SQUARES] += square
-    ledger[_RATED_SQUARES] += played.eta * square
-    ledger[_LARGEST_SQUARE] = max(ledger[_LARGEST_SQUARE], square)
+    ledger[Entry.SQUARES] += square
+    ledger[Entry.RATED_SQUARES] += played.eta * square
+    ledger[Entry.LARGEST_SQUARE] = max(ledger[Entry.LARGEST_SQUARE], square)
 
 
 @kernel(inline=True)
 def observe_features(ledger, slope, eta, local, low, high):  # type: ignore[no-untyped-def]
     """Enter what the theorems of the entropies ask about the features of a round."""
-    ledger[_LOCAL_SQUARES] += slope * slope * local
-    ledger[_LOWEST_FEATURE] = min(ledger[_LOWEST_FEATURE], low)
-    ledger[_HIGHEST_FEATURE] = max(ledger[_HIGHEST_FEATURE], high)
-    ledger[_WIDEST_ROW] = max(ledger[_WIDEST_ROW], high - low)
-    if (low < 0.0 or high > 1.0) and ledger[_FEATURE_BROKEN] == 0.0:
-        ledger[_FEATURE_BROKEN] = ledger[_ROUNDS]
+    ledger[Entry.LOCAL_SQUARES] += slope * slope * local
+    ledger[Entry.LOWEST_FEATURE] = min(ledger[Entry.LOWEST_FEATURE], low)
+    ledger[Entry.HIGHEST_FEATURE] = max(ledger[Entry.HIGHEST_FEATURE], high)
+    ledger[Entry.WIDEST_ROW] = max(ledger[Entry.WIDEST_ROW], high - low)
+    if (low < 0.0 or high > 1.0) and ledger[Entry.FEATURE_BROKEN] == 0.0:
+        ledger[Entry.FEATURE_BROKEN] = ledger[Entry.ROUNDS]
     step = eta * min(slope * low, slope * high)
-    ledger[_LOWEST_STEP] = min(ledger[_LOWEST_STEP], step)
-    if step < -1.0 and ledger[_STEP_BROKEN] == 0.0:
-        ledger[_STEP_BROKEN] = ledger[_ROUNDS]
+    ledger[Entry.LOWEST_STEP] = min(ledger[Entry.LOWEST_STEP], step)
+    if step < -1.0 and ledger[Entry.STEP_BROKEN] == 0.0:
+        ledger[Entry.STEP_BROKEN] = ledger[Entry.ROUNDS]

@@ -14,10 +14,6 @@ import numpy as np
 from noregret.jit import axpy1, axpy2, borrowed, dot, dot_ahead, fetch, kernel, mapped_dot
 from noregret.passes.slots import Slot
 
-_INNER = int(Slot.INNER)
-_REFERENCE = int(Slot.REFERENCE)
-_PREFIX = int(Slot.PREFIX)
-
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
 #: How many features are mapped together, and four numbers of each meanwhile.
@@ -278,7 +274,7 @@ def add_mapped_row(mirror, averages, state, work, slots, step, limit, row):  # t
     Returns the change of S, the largest a and the largest |a| written. Theta and v, new and
     old, are first collected in `work`, so that phi is computed for several of them at a time.
     """
-    inner, reference, prefix = slots[_INNER], slots[_REFERENCE], slots[_PREFIX]
+    inner, reference, prefix = slots[Slot.INNER], slots[Slot.REFERENCE], slots[Slot.PREFIX]
     change = 0.0
     largest = -np.inf
     size = 0.0

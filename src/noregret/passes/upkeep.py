@@ -8,17 +8,6 @@ from noregret.jit import kernel
 from noregret.passes.slots import KAPPA_DRIFT, LEAP, SHRUNK, UPDATES_BETWEEN_SUMS, Slot
 from noregret.proof.ledger import Entry
 
-_ROUNDS = int(Entry.ROUNDS)
-_SQUARES = int(Entry.SQUARES)
-_LARGEST_SQUARE = int(Entry.LARGEST_SQUARE)
-_LARGEST_REACH = int(Entry.LARGEST_REACH)
-
-_SUM = int(Slot.SUM)
-_PEAK = int(Slot.PEAK)
-_UPDATES = int(Slot.UPDATES)
-_PREFIX = int(Slot.PREFIX)
-_BASE = int(Slot.BASE)
-
 
 @kernel(inline=True)
 def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
@@ -34,34 +23,34 @@ def rate_within(steepest, rate, ledger, norm, weight):  # type: ignore[no-untype
     """
     # A loss without a steepest slope gets 1: no theorem then, but a sensible first step.
     allowed = (steepest if steepest < np.inf else 1.0) * weight * norm
-    allowed = max(ledger[_LARGEST_REACH], allowed)
-    largest = max(ledger[_LARGEST_SQUARE], allowed * allowed)
-    return rate.at(ledger[_ROUNDS], ledger[_SQUARES], largest), allowed
+    allowed = max(ledger[Entry.LARGEST_REACH], allowed)
+    largest = max(ledger[Entry.LARGEST_SQUARE], allowed * allowed)
+    return rate.at(ledger[Entry.ROUNDS], ledger[Entry.SQUARES], largest), allowed
 
 
 @kernel(inline=True)
 def keep_sum(slots, total):  # type: ignore[no-untyped-def]
     """Store S and return whether it must be summed afresh."""
-    slots[_SUM] = total
-    slots[_PEAK] = max(slots[_PEAK], total)
-    slots[_UPDATES] += 1.0
+    slots[Slot.SUM] = total
+    slots[Slot.PEAK] = max(slots[Slot.PEAK], total)
+    slots[Slot.UPDATES] += 1.0
     if not total < np.inf:
         return True
-    return total < SHRUNK * slots[_PEAK] or slots[_UPDATES] >= UPDATES_BETWEEN_SUMS
+    return total < SHRUNK * slots[Slot.PEAK] or slots[Slot.UPDATES] >= UPDATES_BETWEEN_SUMS
 
 
 @kernel(inline=True)
 def leap_limit(mirror, slots):  # type: ignore[no-untyped-def]
     """Return the phi beyond which one coordinate leaps too far for the averages."""
-    return LEAP * slots[_SUM] if slots[_SUM] > 0.0 and not mirror.separable() else np.inf
+    return LEAP * slots[Slot.SUM] if slots[Slot.SUM] > 0.0 and not mirror.separable() else np.inf
 
 
 @kernel(inline=True)
 def extend_prefix(slots, kappa):  # type: ignore[no-untyped-def]
     """Add kappa_t to the prefix sum and return whether the averages must be settled."""
-    slots[_PREFIX] += kappa
-    base = slots[_BASE]
+    slots[Slot.PREFIX] += kappa
+    base = slots[Slot.BASE]
     if base == 0.0:
-        slots[_BASE] = kappa
+        slots[Slot.BASE] = kappa
         return False
     return not base < kappa * KAPPA_DRIFT or not kappa < base * KAPPA_DRIFT

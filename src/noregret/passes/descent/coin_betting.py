@@ -49,10 +49,6 @@ class Scalar(IntEnum):
 #: Wealth that rounding would take from a feature altogether is made up to this.
 LEAST_WEALTH = 1e-250
 
-_SCALED_TRAVEL = int(Entry.SCALED_TRAVEL)
-_DONE = int(Stop.DONE)
-_OVERFLOW = int(Stop.OVERFLOW)
-_STEEPEST = int(Scalar.STEEPEST)
 
 _THETA, _WEALTH, _SQUARES, _SIZE, _PRICE = (np.uint64(k) for k in Column)
 
@@ -89,7 +85,7 @@ class CoinBettingRule(Rule):
     ) -> tuple[Found, int]:
         """Predict by sum w_i x_i."""
         fetch_ahead(*row)
-        steepest = max(memory.slots[_STEEPEST], mass * self.loss.lipschitz())
+        steepest = max(memory.slots[Scalar.STEEPEST], mass * self.loss.lipschitz())
         p, powers, one_norm, scaled, growth = _weigh(self.rate, memory.state, row, steepest)
         norm = row_norm(self.mirror, powers, one_norm)
         slope = self.loss.slope(label, p)
@@ -97,18 +93,18 @@ class CoinBettingRule(Rule):
         hinted = steepest * one_norm < LARGEST_GRADIENT
         fits = hinted and playable(self.loss, label, mass, p, slope, norm)
         played = Round(label, mass, p, slope, one_norm, norm, 1.0)
-        return Found(played, scaled, growth, steepest), _DONE if fits else _OVERFLOW
+        return Found(played, scaled, growth, steepest), Stop.DONE if fits else Stop.OVERFLOW
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Settle the bets and enter the round."""
         played = found.played
-        memory.slots[_STEEPEST] = found.steepest
+        memory.slots[Scalar.STEEPEST] = found.steepest
         weighted = played.mass * played.slope
         if played.mass > 0.0 and (weighted != 0.0 or found.growth > 0.0):
             _settle_bets(self.rate, memory.state, row, found.steepest, weighted)
         enter_round(self.loss, ledger, played, False)
-        ledger[_SCALED_TRAVEL] += abs(weighted) * found.scaled
-        return _DONE
+        ledger[Entry.SCALED_TRAVEL] += abs(weighted) * found.scaled
+        return Stop.DONE
 
 
 @kernel(fast=True, inline=True)
@@ -155,7 +151,7 @@ def _settle_bets(rate, state, row, steepest, slope):  # type: ignore[no-untyped-
 def read_weights(rate, state, slots, result):  # type: ignore[no-untyped-def]
     """Write the weights, as far as they do not depend on the coming row, into `result`."""
     for i in range(state.shape[0]):
-        h = hint(slots[_STEEPEST], state[i, _SIZE])
+        h = hint(slots[Scalar.STEEPEST], state[i, _SIZE])
         result[i] = rate.bet(state[i, _THETA], state[i, _SQUARES], h) * state[i, _WEALTH]
 
 
@@ -163,4 +159,4 @@ def read_weights(rate, state, slots, result):  # type: ignore[no-untyped-def]
 def read_hints(sizes, slots, result):  # type: ignore[no-untyped-def]
     """Write the h of features of these sizes into `result`."""
     for i in range(sizes.shape[0]):
-        result[i] = hint(slots[_STEEPEST], sizes[i])
+        result[i] = hint(slots[Scalar.STEEPEST], sizes[i])

@@ -34,24 +34,6 @@ from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding.slack import EPSILON
 
-_ROUNDS = int(Entry.ROUNDS)
-_REGULARIZER = int(Entry.REGULARIZER)
-_REGULARIZER_SLACK = int(Entry.REGULARIZER_SLACK)
-_CURVED_SQUARES = int(Entry.CURVED_SQUARES)
-_LARGEST_CURVED_SQUARE = int(Entry.LARGEST_CURVED_SQUARE)
-_LARGEST_REACH = int(Entry.LARGEST_REACH)
-
-_SUM = int(Slot.SUM)
-_PEAK = int(Slot.PEAK)
-_PREFIX = int(Slot.PREFIX)
-_SUM_ERROR = int(Slot.SUM_ERROR)
-
-_DONE = int(Stop.DONE)
-_RESUM = int(Stop.RESUM)
-_SETTLE = int(Stop.SETTLE)
-_OVERFLOW = int(Stop.OVERFLOW)
-
-
 #: Columns of a record without an average, and with one.
 WIDTHS = 1, 2
 
@@ -96,43 +78,43 @@ class LinearRule(Rule):
         self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
     ) -> tuple[Found, int]:
         """Predict with the rate of the coming round."""
-        threshold = self.mirror.threshold(ledger[_ROUNDS])
+        threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
         raw, powers, one_norm = read_row(
             self.mirror, self.plain, self.distance, memory.state, threshold, row
         )
         norm = row_norm(self.mirror, powers, one_norm)
         eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
-        kappa = self.mirror.kappa(memory.slots[_SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
+        kappa = self.mirror.kappa(memory.slots[Slot.SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
         p = kappa * raw
         slope = self.loss.slope(label, p)
         fits = mass * norm < LARGEST_GRADIENT and playable(self.loss, label, mass, p, slope, norm)
         played = Round(label, mass, p, slope, one_norm, norm, eta)
-        return Found(played, raw, powers, allowed, kappa), _DONE if fits else _OVERFLOW
+        return Found(played, raw, powers, allowed, kappa), Stop.DONE if fits else Stop.OVERFLOW
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Step by -z, enter the round and keep S = ||theta||^2 / 2 where it is needed."""
         state, slots, played = memory.state, memory.slots, found.played
-        ledger[_LARGEST_REACH] = found.allowed
+        ledger[Entry.LARGEST_REACH] = found.allowed
         slope = step_slope(self.loss, played, self.conservative)
         settle = self.averages.kept() and extend_prefix(slots, found.kappa)
         # The step comes first: the ledger is brought up to date while it is under way.
         if slope != 0.0:
-            add_row(self.averages, state, -slope, slots[_PREFIX], row)
+            add_row(self.averages, state, -slope, slots[Slot.PREFIX], row)
         enter_round(self.loss, ledger, played, self.conservative)
         sigma = self.rate.strong_convexity()
         if sigma > 0.0:
             _add_regularizer(ledger, slots, sigma, slope, found)
         if (sigma > 0.0 or not self.mirror.separable()) and slope != 0.0:
             change = slope * (0.5 * slope * found.powers - found.raw)
-            stale = keep_sum(slots, slots[_SUM] + change)
+            stale = keep_sum(slots, slots[Slot.SUM] + change)
             # The two terms of the change are at most 4 and 4 peaks, their dot products
             # wrong by one rounding a feature.
             features = min(row.end - row.begin, np.uint64(state.shape[0]))
-            slots[_SUM_ERROR] += (features + 16.0) * 8.0 * EPSILON * slots[_PEAK]
+            slots[Slot.SUM_ERROR] += (features + 16.0) * 8.0 * EPSILON * slots[Slot.PEAK]
             if stale:
-                return _RESUM
-        return _SETTLE if settle else _DONE
+                return Stop.RESUM
+        return Stop.SETTLE if settle else Stop.DONE
 
 
 @kernel(inline=True)
@@ -140,12 +122,12 @@ def _add_regularizer(ledger, slots, sigma, slope, found):  # type: ignore[no-unt
     """Enter the part (sigma/2)||w||^2 of a round, and the gradient it adds to z."""
     kappa, p = found.kappa, found.played.prediction
     # In this order, since kappa^2 may overflow where the product does not.
-    half_square = kappa * (kappa * slots[_SUM])
-    ledger[_REGULARIZER] += sigma * half_square
-    own = (ledger[_ROUNDS] + 16.0) * EPSILON * slots[_SUM]
-    ledger[_REGULARIZER_SLACK] += sigma * (kappa * (kappa * (slots[_SUM_ERROR] + own)))
+    half_square = kappa * (kappa * slots[Slot.SUM])
+    ledger[Entry.REGULARIZER] += sigma * half_square
+    own = (ledger[Entry.ROUNDS] + 16.0) * EPSILON * slots[Slot.SUM]
+    ledger[Entry.REGULARIZER_SLACK] += sigma * (kappa * (kappa * (slots[Slot.SUM_ERROR] + own)))
     # The sum itself is rounded once a round.
-    ledger[_REGULARIZER_SLACK] += EPSILON * ledger[_REGULARIZER]
+    ledger[Entry.REGULARIZER_SLACK] += EPSILON * ledger[Entry.REGULARIZER]
     square = slope * slope * found.powers + sigma * (2.0 * slope * p + 2.0 * sigma * half_square)
-    ledger[_CURVED_SQUARES] += square / ledger[_ROUNDS]
-    ledger[_LARGEST_CURVED_SQUARE] = max(ledger[_LARGEST_CURVED_SQUARE], square)
+    ledger[Entry.CURVED_SQUARES] += square / ledger[Entry.ROUNDS]
+    ledger[Entry.LARGEST_CURVED_SQUARE] = max(ledger[Entry.LARGEST_CURVED_SQUARE], square)

@@ -30,18 +30,6 @@ from noregret.passes.upkeep import extend_prefix, keep_sum, leap_limit, next_rat
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 
-_LARGEST_REACH = int(Entry.LARGEST_REACH)
-
-_SUM = int(Slot.SUM)
-_REFERENCE = int(Slot.REFERENCE)
-_INNER = int(Slot.INNER)
-
-_DONE = int(Stop.DONE)
-_RESUM = int(Stop.RESUM)
-_RATE = int(Stop.RATE)
-_SETTLE = int(Stop.SETTLE)
-_OVERFLOW = int(Stop.OVERFLOW)
-
 #: Columns of a record without an average, and with one; the last column is a spare.
 WIDTHS = 2, 4
 
@@ -99,28 +87,28 @@ class MappedRule(Rule):
         norm = row_norm(self.mirror, powers, one_norm)
         eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
         homogeneous = self.mirror.homogeneous()
-        falls = not homogeneous and eta < slots[_INNER]
+        falls = not homogeneous and eta < slots[Slot.INNER]
         if falls:
             memory.work[0, 0] = eta
         if not homogeneous:
-            eta = slots[_INNER]
+            eta = slots[Slot.INNER]
         known = eta < UNBOUNDED or not homogeneous
-        kappa = self.mirror.kappa(slots[_SUM], slots[_REFERENCE], eta) if known else 0.0
+        kappa = self.mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], eta) if known else 0.0
         p = kappa * raw
         slope = self.loss.slope(label, p)
         played = Round(label, mass, p, slope, one_norm, norm, eta)
         found = Found(played, local, low, high, allowed, kappa)
         if not mass * norm < LARGEST_GRADIENT:
-            return found, _OVERFLOW
+            return found, Stop.OVERFLOW
         if falls:
-            return found, _RATE
+            return found, Stop.RATE
         fits = playable(self.loss, label, mass, p, slope, norm)
-        return found, _DONE if fits else _OVERFLOW
+        return found, Stop.DONE if fits else Stop.OVERFLOW
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Enter the round, step by -z and keep S."""
         slots, played, kappa = memory.slots, found.played, found.kappa
-        ledger[_LARGEST_REACH] = found.allowed
+        ledger[Entry.LARGEST_REACH] = found.allowed
         slope = step_slope(self.loss, played, self.conservative)
         enter_round(self.loss, ledger, played, self.conservative)
         if self.mirror.multiplicative():
@@ -132,8 +120,8 @@ class MappedRule(Rule):
                 self.mirror, self.averages, memory.state, memory.work, slots, -slope, limit, row
             )
             if not self.mirror.separable():
-                if keep_sum(slots, slots[_SUM] + change) or self.mirror.out_of_range(
-                    slots[_SUM], largest, size, slots[_REFERENCE]
+                if keep_sum(slots, slots[Slot.SUM] + change) or self.mirror.out_of_range(
+                    slots[Slot.SUM], largest, size, slots[Slot.REFERENCE]
                 ):
-                    return _RESUM
-        return _SETTLE if settle else _DONE
+                    return Stop.RESUM
+        return Stop.SETTLE if settle else Stop.DONE

@@ -81,19 +81,6 @@ STEEPEST_SLOPE = 1e50
 #: Upper bound on the |x| / m whose square underflows.
 LOST_RATIO = 1e-160
 
-_SCALED_TRAVEL = int(Entry.SCALED_TRAVEL)
-_DONE = int(Stop.DONE)
-_OVERFLOW = int(Stop.OVERFLOW)
-
-_FIRST, _SECOND = int(Scalar.FIRST), int(Scalar.SECOND)
-_FIRST_SQUARES, _MASS, _LENGTHS = (
-    int(Scalar.FIRST_SQUARES),
-    int(Scalar.MASS),
-    int(Scalar.LENGTHS),
-)
-_LOW, _HIGH, _CENTRE = int(Scalar.LOW), int(Scalar.HIGH), int(Scalar.CENTRE)
-_RESIDUALS, _RESIDUAL_MASS = int(Scalar.RESIDUALS), int(Scalar.RESIDUAL_MASS)
-_STEEPEST = int(Scalar.STEEPEST)
 
 _THETA, _SQUARES, _SIZE, _PATH = (np.uint64(k) for k in Column)
 
@@ -109,16 +96,16 @@ def spread(real, slots):  # type: ignore[no-untyped-def]
     """Return R: the root mean square of the residuals for real targets, 1 for classes."""
     if not real:
         return 1.0
-    return math.sqrt(slots[_RESIDUALS] / max(slots[_RESIDUAL_MASS], TINY))
+    return math.sqrt(slots[Scalar.RESIDUALS] / max(slots[Scalar.RESIDUAL_MASS], TINY))
 
 
 @kernel(inline=True)
 def common_factor(real, slots):  # type: ignore[no-untyped-def]
     """Return R f, the factor that all weights have in common."""
     # Where all features are tiny, what is left of their squares is no measure.
-    if not slots[_LENGTHS] > TINY * slots[_MASS]:
+    if not slots[Scalar.LENGTHS] > TINY * slots[Scalar.MASS]:
         return 0.0
-    return spread(real, slots) * math.sqrt(slots[_MASS] / slots[_LENGTHS])
+    return spread(real, slots) * math.sqrt(slots[Scalar.MASS] / slots[Scalar.LENGTHS])
 
 
 @kernel(inline=True)
@@ -126,7 +113,7 @@ def predicted(real, slots, raw):  # type: ignore[no-untyped-def]
     """Return the prediction that <w, x> stands for."""
     if not real:
         return raw
-    return min(max(raw + slots[_CENTRE], slots[_LOW]), slots[_HIGH])
+    return min(max(raw + slots[Scalar.CENTRE], slots[Scalar.LOW]), slots[Scalar.HIGH])
 
 
 class Weighed(NamedTuple):
@@ -145,7 +132,7 @@ class Weighed(NamedTuple):
 def weigh_row(real, lipschitz, state, slots, row, mass):  # type: ignore[no-untyped-def]
     """Return a row `Weighed`, with the c that its weight allows."""
     factor = common_factor(real, slots)
-    steepest = slots[_STEEPEST]
+    steepest = slots[Scalar.STEEPEST]
     if lipschitz < np.inf:
         steepest = max(steepest, mass * lipschitz)
     lazy, agile, scaled, powers, one_norm, growth = weigh(
@@ -158,14 +145,14 @@ def weigh_row(real, lipschitz, state, slots, row, mass):  # type: ignore[no-unty
 @kernel(inline=True)
 def along(slots, lazy, agile):  # type: ignore[no-untyped-def]
     """Return S_1 q_1 + S_2 q_2."""
-    return slots[_FIRST] * lazy + slots[_SECOND] * agile
+    return slots[Scalar.FIRST] * lazy + slots[Scalar.SECOND] * agile
 
 
 @kernel(inline=True)
 def count_row(slots, mass, scaled):  # type: ignore[no-untyped-def]
     """Bring the mean length of the rows up to date."""
-    slots[_MASS] += mass
-    slots[_LENGTHS] += mass * scaled
+    slots[Scalar.MASS] += mass
+    slots[Scalar.LENGTHS] += mass * scaled
 
 
 @kernel(inline=True)
@@ -178,7 +165,7 @@ def scaled_travel(weighted, scaled, count):  # type: ignore[no-untyped-def]
 def tune(lipschitz, slots, weighted, lazy, agile, unit):  # type: ignore[no-untyped-def]
     """Move c where the loss has no steepest slope, and both multipliers."""
     if not lipschitz < np.inf:
-        slots[_STEEPEST] = max(slots[_STEEPEST], abs(weighted))
+        slots[Scalar.STEEPEST] = max(slots[Scalar.STEEPEST], abs(weighted))
     move_multiplier(slots, 0, weighted, lazy, unit, SPEED)
     move_multiplier(slots, 1, weighted, agile, unit, SPEED)
 
@@ -186,26 +173,26 @@ def tune(lipschitz, slots, weighted, lazy, agile, unit):  # type: ignore[no-unty
 @kernel(inline=True)
 def move_multiplier(slots, j, slope, direction, unit, speed):  # type: ignore[no-untyped-def]
     """Move S_j against its own gradient."""
-    multiplier = slots[_FIRST + j]
+    multiplier = slots[Scalar.FIRST + j]
     z = slope * multiplier * direction / unit if unit > TINY else 0.0
     z = min(max(z, -1e100), 1e100)
-    squares = MEMORY * slots[_FIRST_SQUARES + j] + z * z
-    slots[_FIRST_SQUARES + j] = squares
+    squares = MEMORY * slots[Scalar.FIRST_SQUARES + j] + z * z
+    slots[Scalar.FIRST_SQUARES + j] = squares
     moved = multiplier * math.exp(-speed * z / math.sqrt(squares + 1.0))
-    slots[_FIRST + j] = min(max(moved, LEAST), LARGEST)
+    slots[Scalar.FIRST + j] = min(max(moved, LEAST), LARGEST)
 
 
 @kernel(inline=True)
 def _see_label(slots, label, mass, residual, wide):  # type: ignore[no-untyped-def]
     """Bring range, mean and residuals of real targets up to date; `wide` is 5 R."""
-    ahead = label - slots[_CENTRE]
+    ahead = label - slots[Scalar.CENTRE]
     if wide > 0.0:
         ahead = min(max(ahead, -wide), wide)
-    slots[_LOW] = min(slots[_LOW], label)
-    slots[_HIGH] = max(slots[_HIGH], label)
-    slots[_CENTRE] += mass * ahead / slots[_MASS]
-    slots[_RESIDUALS] += mass * residual * residual
-    slots[_RESIDUAL_MASS] += mass
+    slots[Scalar.LOW] = min(slots[Scalar.LOW], label)
+    slots[Scalar.HIGH] = max(slots[Scalar.HIGH], label)
+    slots[Scalar.CENTRE] += mass * ahead / slots[Scalar.MASS]
+    slots[Scalar.RESIDUALS] += mass * residual * residual
+    slots[Scalar.RESIDUAL_MASS] += mass
 
 
 class Found(NamedTuple):
@@ -243,7 +230,7 @@ class ScaleFreeRule(Rule):
         slope = self.loss.slope(label, p)
         fits = playable(self.loss, label, mass, p, slope, norm)
         played = Round(label, mass, p, slope, weighed.one_norm, norm, 1.0)
-        opening = self.real and slots[_MASS] == 0.0
+        opening = self.real and slots[Scalar.MASS] == 0.0
         scale = spread(self.real, slots)
         wide = OUTLIER * scale
         touch = p
@@ -256,13 +243,13 @@ class ScaleFreeRule(Rule):
             if touch != p:
                 slope = self.loss.slope(label, touch)
         found = Found(played, weighed, opening, scale, touch, slope)
-        return found, _DONE if fits else _OVERFLOW
+        return found, Stop.DONE if fits else Stop.OVERFLOW
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Step along both directions, enter the round and move the multipliers."""
         slots, played, weighed = memory.slots, found.played, found.weighed
         label, mass, p = played.label, played.mass, played.prediction
-        slots[_STEEPEST] = weighed.steepest
+        slots[Scalar.STEEPEST] = weighed.steepest
         weighted = mass * found.slope
         # The step comes first: the ledger is brought up to date while it is under way.
         if mass > 0.0 and (weighted != 0.0 or weighed.growth > 0.0):
@@ -270,13 +257,13 @@ class ScaleFreeRule(Rule):
         value = self.loss.value(label, p)
         enter_loss(self.loss, ledger, label, mass, p, value, played.norm, 1.0)
         if mass == 0.0:
-            return _DONE
+            return Stop.DONE
         count_row(slots, mass, weighed.scaled)
         unit = 1.0
         if found.opening:
-            slots[_LOW] = label
-            slots[_HIGH] = label
-            slots[_CENTRE] = label
+            slots[Scalar.LOW] = label
+            slots[Scalar.HIGH] = label
+            slots[Scalar.CENTRE] = label
             keep_promises(self.loss, ledger, label, p, value, played.slope)
         else:
             touch, scale = found.touch, found.scale
@@ -292,18 +279,18 @@ class ScaleFreeRule(Rule):
                 )
                 unit = 0.25 * scale * steps
         count = np.float64(row.end - row.begin)
-        ledger[_SCALED_TRAVEL] += scaled_travel(weighted, weighed.scaled, count)
+        ledger[Entry.SCALED_TRAVEL] += scaled_travel(weighted, weighed.scaled, count)
         tune(self.loss.lipschitz(), slots, weighted, weighed.lazy, weighed.agile, unit)
-        return _DONE
+        return Stop.DONE
 
 
 @kernel(inline=True)
 def _direction(state, slots, i):  # type: ignore[no-untyped-def]
     """Return m_i w_i but for the common factor."""
     size = max(state[i, _SIZE], SMALLEST_SIZE)
-    square = _steepest_square(slots[_STEEPEST])
+    square = _steepest_square(slots[Scalar.STEEPEST])
     root = math.sqrt(state[i, _SQUARES] + square * (size * size) + TINY)
-    return slots[_FIRST] * state[i, _THETA] / root + slots[_SECOND] * state[i, _PATH]
+    return slots[Scalar.FIRST] * state[i, _THETA] / root + slots[Scalar.SECOND] * state[i, _PATH]
 
 
 @kernel
