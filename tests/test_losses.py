@@ -6,6 +6,7 @@ import dataclasses
 import math
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -31,6 +32,7 @@ LOSSES = [
     losses.Huber(0.3),
     losses.Quantile(),
     losses.Quantile(0.9),
+    losses.Quantile(0.2),
     losses.WinnowHinge(),
 ]
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -233,6 +235,18 @@ def test_value_and_slope_are_right_to_sixteen_units_in_the_last_place(
                 for found, right in zip(row[:2], exact(loss, y, float(p)), strict=True):
                     ulp = max(math.ulp(float(right)), 5e-324)
                     assert abs(mpmath.mpf(float(found)) - right) <= 16 * ulp, (y, p, found)
+
+
+def test_a_loss_at_the_rim_of_the_tube_is_not_lost_to_rounding() -> None:
+    """The difference p - y is rounded; whether it exceeds epsilon is decided exactly."""
+    loss = losses.EpsilonInsensitive(0.75)
+    rim = [(-0.25 - 2.0**-55 * k, 0.5 + 2.0**-53 * j) for k in range(-6, 7) for j in range(-6, 7)]
+    assert any(p - y == 0.75 and Fraction(p) - Fraction(y) != Fraction(0.75) for y, p in rim)
+    for y, p in rim:
+        beyond = Fraction(p) - Fraction(y) > Fraction(0.75)
+        assert (loss.value(y, p) > 0.0) == beyond
+        assert loss.slope(y, p) == (1.0 if beyond else 0.0)
+        assert (loss.value(-y, -p) > 0.0) == beyond
 
 
 @every_loss

@@ -236,6 +236,19 @@ def test_newton_steps_are_exact_from_any_start(loss: Loss) -> None:
                 assert -loss.proximal_slope(-1.0, -z, q, start) == -found
 
 
+@pytest.mark.parametrize("r", [1.05, 1.07, 1.3, 3.0, 17.0, 50.0])
+def test_the_conjugate_of_a_power_hinge_is_right_to_a_few_units(r: float) -> None:
+    """1/(r - 1) is rounded, and a power magnifies that; the conjugate undoes it."""
+    loss = losses.PowerHinge(r, 1e-3)
+    with mpmath.workdps(60):
+        exponent = mpmath.mpf(r) / (mpmath.mpf(r) - 1)
+        for c in (1e-3, 0.37, 0.99, 1.7, 23.0, 1e3):
+            power = mpmath.mpf(c) ** exponent / exponent
+            exact = power - mpmath.mpf(1e-3) * mpmath.mpf(c)
+            size = float(power) + 1e-3 * c
+            assert abs(loss.conjugate(1.0, -c) - exact) <= 16.0 * EPSILON * size
+
+
 def test_logistic_slopes_stay_strictly_inside() -> None:
     loss = losses.Logistic()
     for z in (-1e200, -1e3, -50.0, 50.0, 1e3, 1e200):
