@@ -311,7 +311,7 @@ FORGED: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ),
     ("doubling", "arrays", lambda arrays: arrays.pop("past_iterates"), "must be two vectors"),
     ("window", "arrays", crossed, "the rows kept do not fit together"),
-    ("exact", "header", lambda header: header.update(sweeps="x\ny"), "got x y"),
+    ("exact", "header", lambda header: header.update(sweeps="x\ny"), r"got 'x\\ny'"),
 ]
 
 

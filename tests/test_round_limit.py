@@ -15,7 +15,7 @@ COUNTS = {
     "MirrorDescent": ("_ledger", Entry.ROUNDS),
     "ScaleFree": ("_ledger", Entry.ROUNDS),
     "MatrixDescent": ("_ledger", Entry.ROUNDS),
-    "DualAscent": ("_store.ledger", Entry.ROUNDS),
+    "DualAscent": ("_ledger", Entry.ROUNDS),
     "Ranker": ("_ledger", Entry.ROUNDS),
     "Certifier": ("_ledger", Entry.ROUNDS),
     "Hedge": ("_state.book", Experts.ROUNDS),

@@ -130,7 +130,7 @@ class MappedSolver(Solver):
     `fraction` is the part of its best step that a row takes, in (0, 1] [default: 1]; below 1 no
     Newton steps are taken.
 
-    >>> from noregret import losses
+    >>> from noregret import losses, mirrors
     >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0]], [1, -1], losses.Hinge(), mirrors.Entropy(),
     ...                      strength=0.5)
     >>> solution = MappedSolver(problem, 1e-9).run()

@@ -62,7 +62,8 @@ class BoundPass:
         """Play a row; return whether that was done, or else nothing was changed."""
         if self._entry(_ROUNDS) >= _MOST_ROUNDS:
             return False
-        self._indptr[1] = len(columns)
+        # An attribute, not len(columns): a call of a function costs more.
+        self._indptr[1] = columns.size
         self._y[0] = y
         self._weight[0] = weight
         # Block(...) itself takes several times as long.
