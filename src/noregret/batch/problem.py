@@ -33,6 +33,7 @@ from noregret.proof.wording import assumption_lines, named, weighted
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down, up, up_minus
 from noregret.rounding.slack import (
+    EPSILON,
     UNDERFLOW,
     certified_ceiling,
     certified_floor,
@@ -153,7 +154,8 @@ class Problem:
         length = norm_upper(weights, 2.0)
         inside = weights * (self.radius / max(length, self.radius))
         while norm_upper(inside, 2.0) > self.radius:
-            inside *= 1.0 - rounding_error(len(inside) + 16.0, 1.0)
+            # A step, not a slack: it must not be 0.
+            inside *= 1.0 - (len(inside) + 16.0) * EPSILON
         return inside
 
     def mean_square(self) -> float:
