@@ -17,6 +17,7 @@ maximisation as in Shalev-Shwartz and Singer, A Primal-Dual Perspective, section
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,11 +28,6 @@ from noregret.passes.slots import Slot
 from noregret.passes.sync import extremes, rebuild
 from noregret.passes.upkeep import keep_sum
 from noregret.rounding.slack import EPSILON
-
-_SUM = int(Slot.SUM)
-_PEAK = int(Slot.PEAK)
-_UPDATES = int(Slot.UPDATES)
-_REFERENCE = int(Slot.REFERENCE)
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -51,11 +47,33 @@ OVERSHOT = 1e-9
 FAINTEST = 1e-9
 
 
+class Memory(NamedTuple):
+    """Records of theta and v, scalars, and the theta and v of the row that a search tries."""
+
+    state: Any
+    slots: Any
+    work: Any
+
+
+class Variable(NamedTuple):
+    """The slope of one row, a variable of the dual, and what its movement changes."""
+
+    label: float
+    slope: float
+    #: What the prediction has beside <w,x>.
+    shift: float
+    #: The change of theta along x a unit of slope, -c/b.
+    unit: float
+    #: What a bias adds to the prediction for each unit that theta moves along x.
+    stiffness: float
+    #: The fall of the prediction a unit of slope, as last seen.
+    curvature: float
+
+
 @kernel(fast=True, inline=True)
-def _read(state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def _read(state, row):  # type: ignore[no-untyped-def]
     """Return sum v_j x_j."""
     raw = 0.0
-    row = row_at(indptr, indices, values, t)
     for k in range(row.end - row.begin):
         j, x = place(row, k)
         raw += state[j, _1] * x
@@ -63,11 +81,11 @@ def _read(state, indptr, indices, values, t):  # type: ignore[no-untyped-def]
 
 
 @kernel(fast=True, inline=True)
-def try_move(mirror, state, step, reference, work, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def try_move(mirror, memory, row, step):  # type: ignore[no-untyped-def]
     """Put theta + step x and its v into `work`; return sum v_j x_j and the change of S."""
+    state, work, reference = memory.state, memory.work, memory.slots[Slot.REFERENCE]
     raw = 0.0
     change = 0.0
-    row = row_at(indptr, indices, values, t)
     for k in range(row.end - row.begin):
         j, x = place(row, k)
         moved = state[j, _0] + step * x
@@ -81,11 +99,10 @@ def try_move(mirror, state, step, reference, work, indptr, indices, values, t): 
 
 
 @kernel(inline=True)
-def _keep(state, work, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def _keep(state, work, row):  # type: ignore[no-untyped-def]
     """Make what was tried last the state; return the largest theta and |theta| written."""
     largest = -np.inf
     size = 0.0
-    row = row_at(indptr, indices, values, t)
     for k in range(row.end - row.begin):
         j, _ = place(row, k)
         state[j, _0] = work[_0, k]
@@ -99,68 +116,50 @@ def _keep(state, work, indptr, indices, values, t):  # type: ignore[no-untyped-d
 def settle(mirror, state, slots):  # type: ignore[no-untyped-def]
     """Choose the reference for the theta at hand, compute every v and sum S afresh."""
     largest, size = extremes(state, 1.0)
-    slots[_REFERENCE] = mirror.reference(largest, size)
-    slots[_SUM] = rebuild(mirror, state, 1.0, slots[_REFERENCE])
-    slots[_PEAK] = slots[_SUM]
-    slots[_UPDATES] = 0.0
+    slots[Slot.REFERENCE] = mirror.reference(largest, size)
+    slots[Slot.SUM] = rebuild(mirror, state, 1.0, slots[Slot.REFERENCE])
+    slots[Slot.PEAK] = slots[Slot.SUM]
+    slots[Slot.UPDATES] = 0.0
 
 
 @kernel(inline=True)
-def _swap(state, work, indptr, indices, values, t):  # type: ignore[no-untyped-def]
-    row = row_at(indptr, indices, values, t)
+def _swap(state, work, row):  # type: ignore[no-untyped-def]
     for k in range(row.end - row.begin):
         j, _ = place(row, k)
         state[j, _0], work[_0, k] = work[_0, k], state[j, _0]
 
 
-@kernel
-def _afresh(mirror, state, slots, step, work, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def _afresh(mirror, memory, row, step):  # type: ignore[no-untyped-def]
     """Return <w,x> at the theta in `work` with a reference and a sum of its own.
 
     It looks at all coordinates, and is for steps that leave the range of the reference.
     """
-    _swap(state, work, indptr, indices, values, t)
+    state, slots = memory.state, memory.slots
+    _swap(state, memory.work, row)
     settle(mirror, state, slots)
-    kappa = mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
-    product = kappa * _read(state, indptr, indices, values, t)
-    _swap(state, work, indptr, indices, values, t)
+    kappa = mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], 1.0)
+    product = kappa * _read(state, row)
+    _swap(state, memory.work, row)
     settle(mirror, state, slots)
     # The reference may be another one now: what was tried must belong to it.
-    try_move(mirror, state, step, slots[_REFERENCE], work, indptr, indices, values, t)
+    try_move(mirror, memory, row, step)
     return product
 
 
 @kernel(inline=True)
-def climb(  # type: ignore[no-untyped-def]
-    loss,
-    mirror,
-    label,
-    slope,
-    shift,
-    unit,
-    stiffness,
-    curvature,
-    accuracy,
-    state,
-    slots,
-    work,
-    indptr,
-    indices,
-    values,
-    t,
-):
+def climb(loss, mirror, memory, row, variable, accuracy):  # type: ignore[no-untyped-def]
     """Move one row's slope to where D is highest along it and leave that state in `work`.
 
-    `shift` is what the prediction has beside <w,x>, `unit` the change of theta along x a unit of
-    slope (-c/b), and `stiffness` what a bias adds to the prediction for each of these.
     Returns the new slope, the new S and the curvature met. The search ends on the near side of
     the maximum, where D cannot have fallen, when the next step would be `accuracy` of the whole
     move.
     """
-    p = mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0) * _read(state, indptr, indices, values, t)
+    label, slope, shift, unit, stiffness, q = variable
+    slots = memory.slots
+    total = slots[Slot.SUM]
+    p = mirror.kappa(total, slots[Slot.REFERENCE], 1.0) * _read(memory.state, row)
     p += shift
-    total = slots[_SUM]
-    q = curvature
     new = loss.proximal_slope(label, p + q * slope, q, slope)
     if new == slope or not abs(new) < np.inf:
         return slope, total, q
@@ -173,22 +172,20 @@ def climb(  # type: ignore[no-untyped-def]
     while True:
         count += 1
         step = unit * (new - slope)
-        raw, change = try_move(
-            mirror, state, step, slots[_REFERENCE], work, indptr, indices, values, t
-        )
-        total = slots[_SUM] + change
-        hard = not (total > max(FAINTEST * slots[_SUM], 0.0) and total < np.inf)
+        raw, change = try_move(mirror, memory, row, step)
+        total = slots[Slot.SUM] + change
+        hard = not (total > max(FAINTEST * slots[Slot.SUM], 0.0) and total < np.inf)
         if mirror.separable():
-            total, hard = slots[_SUM], False
+            total, hard = slots[Slot.SUM], False
         elif hard:
             # Infinity has the sum taken afresh if this step is kept.
             total = np.inf
         if not searching:
             break
         if hard:
-            p = _afresh(mirror, state, slots, step, work, indptr, indices, values, t)
+            p = _afresh(mirror, memory, row, step)
         else:
-            p = mirror.kappa(total, slots[_REFERENCE], 1.0) * raw
+            p = mirror.kappa(total, slots[Slot.REFERENCE], 1.0) * raw
         p += shift + stiffness * step
         following = new
         beyond = True
@@ -263,6 +260,7 @@ def ascend(  # type: ignore[no-untyped-def]
     so that it gains at least this fraction of what the whole step would.
     """
     assert state.shape[1] == COLUMNS
+    memory = Memory(state, slots, work)
     moved = 0
     for place_in_order in range(np.uint64(order.shape[0])):
         t = np.uint64(order[place_in_order])
@@ -272,44 +270,26 @@ def ascend(  # type: ignore[no-untyped-def]
         slope = slopes[t]
         unit = -mass / strength
         shift = offset[t] + bias[MULTIPLIER] + bias[STIFFNESS] * bias[BALANCE]
-        new, total, q = climb(
-            loss,
-            mirror,
-            y[t],
-            slope,
-            shift,
-            unit,
-            bias[STIFFNESS],
-            curvatures[t],
-            accuracy,
-            state,
-            slots,
-            work,
-            indptr,
-            indices,
-            values,
-            t,
-        )
+        row = row_at(indptr, indices, values, t)
+        variable = Variable(y[t], slope, shift, unit, bias[STIFFNESS], curvatures[t])
+        new, total, q = climb(loss, mirror, memory, row, variable, accuracy)
         if new == slope:
             continue
         if fraction < 1.0:
             new = part_of_step(slope, new, fraction)
-            _, change = try_move(
-                mirror, state, unit * (new - slope), slots[_REFERENCE], work, indptr, indices,
-                values, t,
-            )  # fmt: skip
+            _, change = try_move(mirror, memory, row, unit * (new - slope))
             if not mirror.separable():
-                total = slots[_SUM] + change
-                if not (total > max(FAINTEST * slots[_SUM], 0.0) and total < np.inf):
+                total = slots[Slot.SUM] + change
+                if not (total > max(FAINTEST * slots[Slot.SUM], 0.0) and total < np.inf):
                     total = np.inf
         moved += 1
         slopes[t] = new
         curvatures[t] = q
         bias[BALANCE] += unit * (new - slope)
-        largest, size = _keep(state, work, indptr, indices, values, t)
+        largest, size = _keep(state, work, row)
         if not mirror.separable():
             if keep_sum(slots, total) or mirror.out_of_range(
-                total, largest, size, slots[_REFERENCE]
+                total, largest, size, slots[Slot.REFERENCE]
             ):
                 settle(mirror, state, slots)
     return moved
@@ -322,12 +302,13 @@ def apart(loss, mirror, indptr, indices, values, y, weight, offset, slopes, stat
     Every term is at least 0; the sum is the duality gap of the problem that `ascend` works on,
     its bias included, up to the rounding of the state.
     """
-    kappa = mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
+    kappa = mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], 1.0)
     common = bias[MULTIPLIER] + bias[STIFFNESS] * bias[BALANCE]
     total = 0.0
     for t in range(np.uint64(y.shape[0])):
         if weight[t] > 0.0:
-            p = kappa * _read(state, indptr, indices, values, t) + offset[t] + common
+            row = row_at(indptr, indices, values, t)
+            p = kappa * _read(state, row) + offset[t] + common
             s = slopes[t]
             total += weight[t] * (loss.value(y[t], p) + loss.conjugate(y[t], s) - s * p)
     return total

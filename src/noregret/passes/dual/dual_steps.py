@@ -14,7 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import add_compensated, kernel
-from noregret.passes.dual.dual_maps import part_of_step, settle
+from noregret.passes.dual.dual_maps import (
+    Memory,
+    Variable,
+    climb,
+    part_of_step,
+    settle,
+    try_move,
+)
 from noregret.passes.dual.dual_rows import (
     CURVATURE,
     LABEL,
@@ -26,9 +33,9 @@ from noregret.passes.dual.dual_rows import (
     WEIGHT,
     raw_prediction,
 )
-from noregret.passes.dual.dual_search import best_slope, try_step
 from noregret.passes.promises import keep_conjugate
 from noregret.passes.rounds import LARGEST_LOSS
+from noregret.passes.rows import row_at
 from noregret.passes.slots import Slot
 from noregret.passes.upkeep import keep_sum
 from noregret.proof.ledger import Entry
@@ -45,6 +52,9 @@ UNDERFLOWN = 64.0 * SMALLEST / EPSILON
 
 #: How often a search is taken up again after the numbers were brought back into range.
 RESUMED = 100
+#: A search ends when its next step would be this part of the whole move: here at the last digits,
+#: since a row may never be visited again.
+CLOSED = 1e-13
 
 _SUM = int(Slot.SUM)
 _REFERENCE = int(Slot.REFERENCE)
@@ -158,7 +168,8 @@ def move(loss, mirror, C, state, sums, kept, j, new):  # type: ignore[no-untyped
         gain = scale * (height + fall * (p - 0.5 * q * fall))
     else:
         _prepare(mirror, slots, scale, spans, values, j)
-        try_step(mirror, state, slots, work, step, spans, indices, values, j)
+        row = row_at(spans, indices, values, _2 * j)
+        try_move(mirror, Memory(state, slots, work), row, step)
         rise, _ = _take(mirror, state, sums, step, False, spans, indices, values, j)
         gain = scale * (height + fall * offset) - rise
     _replace_slope(loss, ledger, accounts, book, j, new)
@@ -213,31 +224,21 @@ def visit(loss, mirror, C, fraction, state, sums, kept, j, raw):  # type: ignore
         gain = 0.0
         distance = 0.0
         _prepare(mirror, slots, scale, spans, values, j)
+        memory = Memory(state, slots, work)
+        row = row_at(spans, indices, values, _2 * j)
         for _ in range(RESUMED):
-            new, q, limited = best_slope(
-                loss,
-                mirror,
-                state,
-                slots,
-                work,
-                y,
-                s,
-                offset,
-                scale,
-                book[j, CURVATURE],
-                spans,
-                indices,
-                values,
-                j,
-            )
+            variable = Variable(y, s, offset, -scale, 0.0, book[j, CURVATURE])
+            new, total, q = climb(loss, mirror, memory, row, variable, CLOSED)
             if fraction < 1.0 and new != s:
                 new = part_of_step(s, new, fraction)
                 step = -scale * (new - s)
-                try_step(mirror, state, slots, work, step, spans, indices, values, j)
+                try_move(mirror, memory, row, step)
             lower = loss.conjugate(y, new)
             if new == s or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
                 break
             fall = new - s
+            # Infinity: numbers left their range on the way.
+            limited = not total < np.inf
             rise, redone = _take(
                 mirror, state, sums, -scale * fall, limited, spans, indices, values, j
             )
