@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from noregret import mirrors
 from noregret.batch.euclidean import seed_state
-from noregret.batch.problem import LINK_ERRORS, Problem, Solution, closed
+from noregret.batch.problem import LINK_ERRORS, Problem, Solution, closed, dual_floor
 from noregret.batch.solver import Solver
 from noregret.losses.score_duals import allowed
 from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
@@ -32,7 +32,6 @@ from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import (
     UNDERFLOW,
     certified_ceiling,
-    certified_floor,
     grown,
     rounding_error,
 )
@@ -118,9 +117,8 @@ class MatrixProblem:
         length = mirrors.Euclidean().conjugate_upper(-gradient.ravel(), 1.0 / self.strength, delta)
         with np.errstate(over="ignore"):
             weights = -gradient / self.strength
-        slack += rounding_error(2.0, abs(total) + abs(length))
         # Neither these losses nor the regulariser are ever negative.
-        lower = float(certified_floor(total, length, slack, nonnegative=True))
+        lower = dual_floor(total, length, slack, nonnegative=True)
         return weights, self.primal_upper(weights), lower
 
     def primal_upper(self, weights: Vector) -> float:

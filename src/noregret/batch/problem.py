@@ -36,9 +36,9 @@ from noregret.rounding.slack import (
     EPSILON,
     UNDERFLOW,
     certified_ceiling,
-    certified_floor,
     grown,
     rounding_error,
+    sound_floor,
 )
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 
@@ -208,9 +208,8 @@ class Problem:
             length = self.mirror.predictors().support_upper(g, self.radius, delta)
         else:
             length = self.mirror.conjugate_upper(-g, 1.0 / self.strength, delta, self.strength)
-        slack += rounding_error(2.0, abs(total) + abs(length))
         # A regulariser cannot be negative either.
-        return float(certified_floor(total, length, slack, self.loss.nonnegative))
+        return dual_floor(total, length, slack, self.loss.nonnegative)
 
     def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
         """Return P(w), rounded up; `bias` is added to every prediction."""
@@ -226,6 +225,15 @@ class Problem:
             if self.radius is None:
                 value += self.mirror.regularizer_upper(weights, self.strength)
         return certified_ceiling(float(value))
+
+
+def dual_floor(total: float, length: float, slack: float, nonnegative: bool) -> float:
+    """Return total - length - slack, rounded down.
+
+    Solvers steer by it, so that the order of the subtractions is a part of what they do.
+    """
+    own = rounding_error(8.0, abs(total) + abs(length))
+    return float(sound_floor(total - length - slack - own, nonnegative))
 
 
 def dual_state(mirror: Mirror, theta: Vector) -> tuple[Vector, float, float]:

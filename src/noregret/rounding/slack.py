@@ -87,10 +87,16 @@ def certified_floor(total: float, length: float, slack: float, nonnegative: bool
     (0.0, -inf)
     """
     own = rounding_error(8.0, abs(total) + abs(length))
-    floor = (total - length) - (slack + own)
-    if math.isnan(floor):
-        # Something overflowed, and nothing is known.
-        floor = -math.inf
+    return sound_floor((total - length) - (slack + own), nonnegative)
+
+
+def sound_floor(value: float, nonnegative: bool) -> float:
+    """Return a lower bound, minus infinity where it is NaN: something overflowed.
+
+    >>> sound_floor(1.0, False), sound_floor(-1.0, True), sound_floor(math.nan, False)
+    (1.0, 0.0, -inf)
+    """
+    floor = -math.inf if math.isnan(value) else value
     return max(floor, 0.0) if nonnegative else floor
 
 
