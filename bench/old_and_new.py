@@ -4,6 +4,7 @@ Two fresh processes, one a tree, take turns at every case, old first in one turn
 the next; that is repeated with other fresh processes. Compiling is done before the clock starts.
 For every case the table has best and median seconds of each tree, the ratio of the best and the
 median over turns of the ratio within a turn, new over old; below it the medians over all cases.
+Seconds are of the processor: the kernels have one thread, and waiting for a core is not theirs.
 Then a fixed list of learners is compiled into an empty cache: seconds of processor time, files and
 size of the cache. `--only PATTERN` chooses cases by name, `--list` prints the names.
 """
@@ -74,16 +75,15 @@ def serve(source: Path, rows: int) -> None:
     gc.disable()
     for line in sys.stdin:
         order, _, name = line.rstrip("\n").partition(" ")
-        begin, spent = time.perf_counter(), time.process_time()
-        seconds = 0.0
+        seconds, spent = 0.0, time.process_time()
         if order == "make":
             made[name] = known[name]()
             made[name]()
             seconds = time.process_time() - spent
         elif order == "time":
-            begin = time.perf_counter()
+            spent = time.process_time()
             made[name]()
-            seconds = time.perf_counter() - begin
+            seconds = time.process_time() - spent
         else:
             del made[name]
             gc.collect()
