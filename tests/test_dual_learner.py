@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret import catalogue, losses, mirrors
 from noregret.learners import DualAscent
-from noregret.losses.tubes import SquaredEpsilonInsensitive
+from noregret.losses import SquaredEpsilonInsensitive
 
 
 def test_the_ring_grows_and_forgets_in_order() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 _KINDS: dict[str, type[Any]] = {
@@ -14,6 +14,27 @@ _KINDS: dict[str, type[Any]] = {
 }
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def allowed(words: str, test: Callable[[float], bool]) -> Mapping[str, Any]:
+    """Return the metadata of a dataclass field that limits its values.
+
+    words: what a value must be, for the message.
+    test: whether a value is allowed; NaN should not be.
+
+    >>> from dataclasses import dataclass, field
+    >>> @dataclass(frozen=True)
+    ... class Scaled(Component):
+    ...     scale: float = field(default=1.0, metadata=POSITIVE)
+    >>> Scaled(0)
+    Traceback (most recent call last):
+    ValueError: Scaled(scale) must be a finite number above 0, got 0.0
+    """
+    return {"allowed": (words, test)}
+
+
+POSITIVE = allowed("must be a finite number above 0", lambda value: 0.0 < value < float("inf"))
+NONNEGATIVE = allowed("must be a finite number >= 0", lambda value: 0.0 <= value < float("inf"))
 
 
 class CompiledType:
@@ -52,12 +73,16 @@ class Component:
     2.0
     """
 
+    #: How error messages name a field, from the names of the class and of the field.
+    _parameter: ClassVar[str] = "{}({})"
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._numba_type_ = CompiledType()  # type: ignore[attr-defined]
 
     def __post_init__(self) -> None:
-        """Coerce every field to its annotated type, so that 1 and 1.0 compile once."""
+        """Coerce fields to their types, so that 1 and 1.0 compile once, and check their limits."""
+        fields: Mapping[str, Any] = getattr(self, "__dataclass_fields__", {})
         for name, (kind, optional) in field_kinds(type(self)).items():
             value = getattr(self, name)
             if value is None and optional:
@@ -75,6 +100,10 @@ class Component:
                 raise ValueError(
                     f"{type(self).__name__}({name}=...) must be a number, got {value!r}"
                 ) from error
+            words, test = fields[name].metadata.get("allowed", ("", bool))
+            if words and not test(getattr(self, name)):
+                place = self._parameter.format(type(self).__name__, name)
+                raise ValueError(f"{place} {words}, got {getattr(self, name)}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields: the compiled type belongs to this process."""

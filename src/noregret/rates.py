@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from noregret.component import Component, require_positive
+from noregret.component import POSITIVE, Component
 from noregret.elementary import divide, sqrt
 
 #: The rate before anything was seen; theta is 0 then, so that their product is 0.
@@ -112,11 +112,7 @@ class Constant(Rate):
     0.5
     """
 
-    eta: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Constant(eta)", self.eta)
+    eta: float = field(default=1.0, metadata=POSITIVE)
 
     def at(self, rounds: float, squares: float, largest: float) -> float:
         """Return eta."""
@@ -137,11 +133,7 @@ class InverseSqrt(Rate):
     0.5
     """
 
-    eta: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("InverseSqrt(eta)", self.eta)
+    eta: float = field(default=1.0, metadata=POSITIVE)
 
     def at(self, rounds: float, squares: float, largest: float) -> float:
         """Return eta / sqrt(t)."""
@@ -165,11 +157,7 @@ class StronglyConvex(Rate):
     0.5
     """
 
-    sigma: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("StronglyConvex(sigma)", self.sigma)
+    sigma: float = field(default=1.0, metadata=POSITIVE)
 
     def at(self, rounds: float, squares: float, largest: float) -> float:
         """Return 1 / (sigma * completed rounds); the first weights are 0 at any rate."""
@@ -193,12 +181,7 @@ class Adaptive(Rate):
     0.5
     """
 
-    scale: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.scale is not None:
-            require_positive("Adaptive(scale)", self.scale)
+    scale: float | None = field(default=None, metadata=POSITIVE)
 
     def at(self, rounds: float, squares: float, largest: float) -> float:
         """Return scale / sqrt(squares + largest)."""
@@ -232,14 +215,10 @@ class PerCoordinate(Rate):
     1.0
     """
 
-    scale: float = 1.0
+    scale: float = field(default=1.0, metadata=POSITIVE)
     invariant: bool = False
 
     family: ClassVar[str] = "coordinate"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("PerCoordinate(scale)", self.scale)
 
     def weight_factor(self, squares: float, reach: float, size: float) -> float:
         """Return w_i / theta_i from sum z_i^2, the bound m_i on |z_i| and max |x_i|."""
@@ -335,13 +314,9 @@ class CoinBetting(Rate):
     0.4
     """
 
-    wealth: float = 1.0
+    wealth: float = field(default=1.0, metadata=POSITIVE)
 
     family: ClassVar[str] = "coin_betting"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("CoinBetting(wealth)", self.wealth)
 
     def bet(self, theta: float, squares: float, hint: float) -> float:
         """Return the fraction b_i of the wealth to bet, from theta_i, V_i and h_i above 0."""
@@ -373,11 +348,7 @@ class Doubling(Rate):
     0.5
     """
 
-    eta: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Doubling(eta)", self.eta)
+    eta: float = field(default=1.0, metadata=POSITIVE)
 
     def at(self, rounds: float, squares: float, largest: float) -> float:
         """Return eta / sqrt(2^m) in the epoch of rounds 2^m ... 2^(m+1) - 1."""

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret import losses, mirrors
 from noregret.learners import DualAscent, dual_certificate
-from noregret.losses.tubes import SquaredEpsilonInsensitive
+from noregret.losses import SquaredEpsilonInsensitive
 from tests.truth.claims import Case, Tally, bare_theorems
 from tests.truth.comparators import Class
 from tests.truth.learners import LOSSES, MIRRORS, Draw, Part

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import losses
-from noregret.losses.tubes import SquaredEpsilonInsensitive
+from noregret.losses import SquaredEpsilonInsensitive
 
 Vector = npt.NDArray[np.float64]
 Long = npt.NDArray[np.longdouble]

@@ -3,56 +3,48 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-from noregret.arrays import as_vector
-from noregret.component import require_positive
+from noregret.arrays import Vector, as_vector
+from noregret.component import POSITIVE, allowed
 from noregret.domains.base import Domain
-from noregret.domains.vectors import Vector, all_finite, largest_size, length
+from noregret.domains.vectors import all_finite, first_axis, largest_size, length
 
 
-@dataclass(frozen=True)
-class Ball(Domain):
-    """The Euclidean ball {w : ||w|| <= radius}.
-
-    Projection: w if ||w|| <= radius, else radius w / ||w||; under the entropy there is none in
-    closed form. Support: radius ||theta||.
-    Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorem 5.
-
-    >>> Ball(2).project([3, 4])
-    array([1.2, 1.6])
-    """
+class NormBall(Domain):
+    """What the balls {w : ||w||_q <= radius} share; `dual` is the p of the dual norm."""
 
     radius: float
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Ball: radius", self.radius)
+    def dual(self) -> float:
+        """Return p with 1/p + 1/q = 1."""
+        return 2.0
 
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Tell whether ||w|| <= radius (1 + tolerance)."""
-        vector = as_vector("Ball.contains: w", w, finite=False)
-        return all_finite(vector) and length(vector) <= self.radius * (1.0 + tolerance)
+        """Tell whether ||w||_q <= radius (1 + tolerance)."""
+        vector = as_vector(f"{type(self).__name__}.contains: w", w, finite=False)
+        q = self.dual() / (self.dual() - 1.0)
+        return all_finite(vector) and length(vector, q) <= self.radius * (1.0 + tolerance)
 
-    def project(self, w: ArrayLike) -> Vector:
-        """Return argmin over ||u|| <= radius of ||u - w||^2."""
-        vector = as_vector("Ball.project: w", w)
+    def _scaled(self, vector: Vector) -> Vector:
+        """Return c w with c = min(1, radius / ||w||_q)."""
         largest = largest_size(vector)
         if largest == 0.0:
             return vector
         unit = vector / largest
-        norm = length(unit)
+        norm = length(unit, self.dual() / (self.dual() - 1.0))
         return vector if largest * norm <= self.radius else unit * (self.radius / norm)
 
     def largest_coordinate(self, dimension: int) -> float:
-        """Return the radius."""
+        """Return the radius: no coordinate exceeds the norm."""
         return self.radius
 
     def support(self, theta: ArrayLike) -> float:
-        """Return radius ||theta||."""
-        return self.radius * length(as_vector("Ball.support: theta", theta))
+        """Return radius ||theta||_p."""
+        vector = as_vector(f"{type(self).__name__}.support: theta", theta)
+        return self.radius * length(vector, self.dual())
 
     def is_ball(self) -> bool:
         """Return True."""
@@ -64,7 +56,30 @@ class Ball(Domain):
 
 
 @dataclass(frozen=True)
-class PNormBall(Domain):
+class Ball(NormBall):
+    """The Euclidean ball {w : ||w|| <= radius}.
+
+    Projection: w if ||w|| <= radius, else radius w / ||w||; under the entropy there is none in
+    closed form. Support: radius ||theta||.
+    Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorem 5.
+
+    >>> Ball(2).project([3, 4])
+    array([1.2, 1.6])
+    """
+
+    radius: float = field(metadata=POSITIVE)
+
+    def project(self, w: ArrayLike) -> Vector:
+        """Return argmin over ||u|| <= radius of ||u - w||^2."""
+        return self._scaled(as_vector("Ball.project: w", w))
+
+    def corners(self, dimension: int) -> list[Vector]:
+        """Return radius e_1."""
+        return [self.radius * first_axis(dimension)]
+
+
+@dataclass(frozen=True)
+class PNormBall(NormBall):
     """The ball {w : ||w||_q <= radius} of the map PNorm(p), 1/p + 1/q = 1.
 
     The projection in the geometry of F(w) = ||w||_q^2 / 2, argmin over the ball of
@@ -77,20 +92,14 @@ class PNormBall(Domain):
     array([1.2, 1.6])
     """
 
-    p: float
-    radius: float
+    p: float = field(
+        metadata=allowed("must be a finite number >= 2", lambda p: 2.0 <= p < math.inf)
+    )
+    radius: float = field(metadata=POSITIVE)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 2.0 <= self.p < math.inf:
-            raise ValueError(f"PNormBall: p must be a finite number >= 2, got {self.p}")
-        require_positive("PNormBall: radius", self.radius)
-
-    def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Tell whether ||w||_q <= radius (1 + tolerance)."""
-        vector = as_vector("PNormBall.contains: w", w, finite=False)
-        q = self.p / (self.p - 1.0)
-        return all_finite(vector) and length(vector, q) <= self.radius * (1.0 + tolerance)
+    def dual(self) -> float:
+        """Return p."""
+        return self.p
 
     def project(self, w: ArrayLike) -> Vector:
         """Refuse: the Euclidean projection on such a ball has no closed form."""
@@ -98,26 +107,4 @@ class PNormBall(Domain):
 
     def project_norm(self, w: ArrayLike) -> Vector:
         """Return argmin over the ball of D(u, w) for the potential ||u||_q^2 / 2."""
-        vector = as_vector("PNormBall.project_norm: w", w)
-        size = largest_size(vector)
-        if size == 0.0:
-            return vector
-        unit = vector / size
-        norm = length(unit, self.p / (self.p - 1.0))
-        return vector if size * norm <= self.radius else unit * (self.radius / norm)
-
-    def largest_coordinate(self, dimension: int) -> float:
-        """Return the radius: no coordinate exceeds the q-norm."""
-        return self.radius
-
-    def support(self, theta: ArrayLike) -> float:
-        """Return radius ||theta||_p."""
-        return self.radius * length(as_vector("PNormBall.support: theta", theta), self.p)
-
-    def is_ball(self) -> bool:
-        """Return True."""
-        return True
-
-    def extent(self) -> float:
-        """Return radius."""
-        return self.radius
+        return self._scaled(as_vector("PNormBall.project_norm: w", w))

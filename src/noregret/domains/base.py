@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from noregret.arrays import Vector
 from noregret.component import Component
-from noregret.domains.vectors import Vector
 from noregret.rounding.slack import CLOSED_FORM
 
 
@@ -20,6 +21,8 @@ class Domain(Component):
     `separable` (the set is a product of equal intervals, and `clamp` projects one coordinate),
     `is_ball` and `is_simplex`, which are constants of the class.
     """
+
+    _parameter: ClassVar[str] = "{}: {}"
 
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether w lies in the set, up to a tolerance relative to the size of the set."""
@@ -49,6 +52,15 @@ class Domain(Component):
         """
         axes = (sign * unit for unit in np.eye(dimension) for sign in (1.0, -1.0))
         return max(self.support(axis) for axis in axes) * CLOSED_FORM
+
+    def corners(self, dimension: int) -> list[Vector]:
+        """Return points among which convex symmetric functions are largest, [] if not known.
+
+        Such functions are the same for all orders of the coordinates: norms and regularisers. On
+        a box they are largest where every coordinate is at the same end, on balls and simplices
+        at a corner.
+        """
+        return []
 
     def clamp(self, value: float) -> float:
         """Return the projection of one coordinate; both geometries agree on an interval."""

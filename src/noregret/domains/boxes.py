@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noregret.arrays import as_vector
+from noregret.arrays import Vector, as_vector
 from noregret.domains.base import Domain
-from noregret.domains.vectors import Vector, all_finite, as_weights, dot
+from noregret.domains.vectors import all_finite, as_weights, dot
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Box(Domain):
     def largest_coordinate(self, dimension: int) -> float:
         """Return the larger end."""
         return max(abs(self.low), abs(self.high))
+
+    def corners(self, dimension: int) -> list[Vector]:
+        """Return the two corners with equal coordinates, none if one is at infinity."""
+        ends = (self.low, self.high)
+        return [np.full(dimension, end) for end in ends if math.isfinite(self.low + self.high)]
 
     def support(self, theta: ArrayLike) -> float:
         """Return sum_i max(low theta_i, high theta_i)."""

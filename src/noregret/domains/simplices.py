@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noregret.arrays import as_vector
-from noregret.component import require_positive
+from noregret.arrays import Vector, as_vector
+from noregret.component import POSITIVE, allowed
 from noregret.domains.base import Domain
-from noregret.domains.vectors import Vector, as_positive_unit, sums_to
+from noregret.domains.vectors import as_positive_unit, first_axis, sums_to
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,7 @@ class Simplex(Domain):
     array([0.625, 0.375, 0.   ])
     """
 
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Simplex: scale", self.scale)
+    scale: float = field(default=1.0, metadata=POSITIVE)
 
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether w >= 0 and sum(w) = scale, both up to tolerance * scale."""
@@ -50,6 +46,10 @@ class Simplex(Domain):
     def largest_coordinate(self, dimension: int) -> float:
         """Return the scale."""
         return self.scale
+
+    def corners(self, dimension: int) -> list[Vector]:
+        """Return scale e_1."""
+        return [self.scale * first_axis(dimension)]
 
     def support(self, theta: ArrayLike) -> float:
         """Return scale max_i theta_i."""
@@ -78,14 +78,8 @@ class ClippedSimplex(Domain):
     array([0.8, 0.1, 0.1])
     """
 
-    alpha: float
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 < self.alpha <= 1.0:
-            raise ValueError(f"ClippedSimplex: alpha must be in (0, 1], got {self.alpha}")
-        require_positive("ClippedSimplex: scale", self.scale)
+    alpha: float = field(metadata=allowed("must be in (0, 1]", lambda alpha: 0.0 < alpha <= 1.0))
+    scale: float = field(default=1.0, metadata=POSITIVE)
 
     def floor(self, n: int) -> float:
         """Return the least value of a component in n dimensions, alpha scale / n."""
@@ -117,6 +111,11 @@ class ClippedSimplex(Domain):
     def largest_coordinate(self, dimension: int) -> float:
         """Return the share of a vertex."""
         return self.floor(dimension) + self.scale * (1.0 - self.alpha)
+
+    def corners(self, dimension: int) -> list[Vector]:
+        """Return one vertex: all others are the same but for the order."""
+        free = self.scale * (1.0 - self.alpha)
+        return [self.floor(dimension) + free * first_axis(dimension)]
 
     def support(self, theta: ArrayLike) -> float:
         """Return scale (alpha mean(theta) + (1 - alpha) max_i theta_i)."""

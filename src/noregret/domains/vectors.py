@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from noregret.arrays import as_vector
-
-Vector = NDArray[np.float64]
+from noregret.arrays import Vector, as_vector
 
 
 def as_weights(name: str, values: ArrayLike) -> Vector:
@@ -54,6 +52,12 @@ def dot(theta: Vector, corner: Vector) -> float:
     left, right = largest_size(theta), largest_size(corner)
     small, large = sorted((left, right))
     return float(np.sum((theta / left) * (corner / right))) * small * large
+
+
+def first_axis(dimension: int) -> Vector:
+    """Return the unit vector e_1."""
+    axis: Vector = np.eye(1, dimension).ravel()
+    return axis
 
 
 def sums_to(vector: Vector, scale: float, floor: float, tolerance: float) -> bool:

@@ -2,9 +2,15 @@
 
 from noregret.losses.base import Loss
 from noregret.losses.likelihoods import Exponential, NegativeLog
-from noregret.losses.margins import Hinge, Logistic, SquaredHinge, WinnowHinge
+from noregret.losses.margins import (
+    Hinge,
+    Logistic,
+    OneSidedHuber,
+    PowerHinge,
+    SquaredHinge,
+    WinnowHinge,
+)
 from noregret.losses.pairs import PairwiseHinge, PairwiseLogistic
-from noregret.losses.powers import OneSidedHuber, PowerHinge
 from noregret.losses.regression import (
     Absolute,
     EpsilonInsensitive,
@@ -12,9 +18,9 @@ from noregret.losses.regression import (
     Quantile,
     Regression,
     Squared,
+    SquaredEpsilonInsensitive,
 )
 from noregret.losses.scores import MulticlassHinge, OneAgainstRest, ScoreLoss, Softmax
-from noregret.losses.tubes import SquaredEpsilonInsensitive
 
 __all__ = [
     "Absolute",

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from noregret.elementary import divide, exp, log
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR
-from noregret.losses.powers import OneSided
+from noregret.losses.margins import Margin
 from noregret.losses.regression import Regression
 
 #: Slopes stay above this in size, so that logarithms of them exist.
@@ -18,7 +18,7 @@ _LEAST_PREDICTION = 1e-150
 
 
 @dataclass(frozen=True)
-class Exponential(OneSided):
+class Exponential(Margin):
     """The exponential loss exp(-y p) of boosting.
 
     Conjugate: c ln c - c at s = -y c, c >= 0.

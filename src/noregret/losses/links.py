@@ -7,9 +7,8 @@ others', so that probabilities do not depend on how a stream is cut.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from noregret.arrays import Vector
 
 
 def log_multinomial(scores: Vector) -> Vector:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from noregret.component import require_positive
-from noregret.elementary import exp, log, log1p_unit
+from noregret.component import POSITIVE, allowed
+from noregret.elementary import exp, log, log1p_unit, power
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss
 
 #: Logistic slopes stay between these, so that logarithms of them and of their complements exist.
@@ -15,8 +15,20 @@ _LEAST_CHANCE, _LARGEST_CHANCE = 1e-300, 1.0 - 2.0**-53
 _LEAST_LOGIT = -690.0
 
 
+class Margin(Loss):
+    """A loss of the margin y p that does not grow with it: slopes point against the label."""
+
+    def lowest_slope(self, y: float) -> float:
+        """Return -lipschitz() for the label +1, else 0."""
+        return min(-y * self.lipschitz(), 0.0)
+
+    def highest_slope(self, y: float) -> float:
+        """Return lipschitz() for the label -1, else 0."""
+        return max(-y * self.lipschitz(), 0.0)
+
+
 @dataclass(frozen=True)
-class Hinge(Loss):
+class Hinge(Margin):
     """The hinge loss [margin - y p]+, slope 0 at the kink.
 
     Conjugate: margin * y * s for -1 <= y s <= 0.
@@ -26,11 +38,7 @@ class Hinge(Loss):
     0.75
     """
 
-    margin: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Hinge(margin)", self.margin)
+    margin: float = field(default=1.0, metadata=POSITIVE)
 
     def value(self, y: float, p: float) -> float:
         """Return [margin - y p]+."""
@@ -52,14 +60,6 @@ class Hinge(Loss):
         """Return 1."""
         return 1.0
 
-    def lowest_slope(self, y: float) -> float:
-        """Return -1 for the label +1, else 0."""
-        return min(-y, 0.0)
-
-    def highest_slope(self, y: float) -> float:
-        """Return 1 for the label -1, else 0."""
-        return max(-y, 0.0)
-
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (margin - y z)/q clipped to [0, 1]."""
         excess = max(self.margin - y * z, 0.0)
@@ -67,7 +67,7 @@ class Hinge(Loss):
 
 
 @dataclass(frozen=True)
-class SquaredHinge(Loss):
+class SquaredHinge(Margin):
     """The squared hinge loss e^2/2 with e = [margin - y p]+.
 
     Conjugate: e^2/2 - margin e at s = -y e, e >= 0.
@@ -76,11 +76,7 @@ class SquaredHinge(Loss):
     2.0
     """
 
-    margin: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("SquaredHinge(margin)", self.margin)
+    margin: float = field(default=1.0, metadata=POSITIVE)
 
     def value(self, y: float, p: float) -> float:
         """Return [margin - y p]+^2 / 2."""
@@ -103,21 +99,13 @@ class SquaredHinge(Loss):
         """Return 1."""
         return 1.0
 
-    def lowest_slope(self, y: float) -> float:
-        """Return minus infinity for the label +1, else 0."""
-        return -math.inf if y > 0.0 else 0.0
-
-    def highest_slope(self, y: float) -> float:
-        """Return infinity for the label -1, else 0."""
-        return 0.0 if y > 0.0 else math.inf
-
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y [margin - y z]+ / (1 + q)."""
         return -y * max(self.margin - y * z, 0.0) / (1.0 + q)
 
 
 @dataclass(frozen=True)
-class Logistic(Loss):
+class Logistic(Margin):
     """The logistic loss ln(1 + exp(-y p)).
 
     Conjugate: c ln c + (1 - c) ln(1 - c) at s = -y c, 0 <= c <= 1.
@@ -151,14 +139,6 @@ class Logistic(Loss):
     def curvature(self) -> float:
         """Return 1/4."""
         return 0.25
-
-    def lowest_slope(self, y: float) -> float:
-        """Return -1 for the label +1, else 0."""
-        return min(-y, 0.0)
-
-    def highest_slope(self, y: float) -> float:
-        """Return 1 for the label -1, else 0."""
-        return max(-y, 0.0)
 
     def initial_slope(self, y: float) -> float:
         """Return -y/2, the slope at 0."""
@@ -194,7 +174,7 @@ class Logistic(Loss):
 
 
 @dataclass(frozen=True)
-class WinnowHinge(Loss):
+class WinnowHinge(Margin):
     """Winnow's surrogate [1 - y (2 p - 1)]+, with the threshold 1/2 built in.
 
     Conjugate: s (1 + y)/2 for -2 <= y s <= 0.
@@ -229,15 +209,124 @@ class WinnowHinge(Loss):
         """Return 2."""
         return 2.0
 
-    def lowest_slope(self, y: float) -> float:
-        """Return -2 for the label +1, else 0."""
-        return 2.0 * min(-y, 0.0)
-
-    def highest_slope(self, y: float) -> float:
-        """Return 2 for the label -1, else 0."""
-        return 2.0 * max(-y, 0.0)
-
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (1 + y - 2 y z)/(2 q) clipped to [0, 2]."""
         excess = max(0.5 * (1.0 + y) - y * z, 0.0)
         return -y * (excess / max(q, 0.5 * excess, LEAST_DIVISOR))
+
+
+@dataclass(frozen=True)
+class PowerHinge(Margin):
+    """The r-th power of the hinge, (1/r) [margin - y p]+^r, 1.05 <= r <= 50.
+
+    Conjugate, with 1/r + 1/t = 1: e^t/t - margin e at s = -y e, e >= 0.
+    Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, table of pairs.
+
+    >>> PowerHinge(3.0).value(-1.0, 2.0)
+    9.0
+    """
+
+    # Beyond these, powers magnify the rounding of what is raised beyond what a loss promises.
+    r: float = field(
+        default=3.0,
+        metadata=allowed(
+            "must be a finite number above 1, from 1.05 to 50", lambda r: 1.05 <= r <= 50.0
+        ),
+    )
+    margin: float = field(default=1.0, metadata=POSITIVE)
+
+    def value(self, y: float, p: float) -> float:
+        """Return [margin - y p]+^r / r."""
+        return power(max(self.margin - y * p, 0.0), self.r) / self.r
+
+    def slope(self, y: float, p: float) -> float:
+        """Return -y [margin - y p]+^(r-1)."""
+        return -y * power(max(self.margin - y * p, 0.0), self.r - 1.0)
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        c = -y * s
+        if c <= 0.0:
+            return 0.0 if c == 0.0 else math.inf
+        m = self.r - 1.0
+        # c^t = c c^(1/m). One step of Newton's method undoes the rounding of 1/m.
+        root = power(c, 1.0 / m)
+        root -= root * (power(root, m) / c - 1.0) / m
+        return c * (root * (m / self.r) - self.margin)
+
+    def curvature(self) -> float:
+        """Return 1 for r = 2; other powers have none that holds everywhere."""
+        return 1.0 if self.r == 2.0 else math.inf
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return -y e^(r-1), where e > 0 solves e + q e^(r-1) = margin - y z.
+
+        In e for r >= 2, and in e^(r-1) otherwise, the equation reads A x + B x^m = excess with
+        m >= 1. It is convex and its root lies between half of the start and the start, from
+        where Newton's method comes down without a bracket.
+        """
+        excess = self.margin - y * z
+        if excess <= 0.0:
+            return -0.0 * y
+        steep = self.r >= 2.0
+        m = self.r - 1.0 if steep else 1.0 / (self.r - 1.0)
+        a, b = (1.0, q) if steep else (q, 1.0)
+        x = math.inf
+        # Not divided where the quotient, being above the other, would overflow.
+        if a >= 1.0 or excess < a * 1e300:
+            x = excess / a
+        if b >= 1.0 or excess < b * 1e300:
+            x = min(x, power(excess / b, 1.0 / m))
+        x = max(x, LEAST_DIVISOR)
+        for _ in range(60):
+            bend = b * power(x, m - 1.0)
+            change = x * ((a - excess / x) + bend) / (a + m * bend)
+            x -= change
+            # The error after a step is the square of the one before, times m.
+            if not change > 1e-9 / m * x:
+                break
+        return -y * (power(x, m) if steep else x)
+
+
+@dataclass(frozen=True)
+class OneSidedHuber(Margin):
+    """The squared hinge that turns linear: e^2/2 up to e = 2, then 2 e - 2; e = [margin - y p]+.
+
+    Conjugate: c^2/2 - margin c at s = -y c, 0 <= c <= 2.
+    Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, table of pairs.
+
+    >>> OneSidedHuber().value(1.0, -3.0)
+    6.0
+    """
+
+    margin: float = field(default=1.0, metadata=POSITIVE)
+
+    def value(self, y: float, p: float) -> float:
+        """Return the value at p."""
+        excess = max(self.margin - y * p, 0.0)
+        reach = min(excess, 2.0)
+        return reach * (excess - 0.5 * reach)
+
+    def slope(self, y: float, p: float) -> float:
+        """Return -y times margin - y p clipped to [0, 2]."""
+        return -y * min(max(self.margin - y * p, 0.0), 2.0)
+
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return margin c - c^2/2 with c = |slope|."""
+        return -self.conjugate(y, slope)
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        return -abs(s) * (self.margin - 0.5 * abs(s)) if -2.0 <= y * s <= 0.0 else math.inf
+
+    def lipschitz(self) -> float:
+        """Return 2."""
+        return 2.0
+
+    def curvature(self) -> float:
+        """Return 1."""
+        return 1.0
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return -y times (margin - y z)/(1 + q) clipped to [0, 2]."""
+        return -y * min(max(self.margin - y * z, 0.0) / (1.0 + q), 2.0)

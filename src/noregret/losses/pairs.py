@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from noregret.component import require_positive
+from noregret.arrays import Vector
+from noregret.component import POSITIVE
 from noregret.elementary import exp, log1p_unit
-from noregret.losses.scores import ScoreLoss, excess
-
-Vector = npt.NDArray[np.float64]
+from noregret.losses.scores import Ranked, excess
 
 
-class PairLoss(ScoreLoss):
+class PairLoss(Ranked):
     """The mean of a loss of s_i - s_j over the pairs with target_i > target_j; base of the two.
 
     0 where no two targets differ. For rows of 0 and 1 it is the ranking loss of label sets.
@@ -87,14 +82,6 @@ class PairLoss(ScoreLoss):
                 wrong = wrong or (target[i] > target[j] and s[i] <= s[j])
         return wrong
 
-    def lipschitz(self) -> float:
-        """Return 1."""
-        return 1.0
-
-    def slope_norm(self, outputs: int) -> float:
-        """Return sqrt(2): slopes are a mean of differences of two unit vectors, or shorter ones."""
-        return math.sqrt(2.0) if outputs > 1 else 0.0
-
 
 @dataclass(frozen=True)
 class PairwiseHinge(PairLoss):
@@ -108,11 +95,7 @@ class PairwiseHinge(PairLoss):
     0.5
     """
 
-    margin: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("PairwiseHinge(margin)", self.margin)
+    margin: float = field(default=1.0, metadata=POSITIVE)
 
     def pair_value(self, ahead: float, behind: float) -> float:
         """Return [margin - s_i + s_j]+."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from noregret.component import require_positive
+from noregret.component import NONNEGATIVE, POSITIVE, allowed
 from noregret.losses.base import LEAST_DIVISOR, Loss
 from noregret.rounding.slack import two_sum
 
@@ -102,14 +102,7 @@ class EpsilonInsensitive(Regression):
     1.5
     """
 
-    epsilon: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.epsilon < math.inf:
-            raise ValueError(
-                f"EpsilonInsensitive(epsilon) must be a finite number >= 0, got {self.epsilon}"
-            )
+    epsilon: float = field(default=0.1, metadata=NONNEGATIVE)
 
     def excess(self, y: float, p: float) -> float:
         """Return |p - y| - epsilon, with what rounding took from p - y given back.
@@ -146,6 +139,46 @@ class EpsilonInsensitive(Regression):
 
 
 @dataclass(frozen=True)
+class SquaredEpsilonInsensitive(EpsilonInsensitive):
+    """The loss e^2/2 with e = [|p - y| - epsilon]+, the square of support vector regression.
+
+    Conjugate: s^2/2 + s y + epsilon |s|.
+
+    >>> SquaredEpsilonInsensitive(0.5).value(1.0, 3.5)
+    2.0
+    """
+
+    def value(self, y: float, p: float) -> float:
+        """Return [|p - y| - epsilon]+^2 / 2."""
+        excess = max(self.excess(y, p), 0.0)
+        return 0.5 * excess * excess
+
+    def slope(self, y: float, p: float) -> float:
+        """Return sign(p - y) [|p - y| - epsilon]+."""
+        return math.copysign(max(self.excess(y, p), 0.0), p - y)
+
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return -s^2/2 - s y - epsilon |s|."""
+        return -self.conjugate(y, slope)
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        return s * (0.5 * s + y) + self.epsilon * abs(s)
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return z - y drawn towards 0 by epsilon, divided by 1 + q."""
+        return math.copysign(max(self.excess(y, z), 0.0), z - y) / (1.0 + q)
+
+    def lipschitz(self) -> float:
+        """Return infinity."""
+        return math.inf
+
+    def curvature(self) -> float:
+        """Return 1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
 class Huber(Regression):
     """Huber's loss: r^2/2 for |r| = |p - y| <= delta, delta (|r| - delta/2) beyond.
 
@@ -155,11 +188,7 @@ class Huber(Regression):
     2.5
     """
 
-    delta: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Huber(delta)", self.delta)
+    delta: float = field(default=1.0, metadata=POSITIVE)
 
     def value(self, y: float, p: float) -> float:
         """Return the value at p."""
@@ -201,12 +230,10 @@ class Quantile(Regression):
     0.9
     """
 
-    level: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 < self.level < 1.0:
-            raise ValueError(f"Quantile(level) must lie strictly between 0 and 1, got {self.level}")
+    level: float = field(
+        default=0.5,
+        metadata=allowed("must lie strictly between 0 and 1", lambda level: 0.0 < level < 1.0),
+    )
 
     def value(self, y: float, p: float) -> float:
         """Return the pinball loss."""

@@ -12,12 +12,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from noregret.arrays import Vector
 from noregret.elementary import exp, log
-
-Vector = npt.NDArray[np.float64]
 
 #: Changes of a multiplier, relative to the sum of the probabilities, after which it stays.
 _RESOLUTION = 1e-15
@@ -36,6 +32,7 @@ def hinge_slopes(y: int, margin: float, z: Vector, q: float, slopes: Vector) -> 
     from the largest v, which is `height` above the level, so that nothing cancels for small q.
     Reference: Crammer and Singer, 2001, section 5; Michelot, 1986, for the dropping.
 
+    >>> import numpy as np
     >>> slopes = np.empty(3)
     >>> hinge_slopes(0, 1.0, np.zeros(3), 1.0, slopes)
     >>> slopes.round(6).tolist()
@@ -63,11 +60,7 @@ def hinge_slopes(y: int, margin: float, z: Vector, q: float, slopes: Vector) -> 
     for k in range(len(z)):
         slopes[k] = max(z[k] - top + height, 0.0) / q if k != y and height > 0.0 else 0.0
         mass += slopes[k]
-    if mass > 1.0:
-        for k in range(len(z)):
-            slopes[k] /= mass
-        mass = 1.0
-    slopes[y] = -mass
+    _balance(y, slopes, mass)
 
 
 def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
@@ -76,6 +69,7 @@ def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
     The probabilities solve ln p_k + q p_k = z_k + q [k = y] - level with sum 1. Their sum is convex
     and falls in the level, so that Newton's method from below never oversteps.
 
+    >>> import numpy as np
     >>> slopes = np.empty(2)
     >>> softmax_slopes(1, np.zeros(2), 1e-9, slopes)
     >>> slopes.round(6).tolist()
@@ -130,6 +124,7 @@ def _probability(x: float, q: float) -> float:
 def entropy(y: int, slopes: Vector) -> float:
     """Return -sum_k p_k ln p_k for the probabilities p = slopes + e_y, none of whose terms is < 0.
 
+    >>> import numpy as np
     >>> round(entropy(0, np.array([-0.5, 0.5])), 6)
     0.693147
     """
@@ -144,6 +139,7 @@ def entropy(y: int, slopes: Vector) -> float:
 def allowed(target: Any, slopes: Vector) -> None:
     """Bring any slopes to a (p - e_y) with 0 <= a <= 1 and p a probability vector off y.
 
+    >>> import numpy as np
     >>> slopes = np.array([5.0, 0.5, 3.0, 0.5])
     >>> allowed(0.0, slopes)
     >>> slopes.tolist()
@@ -155,6 +151,11 @@ def allowed(target: Any, slopes: Vector) -> None:
         # None is above 1, and their sum then does not overflow.
         slopes[k] = min(max(slopes[k], 0.0), 1.0) if k != y else 0.0
         mass += slopes[k]
+    _balance(y, slopes, mass)
+
+
+def _balance(y: int, slopes: Vector, mass: float) -> None:
+    """Shrink slopes off y to a sum of at most 1, from `mass`, and write minus the sum at y."""
     if mass > 1.0:
         for k in range(len(slopes)):
             slopes[k] /= mass

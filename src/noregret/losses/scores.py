@@ -7,21 +7,16 @@ place, in relation to the sizes that `slope_mass` and the ledger add up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from noregret.component import require_positive
+from noregret.arrays import Vector
+from noregret.component import POSITIVE
 from noregret.elementary import exp
-from noregret.losses.base import Loss
+from noregret.losses.base import Loss, Promised
 from noregret.losses.margins import Logistic
-from noregret.losses.promised import Promised
 from noregret.losses.score_duals import entropy, hinge_slopes, softmax_slopes
 from noregret.rounding.slack import two_sum
-
-Vector = npt.NDArray[np.float64]
 
 
 class ScoreLoss(Promised):
@@ -51,11 +46,7 @@ class ScoreLoss(Promised):
 
     def mistake(self, target: Any, s: Vector) -> bool:
         """Tell whether the scores rank something wrongly; a tie does."""
-        y = int(target)
-        wrong = False
-        for k in range(len(s)):
-            wrong = wrong or (k != y and s[k] >= s[y])
-        return wrong
+        return outranked(int(target), s)
 
     def slope_mass(self, slopes: Vector, value: float) -> float:
         """Return the sum of the sizes that the slopes were added up from, or more."""
@@ -73,8 +64,28 @@ class ScoreLoss(Promised):
         return self.lipschitz() * math.sqrt(outputs)
 
 
+def outranked(y: int, s: Vector) -> bool:
+    """Tell whether some other score is not below that of y."""
+    wrong = False
+    for k in range(len(s)):
+        wrong = wrong or (k != y and s[k] >= s[y])
+    return wrong
+
+
+class Ranked(ScoreLoss):
+    """A loss whose slopes are differences of two unit vectors, means of such, or shorter."""
+
+    def lipschitz(self) -> float:
+        """Return 1."""
+        return 1.0
+
+    def slope_norm(self, outputs: int) -> float:
+        """Return sqrt(2), the distance of two corners of the simplex."""
+        return math.sqrt(2.0) if outputs > 1 else 0.0
+
+
 @dataclass(frozen=True)
-class Softmax(ScoreLoss):
+class Softmax(Ranked):
     """The loss of multinomial logistic regression, ln sum_k exp(s_k) - s_y.
 
     Conjugate: sum_k p_k ln p_k at slopes p - e_y, p a probability vector.
@@ -124,17 +135,9 @@ class Softmax(ScoreLoss):
         else:
             self.value_and_slopes(target, z, slopes)
 
-    def lipschitz(self) -> float:
-        """Return 1."""
-        return 1.0
-
-    def slope_norm(self, outputs: int) -> float:
-        """Return sqrt(2), the distance of two corners of the simplex."""
-        return math.sqrt(2.0) if outputs > 1 else 0.0
-
 
 @dataclass(frozen=True)
-class MulticlassHinge(ScoreLoss):
+class MulticlassHinge(Ranked):
     """The hinge of several classes, [margin + max_{k != y} s_k - s_y]+, slope 0 at the kink.
 
     Conjugate: -margin a at slopes a (q - e_y), 0 <= a <= 1, q a probability vector off y.
@@ -146,11 +149,7 @@ class MulticlassHinge(ScoreLoss):
     (0.5, [-1.0, 1.0, 0.0])
     """
 
-    margin: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("MulticlassHinge(margin)", self.margin)
+    margin: float = field(default=1.0, metadata=POSITIVE)
 
     def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
         """Return the excess of the best rival; where it is positive, slopes are e_rival - e_y."""
@@ -182,14 +181,6 @@ class MulticlassHinge(ScoreLoss):
             hinge_slopes(int(target), self.margin, z, q, slopes)
         else:
             self.value_and_slopes(target, z, slopes)
-
-    def lipschitz(self) -> float:
-        """Return 1."""
-        return 1.0
-
-    def slope_norm(self, outputs: int) -> float:
-        """Return sqrt(2)."""
-        return math.sqrt(2.0) if outputs > 1 else 0.0
 
 
 def excess(margin: float, ahead: float, behind: float) -> float:
@@ -267,14 +258,11 @@ class OneAgainstRest(ScoreLoss):
 
     def mistake(self, target: Any, s: Vector) -> bool:
         """Tell whether a score is not below that of the class; for a set, whether any is wrong."""
-        wrong = False
         if isinstance(target, float):
-            y = int(target)
-            for k in range(len(s)):
-                wrong = wrong or (k != y and s[k] >= s[y])
-        else:
-            for k in range(len(s)):
-                wrong = wrong or self.loss.mistake(self.sign(target, k), s[k])
+            return outranked(int(target), s)
+        wrong = False
+        for k in range(len(s)):
+            wrong = wrong or self.loss.mistake(self.sign(target, k), s[k])
         return wrong
 
     def lipschitz(self) -> float:

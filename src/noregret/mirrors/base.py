@@ -15,11 +15,10 @@ from typing import Any, ClassVar, NoReturn, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.component import Component, reassociable
 from noregret.mirrors.predictors import GEOMETRIES, Predictors
 from noregret.rounding.slack import EPSILON
-
-Vector = npt.NDArray[np.float64]
 
 #: What a declaration of strong convexity is about: the map, its norm and its class.
 _DECLARED_FOR = (

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
 
-from noregret.component import reassociable, require_positive
+from noregret.arrays import Vector
+from noregret.component import POSITIVE, reassociable
 from noregret.elementary import divide, exp, log
-from noregret.mirrors.base import ConvexSet, Mirror, Vector
+from noregret.mirrors.base import ConvexSet, Mirror
 from noregret.mirrors.separable import Separable
 from noregret.rounding.slack import EPSILON
 
@@ -54,13 +55,9 @@ class Entropy(Exponential):
     0.5
     """
 
-    scale: float = 1.0
+    scale: float = field(default=1.0, metadata=POSITIVE)
 
     geometry: ClassVar[str] = "simplex"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Entropy(scale)", self.scale)
 
     def phi(self, a: float, reference: float) -> float:
         """Return exp(a - r)."""
@@ -203,14 +200,9 @@ class UnnormalizedEntropy(Exponential, Separable):
     0.5
     """
 
-    start: float | None = None
+    start: float | None = field(default=None, metadata=POSITIVE)
 
     geometry: ClassVar[str] = "subsimplex"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.start is not None:
-            require_positive("UnnormalizedEntropy(start)", self.start)
 
     def phi(self, a: float, reference: float) -> float:
         """Return start (exp(a) - 1)."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from noregret.component import require_positive
-from noregret.mirrors.base import ConvexSet, Mirror, Vector
-from noregret.mirrors.elastic import ElasticNet
-from noregret.mirrors.separable import Separable
+from noregret.arrays import Vector
+from noregret.component import NONNEGATIVE, POSITIVE
+from noregret.mirrors.base import ConvexSet, Mirror
+from noregret.mirrors.separable import ElasticNet, Separable
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import EPSILON
 
@@ -124,11 +124,7 @@ class Ball(Euclidean):
     0.25
     """
 
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Ball(radius)", self.radius)
+    radius: float = field(default=1.0, metadata=POSITIVE)
 
     def psi(self, s: float, reference: float) -> float:
         """Return s inside the ball, the linear continuation outside."""
@@ -278,12 +274,7 @@ class SoftThreshold(Euclidean):
     -2.0
     """
 
-    l1: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.l1 < math.inf:
-            raise ValueError(f"SoftThreshold(l1) must be a finite number >= 0, got {self.l1}")
+    l1: float = field(default=0.0, metadata=NONNEGATIVE)
 
     def read(self, v: float, threshold: float) -> float:
         """Return v drawn towards zero by the threshold."""

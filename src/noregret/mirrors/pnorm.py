@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from noregret.component import reassociable
+from noregret.arrays import Vector
+from noregret.component import allowed, reassociable
 from noregret.elementary import divide, power
-from noregret.mirrors.base import Mirror, Vector
+from noregret.mirrors.base import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import EPSILON
@@ -27,14 +28,12 @@ class PNorm(Mirror):
     2.0
     """
 
-    p: float = 4.0
+    p: float = field(
+        default=4.0,
+        metadata=allowed("must be a finite number >= 2", lambda p: 2.0 <= p < math.inf),
+    )
 
     geometry: ClassVar[str] = "q"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 2.0 <= self.p < math.inf:
-            raise ValueError(f"PNorm(p) must be a finite number >= 2, got {self.p}")
 
     def power(self, b: float) -> float:
         """Return |b|^(p-1); p = 3 and p = 4 without a call to pow."""

@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.printed import down
 from noregret.rounding.slack import EPSILON
-
-Vector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

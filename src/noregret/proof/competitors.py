@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from noregret import domains
+from noregret.arrays import Vector
+from noregret.component import built_in
 from noregret.domains import Domain
 from noregret.proof.strong_convexity import undeclared
 from noregret.rounding.printed import exact
@@ -16,28 +14,15 @@ from noregret.rounding.printed import exact
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
 
-Vector = npt.NDArray[np.float64]
-
 
 def corners(domain: Domain | None, dimension: int) -> list[Vector]:
-    """Return points of the domain among which R and every norm are largest, [] if not known.
+    """Return the corners of a domain of this package; [] for any other, which may differ from ours.
 
-    They are convex and the same for all coordinates: on a box they are largest where every
-    coordinate is at the same end, on balls and simplices at a corner.
-
-    >>> corners(domains.Box(-1.0, 2.0), 2)
+    >>> from noregret.domains import Box
+    >>> corners(Box(-1.0, 2.0), 2)
     [array([-1., -1.]), array([2., 2.])]
     """
-    unit = np.eye(1, dimension).ravel()
-    if type(domain) is domains.Ball:
-        return [domain.radius * unit]
-    if type(domain) is domains.Box and math.isfinite(domain.low + domain.high):
-        return [np.full(dimension, domain.low), np.full(dimension, domain.high)]
-    if type(domain) is domains.Simplex:
-        return [domain.scale * unit]
-    if type(domain) is domains.ClippedSimplex:
-        return [domain.floor(dimension) + domain.scale * (1.0 - domain.alpha) * unit]
-    return []
+    return domain.corners(dimension) if domain is not None and built_in(domain) else []
 
 
 class Competitors:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.component import Component, reassociable, require_positive
+from noregret.component import POSITIVE, Component, reassociable
 from noregret.elementary import exp
 from noregret.jit import kernel as compiled
 
@@ -104,11 +104,7 @@ class Gaussian(Kernel):
     1.0
     """
 
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("Gaussian(gamma)", self.gamma)
+    gamma: float = field(default=1.0, metadata=POSITIVE)
 
     @reassociable
     def term(self, a: float, b: float) -> float:
