@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
-from noregret.proof.coin_theorem import Coins
+from noregret.proof.evidence import Coins
 from tests.truth.comparators import Class
 from tests.truth.referee import Referee
 

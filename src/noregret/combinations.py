@@ -16,7 +16,7 @@ from noregret.component import Component, built_in
 from noregret.domains import Domain
 from noregret.losses import Loss, ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.proof.strong_convexity import require_declared, require_scale
+from noregret.proof.convexity import require_declared, require_scale
 from noregret.rates import Rate
 
 #: Where the parts of each name are found.

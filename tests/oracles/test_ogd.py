@@ -9,6 +9,7 @@ import numpy as np
 from noregret import catalogue, losses
 from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
+from oracles import printed_forms
 from oracles.data import ROW_A, S_A, U0, X_A, Y_A, bound, near, played, total
 
 HINGE = losses.Hinge()
@@ -35,8 +36,8 @@ def test_ogd2_and_ogd3_perceptron() -> None:
     assert before.factor * sum(hinges) + before.value == near(4.30880831638)
     b = ROW_A * length
     assert b == near(1.47732867027)
-    assert closed_forms.perceptron_mistakes_printed(2.95, b) == near(7.66989531804)
-    assert closed_forms.perceptron_mistakes(2.95, b) == near(6.80335093271)
+    assert printed_forms.perceptron_mistakes_printed(2.95, b) == near(7.66989531804)
+    assert printed_forms.perceptron_mistakes(2.95, b) == near(6.80335093271)
 
 
 def test_ogd4_hinge_is_above_the_error() -> None:

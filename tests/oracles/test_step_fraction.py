@@ -13,8 +13,8 @@ from noregret import losses, mirrors
 from noregret.batch.mapped import MapAscent
 from noregret.batch.problem import evaluate
 from noregret.learners import DualAscent
-from noregret.proof.contradiction import RANGE, contradicted
 from noregret.proof.ledger import Entry
+from noregret.proof.statement import RANGE, contradicted
 from oracles.data import S_A, X_A, Y_A, near
 from oracles.duals import FORMS, MAPS, problem
 

@@ -13,6 +13,7 @@ from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
+from oracles import printed_forms
 from oracles.data import X_T, Y_T, ZS, Linear, Z, bound, near, played, total
 
 THETA = np.array([0.3, -0.2, 0.5])
@@ -46,10 +47,10 @@ def test_s17_gradient_descent() -> None:
     u = [0.5, 0.0, 0.5]
     own = total(losses.Absolute(), X_T, Y_T, u)
     assert own == near(0.9)
-    assert closed_forms.mirror_descent_regret(0.25, 0.1, squares, 1.0) == near(3.179)
+    assert printed_forms.mirror_descent_regret(0.25, 0.1, squares, 1.0) == near(3.179)
     theorem = bound(certificate, "mirror descent, observed gradients", math.sqrt(0.5))
     assert theorem.value == near(2.8395)
-    assert closed_forms.mirror_descent_regret(0.25, 0.1, squares) == near(2.8395)
+    assert printed_forms.mirror_descent_regret(0.25, 0.1, squares) == near(2.8395)
     assert certificate.loss - own <= certificate.regret(u) <= theorem.value
 
 
@@ -63,7 +64,7 @@ def test_s14_s20_to_s22_s30_constants() -> None:
     entropy = math.log(16)
     assert closed_forms.tuned_rate(entropy, 100.0) == near(0.235482004503)
     assert tuned(entropy, 100.0) == near(23.5482004503)
-    printed = closed_forms.mirror_descent_regret(entropy, 0.117741002252, 100.0, 1.0)
+    printed = printed_forms.mirror_descent_regret(entropy, 0.117741002252, 100.0, 1.0)
     assert (printed, tuned(entropy, 100.0, 1.0)) == near((35.3223006755, 33.3021844463))
     learner = catalogue.ogd(losses.Hinge(), radius=2.0, row_limit=0.5, horizon=50)
     assert learner.rate.eta == near(closed_forms.tuned_rate(2.0, 50 * 0.25))  # type: ignore[attr-defined]
@@ -235,8 +236,8 @@ def test_s42_perceptron() -> None:
     ):
         assert total(hinge, X[mistakes], y[mistakes], u) == near(own)
         reach = math.sqrt(10) * float(np.linalg.norm(u))
-        assert closed_forms.perceptron_mistakes_printed(own, reach) == near(printed)
-        assert closed_forms.perceptron_mistakes(own, reach) == near(exact)
+        assert printed_forms.perceptron_mistakes_printed(own, reach) == near(printed)
+        assert printed_forms.perceptron_mistakes(own, reach) == near(exact)
     after = bound(certificate, "Perceptron, after the fact", math.sqrt(8))
     assert after.value == near(4)
 
@@ -255,7 +256,7 @@ def test_s44_winnow() -> None:
     assert learner.weights == near(
         [0.151632664928, 0.679570457115, 0.0919698602929, 0.0919698602929]
     )
-    assert closed_forms.winnow_mistakes(0.0, 1, 4) == near(11.090354889)
+    assert printed_forms.winnow_mistakes(0.0, 1, 4) == near(11.090354889)
     theorem = bound(certificate, "Winnow, u of 1 ones", 1)
     assert theorem.applies
     assert (
@@ -269,7 +270,7 @@ def test_s44_winnow() -> None:
     # k = 0: only the sharp form speaks about it.
     assert closed_forms.winnow_mistakes_sharp(0.0, 0, 4) == near(8.0)
     with pytest.raises(ValueError, match="ones must be at least 1"):
-        closed_forms.winnow_mistakes(0.0, 0, 4)
+        printed_forms.winnow_mistakes(0.0, 0, 4)
     with pytest.raises(ValueError, match="eta must lie strictly between 0 and 1/2"):
         closed_forms.winnow_mistakes_sharp(0.0, 1, 4, eta=0.5)
 
@@ -277,8 +278,8 @@ def test_s44_winnow() -> None:
 def test_s45_disjunctions() -> None:
     d, k = 10, 3
     reach = math.sqrt((4 * d + 1) * (k + 1))
-    assert closed_forms.perceptron_mistakes(0.0, reach) == near(164)
-    assert closed_forms.winnow_mistakes(0.0, k, d) == near(55.2620422319)
+    assert printed_forms.perceptron_mistakes(0.0, reach) == near(164)
+    assert printed_forms.winnow_mistakes(0.0, k, d) == near(55.2620422319)
 
 
 def test_s50_s52_online_to_batch() -> None:

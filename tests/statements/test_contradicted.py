@@ -15,10 +15,9 @@ from noregret.bandits.arms import ArmSum
 from noregret.experts.rounds import ExpertSum
 from noregret.learners import DualAscent
 from noregret.learners import dual_certificate as dual
-from noregret.proof.coin_theorem import Coins
-from noregret.proof.contradiction import RANGE, Measured, suspect_of
+from noregret.proof.evidence import Coins
 from noregret.proof.ledger import Entry
-from noregret.proof.statement import Statement
+from noregret.proof.statement import RANGE, Measured, Statement, suspect_of
 from noregret.tracking.statements import stated
 
 CONTRADICTED = f"this run contradicts it (suspect: {RANGE})"

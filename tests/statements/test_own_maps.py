@@ -12,7 +12,7 @@ import pytest
 import noregret as nr
 from noregret import losses, mirrors, oco, rates
 from noregret.mirrors.base import declares
-from noregret.proof.strong_convexity import require_declared
+from noregret.proof.convexity import require_declared
 from tests.own_map import Cosh
 
 RANDOM = np.random.default_rng(5)

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from noregret import Certificate, domains, mirrors, rates
 from noregret.proof import bounds
-from noregret.proof.contradiction import Measured
 from noregret.proof.ledger import Entry
-from noregret.proof.statement import Statement
+from noregret.proof.statement import Measured, Statement
 from noregret.rates import UNBOUNDED
 from tests.truth.comparators import Class, comparators
 from tests.truth.referee import Referee, fractions, relative_entropy

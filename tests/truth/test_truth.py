@@ -11,11 +11,10 @@ import pytest
 
 from noregret import Certificate, losses
 from noregret.learners import dual_certificate
-from noregret.learners.scale_free import ScaleFreeEngine
+from noregret.learners.unit_free_engines import ScaleFreeEngine
 from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
-from noregret.proof.contradiction import Measured
-from noregret.proof.statement import Statement
+from noregret.proof.statement import Measured, Statement
 from tests.truth import dual_streams, soak
 from tests.truth.claims import Tally, bare_theorems
 from tests.truth.dual_streams import COMPILED, DUAL_COMBOS

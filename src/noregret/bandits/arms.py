@@ -23,9 +23,8 @@ from noregret.bandits.decisions import (
 )
 from noregret.files.fields import Array, Count, Fields, Random, Saved, Setting
 from noregret.jit import add_compensated, kernel
-from noregret.proof.contradiction import RANGE, ROUNDING, Measured
 from noregret.proof.ledger import require_room
-from noregret.proof.statement import Statement
+from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement
 from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.proof.contradiction import NOTHING, Measured
 from noregret.proof.protocol import Proof, at_least, measured
-from noregret.proof.statement import Statement, finite
+from noregret.proof.statement import NOTHING, Measured, Statement, finite
 
 PATH = "on this path"
 MEAN = "in expectation"

@@ -27,10 +27,9 @@ from noregret.files.fields import (
     Setting,
 )
 from noregret.oco.setting import settle
-from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import require_room
 from noregret.proof.protocol import measured
-from noregret.proof.statement import Statement
+from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
 from noregret.rounding.slack import grown, rounding_error
 from noregret.turns import one_at_a_time
 

@@ -22,6 +22,8 @@ class Domain(Component):
     `is_ball` and `is_simplex`, which are constants of the class.
     """
 
+    #: The family of passes that plays on it; "any": the agile pass, by the methods below.
+    family: ClassVar[str] = "any"
     _parameter: ClassVar[str] = "{}: {}"
 
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,6 +81,8 @@ class ClippedSimplex(Domain):
 
     alpha: float = field(metadata=allowed("must be in (0, 1]", lambda alpha: 0.0 < alpha <= 1.0))
     scale: float = field(default=1.0, metadata=POSITIVE)
+
+    family: ClassVar[str] = "clipped_simplex"
 
     def floor(self, n: int) -> float:
         """Return the least value of a component in n dimensions, alpha scale / n."""

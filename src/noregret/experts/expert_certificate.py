@@ -13,10 +13,9 @@ from noregret.arrays import Vector
 from noregret.experts import expert_theorems
 from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED, ExpertSum
-from noregret.proof.contradiction import RANGE, Measured
 from noregret.proof.loss_promises import Broken
 from noregret.proof.protocol import Proof, at_least, at_most, measured, row
-from noregret.proof.statement import Statement
+from noregret.proof.statement import RANGE, Measured, Statement
 from noregret.proof.wording import assumption_lines
 from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import UNDERFLOW, grown, rounding_error

@@ -13,8 +13,8 @@ from noregret.experts.checks import as_table, one_round, require_within
 from noregret.experts.expert_certificate import Facts, rounding_slack
 from noregret.experts.rounds import ADAPTIVE, FIXED, ExpertSum
 from noregret.files.fields import Array, Saved
-from noregret.proof.contradiction import ROUNDING
 from noregret.proof.ledger import require_room
+from noregret.proof.statement import ROUNDING
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time

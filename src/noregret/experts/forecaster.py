@@ -16,11 +16,10 @@ from noregret.experts.expert_game import Weighing, WeightedGame
 from noregret.experts.rounds import ADAPTIVE, FIXED, ExpertSum, forecast_rounds
 from noregret.files.fields import Array, Setting
 from noregret.losses import Exponential, Logistic, Loss, NegativeLog, Squared, SquaredHinge
-from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import require_room
 from noregret.proof.loss_promises import Broken, assumption_of, broken_in
-from noregret.proof.statement import Statement
+from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
 from noregret.rows.examples import as_labels

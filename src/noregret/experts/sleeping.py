@@ -15,10 +15,9 @@ from noregret.experts.checks import STEEPEST, as_interval, as_table, one_round, 
 from noregret.experts.expert_certificate import sum_slack
 from noregret.files.fields import Array, Saved, Setting
 from noregret.jit import add_compensated, kernel
-from noregret.proof.contradiction import RANGE, ROUNDING, Measured, contradicted
 from noregret.proof.ledger import require_room
 from noregret.proof.protocol import Proof, measured, row
-from noregret.proof.statement import Statement
+from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement, contradicted
 from noregret.rounding.printed import up
 from noregret.rounding.slack import rounding_error
 from noregret.turns import one_at_a_time

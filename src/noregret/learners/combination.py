@@ -1,10 +1,11 @@
-"""The parts of a mirror-descent learner, and what they mean together."""
+"""The parts of a mirror-descent learner, what they mean together, and which engine plays them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
-from noregret import domains
 from noregret.combinations import (
     STREAM,
     Parts,
@@ -14,10 +15,22 @@ from noregret.combinations import (
     require_together,
 )
 from noregret.domains import Domain
+from noregret.learners.agile_engines import AgileEngine, ClippedSimplexEngine
+from noregret.learners.engines import CoordinateEngine, Engine, LinearEngine, MappedEngine
+from noregret.learners.unit_free_engines import CoinBettingEngine, ScaleFreeEngine
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.proof.convexity import require_convex
 from noregret.rates import Rate
+
+#: The engines of the families that rates and domains name as theirs. A rate with state of its own
+#: is added here, with its rule in `passes/descent` and its engine in `learners`.
+OWN: dict[str, Any] = {
+    "coordinate": CoordinateEngine,
+    "scale_free": ScaleFreeEngine,
+    "coin_betting": CoinBettingEngine,
+    "clipped_simplex": ClippedSimplexEngine,
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +74,25 @@ class Combination:
     def resolved(self, dimension: int) -> tuple[Mirror, Rate]:
         """Return the map and the rate with what depends on the dimension filled in."""
         mirror = self.played_mirror().resolved(dimension)
-        if type(self.domain) is domains.Box:
-            for end in (self.domain.low, self.domain.high):
+        if self.domain is not None and self.domain.separable():
+            for end in (self.domain.clamp(-math.inf), self.domain.clamp(math.inf)):
                 if mirror.out_of_reach(end):
                     raise ValueError(f"{self.domain} is out of reach of {mirror.out_of_reach(end)}")
         return mirror, self.rate.resolved(lambda: mirror.natural_scale(dimension))
+
+
+def choose_engine(parts: Combination, mirror: Mirror, rate: Rate, averaging: bool) -> Engine:
+    """Return the engine of a combination that was checked, for the map and rate resolved."""
+    named = [part.family for part in (rate, parts.domain) if part is not None]
+    own = [OWN[family] for family in named if family in OWN]
+    if own:
+        kind = own[0]
+    elif not parts.lazy:
+        kind = AgileEngine
+    else:
+        kind = LinearEngine if mirror.linear() else MappedEngine
+    clip = math.inf if parts.clip is None else parts.clip
+    engine: Engine = kind(
+        parts.loss, mirror, rate, averaging, parts.conservative, parts.domain, clip, parts.implicit
+    )
+    return engine

@@ -23,11 +23,10 @@ from noregret.passes.dual.dual_steps import (
 )
 from noregret.proof import closed_forms
 from noregret.proof.certificate import ROUND_ERRORS, Certificate
-from noregret.proof.contradiction import NOTHING, RANGE, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.loss_promises import assumption_of
 from noregret.proof.protocol import row
-from noregret.proof.statement import Statement
+from noregret.proof.statement import NOTHING, RANGE, ROUNDING, Measured, Statement, suspect_of
 from noregret.proof.wording import named
 from noregret.rounding.printed import down, exact
 from noregret.rounding.slack import (

@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.domains import Domain, Everywhere
 from noregret.jit import Call
 from noregret.losses import Loss
@@ -32,8 +32,6 @@ from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding.slack import rounding_error
 from noregret.rows.examples import Rows
-
-Vector = npt.NDArray[np.float64]
 
 #: A rate inside phi falls in steps of this ratio, so that S is rebuilt rarely.
 STEPS_PER_OCTAVE = 8
@@ -55,7 +53,8 @@ class Engine:
     """What all engines share: storage, growth and the loop around a pass.
 
     A new engine names its columns, makes its rule and says what its state means: `rule`, `memory`
-    where the pass keeps more than `state` and `slots`, `weights` or `kappa`, `gradient`.
+    where the pass keeps more than `state` and `slots`, `weights` or `kappa`, `gradient`. `begin`
+    makes its arrays.
     """
 
     #: Columns of a record without an average, and with one.
@@ -65,6 +64,10 @@ class Engine:
     accumulator_column: int
     #: Whether a weight depends on the record of its own feature and on scalars only.
     by_record = True
+    #: Shape of the rule's scratch array, which no file keeps.
+    work_shape: tuple[int, ...] = (0,)
+    #: Whether the average is always kept or never; None where the learner chooses.
+    always_averages: bool | None = None
 
     def __init__(
         self,
@@ -80,22 +83,26 @@ class Engine:
         self.loss = loss
         self.mirror = mirror
         self.rate = rate
+        if self.always_averages is not None:
+            averaging = self.always_averages
         self.averages: Averages = Kept() if averaging else Dropped()
         self.conservative = conservative
         self.domain = Everywhere() if domain is None else domain
         self.clip = clip
         self.implicit = implicit
         self.columns = self.averages.columns(*self.widths)
-        self._storage = self.state = _aligned(0, self.columns)
-        self.slots = new_slots()
-        self._rule: Rule | None = None
 
     def begin(self, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
         self._storage = _aligned(_capacity(dimension), self.columns)
         self.state = self._storage[:dimension]
-        self.slots = new_slots()
-        self._rule = None
+        self.slots = self.new_slots()
+        self.work = np.zeros(self.work_shape)
+        self._rule: Rule | None = None
+
+    def new_slots(self) -> Vector:
+        """Return the scalars of a pass that has seen nothing."""
+        return new_slots()
 
     @property
     def dimension(self) -> int:
@@ -275,16 +282,13 @@ class MappedEngine(Engine):
     widths = mapped.WIDTHS
     value_column = int(mapped.Column.VALUE)
     accumulator_column = int(mapped.Column.ACCUMULATOR)
-
-    def __init__(self, loss: Loss, mirror: Mirror, rate: Rate, *options: Any) -> None:
-        super().__init__(loss, mirror, rate, *options)
-        self.work = np.zeros(WORK)
-        # Else the rate inside phi may have to fall first, and with it all records change.
-        self.by_record = mirror.homogeneous() or rate.constant()
+    work_shape = WORK
 
     def begin(self, dimension: int) -> None:
         """Start at theta = 0 with the rate as high as it will ever be."""
         super().begin(dimension)
+        # Else the rate inside phi may have to fall first, and with it all records change.
+        self.by_record = self.mirror.homogeneous() or self.rate.constant()
         if not self.mirror.homogeneous():
             start = self.rate.at(0.0, 0.0, 0.0) if self.rate.constant() else UNBOUNDED
             self.slots[Slot.INNER] = start
@@ -353,10 +357,7 @@ class CoordinateEngine(Engine):
     widths = coordinate.WIDTHS
     value_column = int(coordinate.Column.THETA)
     accumulator_column = int(coordinate.Column.TOTAL)
-
-    def __init__(self, loss: Loss, mirror: Mirror, rate: Any, *options: Any) -> None:
-        super().__init__(loss, mirror, rate, *options)
-        self.work = np.zeros(coordinate.WORK)
+    work_shape = coordinate.WORK
 
     def rule(self) -> Rule:
         """Return the per-coordinate rule."""

@@ -13,9 +13,8 @@ from noregret.passes.certify import CertifyRule, Memory
 from noregret.passes.checks import sound_rows
 from noregret.passes.frame import Labels, block, play
 from noregret.proof.certificate import Certificate
-from noregret.proof.convexity import require_convex
+from noregret.proof.convexity import require_convex, require_declared
 from noregret.proof.ledger import Entry, new_ledger, require_room
-from noregret.proof.strong_convexity import require_declared
 from noregret.rows.examples import as_labels, as_predictions, as_rows, as_weights
 from noregret.turns import one_at_a_time
 

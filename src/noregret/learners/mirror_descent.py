@@ -10,8 +10,7 @@ import numpy.typing as npt
 from noregret.domains import Domain, Everywhere
 from noregret.files.fields import Arrays, Setting
 from noregret.learners.base import Fixed, Learnt
-from noregret.learners.combination import Combination
-from noregret.learners.engine_table import choose_engine
+from noregret.learners.combination import Combination, choose_engine
 from noregret.learners.engines import Engine
 from noregret.learners.one_row import OneRow, SingleRowLearner
 from noregret.losses import Loss

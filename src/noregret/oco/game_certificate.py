@@ -22,11 +22,10 @@ from noregret.mirrors.base import declares
 from noregret.oco.game_book import Monitors
 from noregret.oco.setting import Setting
 from noregret.proof.certificate import Certificate
-from noregret.proof.contradiction import NOTHING, ROUNDING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.loss_promises import listed
 from noregret.proof.protocol import measured
-from noregret.proof.statement import Statement
+from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, suspect_of
 from noregret.proof.wording import assumption_lines, bound_lines, floor_lines
 from noregret.rounding.printed import exact
 

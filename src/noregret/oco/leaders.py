@@ -21,8 +21,7 @@ from noregret.oco.game_theorems import leader_bounds, regularized_bounds
 from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle
-from noregret.proof.contradiction import NOTHING, ROUNDING, Measured
-from noregret.proof.statement import Statement
+from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement
 from noregret.rates import UNBOUNDED
 from noregret.turns import one_at_a_time
 

@@ -12,7 +12,7 @@ from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco.setting import settle
 from noregret.proof import closed_forms
-from noregret.proof.strong_convexity import undeclared
+from noregret.proof.convexity import undeclared
 
 
 class Tuned(NamedTuple):

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from noregret import domains
+import numpy as np
+
+from noregret import mirrors
+from noregret.losses import Hinge, MulticlassHinge, WinnowHinge
 from noregret.mirrors.base import declares
 from noregret.proof import closed_forms
-from noregret.proof.competitors import Competitors
-from noregret.proof.contradiction import ROUNDING, Measured, suspect_of
+from noregret.proof.competitors import Facts
+from noregret.proof.convexity import undeclared
 from noregret.proof.ledger import Entry
-from noregret.proof.mistake_bounds import mistake_bounds
-from noregret.proof.statement import Statement
-from noregret.proof.strong_convexity import undeclared
+from noregret.proof.statement import ROUNDING, Measured, Statement
 from noregret.rounding.printed import exact
-from noregret.rounding.slack import CLOSED_FORM, ROOT_UNDERFLOW, UNDERFLOW, rounding_error
+from noregret.rounding.slack import CLOSED_FORM, grown, rounding_error
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -48,94 +49,8 @@ def theorem_bounds(certificate: Certificate, radius: float | None) -> list[State
     else:
         bounds += _agile(facts)
     if certificate.conservative:
-        bounds += mistake_bounds(facts)
+        bounds += _mistakes(facts)
     return bounds
-
-
-class Facts:
-    """The quantities that the theorems use."""
-
-    def __init__(self, certificate: Certificate, radius: float | None) -> None:
-        ledger = certificate.ledger
-        self.certificate = certificate
-        self.mirror = certificate.mirror
-        self.rate = certificate.rate
-        self.dimension = len(certificate.gradient)
-        self.competitors = Competitors(certificate, radius)
-        self.radius = self.competitors.radius
-        self.rounds = certificate.rounds
-        self.count = float(ledger[Entry.COUNTED])
-        self.first_eta = float(ledger[Entry.FIRST_ETA])
-        self.eta = float(ledger[Entry.LAST_ETA])
-        self.rated_squares = float(ledger[Entry.RATED_SQUARES])
-        self.smoothness = certificate.mirror.smoothness()
-        self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
-        self.limit = float(ledger[Entry.ROW_LIMIT])
-        self.broken = int(ledger[Entry.LIMIT_BROKEN])
-        self.complexity = self.competitors.largest_regularizer(self.eta)
-        counted = Entry.COUNTED_LOSS if certificate.conservative else Entry.LOSS
-        #: Sum of <w_t, z_t> over the counted rounds.
-        self.played = certificate.sum_of(counted) - certificate.intercept
-
-    def measured(self) -> Measured:
-        """Return the largest linear regret over the class, as the ledger shows it."""
-        certificate, support = self.certificate, self.competitors.support()
-        longest = self.competitors.largest_coordinate()
-        slack = 4.0 * certificate.slack + 2.0 * longest * certificate.delta
-        slack += ROOT_UNDERFLOW * (1.0 + longest)
-        size = abs(self.played) + abs(support)
-        value = self.played + support + 2.0 * certificate.slack
-        return Measured(value, slack + ROUNDING * size, self.suspect)
-
-    @property
-    def suspect(self) -> str:
-        """What to suspect if a theorem about the regret is contradicted."""
-        promise = "smoothness() or largest_regularizer()"
-        return suspect_of((self.mirror, promise), (self.rate, "rates that do not rise"))
-
-    def regret(self, name: str, reference: str, value: float, reason: str = "") -> Statement:
-        """Return a bound with factor 1, if the run does not contradict it."""
-        # The other rounds of a conservative learner have a loss that no theorem speaks about.
-        measure = "loss on mistakes" if self.certificate.conservative else "loss"
-        return self.measured().state(name, reference, value, reason, measure=measure)
-
-    def mistakes(
-        self, name: str, reference: str, value: float, factor: float, support: float, reason: str
-    ) -> Statement:
-        """Return a bound on the mistakes; `support` is the largest <u, -Z> of its comparators.
-
-        A comparator's loss is at least a + <u, Z>, the sum of its lines, and the theorems hold
-        with these lines in place of the losses.
-        """
-        certificate = self.certificate
-        certain = factor * certificate.intercept - self.count
-        # With factor 1/margin it is 0 but for rounding, which must not raise a bound of 0.
-        certain = certain if abs(certain) > 1e-12 * self.count else 0.0
-        excess = factor * support - certain
-        longest = self.competitors.largest_coordinate()
-        slack = factor * (4.0 * certificate.slack + 2.0 * longest * certificate.delta)
-        size = self.count + factor * (abs(certificate.intercept) + abs(support))
-        measured = Measured(excess, slack + ROUNDING * size, self.suspect)
-        value = value * CLOSED_FORM + UNDERFLOW
-        return measured.state(name, reference, value, reason, factor, "mistakes")
-
-    def weighted(self) -> str:
-        """Say why mistakes cannot be counted one by one, if they cannot."""
-        ledger = self.certificate.ledger
-        if ledger[Entry.COUNTED] and not ledger[Entry.LIGHTEST] == 1.0 == ledger[Entry.HEAVIEST]:
-            return "the examples do not all weigh 1"
-        return ""
-
-    def crooked(self) -> str:
-        """Say why the weights are not along the link of theta = -Z, if they are not."""
-        certificate = self.certificate
-        if certificate.evidence.factors is not None:
-            return "every feature has a rate of its own"
-        if self.rate.restarts():
-            return "the learner restarts"
-        if not certificate.lazy and not (certificate.domain is None and self.rate.constant()):
-            return "agile steps follow the link only at a constant rate, without a domain"
-        return ""
 
 
 def _lazy(facts: Facts) -> Iterator[Statement]:
@@ -273,9 +188,9 @@ def _agile(facts: Facts) -> Iterator[Statement]:
     if not facts.eta > 0.0:
         return
     stability = 0.5 * facts.rated_squares
-    if type(domain) is domains.Ball:
-        reason = "" if facts.radius <= domain.radius else "the class is larger than the domain"
-        size = domain.radius
+    if domain is not None and domain.is_ball():
+        size = domain.extent()
+        reason = "" if facts.radius <= size else "the class is larger than the domain"
         value = (
             facts.radius * facts.radius / (2.0 * facts.first_eta)
             + 2.0 * size**2 * (1.0 / facts.eta - 1.0 / facts.first_eta)
@@ -296,3 +211,97 @@ def _agile(facts: Facts) -> Iterator[Statement]:
             "Shalev-Shwartz 2012, Theorem 2.21",
             facts.complexity + stability,
         )
+
+
+def _mistakes(facts: Facts) -> Iterator[Statement]:
+    """Return the bounds on the mistakes of a conservative learner, for exact losses and maps."""
+    loss, mirror = type(facts.certificate.loss_function), facts.mirror
+    if loss in (Hinge, MulticlassHinge) and mirror.squared_norm():
+        yield from _perceptron(facts)
+    elif loss is Hinge and mirror.multiplicative() and mirror.own_radius() is not None:
+        yield from _simplex_winnow(facts)
+    elif loss is WinnowHinge and mirror.separable() and mirror.local_norms():
+        yield from _winnow(facts)
+
+
+def _perceptron(facts: Facts) -> Iterator[Statement]:
+    loss: Any = facts.certificate.loss_function
+    assert isinstance(loss, Hinge | MulticlassHinge)
+    # Rounded up, unless the division is exact.
+    scale = 1.0 / loss.margin
+    scale = scale if math.frexp(scale)[0] == 0.5 else math.nextafter(scale, math.inf)
+    weighted = facts.weighted()
+    yield facts.mistakes(
+        "Perceptron, after the fact",
+        "Shalev-Shwartz, Singer 2006, eq. 19 with the best C",
+        scale * facts.competitors.support(),
+        scale,
+        facts.competitors.support(),
+        weighted,
+    )
+    # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
+    reach = facts.largest_counted_row * math.sqrt(facts.smoothness * facts.count)
+    reference = "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9"
+    if isinstance(loss, MulticlassHinge):
+        # Two columns move in opposite directions.
+        reach *= grown(math.sqrt(2.0), 1.0)
+        reference = "Cesa-Bianchi 2024, eq. 1; Crammer, Singer 2003, Ultraconservative Algorithms"
+    yield facts.mistakes(
+        "Perceptron",
+        reference,
+        scale * facts.radius * reach,
+        scale,
+        facts.competitors.support(),
+        weighted or facts.crooked(),
+    )
+
+
+def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
+    loss = facts.certificate.loss_function
+    assert isinstance(loss, Hinge)
+    if not facts.rate.constant():
+        return
+    square = facts.smoothness * facts.largest_counted_row**2
+    progress = closed_forms.progress(loss.margin, facts.eta, square)
+    reason = facts.competitors.outside(facts.eta) or facts.weighted() or facts.crooked()
+    if progress <= 0.0:
+        reason = "eta is too large for the rows seen: the theorem is empty"
+    yield facts.mistakes(
+        "Winnow on the simplex or the 1-ball",
+        "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
+        facts.eta * facts.complexity / progress if not reason else math.inf,
+        facts.eta / progress * CLOSED_FORM if not reason else 1.0,
+        facts.competitors.support(),
+        reason,
+    )
+
+
+def _winnow(facts: Facts) -> Iterator[Statement]:
+    ledger = facts.certificate.ledger
+    reason = facts.weighted() or facts.crooked()
+    support, shrink = facts.competitors.support(), 1.0 - 2.0 * facts.eta
+    if not facts.rate.constant() or not shrink > 0.0:
+        # What is printed then is the reason alone.
+        reason, shrink = "eta must be constant and below 1/2", 1.0
+    elif ledger[Entry.FEATURE_BROKEN] > 0.0:
+        reason = f"features in [0, 1] do not hold since round {int(ledger[Entry.FEATURE_BROKEN])}"
+    elif facts.mirror != mirrors.UnnormalizedEntropy(1.0 / facts.dimension):
+        reason = "the weights must start at 1/d"
+    name, value = "Winnow", facts.complexity / shrink
+    domain, radius = facts.competitors.domain, facts.radius
+    if domain is None and 1.0 <= radius <= facts.dimension and radius == int(radius):
+        ones = int(radius)
+        name = f"Winnow, u of {ones} ones"
+        support = radius * facts.certificate.delta
+        support += float(np.sort(-facts.certificate.gradient)[-ones:].sum())
+        value = closed_forms.winnow_mistakes_sharp(
+            0.0, radius, facts.dimension, min(facts.eta, 0.25) if reason else facts.eta
+        )
+    yield facts.mistakes(
+        name,
+        "Shalev-Shwartz 2012, Theorem 3.10",
+        value,
+        CLOSED_FORM / shrink,
+        support,
+        reason,
+    )

@@ -18,39 +18,6 @@ from dataclasses import dataclass
 from noregret.rounding.printed import exact
 
 
-def perceptron_mistakes(loss: float, reach: float) -> float:
-    """Return L + b^2/2 + (b/2) sqrt(b^2 + 4 L), the root of M = L + b sqrt(M), b = reach.
-
-    For the p-norm Perceptron b^2 carries the factor p - 1. SS06, Theorem 2.
-
-    >>> perceptron_mistakes(0.0, 3.0)
-    9.0
-    """
-    return loss + 0.5 * reach * (reach + math.sqrt(reach * reach + 4.0 * loss))
-
-
-def perceptron_mistakes_printed(loss: float, reach: float) -> float:
-    """Return L + b sqrt(L) + b^2, never below `perceptron_mistakes`. SS12, Theorem 3.9; CB24.
-
-    >>> perceptron_mistakes_printed(1.0, 2.0)
-    7.0
-    """
-    return loss + reach * math.sqrt(loss) + reach * reach
-
-
-def perceptron_rate(loss: float, reach: float) -> float:
-    """Return the C in (0, 1] at which `competitive_mistakes` is smallest, 2/(1 + sqrt(1 + 4L/b^2)).
-
-    Only the analysis knows C: the Perceptron's predictions do not depend on it. SS06, eq. 19.
-
-    >>> perceptron_rate(0.0, 3.0)
-    1.0
-    """
-    if loss == 0.0:
-        return 1.0
-    return 2.0 * reach / (reach + math.sqrt(reach * reach + 4.0 * loss))
-
-
 def progress(margin: float, rate: float, square: float = 1.0) -> float:
     """Return gamma C - R^2 C^2 / 2, by which each mistake raises the dual at least.
 
@@ -62,48 +29,17 @@ def progress(margin: float, rate: float, square: float = 1.0) -> float:
     return rate * (margin - 0.5 * square * rate)
 
 
-def competitive_mistakes(
-    loss: float, complexity: float, rate: float, margin: float = 1.0, square: float = 1.0
-) -> float:
-    """Return (F(u) + C L(u)) / progress, which bounds the mistakes of a conservative learner.
-
-    Infinite when C >= 2 gamma / R^2, where the theorem says nothing. SS06, Theorem 1.
-
-    >>> competitive_mistakes(0.0, 0.5, 1.0)
-    1.0
-    """
-    gain = progress(margin, rate, square)
-    return (complexity + rate * loss) / gain if gain > 0.0 else math.inf
-
-
-def winnow_mistakes(loss: float, ones: float, dimension: int, eta: float = 0.25) -> float:
-    """Return (L + k ln d / eta) / (1 - 2 eta) for a comparator in {0,1}^d with k >= 1 ones.
-
-    8 k ln d for eta = 1/4 where u makes no loss. SS12, Theorem 3.10.
-
-    >>> winnow_mistakes(0.0, 1, 1)
-    0.0
-    """
-    if ones < 1:
-        raise ValueError(f"ones must be at least 1, got {ones}; use winnow_mistakes_sharp")
-    return _winnow(loss, ones * math.log(dimension), eta)
-
-
 def winnow_mistakes_sharp(loss: float, ones: float, dimension: int, eta: float = 0.25) -> float:
-    """Return (L + (1 + k (ln d - 1)) / eta) / (1 - 2 eta), also for k = 0.
+    """Return (L + (1 + k (ln d - 1)) / eta) / (1 - 2 eta) for a comparator in {0,1}^d with k ones.
 
-    Never above `winnow_mistakes`. SS12, proof of Theorem 3.10.
+    Never above (L + k ln d / eta) / (1 - 2 eta), SS12, Theorem 3.10; from the proof of it.
 
     >>> winnow_mistakes_sharp(0.0, 0, 4)
     8.0
     """
-    return _winnow(loss, 1.0 + ones * (math.log(dimension) - 1.0), eta)
-
-
-def _winnow(loss: float, complexity: float, eta: float) -> float:
     if not 0.0 < eta < 0.5:
         raise ValueError(f"eta must lie strictly between 0 and 1/2, got {eta}")
-    return (loss + complexity / eta) / (1.0 - 2.0 * eta)
+    return (loss + (1.0 + ones * (math.log(dimension) - 1.0)) / eta) / (1.0 - 2.0 * eta)
 
 
 def mitigated(loss: float, rate: float, square: float = 1.0) -> float:
@@ -119,34 +55,10 @@ def mitigated(loss: float, rate: float, square: float = 1.0) -> float:
     return part * (loss - 0.5 * part) / knee
 
 
-def unmitigated(value: float, rate: float, square: float = 1.0) -> float:
-    """Return the inverse of `mitigated`: sqrt(2 C R^2 z) for z < C R^2/2, z + C R^2/2 above.
-
-    The average loss of an aggressive learner is at most this of (L(u) + F(u)/C) / m. SS06,
-    Theorem 3.
-
-    >>> unmitigated(1.75, 0.5)
-    2.0
-    """
-    knee = rate * square
-    return math.sqrt(2.0 * knee * value) if value < 0.5 * knee else value + 0.5 * knee
-
-
-def mirror_descent_regret(
-    complexity: float, eta: float, squares: float, stability: float = 0.5
-) -> float:
-    """Return R(u)/eta + stability * eta * sum ||z_t||_*^2, divided by strong convexity beforehand.
+def tuned_rate(complexity: float, squares: float, stability: float = 0.5) -> float:
+    """Return the eta that minimises R(u)/eta + stability * eta * sum ||z_t||_*^2.
 
     stability = 1/2 is SS12, Theorem 2.21; 1 is Theorem 2.11 and the corollaries as printed.
-
-    >>> mirror_descent_regret(0.5, 0.1, 100.0)
-    10.0
-    """
-    return complexity / eta + stability * eta * squares
-
-
-def tuned_rate(complexity: float, squares: float, stability: float = 0.5) -> float:
-    """Return the eta that minimises `mirror_descent_regret`.
 
     >>> round(tuned_rate(0.5, 100.0), 12)
     0.1
@@ -155,7 +67,7 @@ def tuned_rate(complexity: float, squares: float, stability: float = 0.5) -> flo
 
 
 def tuned_regret(complexity: float, squares: float, stability: float = 0.5) -> float:
-    """Return the least `mirror_descent_regret`, 2 sqrt(stability * R(u) * sum ||z_t||_*^2).
+    """Return the bound at `tuned_rate`, 2 sqrt(stability * R(u) * sum ||z_t||_*^2).
 
     Euclidean: R = B^2/2 and squares = T L^2 give B L sqrt(T). Entropy on the simplex of mass B:
     R = B ln d, squares = B T L^2 give B L sqrt(2 T ln d). SS12, Corollaries 2.7, 2.12-2.18.

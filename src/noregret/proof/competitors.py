@@ -1,4 +1,4 @@
-"""The class of predictors that the theorems of a certificate are computed for."""
+"""The class of predictors that theorems are computed for, and the quantities that they use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from noregret.arrays import Vector
 from noregret.component import built_in
 from noregret.domains import Domain
-from noregret.proof.strong_convexity import undeclared
+from noregret.proof.convexity import undeclared
+from noregret.proof.ledger import Entry
+from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
 from noregret.rounding.printed import exact
+from noregret.rounding.slack import CLOSED_FORM, ROOT_UNDERFLOW, UNDERFLOW
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
@@ -85,3 +88,89 @@ class Competitors:
         if self.domain is not None:
             return f"the regulariser has no known maximum over {self.domain}"
         return f"radius {exact(self.radius)} is not that of the map"
+
+
+class Facts:
+    """The quantities that the theorems use."""
+
+    def __init__(self, certificate: Certificate, radius: float | None) -> None:
+        ledger = certificate.ledger
+        self.certificate = certificate
+        self.mirror = certificate.mirror
+        self.rate = certificate.rate
+        self.dimension = len(certificate.gradient)
+        self.competitors = Competitors(certificate, radius)
+        self.radius = self.competitors.radius
+        self.rounds = certificate.rounds
+        self.count = float(ledger[Entry.COUNTED])
+        self.first_eta = float(ledger[Entry.FIRST_ETA])
+        self.eta = float(ledger[Entry.LAST_ETA])
+        self.rated_squares = float(ledger[Entry.RATED_SQUARES])
+        self.smoothness = certificate.mirror.smoothness()
+        self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
+        self.limit = float(ledger[Entry.ROW_LIMIT])
+        self.broken = int(ledger[Entry.LIMIT_BROKEN])
+        self.complexity = self.competitors.largest_regularizer(self.eta)
+        counted = Entry.COUNTED_LOSS if certificate.conservative else Entry.LOSS
+        #: Sum of <w_t, z_t> over the counted rounds.
+        self.played = certificate.sum_of(counted) - certificate.intercept
+
+    def measured(self) -> Measured:
+        """Return the largest linear regret over the class, as the ledger shows it."""
+        certificate, support = self.certificate, self.competitors.support()
+        longest = self.competitors.largest_coordinate()
+        slack = 4.0 * certificate.slack + 2.0 * longest * certificate.delta
+        slack += ROOT_UNDERFLOW * (1.0 + longest)
+        size = abs(self.played) + abs(support)
+        value = self.played + support + 2.0 * certificate.slack
+        return Measured(value, slack + ROUNDING * size, self.suspect)
+
+    @property
+    def suspect(self) -> str:
+        """What to suspect if a theorem about the regret is contradicted."""
+        promise = "smoothness() or largest_regularizer()"
+        return suspect_of((self.mirror, promise), (self.rate, "rates that do not rise"))
+
+    def regret(self, name: str, reference: str, value: float, reason: str = "") -> Statement:
+        """Return a bound with factor 1, if the run does not contradict it."""
+        # The other rounds of a conservative learner have a loss that no theorem speaks about.
+        measure = "loss on mistakes" if self.certificate.conservative else "loss"
+        return self.measured().state(name, reference, value, reason, measure=measure)
+
+    def mistakes(
+        self, name: str, reference: str, value: float, factor: float, support: float, reason: str
+    ) -> Statement:
+        """Return a bound on the mistakes; `support` is the largest <u, -Z> of its comparators.
+
+        A comparator's loss is at least a + <u, Z>, the sum of its lines, and the theorems hold
+        with these lines in place of the losses.
+        """
+        certificate = self.certificate
+        certain = factor * certificate.intercept - self.count
+        # With factor 1/margin it is 0 but for rounding, which must not raise a bound of 0.
+        certain = certain if abs(certain) > 1e-12 * self.count else 0.0
+        excess = factor * support - certain
+        longest = self.competitors.largest_coordinate()
+        slack = factor * (4.0 * certificate.slack + 2.0 * longest * certificate.delta)
+        size = self.count + factor * (abs(certificate.intercept) + abs(support))
+        measured = Measured(excess, slack + ROUNDING * size, self.suspect)
+        value = value * CLOSED_FORM + UNDERFLOW
+        return measured.state(name, reference, value, reason, factor, "mistakes")
+
+    def weighted(self) -> str:
+        """Say why mistakes cannot be counted one by one, if they cannot."""
+        ledger = self.certificate.ledger
+        if ledger[Entry.COUNTED] and not ledger[Entry.LIGHTEST] == 1.0 == ledger[Entry.HEAVIEST]:
+            return "the examples do not all weigh 1"
+        return ""
+
+    def crooked(self) -> str:
+        """Say why the weights are not along the link of theta = -Z, if they are not."""
+        certificate = self.certificate
+        if certificate.evidence.factors is not None:
+            return "every feature has a rate of its own"
+        if self.rate.restarts():
+            return "the learner restarts"
+        if not certificate.lazy and not (certificate.domain is None and self.rate.constant()):
+            return "agile steps follow the link only at a constant rate, without a domain"
+        return ""

@@ -31,10 +31,9 @@ from typing import Any
 from noregret.arrays import Vector
 from noregret.losses import Squared
 from noregret.proof.certificate import Certificate
-from noregret.proof.contradiction import NOTHING, Measured, suspect_of
 from noregret.proof.ledger import Entry
 from noregret.proof.protocol import RadiusProof, row
-from noregret.proof.statement import Statement
+from noregret.proof.statement import NOTHING, Measured, Statement, suspect_of
 from noregret.proof.wording import assumption_lines, bound_lines, floor_lines, loss_lines
 from noregret.rounding.printed import down, exact, up
 from noregret.rounding.slack import grown, rounding_error

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from noregret.proof.contradiction import RANGE, ROUNDING, Measured
 from noregret.proof.protocol import Proof, row
-from noregret.proof.statement import Statement, finite
+from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement, finite
 from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import rounding_error
 

@@ -1,0 +1,137 @@
+"""The engines of agile descent: steps from the weights, projections on a domain."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from noregret.arrays import Vector
+from noregret.domains import ClippedSimplex
+from noregret.learners.engines import Engine
+from noregret.passes import sync
+from noregret.passes.descent import agile, clipped_simplex
+from noregret.passes.descent.groups import Column, Mark, Memory, Node, Single
+from noregret.passes.descent.implicit import SEARCH, ImplicitAgileRule
+from noregret.passes.frame import Rule
+from noregret.passes.slots import Slot
+
+
+class AgileEngine(Engine):
+    """Descent that projects on a domain after every step, with Z kept beside theta.
+
+    Records are as wide without an average as with one, and the rule keeps it in any case.
+    """
+
+    widths = (agile.COLUMNS, agile.COLUMNS)
+    value_column = int(agile.Column.VALUE)
+    accumulator_column = int(agile.Column.ACCUMULATOR)
+    work_shape = (SEARCH,)
+    always_averages = True
+
+    def begin(self, dimension: int) -> None:
+        """Start at the projection of link(0)."""
+        super().begin(dimension)
+        reference = self.mirror.reference(0.0, 0.0)
+        start = np.full(dimension, self.mirror.phi_prime(0.0, reference))
+        if self.domain.is_simplex():
+            self.state[:, agile.Column.THETA] = self.domain.project(start) if dimension else start
+        elif self.domain.separable():
+            clamped = [self.domain.clamp(float(v)) for v in start[:1]]
+            if clamped and clamped[0] != start[0]:
+                self.state[:, agile.Column.THETA] = self.mirror.inverse(clamped[0])
+        self.resum()
+
+    def rule(self) -> Rule:
+        """Return the agile rule, explicit or implicit."""
+        kind = ImplicitAgileRule if self.implicit else agile.AgileRule
+        return kind(self.loss, self.mirror, self.rate, self.domain, self.conservative, self.clip)
+
+    def memory(self) -> agile.Memory:
+        """Return the arrays that the rule keeps from row to row."""
+        return agile.Memory(self.state, self.slots, self.work)
+
+    def resum(self) -> None:
+        """Fold the global factor into theta, recompute v and S, and stay within a ball."""
+        self.settle()
+        self.state[:, agile.Column.THETA] *= self.slots[Slot.FACTOR]
+        self.slots[Slot.FACTOR] = 1.0
+        reference = self.mirror.reference(*map(float, sync.extremes(self.state, 1.0)))
+        self.slots[Slot.REFERENCE] = reference
+        total = float(sync.rebuild(self.mirror, self.state, 1.0, reference))
+        self._keep(total)
+        if self.domain.is_ball():
+            length = math.sqrt(2.0 * self.mirror.psi(max(total, 0.0), reference))
+            if length > self.domain.extent():
+                self.slots[Slot.FACTOR] = self.domain.extent() / length
+
+    def kappa(self, ledger: Vector) -> float:
+        """Return the global factor times the map's own."""
+        s, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
+        return float(self.slots[Slot.FACTOR]) * self.mirror.kappa(s, reference, 1.0)
+
+    def gradient(self) -> Vector:
+        """Return the Z that the rule kept."""
+        return self.state[:, agile.Column.GRADIENT].copy()
+
+
+class ClippedSimplexEngine(Engine):
+    """Agile descent with weights that are never below alpha / n of their sum."""
+
+    widths = (clipped_simplex.COLUMNS, clipped_simplex.COLUMNS)
+    by_record = False
+    work_shape = (SEARCH,)
+    always_averages = True
+    domain: ClippedSimplex
+
+    def begin(self, dimension: int) -> None:
+        """Start at the uniform weights, all of one group."""
+        super().begin(dimension)
+        self.heap = np.zeros((dimension, len(Single)))
+        self.groups = np.zeros((dimension + 1, len(Node)))
+        self.state[:, Column.PLACE] = -1.0
+        self.slots[[Mark.FACTOR, Mark.SUM, Mark.NODES]] = 1.0
+        self.groups[0] = -1.0, 1.0 / max(dimension, 1), dimension, 0.0, -1.0
+
+    def new_slots(self) -> Vector:
+        """Return the scalars of a pass that has seen nothing."""
+        return np.zeros(len(Mark))
+
+    def rule(self) -> Rule:
+        """Return the rule, explicit or implicit."""
+        kind = (
+            clipped_simplex.ImplicitClippedSimplexRule
+            if self.implicit
+            else clipped_simplex.ClippedSimplexRule
+        )
+        mirror: Any = self.mirror
+        return kind(self.loss, mirror, self.rate, self.domain.alpha, self.conservative)
+
+    def memory(self) -> Memory:
+        """Return the arrays that the rule keeps from row to row."""
+        return Memory(self.state, self.slots, self.heap, self.groups, self.work)
+
+    def _settled(self) -> Vector:
+        """Return the records with every weight's own value and average, scale aside."""
+        state = self.state.copy()
+        # Looking a group up shortens the path to it, and reading must not change a learner.
+        clipped_simplex.settle(state, self.groups.copy(), self.slots.copy())
+        return state
+
+    def weights(self, ledger: Vector) -> Vector:
+        """Return the weights; rounding does not take them below alpha / n of their sum."""
+        lowest = self.domain.floor(max(len(self.state), 1))
+        return np.maximum(self.domain.scale * self._settled()[:, Column.VALUE], lowest)
+
+    def gradient(self) -> Vector:
+        """Return Z, the sum of the gradients counted since `begin`."""
+        return self.state[:, Column.GRADIENT].copy()
+
+    def sum_of_iterates(self) -> Vector:
+        """Return the sum of the weights played since `begin`."""
+        return -self.domain.scale * self._settled()[:, Column.ACCUMULATOR]
+
+    def arrays(self) -> dict[str, Vector]:
+        """Return the arrays that a model file keeps."""
+        return super().arrays() | {"heap": self.heap, "groups": self.groups}

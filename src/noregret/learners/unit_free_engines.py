@@ -1,0 +1,141 @@
+"""The engines that do not depend on units: features are measured by the largest |x_i| seen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from noregret.arrays import Vector
+from noregret.jit import Call
+from noregret.learners.engines import Engine
+from noregret.passes.descent import coin_betting, scale_free
+from noregret.passes.frame import Rule
+from noregret.proof.evidence import Bets, Coins, Evidence, FeatureSizes
+from noregret.proof.ledger import SMALLEST_SIZE
+from noregret.rates import CoinBetting
+from noregret.rounding.norms import norm_upper
+from noregret.rounding.slack import ROOT_UNDERFLOW, UNDERFLOW, grown
+
+
+class SizedEngine(Engine):
+    """What the engines share whose class is sum (m_i u_i)^2 <= radius^2; they keep no average."""
+
+    #: Column of the largest |x_i|.
+    size_column: int
+    always_averages = False
+
+    def scaled_lengths(self) -> tuple[float, float, float]:
+        """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
+        raise NotImplementedError
+
+    def sizes(self) -> Vector:
+        """Return the largest |x_i| seen, a feature: SMALLEST_SIZE if it is less, 0 if it is 0."""
+        largest = self.state[:, self.size_column]
+        return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
+
+    def evidence(self) -> Evidence:
+        """Return the lengths in units of the features' sizes."""
+        return FeatureSizes(None, None, *self.scaled_lengths())
+
+
+class ScaleFreeEngine(SizedEngine):
+    """Two adaptive directions a feature with learnt multipliers; keeps no average."""
+
+    widths = (scale_free.COLUMNS, scale_free.COLUMNS)
+    size_column = int(scale_free.Column.SIZE)
+
+    @property
+    def real(self) -> bool:
+        """Whether targets are real numbers, around whose mean predictions are made."""
+        return bool(self.loss.labels == "real")
+
+    def new_slots(self) -> Vector:
+        """Return the scalars of a pass that has seen nothing."""
+        slots = np.zeros(len(scale_free.Scalar))
+        slots[[scale_free.Scalar.FIRST, scale_free.Scalar.SECOND]] = scale_free.STARTS
+        if not self.real and not np.isfinite(self.loss.lipschitz()):
+            # Margins are measured in units of 1, and so is the first guess of a slope.
+            slots[scale_free.Scalar.STEEPEST] = 1.0
+        return slots
+
+    def rule(self) -> Rule:
+        """Return the rule of `rates.ScaleFree`."""
+        return scale_free.ScaleFreeRule(self.loss, self.mirror, self.real)
+
+    def prediction(self, columns: Any, values: Vector) -> Call:
+        """Return the kernel that predicts one row, and its arguments."""
+        return scale_free.predict_row, (self.real, self.state, self.slots, columns, values)
+
+    def weights(self, ledger: Vector) -> Vector:
+        """Return the weights, as far as they do not depend on the coming row."""
+        weights = np.empty(len(self.state))
+        scale_free.read_weights(self.real, self.state, self.slots, weights)
+        return weights
+
+    @property
+    def offset(self) -> float:
+        """What is added to <w, x>: the mean of the real labels seen."""
+        return float(self.slots[scale_free.Scalar.CENTRE])
+
+    def finish(self, raw: Any) -> Any:
+        """Return the predictions, one or many, that <w, x> stands for."""
+        if not self.real:
+            return raw
+        low, high = self.slots[scale_free.Scalar.LOW], self.slots[scale_free.Scalar.HIGH]
+        return np.minimum(np.maximum(raw + self.offset, low), high)
+
+    def scaled_lengths(self) -> tuple[float, float, float]:
+        """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""
+        gradient, weights, smallest = scale_free.scaled_squares(self.real, self.state, self.slots)
+        terms = 2.0 * scale_free.BLOCK + len(self.state) / scale_free.BLOCK
+        length = grown(math.sqrt(gradient), terms) + ROOT_UNDERFLOW
+        return length, math.hypot(math.sqrt(weights), self.offset), smallest
+
+
+class CoinBettingEngine(SizedEngine):
+    """One bettor a feature, with a bound on the gradient that is known before the round."""
+
+    widths = (coin_betting.COLUMNS, coin_betting.COLUMNS)
+    size_column = int(coin_betting.Column.SIZE)
+    rate: CoinBetting
+
+    def new_slots(self) -> Vector:
+        """Return the scalars of a pass that has seen nothing."""
+        return np.zeros(len(coin_betting.Scalar))
+
+    def rule(self) -> Rule:
+        """Return the rule of `rates.CoinBetting`."""
+        return coin_betting.CoinBettingRule(self.loss, self.mirror, self.rate)
+
+    def weights(self, ledger: Vector) -> Vector:
+        """Return the weights, as far as they do not depend on the coming row."""
+        weights = np.empty(len(self.state))
+        coin_betting.read_weights(self.rate, self.state, self.slots, weights)
+        return weights
+
+    def scaled_lengths(self) -> tuple[float, float, float]:
+        """Return ||Z_i / m_i||_2, rounded up, ||m_i w_i||_2 and the smallest m_i."""
+        seen = self.state[:, self.size_column] > 0.0
+        sizes = self.sizes()[seen]
+        length = grown(norm_upper(self.state[seen, coin_betting.Column.THETA] / sizes, 2.0), 2.0)
+        weights = np.empty(len(self.state))
+        coin_betting.read_weights(self.rate, self.state, self.slots, weights)
+        smallest = float(self.state[seen, self.size_column].min(initial=1.0))
+        # Ratios that underflow lose less than a smallest number each.
+        return length + UNDERFLOW, norm_upper(sizes * weights[seen], 2.0), smallest
+
+    def evidence(self) -> Bets:
+        """Return the lengths in units of the features' sizes, and the terms of the theorem."""
+        return Bets(None, None, *self.scaled_lengths(), self.coins())
+
+    def coins(self) -> Coins:
+        """Return what the theorem speaks about."""
+        seen = self.state[:, self.size_column] > 0.0
+        sizes = self.sizes()[seen]
+        hints = np.empty(len(sizes))
+        coin_betting.read_hints(sizes, self.slots, hints)
+        squares = self.state[seen, coin_betting.Column.SQUARES]
+        prices = self.state[seen, coin_betting.Column.PRICE]
+        return Coins(self.rate.wealth, sizes, hints, squares, prices)
