@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret.passes.distance import FAR, Far, Near, distance
+from noregret.passes.switches import FAR, Far, Near, distance
 
 
 def test_the_border() -> None:

@@ -100,7 +100,7 @@ def _learning(spec: choices.Spec) -> Callable[[], None]:
         import numpy as np
 
         from noregret.learners.foreign import Certifier
-        from noregret.passes.distance import FAR
+        from noregret.passes.switches import FAR
         from noregret.streams import Block
 
         several = choices.is_several(spec.loss)

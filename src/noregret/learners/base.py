@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import as_whole
+from noregret.arrays import Vector, as_whole
 from noregret.files import store
 from noregret.files.fields import Arrays, Field, Header, Saved, Setting
 from noregret.learners.together import Diverged
@@ -19,8 +18,6 @@ from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rows.examples import Rows, as_rows
-
-Vector = npt.NDArray[np.float64]
 
 
 class RowLoop:

@@ -21,12 +21,11 @@ from noregret.jit import Call
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import sync
-from noregret.passes.averages import Averages, Dropped, Kept
 from noregret.passes.descent import coordinate, linear, mapped
-from noregret.passes.distance import distance
 from noregret.passes.frame import Labels, Memory, Rule, block, play
 from noregret.passes.rows import WORK
 from noregret.passes.slots import Slot, Stop, new_slots
+from noregret.passes.switches import Averages, Dropped, Kept, distance
 from noregret.proof.evidence import CoordinateRates, Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate

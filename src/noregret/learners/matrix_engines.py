@@ -20,11 +20,11 @@ from noregret.losses import ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.descent import scale_free
 from noregret.passes.descent.scale_free import Scalar
-from noregret.passes.distance import distance
 from noregret.passes.frame import block
 from noregret.passes.matrices import matrix_lazy as matrix
 from noregret.passes.matrices.matrix_implicit import matrix_implicit_pass
 from noregret.passes.matrices.matrix_scale_free import matrix_scale_free_pass
+from noregret.passes.switches import distance
 from noregret.proof.evidence import FeatureSizes
 from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import Rate

@@ -13,9 +13,6 @@ from noregret.passes.rounds import Round, enter_round, playable, row_norm
 from noregret.passes.rows import Row, place
 from noregret.passes.slots import Stop
 
-_DONE = int(Stop.DONE)
-_OVERFLOW = int(Stop.OVERFLOW)
-
 
 class Memory(NamedTuple):
     """Z as a matrix of one column, and the predictions given."""
@@ -51,7 +48,7 @@ class CertifyRule(Rule):
         norm = row_norm(self.mirror, powers, one_norm)
         fits = playable(self.loss, label, mass, p, slope, norm)
         found = Found(Round(label, mass, p, slope, one_norm, norm, 1.0))
-        return found, _DONE if fits else _OVERFLOW
+        return found, Stop.DONE if fits else Stop.OVERFLOW
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Enter the round and add its gradient."""
@@ -61,7 +58,7 @@ class CertifyRule(Rule):
         for k in range(row.end - row.begin):
             i, x = place(row, k)
             memory.state[i, 0] += slope * x
-        return _DONE
+        return Stop.DONE
 
 
 @kernel(inline=True)

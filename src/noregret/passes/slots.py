@@ -1,11 +1,14 @@
-"""The scalars that a pass carries from row to row, and why it may stop early."""
+"""The scalars of a pass from row to row, how they are updated, and why a pass may stop early."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
+
+from noregret.arrays import Vector
+from noregret.jit import kernel
+from noregret.proof.ledger import Entry
 
 
 class Slot(IntEnum):
@@ -54,9 +57,56 @@ KAPPA_DRIFT = 1024.0
 LEAP = 64.0
 
 
-def new_slots() -> npt.NDArray[np.float64]:
+def new_slots() -> Vector:
     """Return the scalars of a pass that has seen nothing."""
     slots = np.zeros(max(Slot) + 1)
     slots[Slot.INNER] = 1.0
     slots[Slot.FACTOR] = 1.0
     return slots
+
+
+@kernel(inline=True)
+def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
+    """Return eta for a row of that dual norm, before its label is known, and its LARGEST_REACH."""
+    return rate_within(loss.lipschitz(), rate, ledger, norm, weight)
+
+
+@kernel(inline=True)
+def rate_within(steepest, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
+    """Return eta for a row of that dual norm and slopes of size at most `steepest`.
+
+    Also returns what LARGEST_REACH becomes if the row is played: a refused row must not enter it.
+    """
+    # A loss without a steepest slope gets 1: no theorem then, but a sensible first step.
+    allowed = (steepest if steepest < np.inf else 1.0) * weight * norm
+    allowed = max(ledger[Entry.LARGEST_REACH], allowed)
+    largest = max(ledger[Entry.LARGEST_SQUARE], allowed * allowed)
+    return rate.at(ledger[Entry.ROUNDS], ledger[Entry.SQUARES], largest), allowed
+
+
+@kernel(inline=True)
+def keep_sum(slots, total):  # type: ignore[no-untyped-def]
+    """Store S and return whether it must be summed afresh."""
+    slots[Slot.SUM] = total
+    slots[Slot.PEAK] = max(slots[Slot.PEAK], total)
+    slots[Slot.UPDATES] += 1.0
+    if not total < np.inf:
+        return True
+    return total < SHRUNK * slots[Slot.PEAK] or slots[Slot.UPDATES] >= UPDATES_BETWEEN_SUMS
+
+
+@kernel(inline=True)
+def leap_limit(mirror, slots):  # type: ignore[no-untyped-def]
+    """Return the phi beyond which one coordinate leaps too far for the averages."""
+    return LEAP * slots[Slot.SUM] if slots[Slot.SUM] > 0.0 and not mirror.separable() else np.inf
+
+
+@kernel(inline=True)
+def extend_prefix(slots, kappa):  # type: ignore[no-untyped-def]
+    """Add kappa_t to the prefix sum and return whether the averages must be settled."""
+    slots[Slot.PREFIX] += kappa
+    base = slots[Slot.BASE]
+    if base == 0.0:
+        slots[Slot.BASE] = kappa
+        return False
+    return not base < kappa * KAPPA_DRIFT or not kappa < base * KAPPA_DRIFT

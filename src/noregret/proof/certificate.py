@@ -15,9 +15,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import real_array
+from noregret.arrays import Vector, real_array
 from noregret.domains import Domain
 from noregret.losses import Absolute, Hinge, Loss
 from noregret.mirrors import Mirror
@@ -37,8 +36,6 @@ from noregret.rounding.slack import (
     grown,
     rounding_error,
 )
-
-Vector = npt.NDArray[np.float64]
 
 #: What `value` and `slope` of a loss promise, in units of EPSILON, with room for the ledger's
 #: own products and sums of a round.

@@ -9,11 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.rounding.slack import SMALLEST, grown, rounding_error
-
-Vector = npt.NDArray[np.float64]
+from noregret.rounding.slack import SMALLEST, Vector, grown, rounding_error
 
 _PORTION = 1 << 16
 

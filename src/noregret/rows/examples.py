@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import real_array
+from noregret.arrays import Floats, Vector, real_array
 from noregret.losses import Loss
 from noregret.rows.sealed import sealed_rows
-
-Floats = npt.NDArray[np.floating[Any]]
 
 #: Approximate number of features in a chunk of rows; copies of rows are never larger.
 CHUNK = 1 << 21
@@ -137,44 +135,43 @@ def canonical(rows: Rows) -> Rows:
     )
 
 
-def as_labels(y: Any, count: int, loss: Loss) -> npt.NDArray[np.float64]:
+def as_labels(y: Any, count: int, loss: Loss) -> Vector:
     """Return the labels as float64, or say in one line which one the loss cannot take."""
     labels = _as_vector("y", y, count)
     if loss.labels == "sign":
-        bad = np.flatnonzero((labels != 1.0) & (labels != -1.0))
+        good = (labels == 1.0) | (labels == -1.0)
         expected = f"{type(loss).__name__} expects -1 or +1"
     else:
-        bad = np.flatnonzero(~(np.abs(labels) <= LARGEST_LABEL))
+        good = np.abs(labels) <= LARGEST_LABEL
         expected = f"expected a finite number of size at most {LARGEST_LABEL:g}"
-    if bad.size:
-        raise ValueError(f"y row {bad[0]}: label {labels[bad[0]]:g}; {expected}")
-    return labels
+    return _checked("y", labels, good, expected, "label ")
 
 
-def as_weights(weight: Any, count: int) -> npt.NDArray[np.float64]:
+def as_weights(weight: Any, count: int) -> Vector:
     """Return the example weights, ones if there are none."""
     if weight is None:
         return np.ones(count)
     weights = _as_vector("weight", weight, count)
-    bad = np.flatnonzero(~((weights >= 0.0) & (weights <= LARGEST_WEIGHT)))
-    if bad.size:
-        raise ValueError(
-            f"weight row {bad[0]}: {weights[bad[0]]:g}; expected a number from 0 to "
-            f"{LARGEST_WEIGHT:g}"
-        )
-    return weights
+    good = (weights >= 0.0) & (weights <= LARGEST_WEIGHT)
+    return _checked("weight", weights, good, f"expected a number from 0 to {LARGEST_WEIGHT:g}")
 
 
-def as_predictions(predictions: Any, count: int) -> npt.NDArray[np.float64]:
+def as_predictions(predictions: Any, count: int) -> Vector:
     """Return anyone's predictions as float64, refusing what is not finite."""
     vector = _as_vector("predictions", predictions, count)
-    bad = np.flatnonzero(~(np.abs(vector) < 1e150))
-    if bad.size:
-        raise ValueError(f"predictions row {bad[0]}: {vector[bad[0]]:g}; expected a finite number")
-    return vector
+    return _checked("predictions", vector, np.abs(vector) < 1e150, "expected a finite number")
 
 
-def _as_vector(name: str, values: Any, count: int) -> npt.NDArray[np.float64]:
+def as_offsets(offset: Any, count: int, name: str = "offset") -> Vector:
+    """Return the fixed parts of the predictions, or margins, zeros if there are none."""
+    if offset is None:
+        return np.zeros(count)
+    offsets = _as_vector(name, offset, count)
+    good = np.abs(offsets) <= 1e100
+    return _checked(name, offsets, good, "expected a finite number of size at most 1e100")
+
+
+def _as_vector(name: str, values: Any, count: int) -> Vector:
     given = np.atleast_1d(real_array(name, values))
     vector = np.ascontiguousarray(given, np.float64)
     if vector.shape != (count,):
@@ -184,15 +181,11 @@ def _as_vector(name: str, values: Any, count: int) -> npt.NDArray[np.float64]:
     return vector
 
 
-def as_offsets(offset: Any, count: int, name: str = "offset") -> npt.NDArray[np.float64]:
-    """Return the fixed parts of the predictions, or margins, zeros if there are none."""
-    if offset is None:
-        return np.zeros(count)
-    offsets = _as_vector(name, offset, count)
-    bad = np.flatnonzero(~(np.abs(offsets) <= 1e100))
+def _checked(
+    name: str, vector: Vector, good: npt.NDArray[np.bool_], expected: str, kind: str = ""
+) -> Vector:
+    """Return the vector, or refuse its first entry that is not good."""
+    bad = np.flatnonzero(~good)
     if bad.size:
-        raise ValueError(
-            f"{name} row {bad[0]}: {offsets[bad[0]]:g}; expected a finite number of size "
-            "at most 1e100"
-        )
-    return offsets
+        raise ValueError(f"{name} row {bad[0]}: {kind}{vector[bad[0]]:g}; {expected}")
+    return vector

@@ -32,8 +32,7 @@ from noregret.passes.rounds import (
     step_slope,
 )
 from noregret.passes.rows import Row, place, read_mapped_row, settled_leap
-from noregret.passes.slots import Slot, Stop
-from noregret.passes.upkeep import extend_prefix, keep_sum, leap_limit, next_rate
+from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, leap_limit, next_rate
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 

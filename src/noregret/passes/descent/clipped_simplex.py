@@ -50,8 +50,7 @@ from noregret.passes.rounds import (
     step_slope,
 )
 from noregret.passes.rows import Row, place
-from noregret.passes.slots import KAPPA_DRIFT, UPDATES_BETWEEN_SUMS, Stop
-from noregret.passes.upkeep import next_rate
+from noregret.passes.slots import KAPPA_DRIFT, UPDATES_BETWEEN_SUMS, Stop, next_rate
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 

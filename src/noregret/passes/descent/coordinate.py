@@ -16,11 +16,11 @@ import numpy as np
 from noregret.jit import collect, kernel, write_step
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes.averages import Averages
 from noregret.passes.frame import Rule, Vector
 from noregret.passes.rounds import Round, enter_round, playable, row_norm, step_slope
 from noregret.passes.rows import TOGETHER, Row, fetch_ahead, place
 from noregret.passes.slots import Slot, Stop
+from noregret.passes.switches import Averages
 from noregret.proof.ledger import Entry
 from noregret.rates import PerCoordinate
 

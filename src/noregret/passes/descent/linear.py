@@ -16,8 +16,6 @@ import numpy as np
 from noregret.jit import kernel
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes.averages import Averages
-from noregret.passes.distance import Distance
 from noregret.passes.frame import Memory, Rule, Vector
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
@@ -28,8 +26,8 @@ from noregret.passes.rounds import (
     step_slope,
 )
 from noregret.passes.rows import Row, add_row, read_row
-from noregret.passes.slots import Slot, Stop
-from noregret.passes.upkeep import extend_prefix, keep_sum, next_rate
+from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, next_rate
+from noregret.passes.switches import Averages, Distance
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding.slack import EPSILON

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes.averages import Averages
 from noregret.passes.frame import Rule, Vector
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
@@ -25,8 +24,8 @@ from noregret.passes.rounds import (
     step_slope,
 )
 from noregret.passes.rows import Row, add_mapped_row, read_mapped_row
-from noregret.passes.slots import Slot, Stop
-from noregret.passes.upkeep import extend_prefix, keep_sum, leap_limit, next_rate
+from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, leap_limit, next_rate
+from noregret.passes.switches import Averages
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 

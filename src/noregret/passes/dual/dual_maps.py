@@ -24,9 +24,8 @@ import numpy as np
 from noregret.elementary import divide
 from noregret.jit import kernel
 from noregret.passes.rows import place, row_at
-from noregret.passes.slots import Slot
+from noregret.passes.slots import Slot, keep_sum
 from noregret.passes.sync import extremes, rebuild
-from noregret.passes.upkeep import keep_sum
 from noregret.rounding.slack import EPSILON
 
 _0, _1 = np.uint64(0), np.uint64(1)

@@ -36,8 +36,7 @@ from noregret.passes.dual.dual_rows import (
 from noregret.passes.promises import keep_conjugate
 from noregret.passes.rounds import LARGEST_LOSS
 from noregret.passes.rows import row_at
-from noregret.passes.slots import Slot
-from noregret.passes.upkeep import keep_sum
+from noregret.passes.slots import Slot, keep_sum
 from noregret.proof.ledger import Entry
 from noregret.rounding.slack import EPSILON, SMALLEST
 

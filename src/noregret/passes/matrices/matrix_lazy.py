@@ -20,8 +20,7 @@ from noregret.passes.rounds import (
     row_norm,
 )
 from noregret.passes.rows import add_mapped_row, add_row, read_mapped_row, read_row, row_at
-from noregret.passes.slots import Slot, Stop
-from noregret.passes.upkeep import keep_sum, leap_limit, rate_within
+from noregret.passes.slots import Slot, Stop, keep_sum, leap_limit, rate_within
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED
 from noregret.rounding.slack import two_sum
