@@ -34,14 +34,17 @@ def theorem_bounds(certificate: Certificate, radius: float | None) -> list[State
 
     Without a radius the class is the learner's own domain.
     """
-    if certificate.rounds == 0 or not certificate.played:
+    factors, rate = certificate.evidence.factors, certificate.rate
+    # A rate with state of its own has theorems only where its evidence states them.
+    known = rate.family == "scalar" or factors is not None
+    if certificate.rounds == 0 or not certificate.played or not known:
         return []
     facts = Facts(certificate, radius)
     bounds: list[Statement] = []
-    if certificate.rate.strong_convexity() > 0.0:
+    if rate.strong_convexity() > 0.0:
         # The theorem is about the loss with its penalty.
         bounds += _strongly_convex(facts) if certificate.penalised else ()
-    elif certificate.evidence.factors is not None:
+    elif factors is not None:
         bounds += _per_coordinate(facts)
     elif certificate.lazy:
         bounds += _lazy(facts)
