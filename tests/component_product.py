@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from dense_reference import Reference
+from newcomers import newcomers
 
 from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 from noregret.learners.combination import Combination
 from noregret.proof.ledger import Entry
 
-LOSSES = (
+LOSSES: tuple[losses.Loss, ...] = (
     losses.Hinge(0.8),
     losses.SquaredHinge(),
     losses.Logistic(),
@@ -34,7 +35,7 @@ LOSSES = (
     losses.OneSidedHuber(0.8),
     losses.Exponential(),
 )
-MIRRORS = (
+MIRRORS: tuple[mirrors.Mirror, ...] = (
     mirrors.Euclidean(),
     mirrors.Ball(0.6),
     mirrors.Box(-0.3, 0.5),
@@ -46,7 +47,7 @@ MIRRORS = (
     mirrors.Power(1.5),
     mirrors.Hypentropy(0.3),
 )
-RATES = (
+RATES: tuple[rates.Rate, ...] = (
     rates.Constant(0.2),
     rates.InverseSqrt(0.3),
     rates.Adaptive(),
@@ -55,6 +56,10 @@ RATES = (
     rates.PerCoordinate(0.5, invariant=True),
     rates.StronglyConvex(0.7),
 )
+# What is added to a package takes part; what it refuses, or keeps in a way of its own, does not.
+LOSSES += tuple(newcomers(losses, losses.Loss, LOSSES, "NegativeLog SquaredEpsilonInsensitive"))
+MIRRORS += tuple(newcomers(mirrors, mirrors.Mirror, MIRRORS, "ElasticNet"))
+RATES += tuple(rate for rate in newcomers(rates, rates.Rate, RATES) if rate.family == "scalar")
 DOMAINS = (
     None,
     domains.Ball(0.5),

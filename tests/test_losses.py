@@ -12,6 +12,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from newcomers import newcomers
 
 from noregret import losses
 from noregret.jit import kernel
@@ -35,6 +36,9 @@ LOSSES = [
     losses.Quantile(0.2),
     losses.WinnowHinge(),
 ]
+#: The others are in test_losses_dual.py.
+DUAL = "Exponential NegativeLog OneSidedHuber PowerHinge SquaredEpsilonInsensitive"
+LOSSES += newcomers(losses, Loss, LOSSES, DUAL)
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 
 VALUE, SLOPE, INTERCEPT, CONJUGATE, MISTAKE = range(5)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from newcomers import newcomers
 
 from noregret import losses
 from noregret.jit import kernel
@@ -48,6 +49,7 @@ NEW = [
     losses.Exponential(),
     losses.NegativeLog(),
 ]
+LOSSES += newcomers(losses, Loss, LOSSES)
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 every_new_loss = pytest.mark.parametrize("loss", NEW, ids=repr)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from newcomers import newcomers
 
 from noregret import mirrors
 from noregret.jit import kernel
@@ -38,6 +39,8 @@ MIRRORS = [
     mirrors.Hypentropy(),
     mirrors.Hypentropy(0.2),
 ]
+#: The elastic net is in test_separable_maps.py.
+MIRRORS += newcomers(mirrors, Mirror, MIRRORS, "ElasticNet")
 every_mirror = pytest.mark.parametrize("mirror", MIRRORS, ids=repr)
 
 POINTS = [

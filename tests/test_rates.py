@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from newcomers import newcomers
 
 from noregret import losses, mirrors, rates
 from noregret.jit import kernel
@@ -24,6 +25,7 @@ RATES = [
     rates.Adaptive(1.5),
     rates.Doubling(0.7),
 ]
+RATES += [rate for rate in newcomers(rates, Rate, RATES, "Rate") if rate.family == "scalar"]
 every_rate = pytest.mark.parametrize("rate", RATES, ids=repr)
 
 
