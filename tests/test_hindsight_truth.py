@@ -211,9 +211,8 @@ def test_compiled_epochs_do_what_is_written(
             dual.shuffle(interpreted.order, interpreted.active, interpreted.state)
         )
         active, largest, _, _ = dual.ascend.py_func(
-            loss, mirror, problem.rows.indices, problem.rows.values, interpreted.records,
-            interpreted.theta, interpreted.square, interpreted.order, interpreted.active,
-            interpreted.far, np.uint64(1),
+            loss, mirror, problem.block, interpreted.memory, interpreted.square,
+            interpreted.active, interpreted.far, np.uint64(1),
         )  # fmt: skip
         interpreted.active, interpreted.far = np.uint64(active), SETTLED * largest
     assert compiled.active == interpreted.active

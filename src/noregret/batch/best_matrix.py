@@ -19,22 +19,28 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
-from noregret.batch.euclidean import seed_state
-from noregret.batch.problem import LINK_ERRORS, Problem, Solution, closed, dual_floor
+from noregret.batch.euclidean import curvatures, seed_state
+from noregret.batch.problem import (
+    LINK_ERRORS,
+    Problem,
+    Solution,
+    closed,
+    dual_floor,
+    gradient_error,
+    loss_upper,
+    sum_error,
+)
 from noregret.batch.solver import Solver
 from noregret.losses.score_duals import allowed
 from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import dual, dual_matrix
+from noregret.passes.frame import Labels, block
+from noregret.passes.rows import Block
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.wording import named, weighted
 from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import (
-    UNDERFLOW,
-    certified_ceiling,
-    grown,
-    rounding_error,
-)
+from noregret.rounding.slack import certified_ceiling, grown, rounding_error
 from noregret.rows.examples import Rows, as_rows, as_weights
 
 Vector = npt.NDArray[np.float64]
@@ -81,6 +87,16 @@ class MatrixProblem:
             max(int(labels.max()) + 1, 2),
         )  # fmt: skip
 
+    @property
+    def block(self) -> Block:
+        """The rows as the bundle that kernels take."""
+        return block(self.rows)
+
+    @property
+    def labels(self) -> Labels:
+        """Class indices and weights as the bundle that kernels take."""
+        return Labels(self.y, self.weight)
+
     def describe(self) -> str:
         """Return what is minimised, in words."""
         loss = weighted(named(self.loss), float(self.weight.min()), float(self.weight.max()))
@@ -100,20 +116,16 @@ class MatrixProblem:
 
     def evaluate(self, slopes: Vector) -> tuple[Vector, float, float]:
         """Return W, P(W) rounded up and D(g) rounded down, all at the same slopes."""
-        rows, count = self.rows, len(self.rows)
-        state = np.zeros((rows.width, self.outputs, 2))
+        count, outputs = len(self.rows), self.outputs
+        state = np.zeros((self.rows.width, outputs, 2))
         total, magnitude, travel = dual_matrix.dual_sums(
-            self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight, slopes, state
+            self.loss, self.block, self.labels, slopes, state
         )
-        # Slopes sum to 0, and to 1 on one side, up to a rounding a class.
-        sums = 4.0 + 2.0 * self.outputs
-        delta = grown(rounding_error(sums + rounding_error(count, count), travel), 4.0 * count)
-        delta += count * rows.width * self.outputs * UNDERFLOW
-        # The probability of the label is what those leave: its logarithm is at most 37 then.
-        errors = 2.0 * ROUND_ERRORS + 40.0 * self.outputs
-        slack = grown(rounding_error(errors, magnitude), 4.0 * count)
-        slack += count * UNDERFLOW
         gradient = state[:, :, 0] + state[:, :, 1]
+        # Slopes sum to 0, and to 1 on one side, up to a rounding a class.
+        delta = gradient_error(4.0 + 2.0 * outputs, count, gradient.size, travel)
+        # The probability of the label is what those leave: its logarithm is at most 37 then.
+        slack = sum_error(2.0 * ROUND_ERRORS + 40.0 * outputs, count, magnitude)
         length = mirrors.Euclidean().conjugate_upper(-gradient.ravel(), 1.0 / self.strength, delta)
         with np.errstate(over="ignore"):
             weights = -gradient / self.strength
@@ -123,15 +135,11 @@ class MatrixProblem:
 
     def primal_upper(self, weights: Vector) -> float:
         """Return P(W), rounded up."""
-        rows = self.rows
         with np.errstate(over="ignore", invalid="ignore"):
-            total, magnitude = dual_matrix.primal_sums(
-                self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight,
-                np.ascontiguousarray(weights), LINK_ERRORS,
-            )  # fmt: skip
-            errors = 2.0 * ROUND_ERRORS + 2.0 * self.outputs
-            value = total + grown(rounding_error(errors, magnitude), 4.0 * len(rows))
-            value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
+            sums = dual_matrix.primal_sums(
+                self.loss, self.block, self.labels, np.ascontiguousarray(weights), LINK_ERRORS
+            )
+            value = loss_upper(self.weight, 2.0 * ROUND_ERRORS + 2.0 * self.outputs, *sums)
             norm = norm_upper(weights.ravel(), 2.0)
             # Half of the smallest strengths would be rounded.
             value += grown(self.strength * norm * (0.5 * norm), 8.0)
@@ -164,21 +172,15 @@ class MatrixSolver(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        problem, rows = self.problem, self.problem.rows
-        self.slopes = problem.start(self.warm_start)
-        self.square = np.empty(len(rows))
-        dual_matrix.squares(rows.indptr, rows.indices, rows.values, self.square)
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.scale = problem.weight / problem.strength
-            sound = np.isfinite(self.scale * self.square) & np.isfinite(self.scale)
-        if not np.all(sound):
-            raise ValueError("weight ||x||^2 / l2 overflows: scale the rows or the weights")
-        self.weights = np.zeros((rows.width, problem.outputs))
-        dual_matrix.gather(
-            rows.indptr, rows.indices, rows.values, self.scale, self.slopes, self.weights
+        problem = self.problem
+        self.memory = dual_matrix.Memory(
+            *curvatures(problem, "l2"),
+            problem.start(self.warm_start),
+            np.zeros((problem.rows.width, problem.outputs)),
+            np.flatnonzero(problem.weight > 0.0).astype(np.uint32),
         )
-        self.order = np.flatnonzero(problem.weight > 0.0).astype(np.uint32)
-        self.active = self.everything = np.uint64(len(self.order))
+        dual_matrix.gather(problem.block, self.memory)
+        self.active = self.everything = np.uint64(len(self.memory.order))
         self.state = np.uint64(seed_state(self.seed))
         self.primal, self.goal = math.inf, 0.0
 
@@ -201,16 +203,15 @@ class MatrixSolver(Solver):
 
     def _epoch(self) -> float:
         """Visit the active rows once; return their part of the gap."""
-        problem, rows = self.problem, self.problem.rows
+        problem, memory = self.problem, self.memory
         full = self.active == self.everything
-        self.state = np.uint64(dual.shuffle(self.order, self.active, self.state))
-        left, _, lost, apart = dual_matrix.ascend(
-            problem.loss, rows.indptr, rows.indices, rows.values, problem.y, self.scale,
-            self.square, self.slopes, self.weights, self.order, self.active,
-        )  # fmt: skip
+        self.state = np.uint64(dual.shuffle(memory.order, self.active, self.state))
+        left, lost, apart = dual_matrix.ascend(
+            problem.loss, problem.block, problem.y, memory, self.active
+        )
         if full:
             with np.errstate(over="ignore"):
-                half = 0.5 * float(np.sum(self.weights * self.weights))
+                half = 0.5 * float(np.sum(memory.weights * memory.weights))
             self.primal = problem.strength * (lost + half)
             self.goal = AHEAD * self.tol * max(1.0, self.primal)
         self.active = np.uint64(left)
@@ -218,7 +219,7 @@ class MatrixSolver(Solver):
 
     def examine(self) -> Solution:
         """Return the exact evaluation at the slopes so far."""
-        slopes = self.slopes.copy()
+        slopes = self.memory.slopes.copy()
         return self.solution(*self.problem.evaluate(slopes), slopes)
 
 

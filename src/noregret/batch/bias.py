@@ -199,14 +199,10 @@ class BiasSolver(MappedSolver):
         return agreed
 
     def _apart(self) -> float:
-        problem, rows, ascent = self.problem, self.problem.rows, self.ascent
+        problem, memory = self.problem, self.ascent.memory
         return float(
-            dual_maps.apart(
-                problem.loss, problem.mirror, rows.indptr, rows.indices, rows.values, problem.y,
-                problem.weight, problem.offset, ascent.slopes, ascent.state, ascent.slots,
-                ascent.bias,
-            )
-        )  # fmt: skip
+            dual_maps.apart(problem.loss, problem.mirror, problem.block, problem.terms, memory)
+        )
 
     def move(self) -> None:
         """Move beta if the balance has fallen to a half, else make mu smaller."""

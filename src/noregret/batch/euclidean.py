@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -103,24 +104,25 @@ class Ascent:
     def __init__(
         self, problem: Problem, slopes: Vector, seed: int, centre: Vector | None = None
     ) -> None:
-        self.problem = problem
-        rows, count = problem.rows, len(problem.rows)
-        self.records = np.empty((count, dual.PLACES))
+        self.problem, rows = problem, problem.rows
+        scale, curvature = curvatures(problem, "strength")
+        ends = (0.0, 0.0) if rows.dense else (rows.indptr[:-1], rows.indptr[1:])
+        places = slopes, problem.y, curvature, scale, problem.offset, *ends, 0.0
+        self.records = np.column_stack(np.broadcast_arrays(*places))
         self.theta = np.zeros(rows.width) if centre is None else centre.copy()
-        self.order = np.empty(count, np.uint32)
+        dual.gather(problem.block, -scale * slopes, self.theta)
+        # Rows of weight 0 stand behind the others.
+        self.order = np.argsort(problem.weight == 0.0, kind="stable").astype(np.uint32)
         self.state = np.uint64(seed_state(seed))
-        self.counted = np.uint64(
-            dual.prepare(
-                rows.indptr, rows.indices, rows.values, problem.y, problem.weight, problem.offset,
-                problem.strength, slopes, self.records, self.theta, self.order,
-            )
-        )  # fmt: skip
-        if not np.all(np.isfinite(self.records[:, dual.CURVATURE])):
-            raise ValueError("weight ||x||^2 / strength overflows: scale the rows or the weights")
-        self.active = self.counted
+        self.active = self.counted = np.uint64(np.count_nonzero(problem.weight))
         self.far = FAR
         #: Damping of the next Newton step, in units of the diagonal of its matrix.
         self.damping = FIRST_DAMPING
+
+    @property
+    def memory(self) -> dual.Memory:
+        """What visits read and write, as the bundle that kernels take."""
+        return dual.Memory(self.records, self.theta, self.order)
 
     @property
     def slopes(self) -> Vector:
@@ -136,11 +138,11 @@ class Ascent:
         """Visit every active row once."""
         before = self.active
         every = np.uint64(1 << (int(before) // SAMPLE).bit_length())
-        rows, problem = self.problem.rows, self.problem
+        problem = self.problem
         self.state = np.uint64(dual.shuffle(self.order, before, self.state))
         active, largest, lost, apart = dual.ascend(
-            problem.loss, problem.mirror, rows.indices, rows.values, self.records, self.theta,
-            self.square, self.order, before, self.far, every,
+            problem.loss, problem.mirror, problem.block, self.memory, self.square, before,
+            self.far, every,
         )  # fmt: skip
         if not math.isfinite(largest):
             raise OverflowError("the weights overflow: scale the rows or raise the strength")
@@ -161,16 +163,28 @@ class Ascent:
 
     def revive(self) -> bool:
         """Make rows active again that were put aside too early; return whether there were any."""
-        rows, before = self.problem.rows, self.active
+        problem, before = self.problem, self.active
         # Rows are read much faster in the order in which they are stored.
         self.order[int(before) : int(self.counted)].sort()
         self.active = np.uint64(
             dual.revive(
-                self.problem.loss, self.problem.mirror, rows.indices, rows.values, self.records,
-                self.theta, self.square, self.order, before, self.counted,
+                problem.loss, problem.mirror, problem.block, self.memory, self.square, before,
+                self.counted,
             )
         )  # fmt: skip
         return bool(self.active > before)
+
+
+def curvatures(problem: Any, strength: str) -> tuple[Vector, Vector]:
+    """Return c_i / b and c_i ||x_i||^2 / b of every row; `strength` is what b is called."""
+    squares = np.empty(len(problem.rows))
+    dual.squares(problem.block, squares)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = problem.weight / problem.strength
+        found = scale * squares
+    if not np.all(np.isfinite(found)):
+        raise ValueError(f"weight ||x||^2 / {strength} overflows: scale the rows or the weights")
+    return scale, found
 
 
 def seed_state(seed: int) -> int:

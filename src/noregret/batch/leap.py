@@ -35,12 +35,9 @@ HALVINGS = 6
 def leap(ascent: Ascent, budget: int) -> bool:
     """Try a Newton step with at most `budget` conjugate gradients; return whether it was taken."""
     problem = ascent.problem
-    rows, active = problem.rows, int(ascent.active)
+    active = int(ascent.active)
     plan = np.empty((active, dual.PLAN))
-    dual.plan(
-        problem.loss, problem.mirror, rows.indices, rows.values, ascent.records, ascent.theta,
-        ascent.square, ascent.order, plan,
-    )  # fmt: skip
+    dual.plan(problem.loss, problem.mirror, problem.block, ascent.memory, ascent.square, plan)
     free = np.flatnonzero(plan[:, dual.FREE])
     if not len(free):
         return False

@@ -72,28 +72,20 @@ class MapAscent:
 
     def visit(self, order: npt.NDArray[Any], accuracy: float = ACCURACY) -> int:
         """Visit the rows in that order and return how many of their slopes moved."""
-        problem, rows = self.problem, self.problem.rows
+        problem, rows = self.problem, np.ascontiguousarray(order, np.uint32)
+        stride = dual_maps.Stride(accuracy, self.fraction)
         moved = dual_maps.ascend(
-            problem.loss,
-            problem.mirror,
-            problem.strength,
-            rows.indptr,
-            rows.indices,
-            rows.values,
-            problem.y,
-            problem.weight,
-            problem.offset,
-            np.ascontiguousarray(order, np.uint32),
-            accuracy,
-            self.fraction,
-            self.slopes,
-            self.curvatures,
-            self.state,
-            self.slots,
-            self.bias,
-            self.work,
-        )
+            problem.loss, problem.mirror, problem.strength, problem.block, problem.terms,
+            self.memory, rows, stride,
+        )  # fmt: skip
         return int(moved)
+
+    @property
+    def memory(self) -> dual_maps.Slopes:
+        """What visits read and write, as the bundle that kernels take."""
+        return dual_maps.Slopes(
+            self.slopes, self.curvatures, self.bias, self.state, self.slots, self.work
+        )
 
 
 def first_curvatures(problem: Problem) -> Vector:

@@ -28,6 +28,7 @@ from noregret.batch.problem import Problem, Vector, dual_state, link
 from noregret.mirrors import Mirror
 from noregret.passes import sync
 from noregret.passes.dual import joint
+from noregret.passes.frame import block
 from noregret.rows.examples import Rows
 
 #: The matrix of a step is formed up to this size, if that takes no longer than GRADIENTS
@@ -103,9 +104,7 @@ class Joint:
         predictions += problem.offset + bias
         slopes = np.empty(len(rows))
         value = float(
-            joint.answer(
-                problem.loss, problem.y, problem.weight, predictions, self.given, self.delta, slopes
-            )
+            joint.answer(problem.loss, problem.terms, predictions, self.given, self.delta, slopes)
         )
         if total > 0.0 or mirror.separable():
             value += problem.strength * (float(theta @ weights) - mirror.psi(total, reference))
@@ -117,19 +116,15 @@ class Joint:
 
     def pull(self, slopes: Vector) -> Vector:
         """Return sum c_i s_i x_i."""
-        rows = self.problem.rows
-        found = np.empty(rows.width)
-        joint.pull(rows.indptr, rows.indices, rows.values, self.problem.weight * slopes, found)
+        found = np.empty(self.problem.rows.width)
+        joint.pull(self.problem.block, self.problem.weight * slopes, found)
         return found
 
     def apart(self, here: Point, pulled: Vector) -> tuple[float, float]:
         """Return the gap of the smoothed problem, and the proximal term."""
         problem = self.problem
-        lower = float(
-            joint.conjugates(
-                problem.loss, problem.y, problem.weight, problem.offset + here.bias, here.slopes
-            )
-        )
+        terms = problem.terms._replace(offset=problem.offset + here.bias)
+        lower = float(joint.conjugates(problem.loss, terms, here.slopes))
         _, reference, total = dual_state(problem.mirror, -pulled / problem.strength)
         if total > 0.0 or problem.mirror.separable():
             lower -= problem.strength * problem.mirror.psi(total, reference)
@@ -156,8 +151,8 @@ class Joint:
         problem, b = self.problem, self.problem.strength
         bends = np.empty(len(problem.y))
         joint.bends(
-            problem.loss, problem.y, problem.weight, here.predictions, self.given, self.delta,
-            here.slopes, bends,
+            problem.loss, problem.terms, here.predictions, self.given, self.delta, here.slopes,
+            bends,
         )  # fmt: skip
         diagonal = np.empty(len(here.theta))
         joint.stiffness(problem.mirror, here.theta, -pulled / b, here.reference, diagonal)
@@ -192,7 +187,7 @@ class Joint:
         matrix = None
         if self._small():
             matrix = np.empty((rows.width + 1, rows.width + 1))
-            joint.squares(rows.indptr, rows.indices, rows.values, bends, matrix)
+            joint.squares(block(rows), bends, matrix)
             if not self.free:
                 matrix[-1, :] = matrix[:, -1] = 0.0
         return Image(rows, bends, self.free, matrix)
@@ -226,7 +221,7 @@ class Image:
         sync.predict_rows(v[:-1], rows.indptr, rows.indices, rows.values, predictions)
         predictions = self.bends * (predictions + (v[-1] if self.free else 0.0))
         found = np.empty(rows.width)
-        joint.pull(rows.indptr, rows.indices, rows.values, predictions, found)
+        joint.pull(block(rows), predictions, found)
         return np.append(found, predictions.sum() if self.free else 0.0)
 
     def solve(self, factor: Factor, base: Vector, force: Vector) -> Vector:
@@ -243,7 +238,8 @@ class Image:
             return result
 
         rows, found = self.rows, np.empty(self.rows.width)
-        joint.pull(rows.indptr, rows.indices, np.square(rows.values), self.bends, found)
+        squares = block(rows)._replace(values=np.square(rows.values))
+        joint.pull(squares, self.bends, found)
         diagonal = np.append(found, self.bends.sum() if self.free else 0.0)
         scale = base + np.square(factor.root) * diagonal
         return factor.times(conjugate_gradients(curve, right, scale, GRADIENTS))

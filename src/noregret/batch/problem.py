@@ -26,6 +26,8 @@ from noregret.mirrors import Mirror
 from noregret.passes import sync
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import gap
+from noregret.passes.frame import block
+from noregret.passes.rows import Block
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.convexity import require_convex
 from noregret.proof.protocol import Proof, plain, row
@@ -121,6 +123,16 @@ class Problem:
         if not (isinstance(value, (int, float, np.number)) and 0.0 < float(value) < math.inf):
             raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
 
+    @property
+    def block(self) -> Block:
+        """The rows as the bundle that kernels take."""
+        return block(self.rows)
+
+    @property
+    def terms(self) -> gap.Terms:
+        """Labels, weights and offsets as the bundle that kernels take."""
+        return gap.Terms(self.y, self.weight, self.offset)
+
     def with_strength(self, strength: float) -> Problem:
         """Return the same problem with another strength."""
         self.require("strength", strength)
@@ -185,19 +197,12 @@ class Problem:
 
         The error of g is one in the 1-norm.
         """
-        rows, count = self.rows, len(self.rows)
-        state = np.zeros((rows.width, 2))
-        total, magnitude, travel = gap.dual_sums(
-            self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight, self.offset,
-            slopes, state,
-        )  # fmt: skip
-        # A product, its factor and the last addition round; the low-order parts once more.
-        roundings = 4.0 + rounding_error(count, count)
-        delta = grown(rounding_error(roundings, travel), 4.0 * count)
-        delta += count * rows.width * UNDERFLOW
-        slack = grown(rounding_error(2.0 * ROUND_ERRORS, magnitude), 4.0 * count)
-        slack += count * UNDERFLOW
-        return state[:, 0] + state[:, 1], delta, float(total), slack
+        state = np.zeros((self.rows.width, 2))
+        total, magnitude, travel = gap.dual_sums(self.loss, self.block, self.terms, slopes, state)
+        count, g = len(self.rows), state[:, 0] + state[:, 1]
+        # A product, its factor and the last addition round.
+        delta = gradient_error(4.0, count, g.size, travel)
+        return g, delta, float(total), sum_error(2.0 * ROUND_ERRORS, count, magnitude)
 
     def dual_lower(self, slopes: Vector) -> float:
         """Return D(s), rounded down: no w whatever has a smaller objective."""
@@ -213,18 +218,34 @@ class Problem:
 
     def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
         """Return P(w), rounded up; `bias` is added to every prediction."""
-        rows = self.rows
         with np.errstate(over="ignore", invalid="ignore"):
-            total, magnitude = gap.primal_sums(
-                self.loss, rows.indptr, rows.indices, rows.values, self.y, self.weight,
-                self.offset, bias, weights, LINK_ERRORS,
-            )  # fmt: skip
-            value = total + grown(rounding_error(2.0 * ROUND_ERRORS, magnitude), 4.0 * len(rows))
-            # A loss that underflows is multiplied by its weight nevertheless.
-            value += (len(rows) + float(np.sum(self.weight))) * UNDERFLOW
+            sums = gap.primal_sums(self.loss, self.block, self.terms, bias, weights, LINK_ERRORS)
+            value = loss_upper(self.weight, 2.0 * ROUND_ERRORS, *sums)
             if self.radius is None:
                 value += self.mirror.regularizer_upper(weights, self.strength)
         return certified_ceiling(float(value))
+
+
+def gradient_error(roundings: float, count: int, size: int, travel: float) -> float:
+    """Return how far a sum of `count` vectors with `size` entries is off in the 1-norm.
+
+    Each product has that many roundings; the low-order parts of the sum add one for each.
+    """
+    error = grown(rounding_error(roundings + rounding_error(count, count), travel), 4.0 * count)
+    return error + count * size * UNDERFLOW
+
+
+def sum_error(roundings: float, count: int, magnitude: float) -> float:
+    """Return how far a compensated sum of `count` terms is off, by that many roundings each."""
+    return grown(rounding_error(roundings, magnitude), 4.0 * count) + count * UNDERFLOW
+
+
+def loss_upper(weight: Vector, roundings: float, total: float, magnitude: float) -> float:
+    """Return an upper bound of a compensated sum of losses times weights."""
+    count = len(weight)
+    value = total + grown(rounding_error(roundings, magnitude), 4.0 * count)
+    # A loss that underflows is multiplied by its weight nevertheless.
+    return value + (count + float(np.sum(weight))) * UNDERFLOW
 
 
 def dual_floor(total: float, length: float, slack: float, nonnegative: bool) -> float:

@@ -58,6 +58,12 @@ def row_at(indptr, indices, values, t):  # type: ignore[no-untyped-def]
         return Row(borrowed(indices), borrowed(values), indptr[t], indptr[t + _1], t)
 
 
+@kernel(inline=True)
+def row_of(rows, t):  # type: ignore[no-untyped-def]
+    """Return row t of a block."""
+    return row_at(rows.indptr, rows.indices, rows.values, t)
+
+
 # `values` is an argument where a function depends on its dimension: only there does the compiler
 # leave out the branch for the other one before it infers types.
 

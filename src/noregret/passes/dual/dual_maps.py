@@ -23,7 +23,7 @@ import numpy as np
 
 from noregret.elementary import divide
 from noregret.jit import kernel
-from noregret.passes.rows import place, row_at
+from noregret.passes.rows import place, row_of
 from noregret.passes.slots import Slot, keep_sum
 from noregret.passes.sync import extremes, rebuild
 from noregret.rounding.slack import EPSILON
@@ -52,6 +52,28 @@ class Memory(NamedTuple):
     state: Any
     slots: Any
     work: Any
+
+
+class Slopes(NamedTuple):
+    """The memory of batch ascent: beside that of a search, a slope and its curvature a row."""
+
+    slopes: Any
+    #: The fall of a row's prediction a unit of its slope, from its last visit.
+    curvatures: Any
+    #: Balance, multiplier and stiffness of a bias; zeros without one.
+    bias: Any
+    state: Any
+    slots: Any
+    work: Any
+
+
+class Stride(NamedTuple):
+    """How far one visit goes."""
+
+    #: A row's line search ends when its next step would be this part of the move so far.
+    accuracy: float
+    #: The part of its best step that a row takes.
+    fraction: float
 
 
 class Variable(NamedTuple):
@@ -232,55 +254,35 @@ def part_of_step(slope, best, fraction):  # type: ignore[no-untyped-def]
     return min(max(new, min(slope, best)), max(slope, best))
 
 
-@kernel
-def ascend(  # type: ignore[no-untyped-def]
-    loss,
-    mirror,
-    strength,
-    indptr,
-    indices,
-    values,
-    y,
-    weight,
-    offset,
-    order,
-    accuracy,
-    fraction,
-    slopes,
-    curvatures,
-    state,
-    slots,
-    bias,
-    work,
-):
+@kernel(counted=False)
+def ascend(loss, mirror, strength, rows, terms, memory, order, stride):  # type: ignore[no-untyped-def]
     """Visit the rows in that order; return how many moved.
 
-    Each slope moves by that fraction of its best step, 0 < fraction <= 1: D is concave along it,
+    Each slope moves by a fraction of its best step, 0 < fraction <= 1: D is concave along it,
     so that it gains at least this fraction of what the whole step would.
     """
+    slopes, curvatures, bias, state, slots, work = memory
     assert state.shape[1] == COLUMNS
-    memory = Memory(state, slots, work)
     moved = 0
     for place_in_order in range(np.uint64(order.shape[0])):
         t = np.uint64(order[place_in_order])
-        mass = weight[t]
+        mass = terms.weight[t]
         if mass == 0.0:
             continue
         slope = slopes[t]
         unit = -mass / strength
-        shift = offset[t] + bias[MULTIPLIER] + bias[STIFFNESS] * bias[BALANCE]
-        row = row_at(indptr, indices, values, t)
-        variable = Variable(y[t], slope, shift, unit, bias[STIFFNESS], curvatures[t])
-        new, total, q = climb(loss, mirror, memory, row, variable, accuracy)
+        shift = terms.offset[t] + bias[MULTIPLIER] + bias[STIFFNESS] * bias[BALANCE]
+        row = row_of(rows, t)
+        variable = Variable(terms.y[t], slope, shift, unit, bias[STIFFNESS], curvatures[t])
+        new, total, q = climb(loss, mirror, memory, row, variable, stride.accuracy)
         if new == slope:
             continue
-        if fraction < 1.0:
-            new = part_of_step(slope, new, fraction)
+        if stride.fraction < 1.0:
+            new = part_of_step(slope, new, stride.fraction)
             _, change = try_move(mirror, memory, row, unit * (new - slope))
-            if not mirror.separable():
-                total = slots[Slot.SUM] + change
-                if not (total > max(FAINTEST * slots[Slot.SUM], 0.0) and total < np.inf):
-                    total = np.inf
+            total = slots[Slot.SUM] + change
+            if not (total > max(FAINTEST * slots[Slot.SUM], 0.0) and total < np.inf):
+                total = np.inf
         moved += 1
         slopes[t] = new
         curvatures[t] = q
@@ -294,22 +296,22 @@ def ascend(  # type: ignore[no-untyped-def]
     return moved
 
 
-@kernel
-def apart(loss, mirror, indptr, indices, values, y, weight, offset, slopes, state, slots, bias):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def apart(loss, mirror, rows, terms, memory):  # type: ignore[no-untyped-def]
     """Return sum c_i (f(p_i) + f*(s_i) - s_i p_i), how far slopes and predictions disagree.
 
     Every term is at least 0; the sum is the duality gap of the problem that `ascend` works on,
     its bias included, up to the rounding of the state.
     """
+    slots, bias = memory.slots, memory.bias
     kappa = mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], 1.0)
     common = bias[MULTIPLIER] + bias[STIFFNESS] * bias[BALANCE]
     total = 0.0
-    for t in range(np.uint64(y.shape[0])):
-        if weight[t] > 0.0:
-            row = row_at(indptr, indices, values, t)
-            p = kappa * _read(state, row) + offset[t] + common
-            s = slopes[t]
-            total += weight[t] * (loss.value(y[t], p) + loss.conjugate(y[t], s) - s * p)
+    for t in range(np.uint64(terms.y.shape[0])):
+        y, c, s = terms.y[t], terms.weight[t], memory.slopes[t]
+        if c > 0.0:
+            p = kappa * _read(memory.state, row_of(rows, t)) + terms.offset[t] + common
+            total += c * (loss.value(y, p) + loss.conjugate(y, s) - s * p)
     return total
 
 

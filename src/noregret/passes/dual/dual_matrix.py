@@ -11,22 +11,33 @@ Multi-Class Linear SVMs, 2008.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rows import place, row_at
+from noregret.passes.rows import place, row_of
 from noregret.rounding.slack import EPSILON, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
+class Memory(NamedTuple):
+    """c_i / b and q of every row, slopes and weights, and the rows in the order of visits."""
+
+    scale: Any
+    curvature: Any
+    slopes: Any
+    weights: Any
+    order: Any
+
+
 @kernel(fast=True, inline=True)
-def _read_scores(weights, indptr, indices, values, t, s):  # type: ignore[no-untyped-def]
-    """Write W^T x_t into s."""
+def _read_scores(weights, row, s):  # type: ignore[no-untyped-def]
+    """Write W^T x into s."""
     outputs = np.uint64(s.shape[0])
     for k in range(outputs):
         s[k] = 0.0
-    row = row_at(indptr, indices, values, t)
     for at in range(row.end - row.begin):
         j, x = place(row, at)
         for k in range(outputs):
@@ -34,57 +45,43 @@ def _read_scores(weights, indptr, indices, values, t, s):  # type: ignore[no-unt
 
 
 @kernel(fast=True, inline=True)
-def _add_slopes(weights, scale, indptr, indices, values, t, g):  # type: ignore[no-untyped-def]
-    """Add scale * x_t g^T to W."""
+def _add_slopes(weights, scale, row, g):  # type: ignore[no-untyped-def]
+    """Add scale * x g^T to W."""
     outputs = np.uint64(g.shape[0])
-    row = row_at(indptr, indices, values, t)
     for at in range(row.end - row.begin):
         j, x = place(row, at)
         for k in range(outputs):
             weights[j, k] += scale * x * g[k]
 
 
-@kernel(fast=True)
-def squares(indptr, indices, values, found):  # type: ignore[no-untyped-def]
-    """Write ||x_t||^2 of every row."""
-    for t in range(np.uint64(found.shape[0])):
-        total = 0.0
-        row = row_at(indptr, indices, values, t)
-        for at in range(row.end - row.begin):
-            _, x = place(row, at)
-            total += x * x
-        found[t] = total
-
-
 @kernel
-def gather(indptr, indices, values, scale, slopes, weights):  # type: ignore[no-untyped-def]
+def gather(rows, memory):  # type: ignore[no-untyped-def]
     """Add to W what belongs to the slopes."""
+    scale, slopes = memory.scale, memory.slopes
     for t in range(np.uint64(slopes.shape[0])):
         if scale[t] > 0.0:
-            _add_slopes(weights, -scale[t], indptr, indices, values, t, slopes[t])
+            _add_slopes(memory.weights, -scale[t], row_of(rows, t), slopes[t])
 
 
 @kernel
-def ascend(  # type: ignore[no-untyped-def]
-    loss, indptr, indices, values, y, scale, square, slopes, weights, order, active
-):
+def ascend(loss, rows, y, memory, active):  # type: ignore[no-untyped-def]
     """Visit the first `active` rows of `order`; put those aside that did not move.
 
-    `scale` holds c_i / b. Returns how many rows are still active, the largest movement
-    q |g' - g|, and the sums over the rows of losses and of parts of the gap, both before the
-    visit and in units of the strength.
+    Returns how many rows are still active, and the sums over the rows of losses and of parts of
+    the gap, both before the visit and in units of the strength.
     """
+    scale, curvature, slopes, weights, order = memory
     outputs = np.uint64(slopes.shape[1])
     s, z, new = np.empty(outputs), np.empty(outputs), np.empty(outputs)
-    largest = 0.0
     lost = 0.0
     apart = 0.0
     turn = _0
     while turn < active:
         i = np.uint64(order[turn])
+        row = row_of(rows, i)
         g = slopes[i]
-        q = scale[i] * square[i]
-        _read_scores(weights, indptr, indices, values, i, s)
+        q = curvature[i]
+        _read_scores(weights, row, s)
         value = loss.value_and_slopes(y[i], s, new)
         touching = 0.0
         for k in range(outputs):
@@ -95,22 +92,20 @@ def ascend(  # type: ignore[no-untyped-def]
         loss.proximal_slopes(y[i], z, q, new)
         move = 0.0
         for k in range(outputs):
-            change = new[k] - g[k]
-            move = max(move, abs(change))
-            z[k] = change
+            z[k] = new[k] - g[k]
+            move = max(move, abs(z[k]))
             g[k] = new[k]
         if move > 0.0:
-            _add_slopes(weights, -scale[i], indptr, indices, values, i, z)
-            largest = max(largest, q * move)
+            _add_slopes(weights, -scale[i], row, z)
             turn += _1
         else:
             active -= _1
             order[turn], order[active] = order[active], order[turn]
-    return active, largest, lost, apart
+    return active, lost, apart
 
 
 @kernel
-def dual_sums(loss, indptr, indices, values, y, weight, slopes, state):  # type: ignore[no-untyped-def]
+def dual_sums(loss, rows, labels, slopes, state):  # type: ignore[no-untyped-def]
     """Return -sum c_i f*(g_i), its magnitude and how far the gradient travelled in the 1-norm.
 
     The gradient sum c_i x_i g_i^T is added to `state[:, :, 0]`, what rounding lost to [:, :, 1].
@@ -121,11 +116,11 @@ def dual_sums(loss, indptr, indices, values, y, weight, slopes, state):  # type:
     travel = 0.0
     outputs = np.uint64(slopes.shape[1])
     for t in range(np.uint64(slopes.shape[0])):
-        c = weight[t]
+        c = labels.weight[t]
         if c == 0.0:
             continue
         g = slopes[t]
-        term = -c * loss.conjugate(y[t], g)
+        term = -c * loss.conjugate(labels.y[t], g)
         total, lost = two_sum(total, term)
         low += lost
         size = 0.0
@@ -135,20 +130,20 @@ def dual_sums(loss, indptr, indices, values, y, weight, slopes, state):  # type:
         magnitude += abs(term) + c * (1.0 + size)
         if size == 0.0:
             continue
-        row = row_at(indptr, indices, values, t)
-        reach = 0.0
+        row = row_of(rows, t)
+        one_norm = 0.0
         for at in range(row.end - row.begin):
             j, x = place(row, at)
-            reach += abs(x)
+            one_norm += abs(x)
             for k in range(outputs):
                 state[j, k, _0], lost = two_sum(state[j, k, _0], c * g[k] * x)
                 state[j, k, _1] += lost
-        travel += c * size * reach
+        travel += c * size * one_norm
     return total + low, magnitude, travel
 
 
 @kernel
-def primal_sums(loss, indptr, indices, values, y, weight, weights, roundings):  # type: ignore[no-untyped-def]
+def primal_sums(loss, rows, labels, weights, roundings):  # type: ignore[no-untyped-def]
     """Return a sum that sum c_i f(W^T x_i) does not exceed, and its magnitude.
 
     `roundings` are those of each weight, in units of EPSILON. No slope is above lipschitz.
@@ -159,11 +154,11 @@ def primal_sums(loss, indptr, indices, values, y, weight, weights, roundings):  
     steepest = loss.lipschitz()
     outputs = np.uint64(weights.shape[1])
     s, slopes, sizes = np.empty(outputs), np.empty(outputs), np.empty(outputs)
-    for t in range(np.uint64(weight.shape[0])):
-        c = weight[t]
+    for t in range(np.uint64(labels.weight.shape[0])):
+        c = labels.weight[t]
         if c == 0.0:
             continue
-        row = row_at(indptr, indices, values, t)
+        row = row_of(rows, t)
         for k in range(outputs):
             s[k] = 0.0
             sizes[k] = 0.0
@@ -177,7 +172,7 @@ def primal_sums(loss, indptr, indices, values, y, weight, weights, roundings):  
         for k in range(outputs):
             size += sizes[k]
         error = (np.float64(row.end - row.begin) + roundings) * EPSILON * size
-        value = loss.value_and_slopes(y[t], s, slopes)
+        value = loss.value_and_slopes(labels.y[t], s, slopes)
         term = c * (value + steepest * error)
         total, lost = two_sum(total, term)
         low += lost

@@ -7,34 +7,34 @@ in which the true prediction lies, which for a convex function bounds it everywh
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.passes.rows import place, row_of
 from noregret.rounding.slack import EPSILON, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
 
-@kernel(inline=True)
-def _add_exactly(state, j, term):  # type: ignore[no-untyped-def]
-    state[j, _0], lost = two_sum(state[j, _0], term)
-    state[j, _1] += lost
+class Terms(NamedTuple):
+    """The label, the weight c and the offset o of each row: its term of the objective."""
+
+    y: Any
+    weight: Any
+    offset: Any
 
 
 @kernel(inline=True)
-def _add_scaled(state, step, indptr, indices, values, t):  # type: ignore[no-untyped-def]
+def _add_scaled(state, step, row):  # type: ignore[no-untyped-def]
     """Add step * x to column 0, what rounding lost to column 1; return ||x||_1."""
     size = 0.0
-    if values.ndim == 2:
-        for j in range(np.uint64(values.shape[1])):
-            x = np.float64(values[t, j])
-            size += abs(x)
-            _add_exactly(state, j, step * x)
-    else:
-        for k in range(indptr[t], indptr[t + _1]):
-            x = np.float64(values[k])
-            size += abs(x)
-            _add_exactly(state, np.uint64(indices[k]), step * x)
+    for k in range(row.end - row.begin):
+        j, x = place(row, k)
+        size += abs(x)
+        state[j, _0], lost = two_sum(state[j, _0], step * x)
+        state[j, _1] += lost
     return size
 
 
@@ -44,8 +44,8 @@ def _anchor(loss, y):  # type: ignore[no-untyped-def]
     return size if size < np.inf else 1.0
 
 
-@kernel
-def dual_sums(loss, indptr, indices, values, y, weight, offset, slopes, state):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def dual_sums(loss, rows, terms, slopes, state):  # type: ignore[no-untyped-def]
     """Return sum c_i (s_i o_i - f*(s_i)), its magnitude and how far the gradient travelled.
 
     The gradient sum c_i s_i x_i is added to `state`, a record of the sum and its low-order part
@@ -56,46 +56,38 @@ def dual_sums(loss, indptr, indices, values, y, weight, offset, slopes, state): 
     magnitude = 0.0
     travel = 0.0
     below, above = _anchor(loss, -1.0), _anchor(loss, 1.0)
-    for t in range(np.uint64(y.shape[0])):
-        c, s = weight[t], slopes[t]
+    for t in range(np.uint64(slopes.shape[0])):
+        y, c, offset, s = terms.y[t], terms.weight[t], terms.offset[t], slopes[t]
         if c == 0.0:
             continue
-        conjugate = loss.conjugate(y[t], s)
-        term = c * (s * offset[t] - conjugate)
+        conjugate = loss.conjugate(y, s)
+        term = c * (s * offset - conjugate)
         total, lost = two_sum(total, term)
         low += lost
         # Where the parts of a conjugate cancel, they are of the size of one of these.
-        anchor = below if y[t] == -1.0 else (above if y[t] == 1.0 else _anchor(loss, y[t]))
+        anchor = below if y == -1.0 else (above if y == 1.0 else _anchor(loss, y))
         size = abs(s)
-        magnitude += c * (abs(conjugate) + anchor + size * (size + abs(y[t]) + abs(offset[t])))
+        magnitude += c * (abs(conjugate) + anchor + size * (size + abs(y) + abs(offset)))
         if s != 0.0:
-            reach = _add_scaled(state, c * s, indptr, indices, values, t)
-            travel += c * size * reach
+            travel += c * size * _add_scaled(state, c * s, row_of(rows, t))
     return total + low, magnitude, travel
 
 
 @kernel(fast=True, inline=True)
-def _read(weights, indptr, indices, values, t):  # type: ignore[no-untyped-def]
-    """Return <w, x>, sum |w_j x_j| and the number of features."""
+def _read(weights, row):  # type: ignore[no-untyped-def]
+    """Return <w, x> and sum |w_j x_j|."""
     product = 0.0
     size = 0.0
-    if values.ndim == 2:
-        for j in range(np.uint64(values.shape[1])):
-            term = weights[j] * np.float64(values[t, j])
-            product += term
-            size += abs(term)
-        return product, size, np.float64(values.shape[1])
-    else:
-        begin, end = indptr[t], indptr[t + _1]
-        for k in range(begin, end):
-            term = weights[indices[k]] * np.float64(values[k])
-            product += term
-            size += abs(term)
-        return product, size, np.float64(end - begin)
+    for k in range(row.end - row.begin):
+        j, x = place(row, k)
+        term = weights[j] * x
+        product += term
+        size += abs(term)
+    return product, size
 
 
-@kernel
-def primal_sums(loss, indptr, indices, values, y, weight, offset, bias, weights, roundings):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def primal_sums(loss, rows, terms, bias, weights, roundings):  # type: ignore[no-untyped-def]
     """Return a sum that sum c_i f(<w, x_i> + o_i + bias) does not exceed, and its magnitude.
 
     `roundings` are those of each weight, in units of EPSILON.
@@ -104,18 +96,19 @@ def primal_sums(loss, indptr, indices, values, y, weight, offset, bias, weights,
     low = 0.0
     magnitude = 0.0
     steepest = loss.lipschitz()
-    for t in range(np.uint64(y.shape[0])):
-        c = weight[t]
+    for t in range(np.uint64(terms.y.shape[0])):
+        y, c, offset = terms.y[t], terms.weight[t], terms.offset[t]
         if c == 0.0:
             continue
-        product, size, count = _read(weights, indptr, indices, values, t)
-        p = product + (offset[t] + bias)
-        error = (count + roundings) * EPSILON * size
-        error += 2.0 * EPSILON * (abs(offset[t]) + abs(bias) + abs(p))
+        row = row_of(rows, t)
+        product, size = _read(weights, row)
+        p = product + (offset + bias)
+        error = (np.float64(row.end - row.begin) + roundings) * EPSILON * size
+        error += 2.0 * EPSILON * (abs(offset) + abs(bias) + abs(p))
         if steepest < np.inf:
-            term = c * (loss.value(y[t], p) + steepest * error)
+            term = c * (loss.value(y, p) + steepest * error)
         else:
-            term = c * max(loss.value(y[t], p - error), loss.value(y[t], p + error))
+            term = c * max(loss.value(y, p - error), loss.value(y, p + error))
         total, lost = two_sum(total, term)
         low += lost
         # What the value itself may have rounded away is of the size of one of these.

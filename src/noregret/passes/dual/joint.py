@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rows import place, row_at
+from noregret.passes.rows import place, row_of
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -28,66 +28,68 @@ MOST_HALVINGS = 100
 LOST = 1e-15
 
 
-@kernel
-def answer(loss, y, weight, predictions, given, delta, slopes):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def answer(loss, terms, predictions, given, delta, slopes):  # type: ignore[no-untyped-def]
     """Write the slopes with which the smoothed losses answer; return the sum of their values."""
     total = 0.0
-    for t in range(np.uint64(y.shape[0])):
-        s = given[t]
-        if weight[t] > 0.0:
+    for t in range(np.uint64(slopes.shape[0])):
+        y, c, s = terms.y[t], terms.weight[t], given[t]
+        if c > 0.0:
             z = predictions[t] + delta * given[t]
-            s = loss.proximal_slope(y[t], z, delta, given[t])
-            value = loss.value(y[t], z - delta * s)
-            total += weight[t] * (value + 0.5 * delta * (s - given[t]) * (s + given[t]))
+            s = loss.proximal_slope(y, z, delta, given[t])
+            value = loss.value(y, z - delta * s)
+            total += c * (value + 0.5 * delta * (s - given[t]) * (s + given[t]))
         slopes[t] = s
     return total
 
 
-@kernel
-def bends(loss, y, weight, predictions, given, delta, slopes, found):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def bends(loss, terms, predictions, given, delta, slopes, found):  # type: ignore[no-untyped-def]
     """Write c_t times the derivative of each answer in its prediction."""
-    for t in range(np.uint64(y.shape[0])):
+    for t in range(np.uint64(slopes.shape[0])):
         found[t] = 0.0
-        if weight[t] > 0.0:
+        y, c = terms.y[t], terms.weight[t]
+        if c > 0.0:
             z = predictions[t] + delta * given[t]
             near = max(PART * delta, NEAR * (1.0 + abs(z)))
-            above = loss.proximal_slope(y[t], z + near, delta, slopes[t])
-            below = loss.proximal_slope(y[t], z - near, delta, slopes[t])
-            rise = weight[t] * (above - below) / (2.0 * near)
+            above = loss.proximal_slope(y, z + near, delta, slopes[t])
+            below = loss.proximal_slope(y, z - near, delta, slopes[t])
+            rise = c * (above - below) / (2.0 * near)
             found[t] = rise if 0.0 < rise < np.inf else 0.0
 
 
-@kernel
-def conjugates(loss, y, weight, offset, slopes):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def conjugates(loss, terms, slopes):  # type: ignore[no-untyped-def]
     """Return sum c_t (s_t o_t - f*(s_t))."""
     total = 0.0
-    for t in range(np.uint64(y.shape[0])):
-        if weight[t] > 0.0:
-            total += weight[t] * (slopes[t] * offset[t] - loss.conjugate(y[t], slopes[t]))
+    for t in range(np.uint64(slopes.shape[0])):
+        y, c, s = terms.y[t], terms.weight[t], slopes[t]
+        if c > 0.0:
+            total += c * (s * terms.offset[t] - loss.conjugate(y, s))
     return total
 
 
-@kernel
-def pull(indptr, indices, values, factors, found):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def pull(rows, factors, found):  # type: ignore[no-untyped-def]
     """Write sum_t factor_t x_t."""
     found[:] = 0.0
     for t in range(np.uint64(factors.shape[0])):
         if factors[t] != 0.0:
-            row = row_at(indptr, indices, values, t)
+            row = row_of(rows, t)
             for k in range(row.end - row.begin):
                 j, x = place(row, k)
                 found[j] += factors[t] * x
 
 
-@kernel
-def squares(indptr, indices, values, factors, found):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def squares(rows, factors, found):  # type: ignore[no-untyped-def]
     """Write sum_t factor_t x_t x_t', and in the last row and column that of (x_t, 1)."""
     found[:] = 0.0
     last = np.uint64(found.shape[0]) - _1
     for t in range(np.uint64(factors.shape[0])):
         if factors[t] == 0.0:
             continue
-        row = row_at(indptr, indices, values, t)
+        row = row_of(rows, t)
         for k in range(row.end - row.begin):
             i, left = place(row, k)
             scaled = factors[t] * left
