@@ -88,7 +88,7 @@ class Problem:
         """Check what a user holds and return the problem, or say in one line what is wrong."""
         if not isinstance(loss, Loss):
             raise ValueError(f"loss must be one of nr.losses or your own Loss, got {loss!r}")
-        if not hasattr(loss, "conjugate"):
+        if not loss.has_conjugate():
             raise ValueError(
                 f"{type(loss).__name__} has no conjugate(y, s), which every dual needs"
             )

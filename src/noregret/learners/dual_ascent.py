@@ -298,7 +298,7 @@ class DualAscent(Learner):
 def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | None) -> None:
     """Refuse in one line what has no dual to ascend."""
     name = type(loss).__name__
-    if not hasattr(loss, "conjugate"):
+    if not loss.has_conjugate():
         raise ValueError(f"{name} has no conjugate(y, s), which dual ascent needs")
     for y in (-1.0, 1.0) if loss.labels == "sign" else (-1.0, 0.0, 0.5):
         if not math.isfinite(loss.conjugate(y, 0.0)):

@@ -31,7 +31,7 @@ class MatrixCombination:
             require_convex(self.loss.loss)
         if not self.implicit:
             return
-        if not (hasattr(inner, "conjugate") and hasattr(self.loss, "proximal_slopes")):
+        if not self.loss.has_conjugate():
             raise ValueError(
                 f"{type(inner).__name__} has no exact steps: use Softmax, MulticlassHinge, or "
                 "OneAgainstRest of a loss with a conjugate"

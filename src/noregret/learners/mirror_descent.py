@@ -95,7 +95,7 @@ class MirrorDescent(SingleRowLearner):
             implicit: step by the slope at the new weights, argmin D(w, w_t) + eta f_t(w)
                 [default: False].
         """
-        domain = None if isinstance(domain, Everywhere) else domain
+        domain = None if domain == Everywhere() else domain
         parts = Combination(
             loss, mirror, rate, domain, bool(lazy), bool(conservative), clip, bool(implicit)
         )

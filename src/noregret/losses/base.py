@@ -22,6 +22,8 @@ class Promised(Component):
 
     #: Whether the loss is never negative; floors are then never below zero.
     nonnegative: ClassVar[bool] = True
+    #: Whether a computed loss of 0 is a true 0: a difference is 0 only if both numbers are equal.
+    exact_zero: ClassVar[bool] = False
     #: Whether the class is not one of this package; set for every class by itself.
     foreign: ClassVar[bool] = False
 
@@ -34,6 +36,14 @@ class Promised(Component):
     def checked(self) -> bool:
         """Tell whether every round checks the loss, see `noregret.proof.loss_promises`."""
         return self.foreign
+
+    def promising(self) -> Promised:
+        """Return the loss whose promises count."""
+        return self
+
+    def has_conjugate(self) -> bool:
+        """Tell whether the loss has the optional `conjugate`."""
+        return hasattr(self, "conjugate")
 
 
 class Loss(Promised):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from noregret.component import POSITIVE, allowed
 from noregret.elementary import exp, log, log1p_unit, power
@@ -39,6 +40,8 @@ class Hinge(Margin):
     """
 
     margin: float = field(default=1.0, metadata=POSITIVE)
+
+    exact_zero: ClassVar[bool] = True
 
     def value(self, y: float, p: float) -> float:
         """Return [margin - y p]+."""

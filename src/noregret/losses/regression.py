@@ -66,6 +66,8 @@ class Absolute(Regression):
     2.0
     """
 
+    exact_zero: ClassVar[bool] = True
+
     def value(self, y: float, p: float) -> float:
         """Return |p - y|."""
         return abs(p - y)

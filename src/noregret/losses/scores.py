@@ -37,6 +37,10 @@ class ScoreLoss(Promised):
         """Return f(s) and write a subgradient into `slopes`."""
         raise NotImplementedError
 
+    def has_conjugate(self) -> bool:
+        """Tell whether the loss has the optional `conjugate` and `proximal_slopes`."""
+        return super().has_conjugate() and hasattr(self, "proximal_slopes")
+
     def intercept(self, target: Any, s: Vector, slopes: Vector, value: float) -> float:
         """Return -f*(slopes), the height at 0 of the supporting plane with these slopes."""
         product = 0.0
@@ -219,6 +223,14 @@ class OneAgainstRest(ScoreLoss):
     def checked(self) -> bool:
         """Tell whether the loss of a score is one's own, or this one."""
         return self.foreign or self.loss.checked()
+
+    def promising(self) -> Promised:
+        """Return the loss of a score, unless this one is a user's own."""
+        return self if self.foreign else self.loss
+
+    def has_conjugate(self) -> bool:
+        """Tell whether the loss of a score has one."""
+        return self.loss.has_conjugate()
 
     def sign(self, target: Any, k: int) -> float:
         """Return +1 if k is in the target, else -1."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from noregret.arrays import Vector, real_array
 from noregret.domains import Domain
-from noregret.losses import Absolute, Hinge, Loss
+from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.proof.evidence import Evidence
@@ -302,11 +302,10 @@ class Certificate(RadiusProof):
     def _lost_nothing(self) -> bool:
         """Whether the learner's loss is 0 exactly, so that nobody can have lost less.
 
-        Of these losses a computed 0 is a true 0: a difference of numbers is 0 only if they are
-        equal, and no weight below 1 can make a product vanish.
+        No weight below 1 may have made a product vanish.
         """
-        known = type(self.loss_function) in (Hinge, Absolute) and self.example_weights[0] >= 1.0
-        return known and self.loss == 0.0
+        exact = self.loss_function.exact_zero and not self.loss_function.foreign
+        return exact and self.example_weights[0] >= 1.0 and self.loss == 0.0
 
     def regret_bound(self, radius: float | None = None) -> float:
         """Return a proved upper bound on the regret against the whole class of that radius."""

@@ -61,12 +61,6 @@ class WrongConjugate(ValueError):
     """A dual value that no convex loss can have: the conjugate of a loss is not its own."""
 
 
-def _promising(loss: Any) -> Any:
-    """Return the loss whose promises count: of one against the rest that of one score."""
-    inner = getattr(loss, "loss", None)
-    return inner if inner is not None and not loss.foreign else loss
-
-
 def broken_promise(loss: Any, ledger: npt.NDArray[np.float64]) -> Broken | None:
     """Return what the rounds of a ledger found broken first, None if nothing."""
     return broken_in(loss, float(ledger[Entry.PROMISE_BROKEN]), float(ledger[Entry.BROKEN_PROMISE]))
@@ -82,7 +76,7 @@ def broken_in(loss: Any, rounds: float, which: float) -> Broken | None:
     if not rounds > 0.0:
         return None
     words = {float(one): text for one, text in _WORDS.items()}
-    return Broken(type(_promising(loss)).__name__, int(rounds), words.get(which, "convexity"))
+    return Broken(type(loss.promising()).__name__, int(rounds), words.get(which, "convexity"))
 
 
 def assumption_of(loss: Any, conjugate: bool = False) -> str | None:
@@ -94,7 +88,7 @@ def assumption_of(loss: Any, conjugate: bool = False) -> str | None:
     >>> assumption_of(Hinge()) is None
     True
     """
-    loss = _promising(loss)
+    loss = loss.promising()
     if not loss.foreign:
         return None
     promises = ["to be convex"]

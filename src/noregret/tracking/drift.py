@@ -90,7 +90,7 @@ class DriftProof(Span, Proof):
     @property
     def assumption(self) -> str | None:
         """The assumptions about a loss that is not built in, None for built-in losses."""
-        return assumption_of(self.loss, conjugate=hasattr(self.loss, "conjugate"))
+        return assumption_of(self.loss, conjugate=self.loss.has_conjugate())
 
     def as_dict(self) -> dict[str, Any]:
         """Return the proof as plain numbers, ready for JSON."""

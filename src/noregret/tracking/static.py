@@ -200,7 +200,7 @@ def static_floor(
         if _small_enough(rows, y, weight, made):
             floor = max(floor, certify(X, y, made, loss, weight).floor(radius))
         return floor
-    if not hasattr(loss, "conjugate") or rows.width == 0:
+    if not loss.has_conjugate() or rows.width == 0:
         return 0.0 if loss.nonnegative else -math.inf
     solution = hindsight(
         X, y, loss, radius=radius, weight=weight, tol=TOLERANCE, max_passes=MAX_PASSES,
