@@ -14,7 +14,7 @@ from typing import Any
 from noregret import domains, mirrors, rates
 from noregret.component import Component, built_in
 from noregret.domains import Domain
-from noregret.losses import Loss, ScoreLoss
+from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.proof.convexity import require_declared, require_scale
 from noregret.rates import Rate
@@ -32,6 +32,7 @@ _ROOMS: dict[str, tuple[type[Component], str]] = {
 class Parts:
     """What is put together; a game has no loss of its own."""
 
+    loss: Any
     mirror: Mirror
     rate: Rate
     domain: Domain | None = None
@@ -39,7 +40,6 @@ class Parts:
     conservative: bool = False
     clip: float | None = None
     implicit: bool = False
-    loss: Loss | ScoreLoss | None = None
 
 
 Rule = tuple[Callable[[Any], bool], str]
@@ -271,7 +271,7 @@ def _has_domain(p: Parts) -> bool:
 def require_together(parts: Parts, rules: Iterable[Rule], player: str) -> None:
     """Refuse parts that do not go together, in one line; `player` is what they would make.
 
-    >>> require_together(Parts(mirrors.PNorm(3.0), rates.PerCoordinate()), STREAM, "learner")
+    >>> require_together(Parts(None, mirrors.PNorm(3.0), rates.PerCoordinate()), STREAM, "learner")
     Traceback (most recent call last):
     ...
     ValueError: PerCoordinate needs the map Euclidean() or SoftThreshold(l1)

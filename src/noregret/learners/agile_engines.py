@@ -10,7 +10,6 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.domains import ClippedSimplex
 from noregret.learners.engines import Engine
-from noregret.passes import sync
 from noregret.passes.descent import agile, clipped_simplex
 from noregret.passes.descent.groups import Column, Mark, Memory, Node, Single
 from noregret.passes.descent.implicit import SEARCH, ImplicitAgileRule
@@ -57,11 +56,9 @@ class AgileEngine(Engine):
         self.settle()
         self.state[:, agile.Column.THETA] *= self.slots[Slot.FACTOR]
         self.slots[Slot.FACTOR] = 1.0
-        reference = self.mirror.reference(*map(float, sync.extremes(self.state, 1.0)))
-        self.slots[Slot.REFERENCE] = reference
-        total = float(sync.rebuild(self.mirror, self.state, 1.0, reference))
-        self._keep(total)
+        self.rebuild(1.0)
         if self.domain.is_ball():
+            total, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
             length = math.sqrt(2.0 * self.mirror.psi(max(total, 0.0), reference))
             if length > self.domain.extent():
                 self.slots[Slot.FACTOR] = self.domain.extent() / length

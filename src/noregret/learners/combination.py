@@ -14,11 +14,9 @@ from noregret.combinations import (
     require_sound,
     require_together,
 )
-from noregret.domains import Domain
 from noregret.learners.agile_engines import AgileEngine, ClippedSimplexEngine
 from noregret.learners.engines import CoordinateEngine, Engine, LinearEngine, MappedEngine
 from noregret.learners.unit_free_engines import CoinBettingEngine, ScaleFreeEngine
-from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.proof.convexity import require_convex
 from noregret.rates import Rate
@@ -34,17 +32,8 @@ OWN: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Combination:
+class Combination(Parts):
     """The parts of a mirror-descent learner, checked against one another."""
-
-    loss: Loss
-    mirror: Mirror
-    rate: Rate
-    domain: Domain | None
-    lazy: bool
-    conservative: bool
-    clip: float | None = None
-    implicit: bool = False
 
     def __post_init__(self) -> None:
         require_kind("loss", self.loss)
@@ -54,7 +43,7 @@ class Combination:
         if self.domain is not None:
             require_kind("domain", self.domain)
         require_sound(self.mirror, self.rate)
-        require_together(Parts(**vars(self)), STREAM, "learner")
+        require_together(self, STREAM, "learner")
 
     def played_mirror(self) -> Mirror:
         """Return the map that the lazy pass plays: a lazy projection is a map of its own."""

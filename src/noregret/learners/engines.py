@@ -188,6 +188,12 @@ class Engine:
         self.slots[Slot.UPDATES] = 0.0
         self.slots[Slot.SUM_ERROR] = rounding_error(16.0, abs(total))
 
+    def rebuild(self, inner: float) -> None:
+        """Choose the reference afresh and recompute v and S, at that rate inside phi."""
+        reference = self.mirror.reference(*map(float, sync.extremes(self.state, inner)))
+        self.slots[Slot.REFERENCE] = reference
+        self._keep(float(sync.rebuild(self.mirror, self.state, inner, reference)))
+
     def kappa(self, ledger: Vector) -> float:
         """Return the common factor of the weights for the coming round."""
         raise NotImplementedError
@@ -328,10 +334,7 @@ class MappedEngine(Engine):
     def resum(self) -> None:
         """Choose the reference afresh and recompute v and S."""
         self.settle()
-        inner = float(self.slots[Slot.INNER])
-        reference = self.mirror.reference(*map(float, sync.extremes(self.state, inner)))
-        self.slots[Slot.REFERENCE] = reference
-        self._keep(float(sync.rebuild(self.mirror, self.state, inner, reference)))
+        self.rebuild(float(self.slots[Slot.INNER]))
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights for the coming round, at the rate that it will be played with."""
@@ -369,12 +372,13 @@ class CoordinateEngine(Engine):
         """Return the arrays that the rule keeps from row to row."""
         return coordinate.Memory(self.state, self.slots, self.work)
 
+    def kappa(self, ledger: Vector) -> float:
+        """Return 1: the factors of the weights are their own."""
+        return 1.0
+
     def weights(self, ledger: Vector) -> Vector:
         """Return theta_i factor_i, theta_i softly thresholded if the map asks for it."""
-        weights = np.empty(len(self.state))
-        threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
-        sync.read_out(self.mirror, self.state, self.value_column, 1.0, threshold, weights)
-        weights *= self.factors()
+        weights: Vector = super().weights(ledger) * self.factors()
         return weights
 
     def sum_of_iterates(self) -> Vector:

@@ -124,7 +124,7 @@ class Ranker(RowLoop, Saved):
             )
         rate = rates.Adaptive() if rate is None else rate
         mirror = mirrors.Euclidean() if mirror is None else mirror
-        require_together(Parts(mirror, rate), RANKER, "ranker")
+        require_together(Parts(None, mirror, rate), RANKER, "ranker")
         #: What steps by given gradients: its rows are X^T g.
         self._steps = MirrorDescent(Linear(), mirror, rate, dimension=dimension, averaging=False)
         self._ledger = new_ledger()

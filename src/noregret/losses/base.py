@@ -153,3 +153,8 @@ class Loss(Promised):
                 below = 0.5 * below if side > 0 else below
                 side = 1
         return s
+
+
+def minus_conjugate(self: Any, y: float, p: float, value: float, slope: float) -> float:
+    """Return -f*(slope): the intercept of a loss whose conjugate has no cancelling terms."""
+    return float(-self.conjugate(y, slope))

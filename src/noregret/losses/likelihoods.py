@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from noregret.elementary import divide, exp, log
-from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR
+from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, minus_conjugate
 from noregret.losses.margins import Margin
 from noregret.losses.regression import Regression
 
@@ -96,9 +96,7 @@ class NegativeLog(Regression):
         """Return -1/p."""
         return -1.0 / p if p > 0.0 else -math.inf
 
-    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return 1 + ln(-s)."""
-        return -self.conjugate(y, slope)
+    intercept = minus_conjugate
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""

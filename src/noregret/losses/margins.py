@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from noregret.component import POSITIVE, allowed
 from noregret.elementary import exp, log, log1p_unit, power
-from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss
+from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjugate
 
 #: Logistic slopes stay between these, so that logarithms of them and of their complements exist.
 _LEAST_CHANCE, _LARGEST_CHANCE = 1e-300, 1.0 - 2.0**-53
@@ -90,9 +90,7 @@ class SquaredHinge(Margin):
         """Return -y [margin - y p]+."""
         return -y * max(self.margin - y * p, 0.0)
 
-    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return margin e - e^2/2."""
-        return -self.conjugate(y, slope)
+    intercept = minus_conjugate
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
@@ -196,9 +194,7 @@ class WinnowHinge(Margin):
         """Return -2 y where the loss is positive, else 0."""
         return -2.0 * y if 2.0 * y * p < 1.0 + y else 0.0
 
-    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return 2 on an active positive round, else 0."""
-        return -self.conjugate(y, slope)
+    intercept = minus_conjugate
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
@@ -314,9 +310,7 @@ class OneSidedHuber(Margin):
         """Return -y times margin - y p clipped to [0, 2]."""
         return -y * min(max(self.margin - y * p, 0.0), 2.0)
 
-    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return margin c - c^2/2 with c = |slope|."""
-        return -self.conjugate(y, slope)
+    intercept = minus_conjugate
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""

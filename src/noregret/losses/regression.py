@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from noregret.component import NONNEGATIVE, POSITIVE, allowed
-from noregret.losses.base import LEAST_DIVISOR, Loss
+from noregret.losses.base import LEAST_DIVISOR, Loss, minus_conjugate
 from noregret.rounding.slack import two_sum
 
 
@@ -39,9 +39,7 @@ class Squared(Regression):
         """Return 2 (p - y)."""
         return 2.0 * (p - y)
 
-    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return y^2 - p^2 through the slope."""
-        return -self.conjugate(y, slope)
+    intercept = minus_conjugate
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
@@ -159,9 +157,7 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
         """Return sign(p - y) [|p - y| - epsilon]+."""
         return math.copysign(max(self.excess(y, p), 0.0), p - y)
 
-    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return -s^2/2 - s y - epsilon |s|."""
-        return -self.conjugate(y, slope)
+    intercept = minus_conjugate
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
@@ -201,9 +197,7 @@ class Huber(Regression):
         """Return p - y clipped to [-delta, delta]."""
         return min(max(p - y, -self.delta), self.delta)
 
-    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return -s^2/2 - s y."""
-        return -self.conjugate(y, slope)
+    intercept = minus_conjugate
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""

@@ -147,9 +147,7 @@ class Ball(Euclidean):
         """Return False: the norm of theta decides about every weight."""
         return False
 
-    def smoothness(self) -> float:
-        """Return 1."""
-        return 1.0
+    smoothness = Euclidean.smoothness
 
     def largest_regularizer(self, radius: float, dimension: int) -> float:
         """Return radius^2 / 2, infinity beyond the ball."""
@@ -222,9 +220,7 @@ class Box(Separable):
         """Return a, clamped."""
         return min(max(a, self.low), self.high)
 
-    def smoothness(self) -> float:
-        """Return 1."""
-        return 1.0
+    smoothness = Euclidean.smoothness
 
     def largest_regularizer(self, radius: float, dimension: int) -> float:
         """Return radius^2 / 2, infinity if the ball is not inside the box."""
@@ -284,13 +280,10 @@ class SoftThreshold(Euclidean):
         """Return l1 times the number of rounds."""
         return self.l1 * rounds
 
-    def smoothness(self) -> float:
-        """Return 1."""
-        return 1.0
+    smoothness = Euclidean.smoothness
 
-    def largest_regularizer(self, radius: float, dimension: int) -> float:
-        """Return radius^2 / 2, without the threshold."""
-        return 0.5 * radius * radius
+    # Without the threshold.
+    largest_regularizer = Euclidean.largest_regularizer
 
     def lazy_only(self) -> bool:
         """Return True."""

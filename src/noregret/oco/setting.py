@@ -133,7 +133,7 @@ def settle(
         require_kind("domain", domain)
         require_support(domain, dimension)
     require_sound(mirror, rate)
-    require_together(Parts(mirror, rate, domain, lazy), GAME, "game")
+    require_together(Parts(None, mirror, rate, domain, lazy), GAME, "game")
     mirror, domain = parted(mirror, domain)
     mirror = mirror.resolved(dimension)
     setting = Setting(dimension, mirror, rate, domain, lazy)

@@ -13,11 +13,7 @@ from noregret.jit import kernel
 from noregret.proof.ledger import Entry
 from noregret.proof.loss_promises import Promise
 
-_NONNEGATIVE = float(Promise.NONNEGATIVE)
-_LIPSCHITZ = float(Promise.LIPSCHITZ)
-_CONVEX = float(Promise.CONVEX)
-_INTERCEPT = float(Promise.INTERCEPT)
-_CONJUGATE = float(Promise.CONJUGATE)
+_NONNEGATIVE, _LIPSCHITZ, _CONVEX, _INTERCEPT, _CONJUGATE = (float(one) for one in Promise)
 
 #: Relative rounding that values, slopes and lines are allowed.
 TOLERANCE = 1e-12

@@ -255,7 +255,7 @@ def _perceptron(facts: Facts) -> Iterator[Statement]:
         scale * facts.radius * reach,
         scale,
         facts.competitors.support(),
-        weighted or facts.crooked(),
+        weighted or facts.off_link_reason(),
     )
 
 
@@ -266,7 +266,7 @@ def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
         return
     square = facts.smoothness * facts.largest_counted_row**2
     progress = closed_forms.progress(loss.margin, facts.eta, square)
-    reason = facts.competitors.outside(facts.eta) or facts.weighted() or facts.crooked()
+    reason = facts.competitors.outside(facts.eta) or facts.weighted() or facts.off_link_reason()
     if progress <= 0.0:
         reason = "eta is too large for the rows seen: the theorem is empty"
     yield facts.mistakes(
@@ -281,7 +281,7 @@ def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
 
 def _winnow(facts: Facts) -> Iterator[Statement]:
     ledger = facts.certificate.ledger
-    reason = facts.weighted() or facts.crooked()
+    reason = facts.weighted() or facts.off_link_reason()
     support, shrink = facts.competitors.support(), 1.0 - 2.0 * facts.eta
     if not facts.rate.constant() or not shrink > 0.0:
         # What is printed then is the reason alone.

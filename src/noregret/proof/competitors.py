@@ -158,14 +158,14 @@ class Facts:
         return measured.state(name, reference, value, reason, factor, "mistakes")
 
     def weighted(self) -> str:
-        """Say why mistakes cannot be counted one by one, if they cannot."""
+        """Return the reason why mistakes cannot be counted one by one, or ''."""
         ledger = self.certificate.ledger
         if ledger[Entry.COUNTED] and not ledger[Entry.LIGHTEST] == 1.0 == ledger[Entry.HEAVIEST]:
             return "the examples do not all weigh 1"
         return ""
 
-    def crooked(self) -> str:
-        """Say why the weights are not along the link of theta = -Z, if they are not."""
+    def off_link_reason(self) -> str:
+        """Return the reason why the weights are not link(-eta Z), or ''."""
         certificate = self.certificate
         if certificate.evidence.factors is not None:
             return "every feature has a rate of its own"
