@@ -21,7 +21,7 @@ import numpy as np
 from noregret.jit import kernel
 from noregret.rounding.slack import two_sum
 
-#: A sample is so many groups of so many components, its pivot the median of their medians.
+#: A sample has GROUP groups of GROUP components; its pivot is the median of their medians.
 GROUP = 5
 #: Part of the components that a pivot may leave before the next one is chosen with care.
 LEFT = 0.75

@@ -1,9 +1,9 @@
 """Files that are replaced as a whole: the old content or the new one, whatever happens between.
 
 The new content goes to a temporary file beside the target, is forced to the disk, and only then
-takes the target's name. The temporary file is locked as long as somebody writes it, and a lock
-ends with its process: what a killed writer left is told from what is still being written, and
-the next writer of the same target removes it. Two writers at once do not meet, the later wins.
+takes the target's name. A writer locks its temporary file, and the lock ends with its process:
+the next writer of the same target removes temporary files that nobody locks, which a killed writer
+left. Of two writers at once the later wins.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from noregret.combinations import (
 from noregret.learners.agile_engines import AgileEngine, ClippedSimplexEngine
 from noregret.learners.engines import CoordinateEngine, Engine, LinearEngine, MappedEngine
 from noregret.learners.unit_free_engines import CoinBettingEngine, ScaleFreeEngine
+from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.proof.convexity import require_convex
 from noregret.rates import Rate
@@ -34,6 +35,8 @@ OWN: dict[str, Any] = {
 @dataclass(frozen=True)
 class Combination(Parts):
     """The parts of a mirror-descent learner, checked against one another."""
+
+    loss: Loss
 
     def __post_init__(self) -> None:
         require_kind("loss", self.loss)

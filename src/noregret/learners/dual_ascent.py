@@ -301,7 +301,7 @@ def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | No
     if not loss.has_conjugate():
         raise ValueError(f"{name} has no conjugate(y, s), which dual ascent needs")
     for y in (-1.0, 1.0) if loss.labels == "sign" else (-1.0, 0.0, 0.5):
-        if not math.isfinite(loss.conjugate(y, 0.0)):
+        if not math.isfinite(loss.conjugate(y, 0.0)):  # type: ignore[attr-defined]
             raise ValueError(f"{name} has no least value, so that no slope is free to begin with")
     if mirror.threshold(1.0) > 0.0 or mirror.standing() is not mirror:
         raise ValueError("SoftThreshold changes with every round and has no dual to ascend")

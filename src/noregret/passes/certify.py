@@ -1,4 +1,4 @@
-"""The rule that learns nothing: it enters given predictions in a ledger and sums gradients."""
+"""The rule of `nr.certify`: enter given predictions in a ledger and sum the gradients."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The gate before every row: what could not be learnt is refused in one line.
+"""Checks of rows before they are learnt: indices ascend and fit, values are finite and bounded.
 
-Rows are checked in groups, just before a pass reads them: the next group comes from memory
-while the last one is being learnt, and its indices are compared across row boundaries in one
-loop that fills vector registers. Checking everything beforehand would read the memory twice.
+Rows are checked in groups, just before a pass reads them: the next group is prefetched while the
+last one is learnt, and its indices are compared across row boundaries in one vectorised loop.
+Checking all rows beforehand would read the memory twice.
 """
 
 from __future__ import annotations

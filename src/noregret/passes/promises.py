@@ -1,8 +1,8 @@
-"""What a loss of one's own promises, looked at in every round where one more value tells.
+"""Check in each round what a user's own loss promises: convexity, sign, slopes, intercept.
 
-A violation is entered in the ledger with its round, and ends all that a certificate says; the
-learner goes on. For losses of this package `checked()` is a constant False, and the compiler
-leaves all of this out.
+Each check costs one more value of the loss. A violation is entered in the ledger with its round and
+ends all claims of the certificate; the learner goes on. For losses of this package `checked()` is a
+constant False, and the compiler removes the checks.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def keep_promises(loss, ledger, y, p, value, slope):  # type: ignore[no-untyped-
 
 @kernel(inline=True)
 def keep_conjugate(loss, ledger, p, value, s, conjugate):  # type: ignore[no-untyped-def]
-    """Look at a conjugate: the line s q - conjugate must not pass above the loss at q = p."""
+    """Check a conjugate: the line s q - conjugate must not pass above the loss at q = p."""
     if loss.checked():
         line = s * p - conjugate
         if _passes_above(line, value, abs(value) + abs(s * p) + abs(conjugate)):
@@ -81,7 +81,7 @@ def keep_conjugate(loss, ledger, p, value, s, conjugate):  # type: ignore[no-unt
 
 @kernel
 def keep_score_promises(loss, ledger, target, s, slopes, value):  # type: ignore[no-untyped-def]
-    """Look at the promises about a round of several scores, as `keep_promises` does for one.
+    """Check the promises about a round of several scores, as `keep_promises` does for one.
 
     The other point is 0, -s and s with one score raised by 1, in turn.
     """
@@ -118,7 +118,7 @@ def keep_score_promises(loss, ledger, target, s, slopes, value):  # type: ignore
 
 @kernel
 def keep_score_conjugate(ledger, s, slopes, value, conjugate):  # type: ignore[no-untyped-def]
-    """Look at the conjugate of several scores, as `keep_conjugate` does for one."""
+    """Check the conjugate of several scores, as `keep_conjugate` does for one."""
     tip = 0.0
     size = 0.0
     for k in range(s.shape[0]):

@@ -1,8 +1,8 @@
-"""What a pass does to one row: read it against the weights, add it to theta.
+"""Operations of a pass on one row: predict by it, add it to theta.
 
-Sparse rows are the usual CSR triple with unsigned indices; for dense rows `values` has two
-dimensions and `indptr` and `indices` are not looked at (the test on `values.ndim` is decided when
-the kernel is compiled). Every index is unsigned, so that no test for negative ones is compiled in.
+Sparse rows are CSR arrays with unsigned indices; for dense rows `values` has two dimensions, and
+`indptr` and `indices` are ignored (the branch on `values.ndim` is resolved at compile time). Every
+index is unsigned: signed ones would cost a test for negative values in each access.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from noregret.passes.slots import Slot
 
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
-#: How many features are mapped together, and four numbers of each meanwhile.
+#: Features mapped together, and the shape of their scratch array: theta and v, new and old.
 TOGETHER = 128
 WORK = (4, TOGETHER)
-#: Loops over them run to a multiple of this: vectors fill up, and no feature is done alone.
+#: Loops over them are padded to a multiple of this: full vector registers, no scalar remainder.
 UNIT = np.uint64(8)
 
 #: How many features ahead rows are prefetched, in steps of STRIDE features.
@@ -64,8 +64,8 @@ def row_of(rows, t):  # type: ignore[no-untyped-def]
     return row_at(rows.indptr, rows.indices, rows.values, t)
 
 
-# `values` is an argument where a function depends on its dimension: only there does the compiler
-# leave out the branch for the other one before it infers types.
+# `values` is an argument of its own where a function depends on its dimension: the compiler prunes
+# the other branch before type inference only for arguments.
 
 
 @kernel(inline=True)
@@ -86,8 +86,8 @@ def _place(indices, values, begin, t, k):  # type: ignore[no-untyped-def]
 def fetch_ahead(indices, values, begin, end, t):  # type: ignore[no-untyped-def]
     """Prefetch later sparse rows while this one is learnt.
 
-    The gate looks at a group of rows at once and would have to wait for the memory. Most rows
-    ask once, for a whole stride: the processor can predict how often.
+    The checks read a group of rows at once and would wait for the memory. Most rows prefetch
+    once, for a whole stride, so that the loop's branch is predicted.
     """
     if values.ndim == 1:
         for first in range(begin + AHEAD, end + AHEAD, STRIDE):

@@ -1,4 +1,4 @@
-"""What happens between rows: sums taken afresh, references moved, weights read out."""
+"""Work between rows: recompute sums, find the reference, read out weights, predict rows."""
 
 from __future__ import annotations
 

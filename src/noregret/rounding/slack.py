@@ -57,7 +57,7 @@ def add_compensated(sums: Vector, place: int, term: float) -> None:
 
 
 def rounding_error(roundings: float, size: _Size) -> _Size:
-    """Return at least the error of so many roundings of numbers of that absolute size.
+    """Return an upper bound on the error of `roundings` roundings of numbers of size `size`.
 
     >>> rounding_error(2.0, 1.0) == 2.0 * EPSILON
     True
@@ -66,7 +66,7 @@ def rounding_error(roundings: float, size: _Size) -> _Size:
 
 
 def grown(value: float, roundings: float) -> float:
-    """Return value (1 + roundings EPSILON): an upper bound of a number >= 0 so often rounded.
+    """Return value (1 + roundings EPSILON), an upper bound on a number >= 0 after `roundings`.
 
     >>> 0.1 + 0.2 < grown(0.1 + 0.2, 1.0)
     True

@@ -1,4 +1,4 @@
-"""From what a user holds to what a pass reads: checked rows, labels and weights."""
+"""Convert a user's input to the arrays that passes read: rows, labels, weights, offsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noregret.rows.sealed import sealed_rows
 #: Approximate number of features in a chunk of rows; copies of rows are never larger.
 CHUNK = 1 << 21
 
-#: Targets and example weights are at most so large.
+#: Upper bound on the size of targets and of example weights.
 LARGEST_LABEL = LARGEST_WEIGHT = 1e100
 
 _NO_INDPTR = np.zeros(1, np.uint64)
@@ -136,7 +136,7 @@ def canonical(rows: Rows) -> Rows:
 
 
 def as_labels(y: Any, count: int, loss: Loss) -> Vector:
-    """Return the labels as float64, or say in one line which one the loss cannot take."""
+    """Return the labels as float64; refuse those that the loss does not accept."""
     labels = _as_vector("y", y, count)
     if loss.labels == "sign":
         good = (labels == 1.0) | (labels == -1.0)
@@ -157,7 +157,7 @@ def as_weights(weight: Any, count: int) -> Vector:
 
 
 def as_predictions(predictions: Any, count: int) -> Vector:
-    """Return anyone's predictions as float64, refusing what is not finite."""
+    """Return predictions as float64; refuse numbers that are not finite."""
     vector = _as_vector("predictions", predictions, count)
     return _checked("predictions", vector, np.abs(vector) < 1e150, "expected a finite number")
 

@@ -1,4 +1,4 @@
-"""What every pass asks of the features of a row: columns that ascend, values of bounded size."""
+"""Conditions on the features of a row: columns ascend, values are bounded in size."""
 
 from __future__ import annotations
 
