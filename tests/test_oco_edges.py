@@ -111,7 +111,7 @@ def test_bad_input_leaves_the_game_unchanged(rate: Any, arguments: Any, message:
         game.suffer(*arguments)
     assert "\n" not in str(caught.value)
     assert np.array_equal(game.play(), before.play())
-    assert np.array_equal(game._book.ledger, before._book.ledger)
+    assert np.array_equal(game._ledger, before._ledger)
     assert np.array_equal(game._theta, before._theta)
     assert game._monitors == before._monitors
 

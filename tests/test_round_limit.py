@@ -28,9 +28,9 @@ COUNTS = {
     "Exp3.learn": ("_book", Bandits.ROUNDS),
     "TsallisINF": ("_book", Bandits.ROUNDS),
     "ContextualBandit": ("_counts", "rounds"),
-    "Game.face": ("_book.ledger", Entry.ROUNDS),
-    "Game.suffer": ("_book.ledger", Entry.ROUNDS),
-    "FollowTheLeader": ("_book.ledger", Entry.ROUNDS),
+    "Game.face": ("_ledger", Entry.ROUNDS),
+    "Game.suffer": ("_ledger", Entry.ROUNDS),
+    "FollowTheLeader": ("_ledger", Entry.ROUNDS),
 }
 
 

@@ -18,7 +18,7 @@ from noregret.learners import dual_certificate as dual
 from noregret.proof.evidence import Coins
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import RANGE, Measured, Statement, suspect_of
-from noregret.tracking.statements import stated
+from noregret.tracking.lemmas import stated
 
 CONTRADICTED = f"this run contradicts it (suspect: {RANGE})"
 

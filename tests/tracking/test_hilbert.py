@@ -21,9 +21,9 @@ from noregret.proof.statement import Statement
 from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert import KernelDescent
 from noregret.tracking.kernels import Gaussian, Kernel, Linear, Polynomial, gram
+from noregret.tracking.lemmas import ShiftingBounds
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds
-from noregret.tracking.statements import ShiftingBounds
 
 KERNELS = [Linear(), Polynomial(2), Polynomial(3, 0.5), Gaussian(0.7)]
 

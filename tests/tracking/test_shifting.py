@@ -14,10 +14,10 @@ import noregret as nr
 from noregret import catalogue
 from noregret.proof import closed_forms
 from noregret.proof.statement import Statement
+from noregret.tracking.lemmas import ShiftingBounds
 from noregret.tracking.rerun import rerun
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds, tuned_alpha
-from noregret.tracking.statements import ShiftingBounds
 
 SQUARED = nr.losses.Squared()
 UG = Schedule([(0, (0.2, 0.1, 0.1)), (2, (0.1, 0.1, 0.25))])

@@ -20,9 +20,9 @@ from mpmath import mpf
 
 import noregret as nr
 from noregret import catalogue
+from noregret.tracking.lemmas import ShiftingBounds
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds, tuned_alpha
-from noregret.tracking.statements import ShiftingBounds
 
 DIGITS = 40
 #: What 40 digits may lose in a few thousand operations.

@@ -8,10 +8,6 @@ order, the weights of scikit-learn's classes of that name.
 
 from __future__ import annotations
 
-from noregret.catalogue.bregman import (
-    BregmanStep,
-    bregman_step,
-)
 from noregret.catalogue.descent import (
     balanced_winnow,
     coin_betting,
@@ -35,6 +31,8 @@ from noregret.catalogue.multiclass import (
     softmax_regression,
 )
 from noregret.catalogue.passive_aggressive import (
+    BregmanStep,
+    bregman_step,
     passive_aggressive,
     passive_aggressive_2,
     passive_aggressive_regression,

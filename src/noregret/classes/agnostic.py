@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import as_whole
-from noregret.classes.class_certificates import SURVEY, RegretCertificate
 from noregret.classes.littlestone import SearchField, as_dimension
 from noregret.classes.tables import (
     MOST_RATE,
+    SURVEY,
     RateField,
+    RegretCertificate,
     between,
     bits_of,
     flags_of,

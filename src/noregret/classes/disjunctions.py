@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import as_whole, refuse_masked
-from noregret.classes.class_certificates import CountedMistakes, mistake_bound
+from noregret.classes.tables import CountedMistakes, mistake_bound
 from noregret.files.fields import Array, Count, Saved, Setting
 from noregret.turns import one_at_a_time
 

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector, as_whole, refuse_masked
-from noregret.classes.class_certificates import SURVEY, RegretCertificate
-from noregret.classes.tables import MOST_RATE, RateField, between
+from noregret.classes.tables import MOST_RATE, SURVEY, RateField, RegretCertificate, between
 from noregret.elementary import log_sum_exp
 from noregret.files.fields import Array, Arrays, Header, Number, Saved, Setting
 from noregret.proof.statement import Statement

@@ -13,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import as_whole
-from noregret.classes.class_certificates import CountedMistakes, mistake_bound
 from noregret.classes.littlestone import Littlestone, SearchField, as_dimension
 from noregret.classes.tables import (
     ClassField,
+    CountedMistakes,
     FiniteClass,
     as_class,
     bits_of,
     flags_of,
     label,
+    mistake_bound,
     pairs,
 )
 from noregret.files.fields import Arrays, Count, Field, Fields, Header, Saved, Setting

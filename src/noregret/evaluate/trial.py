@@ -16,43 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from noregret.evaluate.metrics import Metrics
+    from noregret.proof.certificate import Certificate
     from noregret.streams import Block
-
-
-class Certified(Protocol):
-    """A certificate, as far as trials use it."""
-
-    @property
-    def rounds(self) -> int:
-        """The number of examples learned."""
-        ...
-
-    @property
-    def loss(self) -> float:
-        """The sum of their losses."""
-        ...
-
-    @property
-    def mistakes(self) -> int:
-        """How many were predicted with the wrong sign."""
-        ...
-
-    def plain(self) -> Certified:
-        """Return the certificate about the loss without a penalty."""
-        ...
-
-    @property
-    def radius(self) -> float | None:
-        """The size of the learner's own set, or of its weights."""
-        ...
-
-    def floor(self, radius: float) -> float:
-        """Return a lower bound on the loss of every predictor of this size."""
-        ...
-
-    def regret_bound(self, radius: float) -> float:
-        """Return an upper bound on the regret against every predictor of this size."""
-        ...
 
 
 class Learner(Protocol):
@@ -62,7 +27,7 @@ class Learner(Protocol):
         """Learn the rows of a block; return the predictions made before."""
         ...
 
-    def certificate(self) -> Certified:
+    def certificate(self) -> Certificate:
         """Return the certificate of the rounds so far."""
         ...
 
@@ -164,10 +129,10 @@ class Trial:
         return point
 
 
-def _rate(certificate: Certified) -> float | None:
+def _rate(certificate: Certificate) -> float | None:
     """Return the rate in force, where the certificate keeps one that means something."""
     evidence = getattr(certificate, "evidence", None)
-    return None if evidence is None else evidence.rate(certificate.ledger)  # type: ignore[attr-defined]
+    return None if evidence is None else evidence.rate(certificate.ledger)
 
 
 def marks(per_doubling: int = 1) -> Iterator[int]:

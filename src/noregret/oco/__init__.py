@@ -13,8 +13,7 @@ from noregret.oco.game import Game, Player, run
 from noregret.oco.game_certificate import GameCertificate
 from noregret.oco.leaders import FollowTheLeader, FollowTheRegularizedLeader
 from noregret.oco.losses import ConvexFunction, FromFunctions, Linear, Quadratic
-from noregret.oco.steps import divergence, implicit_step, step
-from noregret.oco.tuning import Tuned, tuned
+from noregret.oco.steps import Tuned, divergence, implicit_step, step, tuned
 
 __all__ = [
     "ConvexFunction",

@@ -7,35 +7,24 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.oco.game import Player
-from noregret.oco.game_book import merged
+from noregret.oco.game import Game
 from noregret.oco.game_certificate import Comparators, GameCertificate
 from noregret.oco.game_theorems import SURVEY
+from noregret.oco.leaders import Leader
+from noregret.oco.point_player import merged
 from noregret.proof import closed_forms
 from noregret.proof.evidence import Evidence
 from noregret.proof.statement import Statement
 from noregret.turns import one_at_a_time
 
-
-class Epoch(Player, Protocol):
-    """A player that can be restarted by making a new one."""
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were played."""
-
-    @property
-    def average(self) -> Vector:
-        """The average of the points played."""
-
-    def play(self) -> Vector:
-        """Return the point of the coming round."""
+#: A player that is restarted by making a new one.
+Epoch = Game | Leader
 
 
 class DoublingTrick:
@@ -117,7 +106,7 @@ class DoublingTrick:
             ledger=merged([part.ledger for part in parts]),
             gradient=np.sum([part.gradient for part in parts], axis=0),
             pull=np.sum([part.pull for part in parts], axis=0),
-            bend=math.fsum(part.bend for part in parts),
+            curvature=math.fsum(part.curvature for part in parts),
             evidence=Evidence(),
             theorems=partial(summed_bounds, tuple(parts), self._alpha),
         )

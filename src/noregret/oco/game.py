@@ -13,13 +13,12 @@ import numpy.typing as npt
 from noregret.arrays import Vector, as_number, as_positive, as_whole
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
-from noregret.oco.game_book import Monitors
-from noregret.oco.game_certificate import GameCertificate
+from noregret.oco.game_certificate import GameCertificate, Monitors
 from noregret.oco.game_theorems import game_bounds
 from noregret.oco.losses import ConvexFunction, as_loss
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import settle
-from noregret.proof.evidence import CoordinateRates
+from noregret.proof.evidence import CoordinateRates, Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 from noregret.turns import one_at_a_time
@@ -61,9 +60,10 @@ class Game(PointPlayer):
         in advance use it, and say since which round it was broken.
         """
         setting = settle(as_whole("dimension", dimension), mirror, rate, domain, bool(lazy))
+        limit = math.inf
         if gradient_limit is not None:
-            gradient_limit = as_positive("gradient_limit", gradient_limit)
-        super().__init__(setting, nonnegative, gradient_limit)
+            limit = as_positive("gradient_limit", gradient_limit)
+        super().__init__(setting, nonnegative, limit)
         self._monitors = Monitors()
         #: For a rate of each coordinate: the sum of z_i^2, the largest |z_i|, the coming round's
         #: factor and the last one used.
@@ -130,7 +130,7 @@ class Game(PointPlayer):
             move = step(z, norm)
             self._finite(move.w)
             self._monitors.watch(t, self._w, z, move.eta, move.divergence)
-            self._book.enter(self._w, value, z, norm, move.eta, max(curvature, sigma))
+            self._enter(value, z, norm, move.eta, max(curvature, sigma))
         self._theta, self._w = move.theta, move.w
         if move.coordinates is not None:
             self._coordinates = move.coordinates
@@ -139,7 +139,7 @@ class Game(PointPlayer):
 
     def _plain(self, z: Vector, norm: float) -> _Move:
         setting, mirror = self._setting, self._setting.mirror
-        ledger, t = self._book.ledger, self.rounds + 1
+        ledger, t = self._ledger, self.rounds + 1
         squares = float(ledger[Entry.SQUARES])
         limit = float(ledger[Entry.ROW_LIMIT])
         largest = max(float(ledger[Entry.LARGEST_SQUARE]), limit**2 if limit < math.inf else 0.0)
@@ -152,12 +152,9 @@ class Game(PointPlayer):
             theta = self._theta - z
             after = self.rate.at(float(t), squares + norm * norm, max(largest, norm * norm))
             threshold = mirror.threshold(float(t))
-            if threshold > 0.0:
-                drawn = _shrunk(theta, threshold)
-                w = after * drawn if after < UNBOUNDED else np.zeros(self.dimension)
-            else:
-                a = after * theta if after < UNBOUNDED else np.zeros(self.dimension)
-                w = setting.link(self._finite(a))
+            drawn = _shrunk(theta, threshold) if threshold > 0.0 else theta
+            a = after * drawn if after < UNBOUNDED else np.zeros(self.dimension)
+            w = a if threshold > 0.0 else setting.link(self._finite(a))
         else:
             theta = self._theta - eta * z if norm > 0.0 else self._theta
             w = mirror.link(self._finite(theta))
@@ -214,16 +211,16 @@ class Game(PointPlayer):
             )
         return point
 
-    def _own_fields(self) -> dict[str, Any]:
-        own: dict[str, Any] = {
-            "lazy": self._setting.lazy,
-            "theorems": game_bounds,
-            "monitors": replace(self._monitors),
-        }
-        if self.rate.by_coordinate():
-            squares, _, _, used = self._coordinates.copy()
-            own["evidence"] = CoordinateRates(used, squares)
-        return own
+    def certificate(self) -> GameCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        squares, _, _, used = self._coordinates.copy()
+        by_coordinate = self.rate.by_coordinate()
+        return self._certificate(
+            lazy=self._setting.lazy,
+            theorems=game_bounds,
+            monitors=replace(self._monitors),
+            evidence=CoordinateRates(used, squares) if by_coordinate else Evidence(),
+        )
 
 
 class _Move(NamedTuple):

@@ -19,7 +19,6 @@ from noregret.arrays import Vector, as_vector
 from noregret.component import built_in
 from noregret.losses import Regression
 from noregret.mirrors.base import declares
-from noregret.oco.game_book import Monitors
 from noregret.oco.setting import Setting
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
@@ -27,6 +26,7 @@ from noregret.proof.loss_promises import listed
 from noregret.proof.protocol import measured
 from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, suspect_of
 from noregret.proof.wording import assumption_lines, bound_lines, floor_lines
+from noregret.rates import UNBOUNDED
 from noregret.rounding.printed import exact
 
 
@@ -42,6 +42,34 @@ class NonnegativeLoss(ConvexLoss):
     """The same for losses that the user promised to be >= 0."""
 
     nonnegative: ClassVar[bool] = True
+
+
+@dataclass
+class Monitors:
+    """Quantities of the theorems that the ledger does not keep; a round of 0 means never."""
+
+    #: Sum of the exact stability terms D_t, at the rates of their rounds.
+    divergence: float = 0.0
+    #: Sums of eta_t, eta_t sum_i w_i z_i^2 and eta_t (max z_i - min z_i)^2.
+    etas: float = 0.0
+    local: float = 0.0
+    ranges: float = 0.0
+    #: First round with eta z_i < -1, and with z_i < 0.
+    steep_round: int = 0
+    negative_round: int = 0
+
+    def watch(self, t: int, w: Vector, z: Vector, eta: float, divergence: float) -> None:
+        """Enter a round."""
+        low, high = float(z.min()), float(z.max())
+        self.divergence += divergence
+        if eta < UNBOUNDED:
+            self.etas += eta
+            self.local += eta * float(w @ (z * z))
+            self.ranges += eta * (high - low) ** 2
+        if eta * low < -1.0:
+            self.steep_round = self.steep_round or t
+        if low < 0.0:
+            self.negative_round = self.negative_round or t
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +90,7 @@ class GameCertificate(Certificate):
     theorems: Callable[[Comparators], Iterator[Statement]] = field(kw_only=True)
     monitors: Monitors = field(kw_only=True, default_factory=Monitors)
     #: Sum of the sigma_t, and of sigma_t w_t; the gradient is the sum of z_t - sigma_t w_t.
-    bend: float = field(kw_only=True, default=0.0)
+    curvature: float = field(kw_only=True, default=0.0)
     pull: Vector = field(kw_only=True, default_factory=lambda: np.zeros(0))
     #: Whether the theorems bound the regret on the lines of the ledger. Those about leaders bound
     #: the losses themselves, and can be smaller than what the lines prove.
@@ -78,11 +106,6 @@ class GameCertificate(Certificate):
         return self
 
     @property
-    def curvature(self) -> float:
-        """The sum of the sigmas of strongly convex rounds."""
-        return self.bend
-
-    @property
     def assumption(self) -> str:
         """What is taken on trust."""
         sigma = self.rate.strong_convexity()
@@ -90,7 +113,7 @@ class GameCertificate(Certificate):
         promises = [f"to be {kind}"]
         if self.loss_function.nonnegative:
             promises.append("never to be negative")
-        if self.bend > sigma * self.rounds * (1.0 + ROUNDING):
+        if self.curvature > sigma * self.rounds * (1.0 + ROUNDING):
             promises.append("to have the curvature they give")
         words = f"the losses are taken at their word {listed(promises)}"
         if self.domain is None or built_in(self.domain):
@@ -110,16 +133,15 @@ class GameCertificate(Certificate):
                 return self.floor(domain.radius)
             if domain is not None and self.setting.bounded:
                 return self._domain_floor(domain)
-            if self.bend > 0.0:
-                part = self._inside_orthant()
-                return super(GameCertificate, part).regularized_floor()
-            if domain is not None and type(domain) is not domains.Orthant:
-                return self._own_domain_floor(domain)
+            if self.curvature > 0.0:
+                return super(GameCertificate, self._inside_orthant()).regularized_floor()
             if domain is not None:
-                raise ValueError(f"{domain} has no bound: say floor(radius)")
+                if not math.isfinite(self.domain_support(domain)):
+                    raise ValueError(f"{domain} has no bound: say floor(radius)")
+                return self._domain_floor(domain)
         part = self._inside_orthant() if norm is None else self
-        if self.bend > 0.0 and (norm is not None or not self.mirror.in_two_norm()):
-            part = part._flattened(part.pull / part.bend)
+        if self.curvature > 0.0 and (norm is not None or not self.mirror.in_two_norm()):
+            part = part._flattened(part.pull / part.curvature)
         return super(GameCertificate, part).floor(radius, norm)
 
     def _inside_orthant(self) -> GameCertificate:
@@ -130,26 +152,20 @@ class GameCertificate(Certificate):
 
     def _domain_floor(self, domain: domains.Domain) -> float:
         part = self
-        if self.bend > 0.0:
+        if self.curvature > 0.0:
             # Any point may carry the tangent; the parabola's minimum over the domain is best.
-            part = self._flattened(domain.project(-self.gradient / self.bend))
+            part = self._flattened(domain.project(-self.gradient / self.curvature))
         return part._lowered(part.domain_support(domain))
-
-    def _own_domain_floor(self, domain: domains.Domain) -> float:
-        value = domain.support(-self.gradient)
-        if not math.isfinite(value) or not math.isfinite(self.domain_support(domain)):
-            raise ValueError(f"{domain} has no bound: say floor(radius)")
-        return self._domain_floor(domain)
 
     def _flattened(self, point: Vector) -> GameCertificate:
         """Return the certificate whose parabola is replaced by its tangent at a point."""
-        half = 0.5 * self.bend * float(point @ point)
+        half = 0.5 * self.curvature * float(point @ point)
         ledger = self.ledger.copy()
         ledger[Entry.INTERCEPT] -= half
         ledger[Entry.MAGNITUDE] += (1.0 + len(point) / 16.0) * half
-        ledger[Entry.TRAVEL] += self.bend * float(np.abs(point).sum())
-        gradient = self.gradient + self.bend * point
-        return replace(self, ledger=ledger, gradient=gradient, bend=0.0, pull=np.zeros(0))
+        ledger[Entry.TRAVEL] += self.curvature * float(np.abs(point).sum())
+        gradient = self.gradient + self.curvature * point
+        return replace(self, ledger=ledger, gradient=gradient, curvature=0.0, pull=np.zeros(0))
 
     def regularized_floor(self, eta: float | None = None) -> float:
         """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
@@ -162,13 +178,15 @@ class GameCertificate(Certificate):
         if eta is None:
             # Before the first gradient any rate will do: Z is 0.
             eta = float(self.ledger[Entry.LAST_ETA]) or 1.0
-        if self.bend == 0.0 or not 0.0 < eta < math.inf:
+        if self.curvature == 0.0 or not 0.0 < eta < math.inf:
             return super().regularized_floor(eta)
         if self.mirror.half_square() and self.evidence.factors is None:
             # The parabola adds itself to R = ||u||^2/2.
-            flat = replace(self, bend=0.0, pull=np.zeros(0))
-            return super(GameCertificate, flat).regularized_floor(1.0 / (self.bend + 1.0 / eta))
-        flat = self._flattened(self.pull / self.bend)
+            flat = replace(self, curvature=0.0, pull=np.zeros(0))
+            return super(GameCertificate, flat).regularized_floor(
+                1.0 / (self.curvature + 1.0 / eta)
+            )
+        flat = self._flattened(self.pull / self.curvature)
         return super(GameCertificate, flat).regularized_floor(eta)
 
     @property

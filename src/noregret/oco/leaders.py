@@ -15,10 +15,17 @@ from noregret.arrays import Vector, as_number, as_vector, as_whole
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
-from noregret.oco import solvers
-from noregret.oco.game_certificate import Comparators
+from noregret.oco.game_certificate import Comparators, GameCertificate
 from noregret.oco.game_theorems import leader_bounds, regularized_bounds
-from noregret.oco.losses import ConvexFunction, Linear, Quadratic, as_loss
+from noregret.oco.losses import (
+    ConvexFunction,
+    Linear,
+    Quadratic,
+    as_loss,
+    corner,
+    interval,
+    on_interval,
+)
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import Setting, settle
 from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement
@@ -95,15 +102,15 @@ class Past:
             if mirror.euclidean():
                 c = self.c + (1.0 / self.eta if self.eta < UNBOUNDED else 0.0)
                 if c == 0.0:
-                    return solvers.corner(domain, self.b, standing)
+                    return corner(domain, self.b, standing)
                 return -self.b / c if domain is None else domain.project(-self.b / c)
             if self.c == 0.0:
                 return self.setting.link(-self.eta * self.b)
             if domain is None and declares(mirror, "quadratic_minimizer"):
                 return mirror.quadratic_minimizer(self.c, self.b, self.eta)
         elif mirror.everywhere() and len(standing) == 1 and user is None:
-            low, high = solvers.interval(domain)
-            found = solvers.on_interval(
+            low, high = interval(domain)
+            found = on_interval(
                 lambda v: self.value(np.array([v])),
                 lambda v: float(self.subgradient(np.array([v]))[0]),
                 low,
@@ -206,12 +213,13 @@ class Leader(PointPlayer):
             changed = replace(changed, gaps=gaps, largest=max(facts.largest, size))
         elif not facts.other_round:
             changed = replace(changed, other_round=t)
-        self._book.enter(w, value, z, norm, past.eta, curvature)
+        self._enter(value, z, norm, past.eta, curvature)
         self._past, self._w, self._facts = past, after, changed
         return value
 
-    def _own_fields(self) -> dict[str, Any]:
-        return {"theorems": partial(self._theorems, self._facts), "linear": False}
+    def certificate(self) -> GameCertificate:
+        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        return self._certificate(theorems=partial(self._theorems, self._facts), linear=False)
 
 
 class FollowTheLeader(Leader):

@@ -1,14 +1,18 @@
-"""Convex losses on vectors, as objects that a player can face: linear, quadratic, or your own."""
+"""Convex losses on vectors that a player can face, and their exact minimisers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import numpy.typing as npt
 
+from noregret import domains
 from noregret.arrays import Vector, as_positive, as_vector
+from noregret.domains import Domain
 
 
 @runtime_checkable
@@ -97,3 +101,75 @@ def as_loss(item: Any) -> ConvexFunction:
         "a loss must be a pair of functions (value, subgradient) or an object with these two "
         f"methods, got {item!r}"
     )
+
+
+def corner(domain: Domain | None, b: Vector, standing: Vector) -> Vector:
+    """Return a minimiser of <b, w> over a bounded domain; ties stay where the player stands.
+
+    >>> corner(domains.Box(-1.0, 1.0), np.array([0.5, 0.0]), np.array([0.25, 0.25]))
+    array([-1.  ,  0.25])
+    """
+    if not b.any():
+        return standing.copy()
+    if type(domain) is domains.Box and math.isfinite(domain.low + domain.high):
+        w = np.where(b > 0.0, domain.low, domain.high)
+        return np.where(b == 0.0, standing, w)
+    if type(domain) is domains.Ball:
+        unit = b / np.abs(b).max()
+        return -domain.radius * unit / float(np.linalg.norm(unit))  # type: ignore[no-any-return]
+    if type(domain) is domains.Simplex or type(domain) is domains.ClippedSimplex:
+        best = np.eye(1, len(b), int(np.argmin(b))).ravel()
+        return domain.project(2.0 * domain.scale * best)
+    raise ValueError(
+        f"linear losses have no leader in {domain}: use a Box, Ball or simplex, or regularise"
+    )
+
+
+def on_interval(
+    value: Callable[[float], float],
+    slope: Callable[[float], float],
+    low: float,
+    high: float,
+    standing: float,
+) -> float:
+    """Return a minimiser of a convex function on an interval, by bisection on its slopes.
+
+    Exact to the last place, also at a kink; open ends are searched outwards.
+
+    >>> on_interval(lambda w: abs(w - 0.3), lambda w: float(np.sign(w - 0.3)), -1.0, 1.0, 0.0)
+    0.3
+    """
+    low = _outwards(slope, low, min(standing, high), -1.0)
+    high = _outwards(slope, high, max(standing, low), 1.0)
+    if slope(low) >= 0.0:
+        return low
+    if slope(high) <= 0.0:
+        return high
+    while low < (middle := low + 0.5 * (high - low)) < high:
+        steepness = slope(middle)
+        if steepness == 0.0:
+            return middle
+        low, high = (middle, high) if steepness < 0.0 else (low, middle)
+    return low if value(low) < value(high) else high
+
+
+def _outwards(slope: Callable[[float], float], end: float, inner: float, sign: float) -> float:
+    """Return the end itself if finite, else a point beyond which the function only rises."""
+    if math.isfinite(end):
+        return end
+    stride = 1.0
+    while stride < 1e200:
+        if sign * slope(inner + sign * stride) >= 0.0:
+            return inner + sign * stride
+        stride *= 2.0
+    raise ValueError("the losses so far have no minimiser: give a bounded domain, or regularise")
+
+
+def interval(domain: Domain | None) -> tuple[float, float]:
+    """Return the ends of a one-dimensional domain."""
+    if domain is None:
+        return -math.inf, math.inf
+    if type(domain) is domains.Orthant:
+        return 0.0, math.inf
+    ends = [-domain.support([-1.0]), domain.support([1.0])]
+    return float(ends[0]), float(ends[1])

@@ -1,26 +1,39 @@
-"""What all players of the convex game share: a point, a book, and how both are read."""
+"""What all players of the convex game share: a point, running sums, and how both are read."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
 from noregret.arrays import Vector, as_number, as_vector
-from noregret.oco.game_book import Book, check_sizes
 from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
 from noregret.oco.setting import Setting
-from noregret.proof.ledger import require_room
+from noregret.proof.ledger import Entry, new_ledger, require_room
+from noregret.rates import UNBOUNDED
+from noregret.rounding.slack import add_compensated
+
+#: Sums of many numbers below this are finite.
+LARGEST = 1e290
 
 
 class PointPlayer:
-    """A player that stands at a point w of its domain and records its rounds in a `Book`."""
+    """A player that stands at a point w of its domain and sums up its rounds.
+
+    `gradient_limit` is a promise ||z||_* <= gradient_limit [default: none].
+    """
 
     def __init__(
-        self, setting: Setting, nonnegative: bool, gradient_limit: float | None = None
+        self, setting: Setting, nonnegative: bool, gradient_limit: float = math.inf
     ) -> None:
-        self._setting = setting
-        self._book = Book(setting.dimension, gradient_limit)
+        self._setting, self.nonnegative = setting, bool(nonnegative)
         self._w = setting.first.copy()
-        self.nonnegative = bool(nonnegative)
+        self._ledger = new_ledger()
+        self._ledger[Entry.ROW_LIMIT] = gradient_limit
+        #: Sum of z_t - sigma_t w_t, of sigma_t w_t, of the points, and of sigma_t.
+        self._gradient, self._pull, self._total = np.zeros((3, setting.dimension))
+        self._curvature = 0.0
 
     @property
     def dimension(self) -> int:
@@ -30,17 +43,17 @@ class PointPlayer:
     @property
     def rounds(self) -> int:
         """How many rounds were played."""
-        return self._book.rounds
+        return int(self._ledger[Entry.ROUNDS])
 
     @property
     def loss(self) -> float:
         """The loss suffered, summed over the rounds."""
-        return self._book.loss
+        return float(self._ledger[Entry.LOSS] + self._ledger[Entry.LOSS_LOW])
 
     @property
     def average(self) -> Vector:
         """The average of the points played so far; the first point before any round."""
-        return self._book.total / self.rounds if self.rounds else self.play()
+        return self._total / self.rounds if self.rounds else self.play()
 
     def play(self) -> Vector:
         """Return the point of the coming round."""
@@ -51,7 +64,7 @@ class PointPlayer:
     ) -> tuple[float, Vector, float, float]:
         """Return the value, the subgradient z, ||z||_* rounded up and the curvature of a round.
 
-        Raise ValueError if the book cannot keep them. Changes nothing.
+        Raise ValueError if no sum can be kept of them. Changes nothing.
         """
         require_room(self.rounds, 1)
         value = as_number("value", value)
@@ -62,25 +75,97 @@ class PointPlayer:
         if curvature < 0.0:
             raise ValueError(f"curvature must be >= 0, got {curvature}")
         norm = self._setting.mirror.predictors().dual_norm(z)
-        check_sizes(value, z, self._w, norm)
+        with np.errstate(over="ignore"):
+            if not norm * norm < LARGEST:
+                raise ValueError("subgradient is too large: the square of its norm overflows")
+            if not abs(value) + float(np.abs(z) @ np.abs(self._w)) < LARGEST:
+                raise ValueError(
+                    f"value and <subgradient, w> are too large to be summed, got {value}"
+                )
         return value, z, norm, curvature
 
-    def certificate(self) -> GameCertificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
-        book, setting = self._book, self._setting
+    def _enter(self, value: float, z: Vector, norm: float, eta: float, curvature: float) -> None:
+        """Enter the supporting line, or parabola, of the round that was played at w.
+
+        f(u) >= value + <z, u - w> + (curvature/2)||u - w||^2 for every u.
+        """
+        ledger, w = self._ledger, self._w
+        bow = 0.5 * curvature * float(w @ w)
+        ledger[[Entry.ROUNDS, Entry.COUNTED]] += 1.0
+        for place in (Entry.LOSS, Entry.COUNTED_LOSS):
+            add_compensated(ledger, place, value)
+        add_compensated(ledger, Entry.INTERCEPT, value - float(z @ w) + bow)
+        # The certificate allows 32 roundings of this; the inner products make one a coordinate.
+        spread = 1.0 + len(w) / 16.0
+        ledger[Entry.MAGNITUDE] += 2.0 * abs(value) + spread * (float(np.abs(z) @ np.abs(w)) + bow)
+        if curvature > 0.0:
+            drawn = curvature * w
+            self._pull += drawn
+            self._gradient += z - drawn
+            self._curvature += curvature
+            ledger[Entry.TRAVEL] += 2.0 * float(np.abs(drawn).sum())
+        else:
+            self._gradient += z
+        self._total += w
+        ledger[Entry.TRAVEL] += float(np.abs(z).sum())
+        square = norm * norm
+        ledger[Entry.SQUARES] += square
+        if eta < UNBOUNDED:
+            ledger[Entry.RATED_SQUARES] += eta * square
+            ledger[Entry.FIRST_ETA] = ledger[Entry.FIRST_ETA] or eta
+            ledger[Entry.LAST_ETA] = eta
+        ledger[Entry.CURVED_SQUARES] += square / ledger[Entry.ROUNDS]
+        for place in (Entry.LARGEST_SQUARE, Entry.LARGEST_CURVED_SQUARE):
+            ledger[place] = max(ledger[place], square)
+        for place in (Entry.LARGEST_ROW, Entry.LARGEST_COUNTED_ROW):
+            ledger[place] = max(ledger[place], norm)
+        if norm > ledger[Entry.ROW_LIMIT] * (1.0 + 1e-12) and not ledger[Entry.LIMIT_BROKEN]:
+            ledger[Entry.LIMIT_BROKEN] = ledger[Entry.ROUNDS]
+
+    def _certificate(self, **own: Any) -> GameCertificate:
+        """Return the certificate, with the fields that only this kind of player has."""
+        setting = self._setting
         return GameCertificate(
             loss_function=NonnegativeLoss() if self.nonnegative else ConvexLoss(),
             mirror=setting.shown,
             rate=setting.rate,
-            ledger=book.ledger.copy(),
-            gradient=book.gradient.copy(),
+            ledger=self._ledger.copy(),
+            gradient=self._gradient.copy(),
             domain=setting.domain,
             setting=setting,
-            bend=book.bend,
-            pull=book.pull.copy(),
-            **self._own_fields(),
+            curvature=self._curvature,
+            pull=self._pull.copy(),
+            **own,
         )
 
-    def _own_fields(self) -> dict[str, Any]:
-        """Return the fields of the certificate that only this kind of player has."""
-        raise NotImplementedError
+
+_SUMMED = (
+    Entry.ROUNDS,
+    Entry.MISTAKES,
+    Entry.COUNTED,
+    Entry.MAGNITUDE,
+    Entry.TRAVEL,
+    Entry.SQUARES,
+    Entry.RATED_SQUARES,
+)
+_COMPENSATED = (Entry.LOSS, Entry.INTERCEPT, Entry.COUNTED_LOSS)
+_LARGEST = (Entry.LARGEST_SQUARE, Entry.LARGEST_ROW, Entry.LARGEST_COUNTED_ROW)
+
+
+def merged(ledgers: list[Vector]) -> Vector:
+    """Return the ledger of several runs played one after the other."""
+    result = new_ledger()
+    for ledger in ledgers:
+        if ledger[Entry.LIMIT_BROKEN] and not result[Entry.LIMIT_BROKEN]:
+            result[Entry.LIMIT_BROKEN] = result[Entry.ROUNDS] + ledger[Entry.LIMIT_BROKEN]
+        for place in _SUMMED:
+            result[place] += ledger[place]
+        for place in _COMPENSATED:
+            add_compensated(result, place, float(ledger[place]))
+            add_compensated(result, place, float(ledger[place + 1]))
+        for place in _LARGEST:
+            result[place] = max(result[place], ledger[place])
+        result[Entry.ROW_LIMIT] = min(result[Entry.ROW_LIMIT], ledger[Entry.ROW_LIMIT])
+        result[Entry.FIRST_ETA] = result[Entry.FIRST_ETA] or ledger[Entry.FIRST_ETA]
+        result[Entry.LAST_ETA] = ledger[Entry.LAST_ETA] or result[Entry.LAST_ETA]
+    return result

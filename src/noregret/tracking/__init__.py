@@ -9,11 +9,11 @@ from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert import KernelDescent
 from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.kernels import Gaussian, Linear, Polynomial
+from noregret.tracking.lemmas import ShiftingBounds
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.path import hindsight_path
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds, tuned_alpha
-from noregret.tracking.statements import ShiftingBounds
 
 __all__ = [
     "DriftProof",

@@ -44,8 +44,8 @@ from noregret.tracking.hilbert_pass import (
     predict_points,
 )
 from noregret.tracking.kernels import Kernel
+from noregret.tracking.lemmas import ShiftingBounds, stated
 from noregret.tracking.rerun import check_same
-from noregret.tracking.statements import ShiftingBounds, stated
 from noregret.turns import one_at_a_time
 
 

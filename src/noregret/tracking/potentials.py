@@ -34,35 +34,8 @@ def entropy(u: npt.ArrayLike) -> float:
     return -float(np.sum(some * np.log(some)))
 
 
-class Potential:
-    """A strictly convex F on a convex set; w is a point where its gradient exists."""
-
-    def value(self, u: npt.ArrayLike) -> float:
-        """Return F(u)."""
-        raise NotImplementedError
-
-    def gradient(self, w: npt.ArrayLike) -> Vector:
-        """Return grad F(w)."""
-        raise NotImplementedError
-
-    def link(self, theta: npt.ArrayLike) -> Vector:
-        """Return the w with grad F(w) = theta."""
-        raise NotImplementedError
-
-    def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
-        """Return D(u, w) >= 0, zero only for u = w."""
-        raise NotImplementedError
-
-    def shift_norm(self, w: npt.ArrayLike) -> float:
-        """Return the least c that is known with <u - u', grad F(w)> <= c ||u - u'||.
-
-        The norm on the right is the one that a schedule's size is measured in.
-        """
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
-class Square(Potential):
+class Square:
     """F(w) = ||w||_2^2 / 2 on all of space, D(u, w) = ||u - w||_2^2 / 2.
 
     >>> round(Square().divergence([0.7, 0.1, 0.2], [0.2, 0.3, 0.5]), 12)
@@ -92,7 +65,7 @@ class Square(Potential):
 
 
 @dataclass(frozen=True)
-class PNormSquare(Potential):
+class PNormSquare:
     """F(w) = ||w||_q^2 / 2 with 1/p + 1/q = 1, the potential of the p-norm algorithms.
 
     Its gradient has ||grad F(w)||_p = ||w||_q, and grad F(c w) = c grad F(w).
@@ -131,7 +104,7 @@ class PNormSquare(Potential):
 
 
 @dataclass(frozen=True)
-class Entropic(Potential):
+class Entropic:
     """F(w) = sum_i w_i ln w_i - w_i for w >= 0, D(u, w) = sum_i u_i ln(u_i/w_i) + w_i - u_i.
 
     >>> round(Entropic().divergence([0.7, 0.1, 0.2], [0.5, 1.5, 0.25]), 11)
@@ -185,6 +158,12 @@ class SimplexEntropic(Entropic):
         """
         logs = self.gradient(w)
         return 0.5 * (float(logs.max()) - float(logs.min()))
+
+
+#: A strictly convex F on a convex set. `value` is F(u), `gradient` and `link` are grad F and its
+#: inverse, `divergence` is D(u, w) >= 0, zero only for u = w. `shift_norm` is the least c that is
+#: known with <u - u', grad F(w)> <= c ||u - u'||, in the norm of a schedule's size.
+Potential = Square | PNormSquare | Entropic
 
 
 def potential_of(mirror: Mirror) -> Potential:

@@ -27,11 +27,10 @@ from noregret.learners import MirrorDescent
 from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import grown, rounding_error
-from noregret.tracking.lemmas import Lemma, lemma
+from noregret.tracking.lemmas import Lemma, ShiftingBounds, lemma, stated
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic, Square
 from noregret.tracking.rerun import Rerun, rerun
 from noregret.tracking.schedules import Schedule
-from noregret.tracking.statements import ShiftingBounds, stated
 
 #: How far comparators may lie outside the set by rounding; bounds are checked against the run.
 INSIDE = 1e-9
