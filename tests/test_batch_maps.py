@@ -14,7 +14,7 @@ from noregret import losses, mirrors
 from noregret.batch.bias import Balancer, BiasSolver
 from noregret.batch.mapped import MapAscent, MappedSolver, first_slopes
 from noregret.batch.problem import Problem, Solution, evaluate, link
-from noregret.batch.progress import Progress
+from noregret.batch.solver import Progress
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 
@@ -75,7 +75,7 @@ def test_bounds_hold_at_every_epoch(loss: Loss, mirror: Mirror) -> None:
         random = np.random.default_rng(seed)
         with interpreted():
             best = MappedSolver(problem, 1e-9, 400).run()
-            ascent = MapAscent.start(problem, problem.initial_slopes())
+            ascent = MapAscent(problem, problem.initial_slopes())
             last = evaluate(problem, ascent.slopes)[2]
             for _ in range(5):
                 ascent.visit(random.permutation(len(problem.y)))
@@ -97,7 +97,7 @@ def test_a_step_never_lowers_the_dual(mirror: Mirror) -> None:
     for seed, loss in enumerate(LOSSES):
         problem = random_problem(seed, loss, mirror)
         with interpreted():
-            ascent = MapAscent.start(problem, problem.initial_slopes())
+            ascent = MapAscent(problem, problem.initial_slopes())
             last = evaluate(problem, ascent.slopes)[2]
             for row in np.random.default_rng(seed).permutation(np.arange(24) % 8):
                 ascent.visit(np.array([row]))
@@ -124,14 +124,16 @@ def as_sparse(problem: Problem, strength: float | None = None) -> Problem:
 @pytest.mark.parametrize(("loss", "mirror"), PAIRS, ids=name)
 def test_compiled_sparse_is_interpreted_dense(loss: Loss, mirror: Mirror) -> None:
     problem = random_problem(1, loss, mirror, 12, 5)
-    compiled = MapAscent.start(as_sparse(problem), problem.initial_slopes())
-    plain = MapAscent.start(problem, problem.initial_slopes())
+    compiled = MapAscent(as_sparse(problem), problem.initial_slopes())
+    plain = MapAscent(problem, problem.initial_slopes())
     for _ in range(3):
         compiled.visit(np.arange(12))
         with interpreted():
             plain.visit(np.arange(12))
     assert compiled.slopes == pytest.approx(plain.slopes, rel=1e-9, abs=1e-12)
-    assert compiled.state[:, 0] == pytest.approx(plain.state[:, 0], rel=1e-9, abs=1e-12)
+    assert compiled.memory.state[:, 0] == pytest.approx(
+        plain.memory.state[:, 0], rel=1e-9, abs=1e-12
+    )
 
 
 def referee(problem: Problem, weights_of: Any, start: np.ndarray, bounds: Any = None) -> float:
@@ -340,7 +342,7 @@ def test_the_dual_does_not_fall_where_exponentials_explode(mirror) -> None:
         y = rng.normal(size=n) * 10.0 ** rng.uniform(-1.0, 2.0)
         strength = 10.0 ** rng.uniform(-3.0, 2.0)
         problem = Problem.of(X, y, losses.Squared(), mirror, strength=strength)
-        ascent = MapAscent.start(problem, first_slopes(problem))
+        ascent = MapAscent(problem, first_slopes(problem))
         before = problem.dual_lower(ascent.slopes)
         for _ in range(6):
             ascent.visit(rng.permutation(n))

@@ -96,7 +96,7 @@ def zeta(posed: Problem, slopes: np.ndarray) -> np.ndarray:
 
 def sweeps(posed: Problem, count: int = 1) -> tuple[MapAscent, list[tuple[float, float]]]:
     """Visit the rows in order with exact steps; return the state, and Q and gap after each."""
-    ascent = MapAscent.start(posed, posed.initial_slopes())
+    ascent = MapAscent(posed, posed.initial_slopes())
     seen = []
     for _ in range(count):
         ascent.visit(np.arange(len(posed.y)), EXACT)

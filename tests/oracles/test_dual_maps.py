@@ -101,9 +101,9 @@ def test_z11_closed_forms_for_rows_of_one_size(sign: float, threshold: float) ->
             strength=strength,
             offset=[sign * (1.0 - threshold)],
         )
-        ascent = MapAscent.start(posed, np.array([-sign * first]))
-        weights = link(mirror, ascent.state[:, 0])
-        theta = ascent.state[:, 0].copy()
+        ascent = MapAscent(posed, np.array([-sign * first]))
+        weights = link(mirror, ascent.memory.state[:, 0])
+        theta = ascent.memory.state[:, 0].copy()
         ascent.visit(np.zeros(1, int), EXACT)
         inside = weights[:2].sum()
         goal = sign * threshold

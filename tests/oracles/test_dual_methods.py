@@ -99,8 +99,8 @@ def test_z13_robust_regression(form: str, first: Any, weights: Any) -> None:
 
 def test_z14_logistic_regression() -> None:
     posed = problem(FORMS["logistic"], SQUARE)
-    ascent = MapAscent.start(posed, posed.initial_slopes())
-    assert ascent.state[:, 0] == near([2.08333333333, -0.5, 1.25])
+    ascent = MapAscent(posed, posed.initial_slopes())
+    assert ascent.memory.state[:, 0] == near([2.08333333333, -0.5, 1.25])
     ascent.visit(np.arange(6), EXACT)
     assert zeta(posed, ascent.slopes) == near(
         [
@@ -112,7 +112,7 @@ def test_z14_logistic_regression() -> None:
             0.503744880951,
         ]
     )
-    assert ascent.state[:, 0] == near([1.09206473525, -0.205783310425, 0.596752207865])
+    assert ascent.memory.state[:, 0] == near([1.09206473525, -0.205783310425, 0.596752207865])
     weights, dual, _ = settled(posed)
     assert weights == near([1.17537873906, -0.25085313951, 0.661599231423])
     assert dual == near(
@@ -136,7 +136,7 @@ def test_z15_support_vectors() -> None:
     assert zeta(posed, ascent.slopes) == near(
         [0.618556701031, 0.0063768732065, 0.387345741574, 0.485688466735, 0.495927795707, 1.0]
     )
-    assert ascent.state[:, 0] == near([1.34084999875, -0.721221886069, 1.19120180752])
+    assert ascent.memory.state[:, 0] == near([1.34084999875, -0.721221886069, 1.19120180752])
     assert seen[0][0] == near(-0.312132522659)
     assert settled(posed)[0] == near([1.47058823529, 0.0, 0.441176470588])
     weights, dual, low = settled(problem(FORMS["hinge"], SQUARE, CONSTANT))
@@ -158,7 +158,7 @@ def test_z16_squared_hinge() -> None:
             0.643297872207,
         ]
     )
-    assert ascent.state[:, 0] == near([1.02402571998, -0.538288837032, 0.886678227135])
+    assert ascent.memory.state[:, 0] == near([1.02402571998, -0.538288837032, 0.886678227135])
     assert seen[0][0] == near(-0.173551360628)
     assert settled(posed)[0] == near([0.961248765874, -0.174793343601, 0.501984720582])
     weights, _, low = settled(problem(FORMS["sqhinge"], SQUARE, CONSTANT))
@@ -211,8 +211,8 @@ def test_z18_modified_maximum_entropy() -> None:
 def test_z19_mixture_likelihood() -> None:
     densities = np.array([[0.9, 0.1, 0.2], [0.3, 0.5, 0.1], [0.2, 0.2, 0.7], [0.1, 0.6, 0.3]])
     posed = problem(Form(losses.NegativeLog(), np.zeros(4)), ENTROPY, densities, 0.05)
-    ascent = MapAscent.start(posed, posed.initial_slopes())
-    assert ascent.state[:, 0] == near([7.5, 7.0, 6.5])
+    ascent = MapAscent(posed, posed.initial_slopes())
+    assert ascent.memory.state[:, 0] == near([7.5, 7.0, 6.5])
     found, dual, low = settled(posed)
     assert found == near([0.359779583037, 0.426245837754, 0.21397457921])
     assert dual == near([2.44366661567, 2.92009807152, 3.25746385555, 2.80963723212])

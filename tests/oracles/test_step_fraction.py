@@ -24,7 +24,7 @@ def test_z23_sweeps_of_set_a(fraction: float, count: int) -> None:
     """The hinge on set A, lambda = 0.1, rows in order: sweeps until the gap is below 1e-14."""
     posed = problem(FORMS["hinge"], MAPS["square"])
     least = 6 * 0.419333910035
-    ascent = MapAscent.start(posed, posed.initial_slopes())
+    ascent = MapAscent(posed, posed.initial_slopes())
     ascent.fraction = fraction
     value, sweeps, changed = -np.inf, 0, np.inf
     while changed > 1e-14 and sweeps < 1000:
@@ -55,7 +55,7 @@ def test_a_visit_gains_at_least_its_fraction_of_the_exact_gain(loss: Any, mirror
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(12, 4)), np.sign(rng.normal(size=12))
     posed = nr.batch.Problem.of(X, y, loss, mirror, strength=0.7)
-    start = MapAscent.start(posed, posed.initial_slopes())
+    start = MapAscent(posed, posed.initial_slopes())
     start.visit(np.arange(12))
     tried = 0
     for row in range(12):
@@ -63,7 +63,7 @@ def test_a_visit_gains_at_least_its_fraction_of_the_exact_gain(loss: Any, mirror
             gains = []
             before = evaluate(posed, start.slopes)[2]
             for part in (fraction, 1.0):
-                ascent = MapAscent.start(posed, start.slopes.copy())
+                ascent = MapAscent(posed, start.slopes.copy())
                 ascent.fraction = part
                 ascent.visit(np.array([row]), 1e-16)
                 gains.append(evaluate(posed, ascent.slopes)[2] - before)

@@ -3,7 +3,7 @@
 from noregret.batch.constrained import ConstrainedSolution, hindsight_constrained
 from noregret.batch.hindsight import hindsight, regularization_path
 from noregret.batch.problem import Problem, Solution
-from noregret.batch.progress import Progress
+from noregret.batch.solver import Progress
 
 __all__ = [
     "ConstrainedSolution",

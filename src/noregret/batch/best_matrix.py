@@ -19,16 +19,19 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
+from noregret.arrays import as_positive
 from noregret.batch.euclidean import curvatures, seed_state
 from noregret.batch.problem import (
     LINK_ERRORS,
-    Problem,
     Solution,
     closed,
     dual_floor,
     gradient_error,
+    in_full,
     loss_upper,
+    some_rows,
     sum_error,
+    sum_of,
 )
 from noregret.batch.solver import Solver
 from noregret.losses.score_duals import allowed
@@ -38,10 +41,9 @@ from noregret.passes.dual import dual, dual_matrix
 from noregret.passes.frame import Labels, block
 from noregret.passes.rows import Block
 from noregret.proof.certificate import ROUND_ERRORS
-from noregret.proof.wording import named, weighted
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import certified_ceiling, grown, rounding_error
-from noregret.rows.examples import Rows, as_rows, as_weights
+from noregret.rows.examples import Rows, as_weights
 
 Vector = npt.NDArray[np.float64]
 
@@ -75,15 +77,10 @@ class MatrixProblem:
                 f"{type(loss).__name__} has no dual here: use Softmax, MulticlassHinge or "
                 "OneAgainstRest"
             )
-        Problem.require("l2", strength)
-        rows = as_rows(X)
-        if len(rows) == 0 or rows.width == 0:
-            raise ValueError(
-                f"X has {len(rows)} rows and {rows.width} columns, expected some of both"
-            )
+        strength, rows = as_positive("l2", strength), some_rows(X)
         labels = class_indices(y, len(rows))
         return cls(
-            sound_rows(rows, 0), labels, as_weights(weight, len(rows)), loss, float(strength),
+            sound_rows(rows, 0), labels, as_weights(weight, len(rows)), loss, strength,
             max(int(labels.max()) + 1, 2),
         )  # fmt: skip
 
@@ -99,17 +96,14 @@ class MatrixProblem:
 
     def describe(self) -> str:
         """Return what is minimised, in words."""
-        loss = weighted(named(self.loss), float(self.weight.min()), float(self.weight.max()))
-        return f"sum of {loss} + {f'{self.strength!r}'.removesuffix('.0')} x Euclidean"
+        return f"{sum_of(self.loss, self.weight)} + {in_full(self.strength)} x Euclidean"
 
     def start(self, warm_start: Any) -> Vector:
         """Return slopes to start from: those given, brought to where the dual is finite, else 0."""
         shape = (len(self.rows), self.outputs)
         if warm_start is None:
             return np.zeros(shape)
-        given = _numbers("warm_start", warm_start)
-        if given.shape != shape or not np.all(np.isfinite(given)):
-            raise ValueError(f"warm_start must hold finite slopes of shape {shape}")
+        given = _slopes(warm_start, shape)
         for target, slopes in zip(self.y, given, strict=True):
             allowed(target, slopes)
         return given
@@ -163,6 +157,14 @@ def _numbers(name: str, given: Any) -> Vector:
         return np.array(given, np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from error
+
+
+def _slopes(warm_start: Any, shape: tuple[int, int]) -> Vector:
+    """Return a copy of given slopes, or say that they do not fit."""
+    given = _numbers("warm_start", warm_start)
+    if given.shape != shape or not np.all(np.isfinite(given)):
+        raise ValueError(f"warm_start must hold finite slopes of shape {shape}")
+    return given
 
 
 class MatrixSolver(Solver):
@@ -233,9 +235,7 @@ def solve_against_rest(
     """Return the columns of all classes, each solved by `solve_one(labels, warm_start, tol)`."""
     labels = class_indices(y, count)
     outputs = max(int(labels.max(initial=0.0)) + 1, 2)
-    starts = None if warm_start is None else _numbers("warm_start", warm_start)
-    if starts is not None and starts.shape != (count, outputs):
-        raise ValueError(f"warm_start must hold finite slopes of shape {(count, outputs)}")
+    starts = None if warm_start is None else _slopes(warm_start, (count, outputs))
     # Gaps add up, and no part of the objective is larger than the whole.
     share = tol / outputs
     parts = [

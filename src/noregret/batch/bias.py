@@ -124,10 +124,8 @@ class Balancer:
 
     def _size(self, row: int) -> float:
         rows = self.problem.rows
-        if rows.dense:
-            return float(np.abs(rows.values[row], dtype=np.float64).sum())
-        begin, end = int(rows.indptr[row]), int(rows.indptr[row + 1])
-        return float(np.abs(rows.values[begin:end], dtype=np.float64).sum())
+        place = row if rows.dense else slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+        return float(np.abs(rows.values[place], dtype=np.float64).sum())
 
 
 @dataclass(eq=False)
@@ -155,20 +153,21 @@ class BiasSolver(MappedSolver):
 
     def _stiffen(self, mu: float) -> None:
         """Set mu; the first curvatures gain what the bias adds to them."""
-        bias, before = self.ascent.bias, self.ascent.bias[dual_maps.STIFFNESS]
+        _, curvatures, bias, *_ = self.ascent.memory
+        more = 1.0 / mu - bias[dual_maps.STIFFNESS]
         bias[dual_maps.STIFFNESS] = 1.0 / mu
-        self.ascent.curvatures += self.problem.weight / self.problem.strength * (1.0 / mu - before)
+        curvatures += self.problem.weight / self.problem.strength * more
         self.mu = mu
 
     @property
     def balance(self) -> float:
         """The balance r of the slopes so far."""
-        return float(self.ascent.bias[dual_maps.BALANCE])
+        return float(self.ascent.memory.bias[dual_maps.BALANCE])
 
     @property
     def bias(self) -> float:
         """The bias that predictions are made with."""
-        return float(self.ascent.bias[dual_maps.MULTIPLIER]) + self.balance / self.mu
+        return float(self.ascent.memory.bias[dual_maps.MULTIPLIER]) + self.balance / self.mu
 
     def step(self) -> bool:
         """Settle the slopes at this beta, examine them; move beta or play a Newton round."""
@@ -187,28 +186,24 @@ class BiasSolver(MappedSolver):
 
         It makes at least one pass, and none beyond `until`; returns whether they agree.
         """
-        agreed = False
+        problem, agreed = self.problem, False
+        bundles = problem.block, problem.terms, self.ascent.memory
         while not agreed:
             moved = self.ascent.visit(self.random.permutation(self.rows))
             self.passes += 1
             penalty = self.problem.strength * self.balance * self.balance / self.mu
-            agreed = not moved or self._apart() <= max(goal, part * penalty)
+            apart = float(dual_maps.apart(problem.loss, problem.mirror, *bundles))
+            agreed = not moved or apart <= max(goal, part * penalty)
             if self.passes >= until:
                 break
         self.ascent.refresh()
         return agreed
 
-    def _apart(self) -> float:
-        problem, memory = self.problem, self.ascent.memory
-        return float(
-            dual_maps.apart(problem.loss, problem.mirror, problem.block, problem.terms, memory)
-        )
-
     def move(self) -> None:
         """Move beta if the balance has fallen to a half, else make mu smaller."""
         size = abs(self.balance)
         if size <= 0.5 * self.least or self.mu <= LEAST_MU:
-            self.ascent.bias[dual_maps.MULTIPLIER] += self.balance / self.mu
+            self.ascent.memory.bias[dual_maps.MULTIPLIER] += self.balance / self.mu
             self.least = size
         else:
             self._stiffen(LESS * self.mu)
@@ -222,7 +217,7 @@ class BiasSolver(MappedSolver):
         wanted = self.balancer.balance(self.problem.clipped(found.slopes))
         self.ascent.slopes[:] = between(slopes, wanted, self.balancer.dual_lower)
         self.ascent.refresh()
-        self.ascent.bias[dual_maps.MULTIPLIER] = found.bias - self.balance / self.mu
+        self.ascent.memory.bias[dual_maps.MULTIPLIER] = found.bias - self.balance / self.mu
 
     def examine(self) -> Solution:
         """Return the exact evaluation at the slopes so far, balanced."""

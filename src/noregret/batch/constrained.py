@@ -29,6 +29,7 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 from noregret import mirrors
+from noregret.arrays import as_positive
 from noregret.batch.euclidean import FAR, Ascent, Guess
 from noregret.batch.problem import (
     WIDTHS,
@@ -39,8 +40,7 @@ from noregret.batch.problem import (
     link,
     solution_lines,
 )
-from noregret.batch.progress import Progress
-from noregret.batch.solver import Solver, require_options
+from noregret.batch.solver import Progress, Solver, require_options
 from noregret.losses import Loss
 from noregret.proof.protocol import row
 from noregret.rounding.printed import up
@@ -298,11 +298,8 @@ def hindsight_constrained(
     multipliers.
     """
     require_options(tol, max_passes)
-    if radius is not None:
-        Problem.require("radius", radius)
-    Problem.require("l2", l2)
-    mirror = mirrors.Euclidean() if radius is None else mirrors.Ball(float(radius))
-    problem = Problem.of(X, y, loss, mirror, float(l2), weight, offset)
+    mirror = mirrors.Euclidean() if radius is None else mirrors.Ball(as_positive("radius", radius))
+    problem = Problem.of(X, y, loss, mirror, as_positive("l2", l2), weight, offset)
     checked = Limits.of(A, limits, problem.rows.width, radius)
     solver = ConstrainedSolver(
         problem, float(tol), int(max_passes), seed=seed, progress=progress, limits=checked

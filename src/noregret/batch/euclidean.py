@@ -108,21 +108,17 @@ class Ascent:
         scale, curvature = curvatures(problem, "strength")
         ends = (0.0, 0.0) if rows.dense else (rows.indptr[:-1], rows.indptr[1:])
         places = slopes, problem.y, curvature, scale, problem.offset, *ends, 0.0
-        self.records = np.column_stack(np.broadcast_arrays(*places))
-        self.theta = np.zeros(rows.width) if centre is None else centre.copy()
-        dual.gather(problem.block, -scale * slopes, self.theta)
         # Rows of weight 0 stand behind the others.
-        self.order = np.argsort(problem.weight == 0.0, kind="stable").astype(np.uint32)
+        order = np.argsort(problem.weight == 0.0, kind="stable").astype(np.uint32)
+        theta = np.zeros(rows.width) if centre is None else centre.copy()
+        dual.gather(problem.block, -scale * slopes, theta)
+        self.memory = dual.Memory(np.column_stack(np.broadcast_arrays(*places)), theta, order)
+        self.records, self.theta, self.order = self.memory
         self.state = np.uint64(seed_state(seed))
         self.active = self.counted = np.uint64(np.count_nonzero(problem.weight))
         self.far = FAR
         #: Damping of the next Newton step, in units of the diagonal of its matrix.
         self.damping = FIRST_DAMPING
-
-    @property
-    def memory(self) -> dual.Memory:
-        """What visits read and write, as the bundle that kernels take."""
-        return dual.Memory(self.records, self.theta, self.order)
 
     @property
     def slopes(self) -> Vector:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from noregret import mirrors
+from noregret.arrays import as_positive
 from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.problem import Problem, Solution
-from noregret.batch.progress import Progress
 from noregret.batch.radius import RadiusSolver
-from noregret.batch.solver import Solver, require_options
+from noregret.batch.solver import Progress, Solver, require_options
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.proof.loss_promises import WrongConjugate, assumption_of
@@ -19,6 +20,8 @@ from noregret.rows.examples import as_rows
 
 #: Passes after which a run gives up and says so.
 MAX_PASSES = 10_000
+#: What keeps a predictor finite: radius, l2, mirror, strength.
+Form = tuple[float | None, float | None, Mirror | None, float | None]
 
 
 def hindsight(
@@ -76,26 +79,21 @@ def hindsight(
         raise ValueError(
             "fraction is for l2= or strength= with one score, and not for bias or radius alone"
         )
+    form = radius, l2, mirror, strength
+    given = warm_start if isinstance(warm_start, Solution) else None
+    slopes = given.alpha if given else warm_start
+    options = float(tol), max_passes, slopes, seed, progress
     if isinstance(loss, ScoreLoss):
         if bias or offset is not None:
             raise ValueError(
                 f"{type(loss).__name__} takes neither bias nor offset: add a column of 1"
             )
-        return _trusted(
-            _several(
-                X, y, loss, (radius, l2, mirror, strength), weight, float(tol), max_passes,
-                warm_start, seed, progress,
-            ),
-            loss,
-        )  # fmt: skip
-    problem = _problem(X, y, loss, radius, l2, mirror, strength, weight, offset, bias)
-    solver, options = _solver(problem, bias, float(fraction))
-    if problem.radius is not None and isinstance(warm_start, Solution):
-        if warm_start.weights.shape == (problem.rows.width,):
-            options["start"] = problem.inside(warm_start.weights)
-    start = _slopes(warm_start)
-    found = solver(problem, float(tol), max_passes, start, seed, progress, **options).run()
-    return _trusted(found, loss)
+        return _trusted(_several(X, y, loss, form, weight, options), loss)
+    problem = _problem(X, y, loss, form, weight, offset, bias)
+    solver = _solver(problem, bias, float(fraction))
+    if problem.radius is not None and given and given.weights.shape == (problem.rows.width,):
+        solver = partial(solver, start=problem.inside(given.weights))
+    return _trusted(solver(problem, *options).run(), loss)
 
 
 def _trusted(solution: Solution, loss: Loss | ScoreLoss) -> Solution:
@@ -113,33 +111,27 @@ def _several(
     X: Any,
     y: Any,
     loss: ScoreLoss,
-    form: tuple[float | None, float | None, Mirror | None, float | None],
+    form: Form,
     weight: Any,
-    tol: float,
-    max_passes: int,
-    warm_start: Any,
-    seed: int,
-    progress: bool | Callable[[Progress], None],
+    options: tuple[float, int, Any, int, bool | Callable[[Progress], None]],
 ) -> Solution:
     """Return the best matrix of weights for a loss of several scores."""
     from noregret.batch.best_matrix import MatrixProblem, MatrixSolver, solve_against_rest
 
-    start = _slopes(warm_start)
     if type(loss) is OneAgainstRest:
-        rows = as_rows(X)
+        tol, max_passes, slopes, seed, progress = options
 
-        def solve_one(labels: Any, slopes: Any, share: float) -> Solution:
+        def solve_one(labels: Any, start: Any, share: float) -> Solution:
             return hindsight(
                 X, labels, loss.loss, *form, weight=weight, tol=share, max_passes=max_passes,
-                warm_start=slopes, seed=seed, progress=progress,
+                warm_start=start, seed=seed, progress=progress,
             )  # fmt: skip
 
-        return solve_against_rest(solve_one, y, len(rows), tol, start)
+        return solve_against_rest(solve_one, y, len(as_rows(X)), tol, slopes)
     radius, l2, mirror, strength = form
     if l2 is None or not (radius is None and mirror is None and strength is None):
         raise ValueError(f"{type(loss).__name__} has a best in hindsight with l2= alone")
-    problem = MatrixProblem.of(X, y, loss, l2, weight)
-    return MatrixSolver(problem, tol, max_passes, start, seed, progress).run()
+    return MatrixSolver(MatrixProblem.of(X, y, loss, l2, weight), *options).run()
 
 
 def regularization_path(
@@ -172,10 +164,11 @@ def regularization_path(
     slopes = None
     for strength in strengths:
         if problem is None:
-            problem = _problem(X, y, loss, None, None, mirror, strength, weight, offset, bias)
+            form = None, None, mirror, strength
+            problem = _problem(X, y, loss, form, weight, offset, bias)
         else:
             problem = problem.with_strength(strength)
-        solver, _ = _solver(problem, bias)
+        solver = _solver(problem, bias)
         solution = solver(problem, float(tol), max_passes, slopes, seed, progress).run()
         slopes = solution.alpha
         yield _trusted(solution, loss)
@@ -185,15 +178,13 @@ def _problem(
     X: Any,
     y: Any,
     loss: Loss,
-    radius: float | None,
-    l2: float | None,
-    mirror: Mirror | None,
-    strength: float | None,
+    form: Form,
     weight: Any,
     offset: Any,
     bias: bool,
 ) -> Problem:
     """Return the checked problem, or say in one line which options do not go together."""
+    radius, l2, mirror, strength = form
     if l2 is not None and (strength is not None or mirror is not None):
         raise ValueError("l2 is the strength of the Euclidean map: give l2, or mirror and strength")
     if radius is not None and (strength is not None or mirror is not None):
@@ -203,29 +194,21 @@ def _problem(
     if bias and radius is not None:
         raise ValueError("bias is for l2= or strength=; in a ball add a constant feature instead")
     if l2 is not None and radius is not None:
-        Problem.require("radius", radius)
-        mirror, radius = mirrors.Ball(radius), None
+        mirror, radius = mirrors.Ball(as_positive("radius", radius)), None
     force = l2 if l2 is not None else strength
     return Problem.of(X, y, loss, mirror, force or 0.0, weight, offset, radius)
 
 
-def _slopes(warm_start: Any) -> Any:
-    """Return the slopes of a warm start, which may be a solution."""
-    return warm_start.alpha if isinstance(warm_start, Solution) else warm_start
-
-
-def _solver(
-    problem: Problem, bias: bool, fraction: float = 1.0
-) -> tuple[Callable[..., Solver], dict[str, Any]]:
-    """Return the kind of solver for a problem, and its own options."""
+def _solver(problem: Problem, bias: bool, fraction: float = 1.0) -> Callable[..., Solver]:
+    """Return the kind of solver for a problem."""
     if bias:
         from noregret.batch.bias import BiasSolver
 
-        return BiasSolver, {}
+        return BiasSolver
     if problem.radius is not None:
-        return RadiusSolver, {}
+        return RadiusSolver
     if fraction == 1.0 and problem.mirror.half_square():
-        return EuclideanSolver, {}
+        return EuclideanSolver
     from noregret.batch.mapped import MappedSolver
 
-    return MappedSolver, {"fraction": fraction}
+    return partial(MappedSolver, fraction=fraction)

@@ -95,7 +95,7 @@ def _projected(ascent: Ascent, v: Vector) -> Vector:
     kappa = ascent.problem.mirror.kappa(0.5 * square, 0.0, 1.0)
     if kappa >= 1.0:
         return v
-    return kappa * (v - ascent.theta * (float(inner(ascent.theta, v)) / square))
+    return np.asarray(kappa * (v - ascent.theta * (float(inner(ascent.theta, v)) / square)))
 
 
 def _rise(ascent: Ascent, shift: Vector) -> float:

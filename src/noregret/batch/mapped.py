@@ -36,39 +36,24 @@ class MapAscent:
 
     problem: Problem
     slopes: Vector
-    state: Vector
-    slots: Vector
-    #: The fall of a row's prediction a unit of its slope, from its last visit.
-    curvatures: Vector
-    #: Balance, multiplier and stiffness of a bias; zeros without one.
-    bias: Vector
-    work: Vector
     #: The part of its best step that a row takes.
     fraction: float = 1.0
 
-    @classmethod
-    def start(cls, problem: Problem, slopes: Vector) -> MapAscent:
-        """Return the state that belongs to these slopes."""
-        rows = problem.rows
+    def __post_init__(self) -> None:
+        rows = self.problem.rows
         longest = rows.width if rows.dense else int(np.diff(rows.indptr).max(initial=0))
-        ascent = cls(
-            problem,
-            slopes,
-            np.zeros((rows.width, dual_maps.COLUMNS)),
-            new_slots(),
-            first_curvatures(problem),
-            np.zeros(3),
-            np.empty((2, max(longest, 1))),
-        )
-        ascent.refresh()
-        return ascent
+        self.memory = dual_maps.Slopes(
+            self.slopes, first_curvatures(self.problem), np.zeros(3),
+            np.zeros((rows.width, dual_maps.COLUMNS)), new_slots(), np.empty((2, max(longest, 1))),
+        )  # fmt: skip
+        self.refresh()
 
     def refresh(self) -> None:
         """Compute theta, S and the balance from the slopes, free of the drift of updates."""
-        b = self.problem.strength
-        self.state[:, 0] = -self.problem.gradient(self.slopes)[0] / b
-        self.bias[dual_maps.BALANCE] = -math.fsum(self.problem.weight * self.slopes) / b
-        dual_maps.settle(self.problem.mirror, self.state, self.slots)
+        b, memory = self.problem.strength, self.memory
+        memory.state[:, 0] = -self.problem.gradient(self.slopes)[0] / b
+        memory.bias[dual_maps.BALANCE] = -math.fsum(self.problem.weight * self.slopes) / b
+        dual_maps.settle(self.problem.mirror, memory.state, memory.slots)
 
     def visit(self, order: npt.NDArray[Any], accuracy: float = ACCURACY) -> int:
         """Visit the rows in that order and return how many of their slopes moved."""
@@ -79,13 +64,6 @@ class MapAscent:
             self.memory, rows, stride,
         )  # fmt: skip
         return int(moved)
-
-    @property
-    def memory(self) -> dual_maps.Slopes:
-        """What visits read and write, as the bundle that kernels take."""
-        return dual_maps.Slopes(
-            self.slopes, self.curvatures, self.bias, self.state, self.slots, self.work
-        )
 
 
 def first_curvatures(problem: Problem) -> Vector:
@@ -138,8 +116,8 @@ class MappedSolver(Solver):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.problem = replace(self.problem, mirror=self.problem.mirror.standing())
-        self.ascent = MapAscent.start(self.problem, first_slopes(self.problem, self.warm_start))
-        self.ascent.fraction = self.fraction
+        slopes = first_slopes(self.problem, self.warm_start)
+        self.ascent = MapAscent(self.problem, slopes, self.fraction)
         self.rounds = Rounds(self.problem)
         self.random = np.random.default_rng(self.seed)
         self.rows = np.flatnonzero(self.problem.weight)
@@ -179,9 +157,9 @@ class MappedSolver(Solver):
         primal = self.problem.primal_upper(found.weights, found.bias)
         if primal < new.primal:
             new = replace(new, weights=found.weights, primal=primal, bias=found.bias)
-        self.best, self.looked = self.kept(new), self.passes
-        self.rounds.judge(self.passes, steps, best.gap, self.best.gap)
-        return self.best
+        kept = self.keep(new)
+        self.rounds.judge(self.passes, steps, best.gap, kept.gap)
+        return kept
 
     def round_start(self, best: Solution) -> Vector:
         """Return the slopes from which a Newton round starts."""

@@ -108,16 +108,14 @@ class Joint:
         )
         if total > 0.0 or mirror.separable():
             value += problem.strength * (float(theta @ weights) - mirror.psi(total, reference))
-        kappa = mirror.kappa(total, reference, 1.0)
         return Point(
-            theta, bias, state, reference, total, kappa, weights, predictions, slopes, value,
-            mirror,
+            theta, bias, state, reference, total, mirror.kappa(total, reference, 1.0), weights,
+            predictions, slopes, value, mirror,
         )  # fmt: skip
 
     def pull(self, slopes: Vector) -> Vector:
         """Return sum c_i s_i x_i."""
-        found = np.empty(self.problem.rows.width)
-        joint.pull(self.problem.block, self.problem.weight * slopes, found)
+        found: Vector = joint.pull(self.problem.block, self.problem.weight * slopes)
         return found
 
     def apart(self, here: Point, pulled: Vector) -> tuple[float, float]:
@@ -159,9 +157,8 @@ class Joint:
         excess = float(problem.weight @ here.slopes) if self.free else 0.0
         force = np.append(b * here.theta + pulled, excess)
         factor = Factor.of(here, diagonal * here.kappa, problem.mirror)
-        spread = float(bends.sum())
-        held = LEAST_BEND * float(problem.weight.sum()) / max(self.delta, 1.0) if self.free else 1.0
-        rest = max(held - spread, 0.0) if self.free else 1.0
+        held = LEAST_BEND * float(problem.weight.sum()) / max(self.delta, 1.0)
+        rest = max(held - float(bends.sum()), 0.0) if self.free else 1.0
         base = np.append(np.full(len(here.theta), b), rest)
         image = self._image(bends)
         moved = image.solve(factor, base, force)
@@ -169,8 +166,8 @@ class Joint:
         slant = float(force @ moved)
         if not slant < 0.0:
             return None
-        length = 1.0
-        for _ in range(HALVINGS):
+        for halving in range(HALVINGS):
+            length = 0.5**halving
             theta = np.empty_like(change)
             joint.reach(
                 problem.mirror, here.theta, length * change, here.reference, diagonal, theta
@@ -179,7 +176,6 @@ class Joint:
                 there = self.point(theta, here.bias + length * float(moved[-1]))
             if there.value <= here.value + PROMISED * length * slant:
                 return there
-            length *= 0.5
         return None
 
     def _image(self, bends: Vector) -> Image:
@@ -195,11 +191,10 @@ class Joint:
     def _small(self) -> bool:
         """Return whether forming and factoring the matrix is cheaper than conjugate gradients."""
         rows, d = self.problem.rows, self.problem.rows.width
-        if d > LARGEST_MATRIX:
-            return False
-        lengths = np.full(len(rows), d) if rows.dense else np.diff(rows.indptr.astype(np.int64))
-        lengths = lengths.astype(np.float64)
-        return bool(lengths @ lengths + d**3 / 3.0 <= 4.0 * GRADIENTS * lengths.sum())
+        counts = np.full(len(rows), d) if rows.dense else np.diff(rows.indptr)
+        lengths = counts.astype(np.float64)
+        formed = lengths @ lengths + d**3 / 3.0
+        return d <= LARGEST_MATRIX and bool(formed <= 4.0 * GRADIENTS * lengths.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,14 +209,12 @@ class Image:
     def __call__(self, v: Vector) -> Vector:
         """Return A v."""
         if self.matrix is not None:
-            result: Vector = self.matrix @ v
-            return result
+            return np.asarray(self.matrix @ v)
         rows = self.rows
         predictions = np.empty(len(rows))
         sync.predict_rows(v[:-1], rows.indptr, rows.indices, rows.values, predictions)
         predictions = self.bends * (predictions + (v[-1] if self.free else 0.0))
-        found = np.empty(rows.width)
-        joint.pull(block(rows), predictions, found)
+        found = joint.pull(block(rows), predictions)
         return np.append(found, predictions.sum() if self.free else 0.0)
 
     def solve(self, factor: Factor, base: Vector, force: Vector) -> Vector:
@@ -234,13 +227,12 @@ class Image:
             return factor.times(right)
 
         def curve(y: Vector) -> Vector:
-            result: Vector = base * y + factor.transposed(self(factor.times(y)))
-            return result
+            return np.asarray(base * y + factor.transposed(self(factor.times(y))))
 
-        rows, found = self.rows, np.empty(self.rows.width)
-        squares = block(rows)._replace(values=np.square(rows.values))
-        joint.pull(squares, self.bends, found)
-        diagonal = np.append(found, self.bends.sum() if self.free else 0.0)
+        squares = block(self.rows)._replace(values=np.square(self.rows.values))
+        diagonal = np.append(
+            joint.pull(squares, self.bends), self.bends.sum() if self.free else 0.0
+        )
         scale = base + np.square(factor.root) * diagonal
         return factor.times(conjugate_gradients(curve, right, scale, GRADIENTS))
 
@@ -271,8 +263,7 @@ class Factor:
 
     def times(self, y: Vector) -> Vector:
         """Return L y."""
-        result: Vector = self.root * (y - (self.part * float(self.z @ y)) * self.z)
-        return result
+        return np.asarray(self.root * (y - (self.part * float(self.z @ y)) * self.z))
 
     def transposed(self, u: Vector) -> Vector:
         """Return L' u."""

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
+from noregret.arrays import as_positive
 from noregret.combinations import require_kind
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -95,33 +96,20 @@ class Problem:
         mirror = mirrors.Euclidean() if mirror is None else mirror
         require_kind("mirror", mirror)
         if radius is None:
-            cls.require("strength", strength)
+            strength = as_positive("strength", strength)
         else:
-            cls.require("radius", radius)
+            radius = as_positive("radius", radius)
             if strength != 0.0 or not mirror.euclidean():
                 raise ValueError("radius stands alone: no strength, no mirror other than Euclidean")
         if not type(loss).__module__.startswith("noregret.losses."):
             require_convex(loss)
-        rows = as_rows(X)
-        count = len(rows)
-        if count == 0 or rows.width == 0:
-            raise ValueError(f"X has {count} rows and {rows.width} columns, expected some of both")
-        labels = as_labels(y, count, loss)
-        weights = as_weights(weight, count)
-        offsets = as_offsets(offset, count)
+        rows = some_rows(X)
+        terms = as_labels(y, len(rows), loss), as_weights(weight, len(rows))
+        offsets = as_offsets(offset, len(rows))
         mirror = mirror.resolved(rows.width)
         # Maps that nobody has bounded from above are refused here and not after the work.
         mirror.conjugate_upper(np.zeros(1), 1.0, 0.0, 1.0)
-        return cls(
-            sound_rows(rows, 0), labels, weights, offsets, loss, mirror, float(strength),
-            None if radius is None else float(radius),
-        )  # fmt: skip
-
-    @staticmethod
-    def require(name: str, value: float) -> None:
-        """Refuse a strength or radius that is not a finite number above 0."""
-        if not (isinstance(value, (int, float, np.number)) and 0.0 < float(value) < math.inf):
-            raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+        return cls(sound_rows(rows, 0), *terms, offsets, loss, mirror, float(strength), radius)
 
     @property
     def block(self) -> Block:
@@ -135,19 +123,14 @@ class Problem:
 
     def with_strength(self, strength: float) -> Problem:
         """Return the same problem with another strength."""
-        self.require("strength", strength)
-        return replace(self, strength=float(strength))
+        return replace(self, strength=as_positive("strength", strength))
 
     def describe(self) -> str:
         """Return what is minimised, in words."""
-        # All digits: what is said of this problem need not hold for a neighbouring one.
-        loss, mirror = named(self.loss), repr(self.mirror).removesuffix("()")
-        loss = weighted(loss, float(self.weight.min()), float(self.weight.max()))
-        if self.offset.any():
-            loss += " at <w, x> + offset"
+        loss = sum_of(self.loss, self.weight) + " at <w, x> + offset" * bool(self.offset.any())
         if self.radius is not None:
-            return f"sum of {loss} over ||w||_2 <= {self.radius!r}".removesuffix(".0")
-        return f"sum of {loss} + {f'{self.strength!r}'.removesuffix('.0')} x {mirror}"
+            return f"{loss} over ||w||_2 <= {in_full(self.radius)}"
+        return f"{loss} + {in_full(self.strength)} x {repr(self.mirror).removesuffix('()')}"
 
     def start(self, warm_start: Any = None) -> Vector:
         """Return slopes to start from: those given, else 0, where nothing has to be undone."""
@@ -224,6 +207,24 @@ class Problem:
             if self.radius is None:
                 value += self.mirror.regularizer_upper(weights, self.strength)
         return certified_ceiling(float(value))
+
+
+def some_rows(X: Any) -> Rows:
+    """Return rows, or say that there are none."""
+    rows = as_rows(X)
+    if len(rows) == 0 or rows.width == 0:
+        raise ValueError(f"X has {len(rows)} rows and {rows.width} columns, expected some of both")
+    return rows
+
+
+def sum_of(loss: Any, weight: Vector) -> str:
+    """Return a sum of losses in words."""
+    return f"sum of {weighted(named(loss), float(weight.min()), float(weight.max()))}"
+
+
+def in_full(number: float) -> str:
+    """Return all digits: a statement about one problem need not hold for a neighbouring one."""
+    return repr(number).removesuffix(".0")
 
 
 def gradient_error(roundings: float, count: int, size: int, travel: float) -> float:

@@ -84,8 +84,7 @@ class RadiusSolver(Solver):
         self.report(guess.gap + slack, guess.primal, int(ascent.active))
         if guess.gap + slack <= guess.goal or seen.largest == 0.0:
             found = self.examine()
-            self.best, self.looked = self.kept(found), self.passes
-            if self.best.converged:
+            if self.keep(found).converged:
                 return True
             ascent.revive()
             guess.correct(found, guess.gap + slack)

@@ -1,14 +1,29 @@
-"""The loop that every batch solver runs in: steps until the gap is closed."""
+"""The loop that every batch solver runs in: steps until the gap is closed, with progress."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from noregret.batch.problem import Solution, Vector, closed
-from noregret.batch.progress import Progress, Reporter
+
+#: Seconds after which a running solver shows a status line.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a run: passes made, an estimate of the gap, rows still visited."""
+
+    passes: int
+    gap: float
+    primal: float
+    active: int
+    seconds: float
 
 
 @dataclass(eq=False)
@@ -39,7 +54,8 @@ class Solver:
         self.best: Solution | None = None
         #: Passes at the last exact evaluation, -1 if something moved since.
         self.looked = -1
-        self.reporter = Reporter(self.progress, self.tol)
+        self.begin = time.monotonic()
+        self.status: Any = None
 
     def run(self) -> Solution:
         """Return a solution with a closed gap, or the best so far once passes run out.
@@ -52,7 +68,7 @@ class Solver:
             if given.converged:
                 return given
         try:
-            with self.reporter:
+            with ExitStack() as self.screen:
                 while self.passes < self.max_passes and not self.step():
                     pass
         except KeyboardInterrupt:
@@ -66,8 +82,11 @@ class Solver:
 
     def look(self) -> Solution:
         """Examine where the solver stands; return the best solution so far."""
-        self.best = self.kept(self.examine())
-        self.looked = self.passes
+        return self.keep(self.examine())
+
+    def keep(self, new: Solution) -> Solution:
+        """Keep the better of a new solution and the best so far, or of their parts."""
+        self.best, self.looked = self.kept(new), self.passes
         return self.best
 
     def examine(self) -> Solution:
@@ -79,8 +98,24 @@ class Solver:
         return new
 
     def report(self, gap: float, primal: float, active: int) -> None:
-        """Report the progress at the end of a pass."""
-        self.reporter.epoch(self.passes, gap, primal, active)
+        """Report the end of a pass: call a function, or show a status line after two seconds."""
+        now = Progress(self.passes, gap, primal, active, time.monotonic() - self.begin)
+        if callable(self.progress):
+            self.progress(now)
+        elif self.progress is True and now.seconds > PATIENCE:
+            self._show(now)
+
+    def _show(self, now: Progress) -> None:
+        relative = now.gap / max(1.0, abs(now.primal))
+        text = (
+            f"pass {now.passes:,}: relative gap about {relative:.1e} of {self.tol:.1e}, "
+            f"{now.active:,} rows active, {now.seconds:.0f} s (Ctrl-C keeps what there is)"
+        )
+        if self.status is None:
+            from rich.console import Console
+
+            self.status = self.screen.enter_context(Console(stderr=True).status(text))
+        self.status.update(text)
 
     def solution(
         self, weights: Vector, primal: float, dual: float, slopes: Vector, bias: float = 0.0

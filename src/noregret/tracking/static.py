@@ -33,7 +33,7 @@ from scipy.sparse import csr_array
 
 from noregret.arrays import Vector
 from noregret.batch.hindsight import hindsight
-from noregret.batch.progress import Progress
+from noregret.batch.solver import Progress
 from noregret.learners.foreign import certify
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.batch.progress import Progress
+from noregret.batch.solver import Progress
 from noregret.learners.foreign import Certifier, certify
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows

@@ -15,8 +15,6 @@ from noregret.jit import kernel
 from noregret.passes.rows import place, row_of
 from noregret.rounding.slack import EPSILON, two_sum
 
-_0, _1 = np.uint64(0), np.uint64(1)
-
 
 class Terms(NamedTuple):
     """The label, the weight c and the offset o of each row: its term of the objective."""
@@ -33,8 +31,8 @@ def _add_scaled(state, step, row):  # type: ignore[no-untyped-def]
     for k in range(row.end - row.begin):
         j, x = place(row, k)
         size += abs(x)
-        state[j, _0], lost = two_sum(state[j, _0], step * x)
-        state[j, _1] += lost
+        state[j, 0], lost = two_sum(state[j, 0], step * x)
+        state[j, 1] += lost
     return size
 
 

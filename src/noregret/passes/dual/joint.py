@@ -69,16 +69,17 @@ def conjugates(loss, terms, slopes):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(counted=False)
-def pull(rows, factors, found):  # type: ignore[no-untyped-def]
-    """Write sum_t factor_t x_t."""
-    found[:] = 0.0
+@kernel
+def pull(rows, factors):  # type: ignore[no-untyped-def]
+    """Return sum_t factor_t x_t."""
+    found = np.zeros(rows.width)
     for t in range(np.uint64(factors.shape[0])):
         if factors[t] != 0.0:
             row = row_of(rows, t)
             for k in range(row.end - row.begin):
                 j, x = place(row, k)
                 found[j] += factors[t] * x
+    return found
 
 
 @kernel(counted=False)
