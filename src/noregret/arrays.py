@@ -19,6 +19,8 @@ from noregret.visible import shown
 Floats = npt.NDArray[np.floating[Any]]
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+ArrayLike = npt.ArrayLike
 
 #: Larger whole numbers are not all floats, so that counting by 1.0 would stop there.
 LARGEST_COUNT = 2**53
@@ -98,6 +100,15 @@ def not_real(value: object) -> bool:
     """
     # A duration of numpy is one of its integers.
     return isinstance(value, np.timedelta64) or not isinstance(value, Real | Decimal | np.bool_)
+
+
+def first_true(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first entry that is True, () if none is.
+
+    >>> first_true(np.array([[False, False], [True, True]])), first_true(np.zeros(2, bool))
+    ((1, 0), ())
+    """
+    return tuple(np.argwhere(mask)[0].tolist()) if mask.any() else ()
 
 
 def as_real(name: str, value: Any, must: str = "must be a number") -> float:

@@ -24,7 +24,7 @@ from noregret.bandits import (
     replay,
     snips,
 )
-from noregret.bandits.mean_floor import mean_floor, stakes
+from noregret.bandits.offpolicy import mean_floor, stakes
 
 LOG = Log([0, 1, 1, 2], [1.0, 0.5, 0.0, 1.0], [0.5, 0.25, 0.25, 0.5], arms=3)
 POLICY = [0.5, 0.25, 0.25]

@@ -221,10 +221,7 @@ def test_the_kernel_is_what_was_written() -> None:
     for run in (hedge_rounds, hedge_rounds.py_func):
         learner, paid = Hedge(4, "adaptive"), np.empty(30)
         state = learner._state
-        run(
-            costs, costs.min(axis=1), costs.max(axis=1), state.kind, state.scale, state.parts,
-            state.totals, state.past, state.book, paid,
-        )  # fmt: skip
+        run(state, costs, costs.min(axis=1), costs.max(axis=1), paid)
         runs.append(np.concatenate([paid, learner.weights, state.book]))
     np.testing.assert_allclose(runs[0], runs[1], rtol=1e-12)
 

@@ -14,8 +14,8 @@ import pytest
 import noregret as nr
 from noregret import domains, experts
 from noregret.experts import Shares, Specialists, best_expert, best_sequence, expert_theorems
-from noregret.experts.mixing import mix_rounds, share_rounds
 from noregret.experts.rounds import ExpertSum
+from noregret.experts.shares import mix_rounds, share_rounds
 from noregret.losses import Squared
 
 Z = np.array([[0.5, 0, 1], [1, 0.25, 0], [0, 1, 0.5], [0.75, 0.5, 0]])
@@ -131,10 +131,7 @@ def test_the_kernel_is_what_was_written() -> None:
     for run in (share_rounds, share_rounds.py_func):
         learner, paid = Shares(4, 0.7, 0.1, "projection"), np.empty(20)
         state = learner._state
-        run(
-            costs, costs.min(axis=1), costs.max(axis=1), 0.1, True, state.parts, state.totals,
-            state.book, paid,
-        )  # fmt: skip
+        run(state, 0.1, True, costs, costs.min(axis=1), costs.max(axis=1), paid)
         runs.append(np.concatenate([paid, state.parts, state.book]))
     np.testing.assert_allclose(runs[0], runs[1], rtol=1e-12)
 

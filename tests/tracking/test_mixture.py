@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret.experts.mixing import mix_rounds
+from noregret.experts.shares import mix_rounds
 from noregret.tracking.mixture import DECAY, MARGIN, RATES, RATIO, ScaledDescent, Tracker
 
 SQUARED = nr.losses.Squared()

@@ -8,9 +8,13 @@
 1
 """
 
-from noregret.bandits.arm_features import ArmFeatureBandit, ArmFeatureCertificate
 from noregret.bandits.bandit_certificate import BanditCertificate
-from noregret.bandits.contextual import ContextualBandit, ContextualCertificate
+from noregret.bandits.contextual import (
+    ArmFeatureBandit,
+    ArmFeatureCertificate,
+    ContextualBandit,
+    ContextualCertificate,
+)
 from noregret.bandits.decisions import Decision, Log
 from noregret.bandits.estimated import EstimatedCertificate, EstimatedGame
 from noregret.bandits.exp3 import Exp3, Exp3IX

@@ -8,20 +8,11 @@ from enum import IntEnum
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Vector, as_count, real_array
+from noregret.arrays import ArrayLike, Indices, Vector, as_count, first_true, real_array
 from noregret.bandits.bandit_certificate import BanditCertificate
-from noregret.bandits.decisions import (
-    Decision,
-    Waiting,
-    WaitingField,
-    as_cost,
-    as_range,
-    cost_of_reward,
-    generator,
-)
-from noregret.files.fields import Array, Count, Fields, Random, Saved, Setting
+from noregret.bandits.decisions import Decider, Decision, WaitingField, as_cost
+from noregret.files.fields import Array, Count, Fields, Random, Setting
 from noregret.jit import add_compensated, kernel
 from noregret.proof.ledger import require_room
 from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement
@@ -35,26 +26,23 @@ class ArmSum(IntEnum):
     ROUNDS = 0
     COST = 1
     COST_LOW = 2
-    #: ArmSum of the stability terms D_t, and of the simpler terms above them.
+    #: Sum of the stability terms D_t, and of the simpler terms above them.
     DIVERGENCE = 3
     LOCAL = 4
-    #: ArmSum of y_t - <w_t, z_t>: what estimates hide that are not of the weights they meet.
+    #: Sum of y_t - <w_t, z_t>: nonzero when a cost is late or IX biases the estimate.
     DRIFT = 5
     ETAS = 6
     #: The rate of the coming round, and the round from which on it will be another.
     ETA = 7
     NEXT = 8
-    #: What the rates are multiplied by where they fall.
+    #: The factor of falling rates.
     SCALE = 9
-    #: What is taken off every estimate before weights are computed.
+    #: Subtracted from every estimate before weights are computed.
     SHIFT = 10
     #: The first decision that was made before an earlier one had its cost, and the first that
     #: was forgotten, counted from 1 (0: none).
     LATE = 11
     FORGOTTEN = 12
-
-
-_ROUNDS, _COST = int(ArmSum.ROUNDS), int(ArmSum.COST)
 
 
 @kernel
@@ -67,15 +55,14 @@ def enter_cost(book, cost):  # type: ignore[no-untyped-def]
     >>> float(book[ArmSum.COST] + book[ArmSum.COST_LOW])
     1.0
     """
-    add_compensated(book, _COST, cost)
-    book[_ROUNDS] += 1.0
+    add_compensated(book, ArmSum.COST, cost)
+    book[ArmSum.ROUNDS] += 1.0
 
 
-class ArmBandit(Saved):
+class ArmBandit(Decider[tuple[int, float]]):
     """A bandit that draws one of finitely many arms and learns from the cost of that arm alone."""
 
     algorithm: ClassVar[str]
-    _KIND = "bandit"
     _FIELDS: ClassVar[Fields] = (
         Setting("arms"),
         Setting("costs"),
@@ -91,9 +78,7 @@ class ArmBandit(Saved):
     ) -> None:
         """Make the books."""
         self.arms = as_count("arms", arms)
-        self.costs = as_range(costs)
-        self._rng = generator(seed)
-        self._waiting: Waiting[tuple[int, float]] = Waiting()
+        super().__init__(costs, seed)
         self._book = np.zeros(len(ArmSum))
         self._estimates = np.zeros(self.arms)
 
@@ -101,11 +86,6 @@ class ArmBandit(Saved):
     def rounds(self) -> int:
         """How many decisions have had their cost."""
         return int(self._book[ArmSum.ROUNDS])
-
-    @property
-    def waiting(self) -> list[Decision]:
-        """The decisions whose cost has not come."""
-        return [Decision(k, *kept) for k, kept in self._waiting.kept.items()]
 
     @property
     def eta(self) -> float:
@@ -125,22 +105,28 @@ class ArmBandit(Saved):
         """Learn that a decision had a cost, in units of the range."""
         raise NotImplementedError
 
-    def _play(self, draws: Vector, costs: Vector, arms: npt.NDArray[np.int64]) -> None:
+    def _play(self, draws: Vector, costs: Vector, arms: Indices) -> None:
         """Play many rounds against known costs, in units of the range."""
         raise NotImplementedError
 
     def _statements(self, reason: str) -> list[Statement]:
-        """Return the theorems, in units of the range; `reason` says why only paths count."""
+        """Return the theorems after a round or more, in units of the range.
+
+        `reason` says why those that are not about this very path do not hold, or ''.
+        """
         raise NotImplementedError
 
     @one_at_a_time
     def decide(self) -> Decision:
         """Draw an arm; tell its cost later by `learn(decision.id, cost)`."""
         arm, probability = self._draw(self._rng.random())
-        waiting = self._waiting
-        if waiting.kept and not self._book[ArmSum.LATE]:
-            self._book[ArmSum.LATE] = waiting.made + 1
-        return Decision(waiting.add((arm, probability)), arm, probability)
+        self._note_late()
+        return Decision(self._waiting.add((arm, probability)), arm, probability)
+
+    def _note_late(self) -> None:
+        """Enter in the book that the coming decision is made while another one waits."""
+        if self._waiting and not self._book[ArmSum.LATE]:
+            self._book[ArmSum.LATE] = self._waiting.made + 1
 
     @one_at_a_time
     def learn(self, decision: Decision | int, cost: float) -> None:
@@ -152,23 +138,19 @@ class ArmBandit(Saved):
         low, high = self.costs
         unit = (as_cost(cost, low, high) - low) / (high - low)
         require_room(self.rounds, 1)
-        self._waiting.settle(number)
+        del self._waiting[number]
         self._suffer(arm, probability, unit)
-
-    def reward(self, decision: Decision | int, reward: float) -> None:
-        """Tell a reward within the promised range: the cost is low + high - reward."""
-        self.learn(decision, cost_of_reward(reward, *self.costs))
 
     @one_at_a_time
     def forget(self, decision: Decision | int) -> None:
         """Give up waiting for the cost of a decision; no theorem in expectation holds after it."""
         number, _ = self._waiting.find(decision)
-        self._waiting.settle(number)
+        del self._waiting[number]
         if not self._book[ArmSum.FORGOTTEN]:
             self._book[ArmSum.FORGOTTEN] = number + 1
 
     @one_at_a_time
-    def play(self, costs: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def play(self, costs: ArrayLike) -> Indices:
         """Play a round a row against costs that are known for every arm, and return the arms drawn.
 
         The bandit looks at the costs of these arms only; the draws are those of `decide`.
@@ -177,19 +159,17 @@ class ArmBandit(Saved):
         matrix = np.ascontiguousarray(real_array("costs", costs), np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != self.arms:
             raise ValueError(f"costs have shape {matrix.shape}, expected (rounds, {self.arms})")
-        outside = ~((matrix >= low) & (matrix <= high))
-        if outside.any():
-            t, i = (int(k) for k in np.argwhere(outside)[0])
+        if at := first_true(~((matrix >= low) & (matrix <= high))):
             raise ValueError(
-                f"costs must be within the promised [{low:g}, {high:g}], got {matrix[t, i]} "
-                f"in row {t} at arm {i}"
+                f"costs must be within the promised [{low:g}, {high:g}], got {matrix[at]} "
+                f"in row {at[0]} at arm {at[1]}"
             )
         require_room(self.rounds, len(matrix))
         if (low, high) != (0.0, 1.0):
             matrix = (matrix - low) / (high - low)
         arms = np.empty(len(matrix), np.int64)
-        if self._waiting.kept and len(matrix) and not self._book[ArmSum.LATE]:
-            self._book[ArmSum.LATE] = self._waiting.made + 1
+        if len(matrix):
+            self._note_late()
         self._play(self._rng.random(len(matrix)), matrix, arms)
         self._waiting.made += len(matrix)
         return arms
@@ -210,7 +190,9 @@ class ArmBandit(Saved):
             cost=low * rounds + width * self._cost,
             estimates=low * rounds + width * self._estimates,
             estimated_regret=width * (self._cost - float(self._estimates.min())),
-            statements=[_scaled(each, width) for each in self._statements(reason)],
+            statements=[
+                _scaled(each, width) for each in (self._statements(reason) if rounds else [])
+            ],
             delta=delta,
             floor=None if floor is None else _below(low * rounds + width * floor, low, rounds),
             waiting=len(self._waiting),

@@ -13,6 +13,8 @@ from noregret.proof.statement import NOTHING, Measured, Statement, finite
 
 PATH = "on this path"
 MEAN = "in expectation"
+#: The regret that the theorems on arms bound.
+FIXED_ARM, ANY_ARM = "cost - cost of an arm fixed in advance", "cost - cost of any arm"
 
 
 def statement(

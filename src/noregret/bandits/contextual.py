@@ -1,4 +1,7 @@
-"""Contextual bandits by reduction: linear learners predict the cost of each arm."""
+"""Contextual bandits by reduction: a linear learner predicts the cost of each arm.
+
+The arms are the same each time, or come with features of their own, other arms each time.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Vector, as_count
-from noregret.bandits.bandit_certificate import BanditCertificate
+from noregret.arrays import Indices, Vector, as_count
+from noregret.bandits.bandit_certificate import BanditCertificate, CostProof, heading
 from noregret.bandits.decisions import Decision, Log
-from noregret.bandits.exploration import Exploration, draw_rows
+from noregret.bandits.exploration import Exploration
 from noregret.bandits.policy import Decisions, Kept, Policy
-from noregret.files.fields import Setting
+from noregret.files.fields import Field, Setting
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
-from noregret.proof.protocol import indented
+from noregret.proof.protocol import indented, measured
+from noregret.proof.statement import Statement
 from noregret.rows.examples import Rows
-from noregret.turns import one_at_a_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,26 +83,11 @@ class ContextualBandit(Policy):
         the draws, about the predictions of all arms in all contexts alike. Both are about
         predictions made when costs come: those of the decisions if each cost comes before the next.
         """
-        super().__init__(as_count("arms", arms), exploration, learner, costs, importance, seed)
-        self._choices = self._copies
+        self.arms = self._choices = as_count("arms", arms)
+        super().__init__(self.arms, exploration, learner, costs, importance, seed)
 
-    @property
-    def arms(self) -> int:
-        """The number of arms."""
-        return self._copies
-
-    def predict(self, X: Any) -> Vector:
-        """Return the predicted cost of every arm for each context."""
-        low, high = self.costs
-        return low + (high - low) * self._of_all_arms(self._contexts(X))[0]
-
-    def probabilities(self, X: Any) -> Vector:
-        """Return the probability of every arm for each context, as the coming decision has it."""
-        predicted = self._of_all_arms(self._contexts(X))[0]
-        return self._explored(predicted, np.zeros(len(predicted)))
-
-    def _of_all_arms(self, rows: Rows) -> tuple[Vector, Rows]:
-        return self._predicted(rows, np.tile(np.arange(self.arms), (len(rows), 1)))
+    def _choice(self, rows: Rows) -> tuple[Indices, int]:
+        return np.tile(np.arange(self.arms), (len(rows), 1)), self.arms
 
     def decide(self, x: Any) -> Decision:
         """Draw an arm for one context; tell its cost later by `learn(decision.id, cost)`."""
@@ -109,26 +97,11 @@ class ContextualBandit(Policy):
         """Draw an arm for one row that was checked before."""
         if len(rows) != 1:
             raise ValueError(f"decide takes one context, got {len(rows)}: use decide_many")
-        ids, arms, chances = self._decide(rows)
-        return Decision(int(ids[0]), int(arms[0]), float(chances[0]))
+        return self._decide_one(rows)
 
     def decide_many(self, X: Any) -> Decisions:
         """Draw an arm for each context, all with the regressors as they are."""
         return self._decide(self._contexts(X))
-
-    @one_at_a_time
-    def _decide(self, rows: Rows) -> Decisions:
-        predicted, every = self._of_all_arms(rows)
-        chances = self._explored(predicted, np.arange(len(rows), dtype=np.float64))
-        arms = draw_rows(chances, self._rng.random(len(rows)))
-        drawn = chances[np.arange(len(rows)), arms]
-        self._width = max(self._width, rows.width)
-        # Without a chance there is nothing to estimate from, and never will be.
-        self._estimates[(chances == 0.0).any(axis=0)] = np.nan
-        ids = np.empty(len(rows), np.int64)
-        for k, (arm, chance) in enumerate(zip(arms.tolist(), drawn.tolist(), strict=True)):
-            ids[k] = self._keep(every, k * self.arms + arm, arm, chance, self.arms)
-        return Decisions(ids, arms, drawn)
 
     def _estimate(self, kept: Kept, unit: float) -> None:
         self._estimates[kept.arm] += unit / kept.probability
@@ -157,5 +130,128 @@ class ContextualBandit(Policy):
             estimates=low * rounds + width * self._estimates,
             estimated_regret=width * (cost - float(np.fmin.reduce(self._estimates))),
             waiting=len(self._waiting),
-            regression=self._learner.certificate(),
+            regression=self.learner.certificate(),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ArmFeatureCertificate(CostProof):
+    """The cost of the policy beside that of drawing evenly, and the regressor's certificate."""
+
+    algorithm: str
+    rounds: int
+    cost: float
+    #: Estimated cost, had each arm been drawn with the same probability in every round; NaN where
+    #: an arm had no chance, so that nothing can be estimated.
+    even: float
+    regression: Certificate
+    #: Decisions whose cost has not come, which no sum contains.
+    waiting: int = 0
+
+    def describe(self) -> str:
+        """Return in words whom the policy is compared with."""
+        return "any arm, drawn with the same probability"
+
+    @property
+    def bounds(self) -> list[Statement]:
+        """No theorem: the other policy is estimated."""
+        return []
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain values, ready for JSON."""
+        return super().as_dict() | {"average_cost": self.average_cost}
+
+    def _lines(self) -> list[str]:
+        return [
+            heading(self),
+            measured("cost of the policy", self.cost, self.rounds),
+            measured("any arm, estimated", self.even, self.rounds),
+            *regression_lines(self.regression),
+        ]
+
+
+class ArmFeatureBandit(Policy):
+    """A policy for arms that are rows of features, any number of them and others each time.
+
+    The predicted cost of an arm with features x is w_0 + <w, x>, by one linear learner that all
+    arms share: what is learnt about one arm tells about the others, and about arms never seen.
+    `exploration` turns predictions into probabilities. Costs come back by decision id, late and in
+    any order. Features of the situation that should matter differently for different arms are
+    multiplied into their rows by the caller; alike in all rows they change no decision.
+
+    >>> rng = np.random.default_rng(0)
+    >>> policy = ArmFeatureBandit(seed=1)
+    >>> for _ in range(300):
+    ...     prices = rng.random((int(rng.integers(2, 6)), 1))
+    ...     decision = policy.decide(prices)
+    ...     policy.learn(decision.id, cost=float(prices[decision.arm, 0]))
+    >>> int(policy.predict([[0.9], [0.2], [0.5]]).argmin())
+    1
+
+    References: Bietti, Agarwal, Langford, A Contextual Bandit Bake-off, 2021; Foster and Rakhlin,
+    Beyond UCB, 2020.
+    """
+
+    _FIELDS = (Field("copies"), *Policy._FIELDS)
+
+    def __init__(
+        self,
+        exploration: Exploration | None = None,
+        learner: MirrorDescent | None = None,
+        costs: tuple[float, float] = (0.0, 1.0),
+        importance: bool = False,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        """Make a policy; the arguments are those of `ContextualBandit`."""
+        super().__init__(1, exploration, learner, costs, importance, seed)
+
+    def predict(self, X: Any) -> Vector:
+        """Return the predicted cost of each arm, a row of X each."""
+        return np.asarray(super().predict(X)[0])
+
+    def probabilities(self, X: Any) -> Vector:
+        """Return the probability of each arm, a row of X each, as the coming decision has it."""
+        return np.asarray(super().probabilities(X)[0])
+
+    def _choice(self, rows: Rows) -> tuple[Indices, int]:
+        if not len(rows):
+            raise ValueError("X has no rows: a decision needs at least one arm")
+        return np.zeros((len(rows), 1), np.int64), len(rows)
+
+    def decide(self, X: Any) -> Decision:
+        """Draw one of the arms, a row of X each; tell its cost by `learn(decision.id, cost)`."""
+        return self._decide_one(self._contexts(X))
+
+    def _estimate(self, kept: Kept, unit: float) -> None:
+        self._estimates[0] += unit / kept.probability / kept.choices
+
+    def learn_logged(self, X: Any, costs: Any, propensities: Any) -> None:
+        """Learn from somebody else's decisions: the row of the arm drawn, cost, probability.
+
+        They count neither as rounds nor as cost of this policy.
+        """
+        arms = np.zeros(len(np.atleast_1d(np.asarray(costs))), np.int64)
+        self._learn_rows(X, Log(arms, costs, propensities, 1, self.costs), arms)
+
+    def certificate(self) -> ArmFeatureCertificate:
+        """Return what is known about the run so far, as a value that later rounds do not change.
+
+        The estimate of drawing evenly is by importance weighting: without bias provided that which
+        costs have come does not depend on the arms drawn.
+        """
+        low, high = self.costs
+        rounds = self.rounds
+        return ArmFeatureCertificate(
+            algorithm=f"a bandit on features of arms, {self.exploration}",
+            rounds=rounds,
+            cost=low * rounds + (high - low) * self._counts["cost"],
+            even=low * rounds + (high - low) * float(self._estimates[0]),
+            regression=self.learner.certificate(),
+            waiting=len(self._waiting),
+        )
+
+    def _check_loaded(self) -> None:
+        """Refuse counts that no policy has, and weights for each arm."""
+        super()._check_loaded()
+        if self._copies != 1:
+            raise ValueError(f"copies is {self._copies!r}, expected 1")

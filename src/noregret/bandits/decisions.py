@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from noregret.arrays import Vector, as_count, as_number, as_real, real_array, refuse_masked
-from noregret.files.fields import Arrays, Field, Header
+from noregret.files.fields import Arrays, Field, Header, Saved
 from noregret.visible import shown
 
 #: Begins with the arm and its probability.
@@ -25,26 +25,20 @@ class Decision(NamedTuple):
     probability: float
 
 
-class Waiting(Generic[Kept]):
-    """What is kept of each decision until its cost comes; memory grows with these alone.
+class Waiting(dict[int, Kept]):
+    """What is kept of each decision until its cost comes, by id; memory grows with these alone.
 
     Ids are 0, 1, 2, ...: one that is not waiting was settled before, or never given.
     """
 
-    def __init__(self) -> None:
-        """Begin without decisions."""
-        self.made = 0
-        self.kept: dict[int, Kept] = {}
-
-    def __len__(self) -> int:
-        return len(self.kept)
+    #: How many decisions were made so far.
+    made = 0
 
     def add(self, kept: Kept) -> int:
         """Keep something for a new decision and return its id."""
-        number = self.made
-        self.kept[number] = kept
-        self.made = number + 1
-        return number
+        self[self.made] = kept
+        self.made += 1
+        return self.made - 1
 
     def find(self, decision: Decision | int) -> tuple[int, Kept]:
         """Return the id of a decision that waits and what was kept of it, or refuse in one line.
@@ -61,8 +55,8 @@ class Waiting(Generic[Kept]):
                     f"a decision is named by its id, a whole number, got {shown(decision)}"
                 )
             number = int(number)
-        if number in self.kept:
-            kept = self.kept[number]
+        if number in self:
+            kept = self[number]
             # Two bandits use the same ids; arm and probability tell their decisions apart.
             if isinstance(decision, Decision) and decision[1:] != kept[:2]:
                 raise ValueError(f"decision {number} of this bandit is another: arm {kept[0]}")
@@ -72,17 +66,13 @@ class Waiting(Generic[Kept]):
         made = f"the ids so far are 0 to {self.made - 1}" if self.made else "none were made so far"
         raise ValueError(f"decision {number} is unknown: {made}")
 
-    def settle(self, number: int) -> None:
-        """Let go of a decision."""
-        del self.kept[number]
-
 
 class WaitingField(Field):
     """The decisions of `owner._waiting` in a file, with their arms and probabilities."""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter ids, arms and probabilities."""
-        kept = owner._waiting.kept
+        kept = owner._waiting
         arrays["waiting"] = np.array(list(kept), np.int64)
         arrays["waiting_arms"] = np.array([each[0] for each in kept.values()], np.int64)
         arrays["waiting_probabilities"] = np.array([each[1] for each in kept.values()], np.float64)
@@ -96,7 +86,7 @@ class WaitingField(Field):
                 raise ValueError(
                     f"decision {number} for arm {arm} with probability {chance} was never made"
                 )
-            owner._waiting.kept[int(number)] = self.kept(arrays, k, int(arm), float(chance))
+            owner._waiting[int(number)] = self.kept(arrays, k, int(arm), float(chance))
 
     def choices(self, owner: Any, arrays: Arrays, k: int) -> int:
         """Return how many arms the k-th decision was among."""
@@ -105,6 +95,30 @@ class WaitingField(Field):
     def kept(self, arrays: Arrays, k: int, arm: int, chance: float) -> tuple[Any, ...]:
         """Return what is kept of the k-th decision."""
         return arm, chance
+
+
+class Decider(Saved, Generic[Kept]):
+    """A bandit whose decisions get their costs by id, late and in any order."""
+
+    _KIND = "bandit"
+
+    def __init__(self, costs: tuple[float, float], seed: int | np.random.Generator | None) -> None:
+        self.costs = as_range(costs)
+        self._rng = generator(seed)
+        self._waiting: Waiting[Kept] = Waiting()
+
+    @property
+    def waiting(self) -> list[Decision]:
+        """The decisions whose cost has not come."""
+        return [Decision(number, *kept[:2]) for number, kept in self._waiting.items()]
+
+    def learn(self, decision: Decision | int, cost: float) -> None:
+        """Tell the cost of a decision, by itself or by its id: in any order, once."""
+        raise NotImplementedError
+
+    def reward(self, decision: Decision | int, reward: float) -> None:
+        """Tell a reward within the promised range: the cost is low + high - reward."""
+        self.learn(decision, cost_of_reward(reward, *self.costs))
 
 
 def as_cost(cost: float, low: float, high: float) -> float:

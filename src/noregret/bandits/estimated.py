@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy.typing as npt
-
-from noregret.arrays import Vector, as_number, as_vector
+from noregret.arrays import ArrayLike, Vector, as_number, as_vector
 from noregret.bandits.bandit_certificate import CostProof
 from noregret.oco import Game, GameCertificate
 from noregret.proof.protocol import indented, measured
@@ -85,7 +83,7 @@ class EstimatedGame:
         return self._game.play()
 
     @one_at_a_time
-    def suffer(self, cost: float, estimate: npt.ArrayLike) -> None:
+    def suffer(self, cost: float, estimate: ArrayLike) -> None:
         """End the round: the cost that was paid, and an unbiased estimate of a subgradient."""
         paid = as_number("cost", cost)
         z = as_vector("estimate", estimate, self._game.dimension)

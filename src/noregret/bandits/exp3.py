@@ -6,12 +6,11 @@ import math
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Vector, as_positive, as_real, as_whole
+from noregret.arrays import Indices, Vector, as_positive, as_real, as_whole
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit, ArmSum, enter_cost
-from noregret.bandits.bandit_certificate import MEAN, on_path, statement
+from noregret.bandits.bandit_certificate import ANY_ARM, FIXED_ARM, MEAN, on_path, statement
 from noregret.bandits.tree import find, new_tree, set_leaf, sum_up
 from noregret.elementary import exp
 from noregret.files.fields import Array, Fields, Setting
@@ -26,11 +25,6 @@ SMALLEST_WEIGHT = 1e-280
 #: Falling rates are held for so long that each is this much smaller than the one before.
 HELD = 2.0**0.25
 
-_ROUNDS, _DIVERGENCE = int(ArmSum.ROUNDS), int(ArmSum.DIVERGENCE)
-_LOCAL, _DRIFT, _ETAS = int(ArmSum.LOCAL), int(ArmSum.DRIFT), int(ArmSum.ETAS)
-_ETA, _NEXT = int(ArmSum.ETA), int(ArmSum.NEXT)
-_SCALE, _SHIFT = int(ArmSum.SCALE), int(ArmSum.SHIFT)
-
 
 @kernel
 def weight_of(estimate, shift, eta):  # type: ignore[no-untyped-def]
@@ -42,14 +36,9 @@ def weight_of(estimate, shift, eta):  # type: ignore[no-untyped-def]
 @kernel
 def fill(tree, estimates, book):  # type: ignore[no-untyped-def]
     """Set every weight to exp(-eta (estimate - least estimate))."""
-    least = np.inf
-    for i in range(len(estimates)):
-        least = min(least, estimates[np.uint64(i)])
-    book[_SHIFT] = least
-    eta = book[_ETA]
-    first = np.uint64(len(tree) // 2)
-    for i in range(len(estimates)):
-        k = np.uint64(i)
+    least, eta, first = estimates.min(), book[ArmSum.ETA], np.uint64(len(tree) // 2)
+    book[ArmSum.SHIFT] = least
+    for k in range(np.uint64(len(estimates))):
         tree[first + k] = weight_of(estimates[k], least, eta)
     sum_up(tree)
 
@@ -60,7 +49,7 @@ def suffer(tree, estimates, book, implicit, arm, probability, cost):  # type: ig
 
     z = cost / (probability + implicit eta); D = (1/eta) ln(1 + w (exp(-eta z) - 1)) + w z.
     """
-    eta, shift, root = book[_ETA], book[_SHIFT], tree[np.uint64(1)]
+    eta, shift, root = book[ArmSum.ETA], book[ArmSum.SHIFT], tree[np.uint64(1)]
     k = np.uint64(arm)
     w = tree[np.uint64(len(tree) // 2) + k] / root
     z = cost / (probability + implicit * eta)
@@ -72,16 +61,16 @@ def suffer(tree, estimates, book, implicit, arm, probability, cost):  # type: ig
     if change > -0.5:
         grown = math.log1p(change)
     else:
-        grown = math.log(tree[np.uint64(1)] / root) - eta * (book[_SHIFT] - shift)
-    book[_DIVERGENCE] += max(grown / eta + w * z, 0.0)
-    book[_LOCAL] += 0.5 * eta * w * z * z
-    book[_DRIFT] += cost - w * z
-    book[_ETAS] += eta
+        grown = math.log(tree[np.uint64(1)] / root) - eta * (book[ArmSum.SHIFT] - shift)
+    book[ArmSum.DIVERGENCE] += max(grown / eta + w * z, 0.0)
+    book[ArmSum.LOCAL] += 0.5 * eta * w * z * z
+    book[ArmSum.DRIFT] += cost - w * z
+    book[ArmSum.ETAS] += eta
     enter_cost(book, cost)
-    coming = book[_ROUNDS] + 1.0
-    if coming >= book[_NEXT]:
-        book[_ETA] = book[_SCALE] / math.sqrt(coming)
-        book[_NEXT] = math.floor(coming * HELD) + 1.0
+    coming = book[ArmSum.ROUNDS] + 1.0
+    if coming >= book[ArmSum.NEXT]:
+        book[ArmSum.ETA] = book[ArmSum.SCALE] / math.sqrt(coming)
+        book[ArmSum.NEXT] = math.floor(coming * HELD) + 1.0
         fill(tree, estimates, book)
 
 
@@ -141,19 +130,19 @@ class Exp3(ArmBandit):
     ) -> None:
         """Make a bandit; `costs` promises the range of every cost."""
         super().__init__(arms, costs, seed)
-        book = self._book
-        book[ArmSum.NEXT] = math.inf
+        scale, coming = 0.0, math.inf
         if eta is not None and horizon is not None:
             raise ValueError("give eta or horizon, not both: the horizon is for choosing eta")
         if eta is not None:
-            book[ArmSum.ETA] = as_positive("eta", eta)
+            first = as_positive("eta", eta)
         elif horizon is not None:
-            book[ArmSum.ETA] = theorems.exp3_rate(self.arms, as_whole("horizon", horizon))
+            first = theorems.exp3_rate(self.arms, as_whole("horizon", horizon))
         else:
-            book[ArmSum.SCALE] = math.sqrt(math.log(max(self.arms, 2)) / self.arms)
-            book[ArmSum.ETA], book[ArmSum.NEXT] = book[ArmSum.SCALE], 2.0
+            first = scale = math.sqrt(math.log(max(self.arms, 2)) / self.arms)
+            coming = 2.0
+        self._book[[ArmSum.ETA, ArmSum.SCALE, ArmSum.NEXT]] = first, scale, coming
         self._tree = new_tree(self.arms)
-        fill(self._tree, self._estimates, book)
+        fill(self._tree, self._estimates, self._book)
 
     @property
     def _leaves(self) -> Vector:
@@ -164,8 +153,7 @@ class Exp3(ArmBandit):
     @property
     def probabilities(self) -> Vector:
         """The probability of each arm in the coming round."""
-        weights: Vector = self._leaves / self._tree[1]
-        return weights
+        return np.asarray(self._leaves / self._tree[1])
 
     def _draw(self, u: float) -> tuple[int, float]:
         tree = self._tree
@@ -175,17 +163,15 @@ class Exp3(ArmBandit):
     def _suffer(self, arm: int, probability: float, cost: float) -> None:
         suffer(self._tree, self._estimates, self._book, self._implicit, arm, probability, cost)
 
-    def _play(self, draws: Vector, costs: Vector, arms: npt.NDArray[np.int64]) -> None:
+    def _play(self, draws: Vector, costs: Vector, arms: Indices) -> None:
         play(self._tree, self._estimates, self._book, self._implicit, draws, costs, arms)
 
     def _paths(self) -> list[Statement]:
         """Return what is certain: the regret on the estimates."""
-        book = self._book
-        slack = self._slack()
+        book, slack, measured = self._book, self._slack(), self._measured()
         # Large estimates that nearly cancel in the drift are rounded in proportion to themselves.
         drift = float(book[ArmSum.DRIFT]) + slack * (self._cost + abs(float(book[ArmSum.DRIFT])))
         complexity = math.log(self.arms) / self.eta
-        measured = self._measured()
         kinds = (
             ("", "Lemma 2.20", book[ArmSum.DIVERGENCE]),
             (", simpler", "Theorem 2.22 with exp(-a) <= 1 - a + a^2/2", book[ArmSum.LOCAL]),
@@ -202,29 +188,19 @@ class Exp3(ArmBandit):
         ]
 
     def _statements(self, reason: str) -> list[Statement]:
-        if not self.rounds:
-            return []
-        found = self._paths()
-        claim = "cost - cost of an arm fixed in advance"
-        slack, etas = 1.0 + self._slack(), float(self._book[ArmSum.ETAS])
+        arms, eta, etas = self.arms, self.eta, float(self._book[ArmSum.ETAS])
+        slack, held = 1.0 + self._slack(), self._book[ArmSum.NEXT] == math.inf
         # The rate of the coming round is not above the last one's: bounds by it are weaker.
-        if self._book[ArmSum.NEXT] == math.inf:
-            value = theorems.exp3_regret(self.arms, self.eta, self.rounds) * slack
-            reference = "Shalev-Shwartz 2012, Corollary 4.2"
-            found.append(statement("EXP3", reference, MEAN, claim, value, reason))
-        value = theorems.exp3_regret_halved(self.arms, self.eta, self.arms * etas) * slack
-        found.append(
-            statement(
-                "EXP3, sharper",
-                "Shalev-Shwartz 2012, proof of Corollary 4.2 with exp(-a) <= 1 - a + a^2/2; "
-                "falling rates: Bubeck and Cesa-Bianchi 2012, Theorem 3.1",
-                MEAN,
-                claim,
-                value,
-                reason,
-            )
-        )
-        return found
+        kinds = (
+            ("EXP3", "Corollary 4.2", theorems.exp3_regret(arms, eta, self.rounds)),
+            ("EXP3, sharper", "proof of Corollary 4.2 with exp(-a) <= 1 - a + a^2/2; falling "
+             "rates: Bubeck and Cesa-Bianchi 2012, Theorem 3.1",
+             theorems.exp3_regret_halved(arms, eta, arms * etas)),
+        )  # fmt: skip
+        return self._paths() + [
+            statement(name, f"Shalev-Shwartz 2012, {proof}", MEAN, FIXED_ARM, value * slack, reason)
+            for name, proof, value in kinds[0 if held else 1 :]
+        ]
 
     def _check_loaded(self) -> None:
         """Refuse weights that no bandit has written, and sum them up."""
@@ -280,10 +256,9 @@ class Exp3IX(Exp3):
 
     def _failure(self) -> float:
         """Return the probability that the statements of the current stretch may fail with."""
-        if self._book[ArmSum.NEXT] == math.inf:
-            return self.delta
         k = stretch(self.rounds + 1)
-        return self.delta / (k * (k + 1.0))
+        held = self._book[ArmSum.NEXT] == math.inf
+        return self.delta if held else self.delta / (k * (k + 1.0))
 
     def _excess(self) -> float:
         return theorems.implicit_excess(self.arms, self.eta, self._failure())
@@ -295,30 +270,17 @@ class Exp3IX(Exp3):
         return self.delta, least - self._excess() * (1.0 + self._slack())
 
     def _statements(self, reason: str) -> list[Statement]:
-        if not self.rounds:
-            return []
         sure = f"with probability >= 1 - {self.delta!r}, in all rounds together"
-        slack, claim = 1.0 + self._slack(), "cost - cost of any arm"
-        etas = float(self._book[ArmSum.ETAS])
+        slack, etas = self._slack(), float(self._book[ArmSum.ETAS])
         # No arm can have cost less than nothing, whatever the estimates say.
         regret = self._cost - max(float(self._estimates.min()) - self._excess(), 0.0)
+        regret += slack * (self._cost + abs(regret))
         promised = theorems.implicit_regret(self.arms, self.eta, etas, self._failure())
-        return [
-            *self._paths(),
-            statement(
-                "EXP3-IX, after the fact",
-                "Neu 2015, Corollary 1",
-                sure,
-                claim,
-                regret + self._slack() * (self._cost + abs(regret)),
-                reason,
-            ),
-            statement(
-                "EXP3-IX, in advance",
-                "Neu 2015, proof of Theorem 1",
-                sure,
-                claim,
-                promised * slack,
-                reason,
-            ),
+        promised *= 1.0 + slack
+        return self._paths() + [
+            statement(f"EXP3-IX, {name}", f"Neu 2015, {proof}", sure, ANY_ARM, value, reason)
+            for name, proof, value in (
+                ("after the fact", "Corollary 1", regret),
+                ("in advance", "proof of Theorem 1", promised),
+            )
         ]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Matrix, Vector, real_array
+from noregret.arrays import ArrayLike, Indices, Matrix, Vector, first_true, real_array
 from noregret.component import Component, require_positive
 
 #: Probabilities of a row may miss 1 by this, for rounding.
@@ -44,8 +43,7 @@ class EpsilonGreedy(Exploration):
         """Return epsilon/K for each arm, and a share of 1 - epsilon for the best."""
         best = predicted == predicted.min(axis=1, keepdims=True)
         share = (1.0 - self.epsilon) / best.sum(axis=1, keepdims=True)
-        mixed: Matrix = self.epsilon / predicted.shape[1] + best * share
-        return mixed
+        return np.asarray(self.epsilon / predicted.shape[1] + best * share)
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class InverseGap(Exploration):
         return shares
 
 
-def as_probabilities(name: str, values: npt.ArrayLike, rows: int, arms: int) -> Matrix:
+def as_probabilities(name: str, values: ArrayLike, rows: int, arms: int) -> Matrix:
     """Return probabilities, a row a decision, or refuse them in one line.
 
     >>> as_probabilities("policy", [0.5, 0.6], 1, 2)
@@ -96,18 +94,17 @@ def as_probabilities(name: str, values: npt.ArrayLike, rows: int, arms: int) -> 
         matrix = np.broadcast_to(matrix, (rows, arms))
     if matrix.shape != (rows, arms):
         raise ValueError(f"{name} has shape {matrix.shape}, expected ({rows}, {arms})")
-    if not (matrix >= 0.0).all():
-        t, i = (int(k) for k in np.argwhere(~(matrix >= 0.0))[0])
-        raise ValueError(f"{name}: row {t} gives arm {i} the probability {matrix[t, i]}")
+    if at := first_true(~(matrix >= 0.0)):
+        raise ValueError(f"{name}: row {at[0]} gives arm {at[1]} the probability {matrix[at]}")
     sums = matrix.sum(axis=1)
-    wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= TOLERANCE))
-    if wrong.size:
-        t = int(wrong[0])
-        raise ValueError(f"{name}: the probabilities of row {t} sum to {sums[t]:.12g}, expected 1")
+    if at := first_true(~(np.abs(sums - 1.0) <= TOLERANCE)):
+        raise ValueError(
+            f"{name}: the probabilities of row {at[0]} sum to {sums[at]:.12g}, expected 1"
+        )
     return matrix
 
 
-def draw_rows(probabilities: Matrix, u: Vector) -> npt.NDArray[np.int64]:
+def draw_rows(probabilities: Matrix, u: Vector) -> Indices:
     """Return for each row the smallest i with u < p_0 + ... + p_i, never an arm without a chance.
 
     >>> draw_rows(np.array([[0.2, 0.8], [0.2, 0.8]]), np.array([0.1, 0.2]))
@@ -116,5 +113,4 @@ def draw_rows(probabilities: Matrix, u: Vector) -> npt.NDArray[np.int64]:
     sums = np.cumsum(probabilities, axis=1)
     arms = (u[:, None] >= sums).sum(axis=1)
     last = probabilities.shape[1] - 1 - np.argmax(probabilities[:, ::-1] > 0.0, axis=1)
-    drawn: npt.NDArray[np.int64] = np.minimum(arms, last).astype(np.int64)
-    return drawn
+    return np.asarray(np.minimum(arms, last), np.int64)

@@ -58,8 +58,7 @@ def one_point(cost: float, v: Vector, delta: float) -> Vector:
     >>> one_point(0.5, np.array([0.0, 1.0]), 0.25)
     array([0., 4.])
     """
-    estimate: Vector = (len(v) / delta * cost) * v
-    return estimate
+    return np.asarray((len(v) / delta * cost) * v)
 
 
 def two_points(ahead: float, behind: float, v: Vector, delta: float) -> Vector:
@@ -176,38 +175,22 @@ class GradientBandit(Saved):
         self.size = None if size is None else as_positive("size", size)
         if size is not None and (points == 2 or lipschitz is None):
             raise ValueError("size is for points=1, and needs lipschitz beside it")
-        rate, dimension = rates.Constant(self.eta), as_whole("dimension", dimension)
-        self.inside = bool(inside)
-        self._shrunken = Shrunken.of(domain, self.delta, dimension) if inside else None
-        self._domain = domain
-        target = self._shrunken.domain if self._shrunken else domain
-        self._setting = settle(dimension, mirrors.Euclidean(), rate, target, True)
+        self.points, self.inside = int(points), bool(inside)
+        self.dimension, rate = as_whole("dimension", dimension), rates.Constant(self.eta)
+        self._shrunken = Shrunken.of(domain, self.delta, self.dimension) if inside else None
+        #: The set of the problem, in which every play lies if `inside`, and the set that is
+        #: descended on: the domain, shrunk by delta if `inside`.
+        self.domain = domain
+        self.target = self._shrunken.domain if self._shrunken else domain
+        self._setting = settle(self.dimension, mirrors.Euclidean(), rate, self.target, True)
         if not self._setting.bounded:
             raise ValueError(
                 f"{domain} has no known corners: use a ball, a finite box or a simplex"
             )
-        self.points = int(points)
         self._rng = generator(seed)
-        self._theta = np.zeros(self.dimension)
-        self._w = self._setting.first.copy()
+        self._theta, self._w = np.zeros(self.dimension), self._setting.first.copy()
         self._v: Vector | None = None
         self._sums = dict.fromkeys(_SUMS, 0.0)
-
-    @property
-    def dimension(self) -> int:
-        """The number of coordinates."""
-        return self._setting.dimension
-
-    @property
-    def domain(self) -> Domain:
-        """The set of the problem, in which every play lies if `inside`."""
-        return self._domain
-
-    @property
-    def target(self) -> Domain:
-        """The set that is descended on: the domain, shrunk by delta if `inside`."""
-        assert self._setting.domain is not None
-        return self._setting.domain
 
     @property
     def rounds(self) -> int:
@@ -239,8 +222,8 @@ class GradientBandit(Saved):
         values = [as_number("cost", cost)] if one else as_vector("costs", cost, 2).tolist()
         self._check(values)
         require_room(self.rounds, 1)
+        estimate: Callable[..., Vector] = one_point if one else two_points
         with np.errstate(over="ignore", invalid="ignore"):
-            estimate: Callable[..., Vector] = one_point if one else two_points
             self._enter(values, estimate(*values, self._v, self.delta))
 
     def _enter(self, values: list[float], z: Vector) -> None:
@@ -251,8 +234,7 @@ class GradientBandit(Saved):
         if not np.isfinite(scaled).all():
             raise too_large
         w = self._setting.link(scaled)
-        inner, size = float(self._w @ z), float(np.abs(z) @ np.abs(self._w))
-        potential = self._setting.potential
+        inner, potential = float(self._w @ z), self._setting.potential
         gain = potential(w, scaled) - potential(self._w, self.eta * self._theta)
         entries = {
             "rounds": 1.0,
@@ -260,7 +242,7 @@ class GradientBandit(Saved):
             "played": inner,
             "divergence": max(gain / self.eta + inner, 0.0),
             "squares": float(z @ z),
-            "magnitude": size + abs(gain) / self.eta,
+            "magnitude": float(np.abs(z) @ np.abs(self._w)) + abs(gain) / self.eta,
         }
         sums = {name: self._sums[name] + entries[name] for name in _SUMS}
         if not all(math.isfinite(each) for each in sums.values()):
@@ -286,10 +268,10 @@ class GradientBandit(Saved):
 
     def certificate(self) -> GradientCertificate:
         """Return what is known about the run so far, as a value that later rounds do not change."""
-        sums = self._sums
-        regret = sums["played"] + self.target.support(self._theta)
+        regret = self._sums["played"] + self.target.support(self._theta)
         statements = self._statements(regret) if self.rounds else []
-        return GradientCertificate(self.rounds, sums["cost"], regret, self.target, statements)
+        cost = self._sums["cost"]
+        return GradientCertificate(self.rounds, cost, regret, self.target, statements)
 
     def _statements(self, regret: float) -> list[Statement]:
         sums, survey = self._sums, "Shalev-Shwartz 2012"
@@ -298,20 +280,22 @@ class GradientBandit(Saved):
         roundings = 16.0 * (self.rounds + self.dimension)
         slack = rounding_error(roundings, sums["magnitude"] + complexity)
         claim = f"sum <w_t - u, z_t>, u in {self.target}," if self.inside else "sum <w_t - u, z_t>"
-        summed = sums["magnitude"] + abs(regret)
-        suspect = suspect_of((self.domain, "project() or support()"))
-        measured = Measured(regret, 2.0 * slack + ROUNDING * summed, suspect)
+        room = 2.0 * slack + ROUNDING * (sums["magnitude"] + abs(regret))
+        measured = Measured(regret, room, suspect_of((self.domain, "project() or support()")))
         found = [
             on_path(
-                "regret on the estimates", f"{survey}, Lemma 2.20", claim,
-                complexity + sums["divergence"] + slack, measured,
-            ),
-            on_path(
-                "regret on the estimates, simpler", f"{survey}, Theorem 2.21", claim,
-                complexity + 0.5 * self.eta * sums["squares"] + slack, measured,
-            ),
-        ]  # fmt: skip
-        steep, size, T = self.lipschitz, self.size, self.rounds
+                f"regret on the estimates{name}",
+                f"{survey}, {reference}",
+                claim,
+                complexity + stability + slack,
+                measured,
+            )
+            for name, reference, stability in (
+                ("", "Lemma 2.20", sums["divergence"]),
+                (", simpler", "Theorem 2.21", 0.5 * self.eta * sums["squares"]),
+            )
+        ]
+        steep, size = self.lipschitz, self.size
         if steep is None or (self.points == 1 and size is None):
             return found
         if self._shrunken is not None:
@@ -319,21 +303,21 @@ class GradientBandit(Saved):
             rounding = rounding_error(16.0 * self.dimension, complexity + lowest / self.eta)
             return [*found, self._inside(self._shrunken, steep, complexity + rounding)]
         radius = grown(math.sqrt(2.0 * (complexity * self.eta + lowest)), 8.0)
-        shared = self.delta, self.eta, T
-        kinds: list[tuple[str, str, float]] = []
-        if size is not None:
-            value = theorems.one_point_regret(radius, self.dimension, size, steep, *shared)
-            half = theorems.one_point_regret(radius, self.dimension, size, steep, *shared, 0.5)
-            kinds += [("bandit gradient descent", "Corollary 4.5", value)]
-            kinds += [("bandit gradient descent, sharper", "Corollary 4.5 by Theorem 2.21", half)]
-        else:
+        shared, claim = (self.delta, self.eta, self.rounds), "cost - cost of a u fixed in advance"
+        if size is None:
             value = theorems.two_point_regret(radius, self.dimension, steep, *shared)
-            kinds += [("two-point gradient descent", "Theorem 2.21; Agarwal et al. 2010", value)]
-        for name, reference, value in kinds:
-            room = grown(value, 64.0)
-            claim = "cost - cost of a u fixed in advance"
-            found.append(statement(name, f"{survey}, {reference}", MEAN, claim, room))
-        return found
+            kinds = [("two-point gradient descent", "Theorem 2.21; Agarwal et al. 2010", value)]
+        else:
+            given = radius, self.dimension, size, steep, *shared
+            value, half = (theorems.one_point_regret(*given, part) for part in (1.0, 0.5))
+            kinds = [
+                ("bandit gradient descent", "Corollary 4.5", value),
+                ("bandit gradient descent, sharper", "Corollary 4.5 by Theorem 2.21", half),
+            ]
+        return found + [
+            statement(name, f"{survey}, {reference}", MEAN, claim, grown(value, 64.0))
+            for name, reference, value in kinds
+        ]
 
     def _inside(self, shrunken: Shrunken, lipschitz: float, complexity: float) -> Statement:
         """Return the theorem for plays in the domain; `shrunken.margin` is delta, rounded up."""

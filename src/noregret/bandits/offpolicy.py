@@ -16,21 +16,28 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Vector, as_positive, real_array
+from noregret.arrays import ArrayLike, Vector, as_positive, first_true, real_array
 from noregret.bandits.decisions import Log
 from noregret.bandits.exploration import as_probabilities
-from noregret.bandits.mean_floor import mean_floor
+from noregret.elementary import log_sum_exp
 from noregret.proof.protocol import Proof
 from noregret.rounding.printed import down, exact, up
 
 FINITE = "finite-sample"
 ASYMPTOTIC = "asymptotic"
-#: Relative room for rounding in weights and sums.
+#: Relative room for rounding in weights and sums, and more than it can have added to the logarithm
+#: of a capital, a variable.
 _ROUNDING = 1e-12
 #: Largest ratio pi/p accepted; beyond it the propensity is surely a data error.
 _LARGEST_WEIGHT = 1e15
+#: Ratio of successive shares of the capital, and how many of them are below the middle one.
+_RATIO, _BELOW = 3.0, 8
+_LARGEST_SHARE = 0.9
+#: The floor is found to this part of its distance from the sample mean; stopping short is safe.
+_ACCURACY = 1e-4
+#: Variables processed at a time, for all shares: bounds the memory.
+_CHUNK = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class Estimate(Proof):
 
 
 def ips(
-    log: Log, policy: npt.ArrayLike, level: float = 0.95, weight_limit: float | None = None
+    log: Log, policy: ArrayLike, level: float = 0.95, weight_limit: float | None = None
 ) -> Estimate:
     """Return the inverse propensity score estimate, the mean of w r; it is unbiased.
 
@@ -92,7 +99,7 @@ def ips(
     return _betted("IPS", log, value, floors, ceilings, weights, level)
 
 
-def snips(log: Log, policy: npt.ArrayLike, level: float = 0.95) -> Estimate:
+def snips(log: Log, policy: ArrayLike, level: float = 0.95) -> Estimate:
     """Return the self-normalised estimate, sum w r / sum w: a little biased, far less noisy.
 
     The interval is normal, asymptotic, with the variance sum w^2 (r - value)^2 / (sum w)^2; that of
@@ -117,8 +124,8 @@ def snips(log: Log, policy: npt.ArrayLike, level: float = 0.95) -> Estimate:
 
 def doubly_robust(
     log: Log,
-    policy: npt.ArrayLike,
-    predicted: npt.ArrayLike,
+    policy: ArrayLike,
+    predicted: ArrayLike,
     level: float = 0.95,
     weight_limit: float | None = None,
 ) -> Estimate:
@@ -154,7 +161,7 @@ def doubly_robust(
     return _betted("doubly robust", log, value, floors, ceilings, weights, level)
 
 
-def _weights(log: Log, policy: npt.ArrayLike, level: float) -> tuple[Vector, Vector]:
+def _weights(log: Log, policy: ArrayLike, level: float) -> tuple[Vector, Vector]:
     """Return the policy's probabilities and w, after the checks that all estimates share."""
     if len(log) < 2:
         raise ValueError(f"an estimate needs at least 2 rows, the log has {len(log)}")
@@ -162,14 +169,12 @@ def _weights(log: Log, policy: npt.ArrayLike, level: float) -> tuple[Vector, Vec
         raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
     chances = as_probabilities("policy", policy, len(log), log.count)
     drawn = chances[np.arange(len(log)), log.arms]
-    far = np.flatnonzero(drawn > _LARGEST_WEIGHT * log.propensities)
-    if far.size:
+    if far := first_true(drawn > _LARGEST_WEIGHT * log.propensities):
         raise ValueError(
-            f"row {far[0]} has the propensity {log.propensities[far[0]]:g}, too small for "
-            f"the policy's {drawn[far[0]]:g}"
+            f"row {far[0]} has the propensity {log.propensities[far]:g}, too small for "
+            f"the policy's {drawn[far]:g}"
         )
-    weights: Vector = drawn / log.propensities
-    return chances, weights
+    return chances, np.asarray(drawn / log.propensities)
 
 
 def _limit(weights: Vector, weight_limit: float) -> float:
@@ -205,12 +210,11 @@ def _betted(
 
 
 def _best_floor(kinds: list[tuple[Vector, float]], delta: float) -> float:
-    best = -math.inf
-    for values, excess in kinds:
-        # Rounding may leave a variable just below 0, and moves a floor in proportion to it.
-        floor = mean_floor(np.maximum(values, 0.0), delta / len(kinds)) * (1.0 - _ROUNDING)
-        best = max(best, floor - excess)
-    return best
+    # Rounding may leave a variable just below 0, and moves a floor in proportion to it.
+    return max(
+        mean_floor(np.maximum(values, 0.0), delta / len(kinds)) * (1.0 - _ROUNDING) - excess
+        for values, excess in kinds
+    )
 
 
 def _normal(
@@ -230,3 +234,67 @@ def _estimate(
     squares = float(weights @ weights)
     effective = float(weights.sum()) ** 2 / squares if squares > 0.0 else 0.0
     return Estimate(method, value, low, high, level, interval, len(log), effective)
+
+
+def stakes(count: int, delta: float) -> tuple[Vector, Vector]:
+    """Return the shares c and how the capital is spread over them, most in the middle.
+
+    The middle one is best for variables whose deviation is as large as their mean.
+
+    >>> shares, spread = stakes(800, 0.05)
+    >>> round(float(spread.sum()), 12), round(float(shares[8] ** 2 * 400 / math.log(20)), 12)
+    (1.0, 1.0)
+    """
+    middle = min(0.5, math.sqrt(2.0 * math.log(1.0 / delta) / count))
+    above = int(math.log(_LARGEST_SHARE / middle) / math.log(_RATIO))
+    steps = np.arange(-_BELOW, above + 1, dtype=np.float64)
+    spread = 1.0 / ((np.abs(steps) + 1.0) * (np.abs(steps) + 2.0))
+    return middle * _RATIO**steps, spread / spread.sum()
+
+
+def mean_floor(values: Vector, delta: float) -> float:
+    """Return what the mean of non-negative variables is below with probability at most delta.
+
+    M(m) = prod_i (1 - c + c X_i / m) has E[M] <= 1 for m >= mean; by Markov's inequality
+    P(M >= 1/delta) <= delta. M falls in m; return nearly the largest m at which a mixture of M over
+    several shares c reaches 1/delta. The variables need no upper bound. They are independent, and
+    then "the mean" is the mean of their means; or each has the same mean given those before it.
+    Reference: Waudby-Smith and Ramdas, Estimating Means of Bounded Random Variables by Betting,
+    2024, Theorem 1; independence: the geometric mean is at most the mean.
+
+    >>> mean_floor(np.zeros(9), 0.05)
+    0.0
+    >>> 0.8 < mean_floor(np.ones(100), 0.05) < 1.0
+    True
+    """
+    shares, spread = stakes(len(values), delta)
+    found, counts = np.unique(values, return_counts=True)
+    goal = math.log(1.0 / delta) + _ROUNDING * len(values)
+
+    def reached(price: float) -> bool:
+        logs = np.log(spread)
+        for start in range(0, len(found), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            gains = shares[:, None] * (found[part] / price - 1.0)
+            logs += np.log1p(gains) @ counts[part]
+        return bool(log_sum_exp(logs) >= goal)
+
+    top = high = float(values.mean())
+    # Prices are halved until one is too low for the gambler to lose; 2^-40 of the mean is nothing.
+    for _ in range(40):
+        low = 0.5 * high if high > 0.0 else 0.0
+        if low == 0.0 or reached(low):
+            break
+        high = low
+    else:
+        return 0.0
+    while low > 0.0 and high - low > _ACCURACY * (top - low):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            # Next to 0 there are not that many numbers.
+            break
+        if reached(middle):
+            low = middle
+        else:
+            high = middle
+    return low

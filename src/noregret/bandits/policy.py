@@ -14,18 +14,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import Vector
-from noregret.bandits.decisions import (
-    Decision,
-    Log,
-    Waiting,
-    WaitingField,
-    as_cost,
-    as_range,
-    cost_of_reward,
-    generator,
-)
-from noregret.bandits.exploration import Exploration, InverseGap, as_probabilities
+from noregret.arrays import Indices, Vector
+from noregret.bandits.decisions import Decider, Decision, Log, WaitingField, as_cost
+from noregret.bandits.exploration import Exploration, InverseGap, as_probabilities, draw_rows
 from noregret.files import store
 from noregret.files.fields import (
     Array,
@@ -35,7 +26,6 @@ from noregret.files.fields import (
     Header,
     Numbers,
     Random,
-    Saved,
     Setting,
 )
 from noregret.learners import MirrorDescent
@@ -48,7 +38,6 @@ from noregret.rows.examples import Rows, as_rows
 from noregret.turns import one_at_a_time
 from noregret.visible import shown
 
-Indices = npt.NDArray[np.int64]
 Row = tuple[npt.NDArray[np.uint32], Vector]
 
 _COUNTS = ("rounds", "cost", "logged")
@@ -79,7 +68,7 @@ class KeptField(WaitingField):
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the decisions."""
         super().write(owner, header, arrays)
-        kept = owner._waiting.kept.values()
+        kept = owner._waiting.values()
         rows = joined([(each.columns, each.values) for each in kept], owner._columns)
         arrays["waiting_choices"] = np.array([each.choices for each in kept], np.int64)
         arrays["waiting_starts"] = rows.indptr
@@ -106,10 +95,9 @@ class KeptField(WaitingField):
         return Kept(arm, chance, int(arrays["waiting_choices"][k]), columns, values)
 
 
-class Policy(Saved):
+class Policy(Decider[Kept]):
     """A linear learner that predicts costs, and the decisions that wait for theirs."""
 
-    _KIND = "bandit"
     _FIELDS: ClassVar[Fields] = (
         Setting("costs"),
         Setting("exploration", of=Exploration),
@@ -133,10 +121,9 @@ class Policy(Saved):
         importance: bool,
         seed: int | np.random.Generator | None,
     ) -> None:
-        """Make the books."""
+        super().__init__(costs, seed)
         #: How many weights a feature has.
         self._copies = copies
-        self.costs = as_range(costs)
         self.exploration = InverseGap() if exploration is None else exploration
         if not isinstance(self.exploration, Exploration):
             raise ValueError(f"exploration must be an Exploration, got {exploration!r}")
@@ -148,32 +135,18 @@ class Policy(Saved):
         if learner.rounds:
             raise ValueError(f"the learner must be fresh, it has learnt {learner.rounds} examples")
         self.importance = bool(importance)
-        self._learner = learner
-        self._rng = generator(seed)
-        self._waiting: Waiting[Kept] = Waiting()
+        #: The cost regressors: weights of arm a at the columns a, a + arms, a + 2 arms, ...
+        #: The first group of columns is the constant feature; where arms have features of their
+        #: own they share the weights, as if there were one arm.
+        self.learner = learner
         self._width = 0
         self._estimates = np.zeros(copies)
         self._counts = dict.fromkeys(_COUNTS, 0.0)
 
     @property
-    def learner(self) -> MirrorDescent:
-        """The cost regressors: weights of arm a at the columns a, a + arms, a + 2 arms, ...
-
-        The first group of columns is the constant feature; where arms have features of their own
-        they share the weights, as if there were one arm.
-        """
-        return self._learner
-
-    @property
     def rounds(self) -> int:
         """How many decisions have had their cost."""
         return int(self._counts["rounds"])
-
-    @property
-    def waiting(self) -> list[Decision]:
-        """The decisions whose cost has not come."""
-        kept = self._waiting.kept.items()
-        return [Decision(k, each.arm, each.probability) for k, each in kept]
 
     @property
     def _columns(self) -> int:
@@ -185,16 +158,53 @@ class Policy(Saved):
             raise ValueError(f"X has {rows.width} columns, the policy knows {self._width}")
         return rows
 
-    def _predicted(self, rows: Rows, arms: Indices) -> tuple[Vector, Rows]:
-        """Return the predicted unit costs of arms in contexts, and the rows they were made from."""
+    def _choice(self, rows: Rows) -> tuple[Indices, int]:
+        """Return the arm of each copy of the rows, a row of copies a context, and of how many."""
+        raise NotImplementedError
+
+    def _predicted(self, rows: Rows) -> tuple[Vector, Rows]:
+        """Return the predicted unit costs, a row a decision, and the rows they were made from."""
+        arms, choices = self._choice(rows)
         every = crossed(rows, arms, self._copies)
-        return np.clip(self._learner.predict(every).reshape(arms.shape), 0.0, 1.0), every
+        return np.clip(self.learner.predict(every).reshape(-1, choices), 0.0, 1.0), every
+
+    def predict(self, X: Any) -> Vector:
+        """Return the predicted cost of every arm, a row a decision."""
+        low, high = self.costs
+        return low + (high - low) * self._predicted(self._contexts(X))[0]
+
+    def probabilities(self, X: Any) -> Vector:
+        """Return the probability of every arm, as the coming decision has it, a row a decision."""
+        predicted = self._predicted(self._contexts(X))[0]
+        return self._explored(predicted, np.zeros(len(predicted)))
 
     def _explored(self, predicted: Vector, ahead: Vector) -> Vector:
         """Return the probabilities of the decision `ahead` steps from now, 0 for the next one."""
         times = self._waiting.made + 1.0 + ahead
         chances = self.exploration.probabilities(predicted, times)
         return as_probabilities(str(self.exploration), chances, *predicted.shape)
+
+    @one_at_a_time
+    def _decide(self, rows: Rows) -> Decisions:
+        """Draw the arms of decisions, all with the regressors as they are."""
+        predicted, every = self._predicted(rows)
+        count, choices = len(predicted), predicted.shape[1]
+        chances = self._explored(predicted, np.arange(count, dtype=np.float64))
+        arms = draw_rows(chances, self._rng.random(count))
+        drawn = chances[np.arange(count), arms]
+        self._width = max(self._width, rows.width)
+        # Without a chance there is nothing to estimate from, and never will be. Arms that share
+        # their weights share one estimate.
+        hopeless = (chances == 0.0).any(axis=0).reshape(self._copies, -1).any(axis=1)
+        self._estimates[hopeless] = np.nan
+        ids = np.empty(count, np.int64)
+        for k, (arm, chance) in enumerate(zip(arms.tolist(), drawn.tolist(), strict=True)):
+            ids[k] = self._keep(every, k * choices + arm, arm, chance, choices)
+        return Decisions(ids, arms, drawn)
+
+    def _decide_one(self, rows: Rows) -> Decision:
+        ids, arms, chances = self._decide(rows)
+        return Decision(int(ids[0]), int(arms[0]), float(chances[0]))
 
     def _keep(self, every: Rows, row: int, arm: int, chance: float, choices: int) -> int:
         """Let a decision wait, with its row of all those that predictions were made from."""
@@ -213,10 +223,6 @@ class Policy(Saved):
         Input that cannot be used raises ValueError and leaves the policy as it was.
         """
         self.learn_many([decision], [cost])
-
-    def reward(self, decision: Decision | int, reward: float) -> None:
-        """Tell a reward within the promised range: the cost is low + high - reward."""
-        self.learn(decision, cost_of_reward(reward, *self.costs))
 
     @one_at_a_time
     def learn_many(self, decisions: Any, costs: Any) -> None:
@@ -239,13 +245,13 @@ class Policy(Saved):
         units = np.array([(value - low) / (high - low) for value in values])
         chances = np.array([kept.probability for _, kept in found])
         rows = joined([(kept.columns, kept.values) for _, kept in found], self._columns)
-        before = self._learner.rounds
+        before = self.learner.rounds
         try:
-            self._learner.learn(rows, units, 1.0 / chances if self.importance else None)
+            self.learner.learn(rows, units, 1.0 / chances if self.importance else None)
         finally:
-            learnt = self._learner.rounds - before
+            learnt = self.learner.rounds - before
             for (settled, kept), unit in zip(found[:learnt], units[:learnt].tolist(), strict=True):
-                self._waiting.settle(settled)
+                del self._waiting[settled]
                 self._estimate(kept, unit)
                 self._counts["cost"] += unit
                 self._counts["rounds"] += 1.0
@@ -260,11 +266,11 @@ class Policy(Saved):
         low, high = log.range
         units = (log.outcomes - low) / (high - low)
         weights = 1.0 / log.propensities if self.importance else None
-        before = self._learner.rounds
+        before = self.learner.rounds
         try:
-            self._learner.learn(crossed(rows, arms[:, None], self._copies), units, weights)
+            self.learner.learn(crossed(rows, arms[:, None], self._copies), units, weights)
         finally:
-            learnt = self._learner.rounds - before
+            learnt = self.learner.rounds - before
             if learnt:
                 self._width = max(self._width, rows.width)
             self._counts["logged"] += learnt
@@ -272,11 +278,11 @@ class Policy(Saved):
     @one_at_a_time
     def forget(self, decision: Decision | int) -> None:
         """Give up waiting for the cost of a decision."""
-        self._waiting.settle(self._waiting.find(decision)[0])
+        del self._waiting[self._waiting.find(decision)[0]]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write policy, regressors, waiting decisions, generator; `nr.load` resumes to the bit."""
-        self._learner.save(path, store.Extra(*self._to_file()))
+        self.learner.save(path, store.Extra(*self._to_file()))
 
     @classmethod
     def _beside(cls, learner: Any, header: Header, arrays: Arrays) -> Self:
@@ -284,7 +290,7 @@ class Policy(Saved):
         if not isinstance(learner, MirrorDescent):
             raise ValueError(f"its regressors are a {type(learner).__name__}")
         policy = cls._from_file(header, arrays)
-        policy._learner = learner
+        policy.learner = learner
         return policy
 
     def _check_loaded(self) -> None:
@@ -293,7 +299,7 @@ class Policy(Saved):
             raise ValueError(f"counts are {shown(self._counts)}")
 
 
-def crossed(rows: Rows, arms: npt.NDArray[np.int64], count: int) -> Rows:
+def crossed(rows: Rows, arms: Indices, count: int) -> Rows:
     """Return each context crossed with each arm in its row of `arms`, one after the other.
 
     >>> from noregret.rows.examples import as_rows
@@ -311,8 +317,8 @@ def crossed(rows: Rows, arms: npt.NDArray[np.int64], count: int) -> Rows:
 
 
 def _dense(
-    rows: Rows, arms: npt.NDArray[np.int64], count: int, starts: npt.NDArray[np.uint64]
-) -> tuple[npt.NDArray[np.int64], Vector]:
+    rows: Rows, arms: Indices, count: int, starts: npt.NDArray[np.uint64]
+) -> tuple[Indices, Vector]:
     shape = (*arms.shape, rows.width + 1)
     starts[:] = np.arange(0, arms.size * shape[2] + 1, shape[2])
     columns = np.arange(0, shape[2] * count, count) + arms[:, :, None]
@@ -322,8 +328,8 @@ def _dense(
 
 
 def _sparse(
-    rows: Rows, arms: npt.NDArray[np.int64], count: int, starts: npt.NDArray[np.uint64]
-) -> tuple[npt.NDArray[np.int64], Vector]:
+    rows: Rows, arms: Indices, count: int, starts: npt.NDArray[np.uint64]
+) -> tuple[Indices, Vector]:
     begins = rows.indptr.astype(np.int64)
     lengths = np.repeat(np.diff(begins) + 1, arms.shape[1])
     ends = np.cumsum(lengths)

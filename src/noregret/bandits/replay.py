@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Vector
+from noregret.arrays import Indices, Vector
 from noregret.bandits.arms import ArmBandit
 from noregret.bandits.contextual import ContextualBandit
 from noregret.bandits.decisions import Log, generator
@@ -20,7 +19,7 @@ class Replay(Proof):
     """The rows of a log that a policy lived through, and what came of them."""
 
     rows: int
-    accepted: npt.NDArray[np.int64]
+    accepted: Indices
     outcomes: Vector
     #: The bound on the propensities that rows were accepted by, and whether it was known before
     #: the log was: a bound read off the log makes the accepted rows depend on one another.

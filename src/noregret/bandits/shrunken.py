@@ -37,17 +37,15 @@ class Shrunken:
     @classmethod
     def of(cls, domain: Domain, delta: float, dimension: int) -> Shrunken:
         """Shrink a set by delta, or say in one line why that cannot be done."""
-        if type(domain) not in (domains.Ball, domains.Box):
+        if type(domain) is domains.Ball:
+            inner = outer = size = domain.radius
+        elif type(domain) is domains.Box:
+            inner, size = 0.5 * (domain.high - domain.low), max(abs(domain.low), abs(domain.high))
+            outer = grown(inner * math.sqrt(dimension), 4.0)
+        else:
             raise ValueError(
                 f"inside=True needs a set with an inner ball, Ball(...) or Box(...), got {domain}"
             )
-        if isinstance(domain, domains.Ball):
-            inner = outer = size = domain.radius
-        else:
-            assert isinstance(domain, domains.Box)
-            inner = 0.5 * (domain.high - domain.low)
-            outer = grown(inner * math.sqrt(dimension), 4.0)
-            size = max(abs(domain.low), abs(domain.high))
         # The roundings of w, v and of w + delta v must not carry a point out of K.
         margin = delta + rounding_error(ROUNDINGS * (dimension + 4.0), size + delta)
         if not margin < inner:
@@ -57,8 +55,7 @@ class Shrunken:
             )
         if isinstance(domain, domains.Ball):
             return cls(domains.Ball(domain.radius - margin), margin, inner, outer)
-        small = domains.Box(domain.low + margin, domain.high - margin)
-        return cls(small, margin, inner, outer)
+        return cls(domains.Box(domain.low + margin, domain.high - margin), margin, inner, outer)
 
     def excess(self, lipschitz: float, size: float = math.inf) -> float:
         """Return a bound on f(u') - f(u) for u in K and u' = (1 - a) u + a c, a = margin/r.

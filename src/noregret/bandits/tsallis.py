@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Vector
+from noregret.arrays import Indices, Vector
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit, ArmSum, enter_cost
-from noregret.bandits.bandit_certificate import MEAN, on_path, statement
+from noregret.bandits.bandit_certificate import FIXED_ARM, MEAN, on_path, statement
 from noregret.files.fields import Array
 from noregret.jit import kernel
 from noregret.proof.statement import Statement
 
 #: Newton's method doubles its digits; this many steps are never needed.
 MOST_STEPS = 100
-
-_ROUNDS, _DIVERGENCE, _DRIFT = int(ArmSum.ROUNDS), int(ArmSum.DIVERGENCE), int(ArmSum.DRIFT)
-_ETAS, _ETA, _SHIFT = int(ArmSum.ETAS), int(ArmSum.ETA), int(ArmSum.SHIFT)
 
 
 @kernel
@@ -30,17 +26,13 @@ def normalise(estimates, weights, book):  # type: ignore[no-untyped-def]
     weight 1, so that x lies below; from there, and after one step from anywhere below, Newton's
     method comes down on x without overshooting. It starts at the x of the round before.
     """
-    eta = book[_ETA]
-    least = np.inf
-    for i in range(len(estimates)):
-        least = min(least, estimates[np.uint64(i)])
-    highest = least - 2.0 / eta
-    x = min(book[_SHIFT], highest)
-    below = True
+    eta = book[ArmSum.ETA]
+    highest = estimates.min() - 2.0 / eta
+    x, below = min(book[ArmSum.SHIFT], highest), True
     for _ in range(MOST_STEPS):
         total, slope = 0.0, 0.0
-        for i in range(len(estimates)):
-            root = 2.0 / (eta * (estimates[np.uint64(i)] - x))
+        for k in range(np.uint64(len(estimates))):
+            root = 2.0 / (eta * (estimates[k] - x))
             total += root * root
             slope += root * root * root
         moved = min(x - (total - 1.0) / (eta * slope), highest)
@@ -52,27 +44,23 @@ def normalise(estimates, weights, book):  # type: ignore[no-untyped-def]
             break
         x = moved
     total = 0.0
-    for i in range(len(estimates)):
-        k = np.uint64(i)
+    for k in range(np.uint64(len(estimates))):
         root = 2.0 / (eta * (estimates[k] - x))
         weights[k] = root * root
         total += weights[k]
-    for i in range(len(weights)):
-        weights[np.uint64(i)] /= total
-    book[_SHIFT] = x
+    weights /= total
+    book[ArmSum.SHIFT] = x
 
 
 @kernel
 def find_arm(weights, u):  # type: ignore[no-untyped-def]
     """Return the smallest i with u < w_0 + ... + w_i, the last arm if rounding leaves none."""
     total = 0.0
-    last = np.uint64(len(weights) - 1)
-    for i in range(len(weights) - 1):
-        k = np.uint64(i)
+    for k in range(np.uint64(len(weights) - 1)):
         total += weights[k]
         if u < total:
             return np.int64(k)
-    return np.int64(last)
+    return len(weights) - 1
 
 
 @kernel
@@ -83,14 +71,14 @@ def suffer(estimates, weights, book, arm, probability, cost):  # type: ignore[no
     constraint that weights sum to 1.
     """
     k = np.uint64(arm)
-    eta, w = book[_ETA], weights[k]
+    eta, w = book[ArmSum.ETA], weights[k]
     z = cost / probability
     estimates[k] += z
-    book[_DIVERGENCE] += w * z * z / (2.0 / (eta * math.sqrt(w)) + z)
-    book[_DRIFT] += cost - w * z
-    book[_ETAS] += eta
+    book[ArmSum.DIVERGENCE] += w * z * z / (2.0 / (eta * math.sqrt(w)) + z)
+    book[ArmSum.DRIFT] += cost - w * z
+    book[ArmSum.ETAS] += eta
     enter_cost(book, cost)
-    book[_ETA] = 2.0 / math.sqrt(book[_ROUNDS] + 1.0)
+    book[ArmSum.ETA] = 2.0 / math.sqrt(book[ArmSum.ROUNDS] + 1.0)
     normalise(estimates, weights, book)
 
 
@@ -149,12 +137,10 @@ class TsallisINF(ArmBandit):
     def _suffer(self, arm: int, probability: float, cost: float) -> None:
         suffer(self._estimates, self._weights, self._book, arm, probability, cost)
 
-    def _play(self, draws: Vector, costs: Vector, arms: npt.NDArray[np.int64]) -> None:
+    def _play(self, draws: Vector, costs: Vector, arms: Indices) -> None:
         play(self._estimates, self._weights, self._book, draws, costs, arms)
 
     def _statements(self, reason: str) -> list[Statement]:
-        if not self.rounds:
-            return []
         book, slack = self._book, self._slack()
         # The rate of the coming round is below the last one's: bounds by it are weaker.
         complexity = (4.0 * math.sqrt(self.arms) - 4.0) / self.eta
@@ -173,7 +159,7 @@ class TsallisINF(ArmBandit):
                 "Tsallis-INF",
                 "Zimmert and Seldin 2021, Theorem 1",
                 MEAN,
-                "cost - cost of an arm fixed in advance",
+                FIXED_ARM,
                 mean * (1.0 + slack),
                 reason,
             ),

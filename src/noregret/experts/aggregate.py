@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, NoReturn, Self
@@ -100,18 +100,13 @@ class Aggregate:
                 raise ValueError(f"learner {k} is {type(learner).__name__}, expected a learner")
         if len({id(learner) for learner in self.learners}) < len(self.learners):
             raise ValueError("the same learner is given twice: each must be its own")
-        self._loss = self.learners[0].loss if loss is None else loss
-        kinds = {learner.loss.labels for learner in self.learners}
-        if kinds != {self._loss.labels}:
+        #: The loss that the mixture is judged by.
+        self.loss: Loss = self.learners[0].loss if loss is None else loss
+        if {learner.loss.labels for learner in self.learners} != {self.loss.labels}:
             raise ValueError("all losses must take the same labels, -1 and +1 or real ones")
-        self._mixer = Forecaster(len(self.learners), self._loss)
-        self._book = Certifier(self._loss, mirror)
+        self._mixer = Forecaster(len(self.learners), self.loss)
+        self._book = Certifier(self.loss, mirror)
         self._broken = ""
-
-    @property
-    def loss(self) -> Loss:
-        """The loss that the mixture is judged by."""
-        return self._loss
 
     @property
     def rounds(self) -> int:
@@ -141,7 +136,7 @@ class Aggregate:
 
     def _linear(self) -> bool:
         """Tell whether all learners predict by weights alone."""
-        return all(map(_is_linear, self.learners))
+        return all(isinstance(one, Aggregate) or _is_linear(one) for one in _members(self))
 
     def _current_weights(self) -> Vector:
         """Return what a file must hold finite numbers for: weights, or shares without any."""
@@ -159,7 +154,7 @@ class Aggregate:
         if self._broken:
             raise OverflowError(self._broken)
         rows = sound_rows(as_rows(opened(X)), 0)
-        labels = as_labels(y, len(rows), self._loss)
+        labels = as_labels(y, len(rows), self.loss)
         weights = as_weights(weight, len(rows))
         self._check_labels(labels, weight is not None)
         self._check_width(rows)
@@ -168,11 +163,10 @@ class Aggregate:
         predictions = np.empty(len(rows))
 
         def play(start: int, stop: int) -> None:
-            part = slice(start, stop)
-            given = rows.part(start, stop).plain()
+            part, given = slice(start, stop), rows.part(start, stop).plain()
             made = np.empty((stop - start, len(self.learners)))
+            own = () if weight is None else (weights[part],)
             for k in order:
-                own = () if weight is None else (weights[part],)
                 try:
                     learnt = self.learners[k].learn(given, labels[part], *own)
                 except (OverflowError, ValueError) as error:
@@ -194,10 +188,7 @@ class Aggregate:
 
     def _undoable(self) -> bool:
         """Tell whether all learners can be copied, so that what they have learnt is taken back."""
-        return all(
-            type(one).__name__ in KINDS and (not isinstance(one, Aggregate) or one._undoable())
-            for one in self.learners
-        )
+        return all(type(one).__name__ in KINDS for one in _members(self))
 
     def _mix(self, given: Any, labels: Vector, weights: Vector, made: Vector) -> Vector:
         """Mix what the learners predicted, and enter it in both books or in neither."""
@@ -299,14 +290,17 @@ class Aggregate:
 
 def _is_linear(learner: Any) -> bool:
     """Tell whether a learner's predictions are <weights, x>, not clipped and not moved."""
-    if isinstance(learner, Aggregate):
-        return learner._linear()
     parts = getattr(learner, "_parts", None)
     return parts is not None and parts.clip is None and not parts.rate.centred()
 
 
 def _can_be_asked(learner: Any) -> bool:
-    """Tell whether a learner says what it refuses before it learns."""
-    if isinstance(learner, Aggregate):
-        return all(map(_can_be_asked, learner.learners))
-    return hasattr(learner, "_check_width")
+    """Tell whether a learner, with all its members, says what it refuses before it learns."""
+    return all(hasattr(one, "_check_width") for one in (learner, *_members(learner)))
+
+
+def _members(learner: Any) -> Iterator[Any]:
+    """Yield the members of an aggregate, and theirs; other learners have none."""
+    for member in learner.learners if isinstance(learner, Aggregate) else ():
+        yield member
+        yield from _members(member)

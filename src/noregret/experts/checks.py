@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Matrix, Vector, not_real, real_array, refuse_masked
+from noregret.arrays import Matrix, Vector, first_true, not_real, real_array, refuse_masked
 from noregret.domains.vectors import as_weights
 from noregret.rounding.printed import exact
 
@@ -75,7 +74,7 @@ def as_table(name: str, values: Any, count: int | None = None) -> Matrix:
     return np.ascontiguousarray(table)
 
 
-def one_round(name: str, values: Any, count: int) -> npt.NDArray[Any]:
+def one_round(name: str, values: Any, count: int) -> Any:
     """Return the numbers of one round as they are, or refuse several rows."""
     refuse_masked(name, values)
     vector = np.asarray(values)
@@ -91,9 +90,9 @@ def require_within(name: str, table: Matrix, low: float, high: float) -> tuple[V
     lows, highs = table.min(axis=1), table.max(axis=1)
     least, most = max(low, -LARGEST), min(high, LARGEST)
     if not (lows.min() >= least and highs.max() <= most):
-        t, i = np.argwhere(~((table >= least) & (table <= most)))[0]
+        at = first_true(~((table >= least) & (table <= most)))
         raise ValueError(
-            f"{name} row {t}, expert {i}: {exact(table[t, i])}; expected a number in "
+            f"{name} row {at[0]}, expert {at[1]}: {exact(table[at])}; expected a number in "
             f"[{exact(least)}, {exact(most)}]"
         )
     return lows, highs
@@ -106,11 +105,9 @@ def as_relatives(relatives: Any, assets: int | None = None) -> Matrix:
         wanted = "an asset or more" if assets is None else f"{assets} assets"
         raise ValueError(f"relatives has shape {table.shape}, expected rows of {wanted}")
     # Ratios of two are squared, by the Newton step.
-    bad = np.argwhere(~((table >= 1.0 / LARGEST_GROWTH) & (table <= LARGEST_GROWTH)))
-    if len(bad):
-        t, i = bad[0]
+    if at := first_true(~((table >= 1.0 / LARGEST_GROWTH) & (table <= LARGEST_GROWTH))):
         raise ValueError(
-            f"relatives row {t}, asset {i}: {table[t, i]:g}; expected a number above 0, between "
-            f"{1.0 / LARGEST_GROWTH:g} and {LARGEST_GROWTH:g}"
+            f"relatives row {at[0]}, asset {at[1]}: {table[at]:g}; expected a number above 0, "
+            f"between {1.0 / LARGEST_GROWTH:g} and {LARGEST_GROWTH:g}"
         )
     return table

@@ -67,11 +67,8 @@ class SurrogateClassifier:
     def __init__(self, hypotheses: int, eta: float = 0.25) -> None:
         self.hypotheses = as_count("hypotheses", hypotheses)
         self.eta = as_positive("eta", eta, STEEPEST)
-        self._logs = np.zeros(self.hypotheses)
-        self._surrogate = np.zeros(self.hypotheses)
-        self.rounds = 0
-        self.mistakes = 0
-        self._gaps = 0.0
+        self._logs, self._surrogate = np.zeros((2, self.hypotheses))
+        self.rounds, self.mistakes, self._gaps = 0, 0, 0.0
 
     @property
     def weights(self) -> Vector:
@@ -86,12 +83,10 @@ class SurrogateClassifier:
     @one_at_a_time
     def learn(self, values: Any, y: int) -> int:
         """Predict a label from the hypotheses' values, learn the true one, return the first."""
-        v = self._values(values)
+        v, w, eta = self._values(values), self.weights, self.eta
         if y not in (0, 1):
             raise ValueError(f"y must be 0 or 1, got {y!r}")
-        w, eta = self.weights, self.eta
-        p = float(w @ v)
-        label = int(p >= 0.5)
+        label = int(float(w @ v) >= 0.5)
         self.rounds += 1
         if label != y:
             z = (2.0 if y == 0 else -2.0) * v
@@ -112,17 +107,14 @@ class SurrogateClassifier:
         d, eta, best = self.hypotheses, self.eta, float(self._surrogate.min())
         survey = "Shalev-Shwartz 2012, section 2.1.2"
         # Each mistake costs at least 1 in the surrogate loss.
-        bounds = [
-            self._bound(
-                "after the fact", survey, expert_theorems.after_the_fact(d, eta, self._gaps), 1.0
-            )
-        ]
+        after = expert_theorems.after_the_fact(d, eta, self._gaps)
+        bounds = [self._bound("after the fact", survey, after, 1.0)]
         if eta == 0.25:
             bounds.append(self._bound("in advance", survey, 8.0 * math.log(d), 2.0))
         if eta < 2.0:
             value, factor = expert_theorems.surrogate_mistakes(d, eta, 0.0), 1.0 / (1.0 - 0.5 * eta)
-            reference = f"{survey}, Theorem 2.21"
-            bounds.append(self._bound("in advance, half ranges", reference, value, factor))
+            halved = "in advance, half ranges", f"{survey}, Theorem 2.21"
+            bounds.append(self._bound(*halved, value, factor))
         return SurrogateCertificate(self.rounds, self.mistakes, best, bounds)
 
     def _bound(self, name: str, reference: str, value: float, factor: float) -> Statement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from noregret.experts.checks import as_distribution
 from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED, ExpertSum
 from noregret.proof.loss_promises import Broken
 from noregret.proof.protocol import Proof, at_least, at_most, measured, row
-from noregret.proof.statement import RANGE, Measured, Statement
+from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement
 from noregret.proof.wording import assumption_lines
 from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
@@ -23,6 +23,10 @@ from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
 SURVEY = "Shalev-Shwartz 2012"
 GAMES = "Cesa-Bianchi, Lugosi 2006"
 LEADER = "de Rooij, van Erven, Grunwald, Koolen 2014"
+#: The algorithms, in the order of the kinds of rates.
+_TITLES = ("Hedge, eta {}", "Hedge, anytime rate", "Hedge, doubling rate", "AdaHedge")
+#: Name, reference and value of a theorem, and why it does not apply or ''.
+Theorem = tuple[str, str, float, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +144,6 @@ class ExpertCertificate(Proof):
         return lines + assumption_lines(self)
 
 
-def rounding_slack(experts: int, book: Vector) -> float:
-    """Return how far rounding can have moved the loss minus an expert's, at most."""
-    return float(
-        sum_slack(experts, float(book[ExpertSum.ROUNDS]), float(book[ExpertSum.MAGNITUDE]))
-    )
-
-
 def sum_slack(experts: int, rounds: float, magnitude: Any) -> Any:
     """Return how far rounding can have moved sum_t <w_t, z_t> - z_(t,i), sum_t max |z_t| known.
 
@@ -157,87 +154,121 @@ def sum_slack(experts: int, rounds: float, magnitude: Any) -> Any:
     return rounding_error(2.0 * experts + rounds + 64.0, size) + rounds * UNDERFLOW
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What the theorems on Hedge are about."""
+class Weighing(NamedTuple):
+    """The weights of d experts, and the sums from which a certificate is read."""
 
-    experts: int
+    #: The kind of the rate, its factor, and the promised width of the costs.
     kind: int
-    book: Vector
-    #: The promised width of the costs, infinite if nothing was promised.
+    scale: float
     width: float
-    #: What the best expert lost, in the costs that the experts were charged.
-    best: float
-    #: The measured regret in these costs, rounded up, and what rounding can be of it.
-    regret: float
-    slack: float
+    #: Weights but for their sum; costs of the experts so far, and those of the epochs before.
+    parts: Vector
+    totals: Vector
+    past: Vector
+    #: By `ExpertSum`.
+    book: Vector
 
-    def bound(self, name: str, reference: str, value: float, reason: str = "") -> Statement:
-        """Return a bound on the regret, if the run does not contradict it."""
-        return Measured(self.regret, self.slack, RANGE).state(name, reference, value, reason)
+    @property
+    def title(self) -> str:
+        """The algorithm in words."""
+        return _TITLES[self.kind].format(exact(self.sum(ExpertSum.ETA)))
 
-    def wider(self) -> str:
-        """Say that the promised width was broken, as a loss not convex in its target may do."""
-        widest = float(self.book[ExpertSum.WIDEST])
-        if widest <= self.width * (1.0 + 1e-12):
-            return ""
-        return f"costs {exact(widest)} apart were seen, promised {exact(self.width)}"
+    @property
+    def weights(self) -> Vector:
+        """The weights of the coming round."""
+        return np.asarray(self.parts / self.book[ExpertSum.TOTAL])
+
+    @property
+    def costs(self) -> Vector:
+        """What each expert was charged so far."""
+        return self.totals + self.past if len(self.past) else self.totals.copy()
+
+    @property
+    def loss(self) -> float:
+        """The sum of <w, z>."""
+        return float(self.book[ExpertSum.LOSS] + self.book[ExpertSum.LOSS_LOW])
+
+    @property
+    def slack(self) -> float:
+        """How far rounding can have moved the loss minus an expert's, at most."""
+        rounds, size = self.sum(ExpertSum.ROUNDS), self.sum(ExpertSum.MAGNITUDE)
+        return float(sum_slack(len(self.parts), rounds, size))
+
+    def sum(self, place: ExpertSum) -> float:
+        """Return one of the sums."""
+        return float(self.book[place])
+
+    def measured(self) -> Measured:
+        """Return the regret in the costs that the experts were charged, which theorems bound."""
+        best, eta = float(self.costs.min()), self.sum(ExpertSum.LAST_ETA)
+        slack = 2.0 * self.slack + ROUNDING * (abs(self.loss) + abs(best))
+        # Weights, and the logarithms of their sums in the gaps, are right to a few roundings for
+        # each expert and round, which a small rate magnifies.
+        roundings = self.sum(ExpertSum.ROUNDS) * (2.0 * len(self.parts) + 64.0)
+        slack += rounding_error(roundings, 1.0) / eta if eta > 0.0 else 0.0
+        return Measured(self.loss - best + self.slack, slack, RANGE)
 
     def bounds(self) -> list[Statement]:
         """Return the theorems that speak about this rate."""
-        return list(self._bounds()) if self.book[ExpertSum.ROUNDS] > 0 else []
+        if not self.sum(ExpertSum.ROUNDS) > 0.0:
+            return []
+        run = self.measured()
+        return [run.state(*theorem) for theorem in self._theorems()]
 
-    def _bounds(self) -> Iterator[Statement]:
-        d, book, eta = self.experts, self.book, float(self.book[ExpertSum.LAST_ETA])
-        rounds, gaps = int(book[ExpertSum.ROUNDS]), float(book[ExpertSum.GAP])
-        name = "after the fact, ln d/eta + gaps"
+    def _theorems(self) -> Iterator[Theorem]:
+        d, eta, gaps = len(self.parts), self.sum(ExpertSum.LAST_ETA), self.sum(ExpertSum.GAP)
+        rounds, name = int(self.sum(ExpertSum.ROUNDS)), "after the fact, ln d/eta + gaps"
         if self.kind == DOUBLING:
             # The last epoch may have ended with the last round.
-            epochs = float(book[ExpertSum.EPOCHS])
-            epochs += 0.0 if (rounds + 1) & rounds == 0 else 1.0 / eta
-            value = math.log(d) * epochs + gaps
-            yield self.bound(name, f"{SURVEY}, Lemma 2.20, in every epoch", value)
-            value = expert_theorems.doubling_regret(d, rounds, self.width)
-            yield self.bound("doubling trick", f"{SURVEY}, section 2.3.1", value, self.wider())
+            last = 0.0 if (rounds + 1) & rounds == 0 else 1.0 / eta
+            after = math.log(d) * (self.sum(ExpertSum.EPOCHS) + last) + gaps
+            ahead = expert_theorems.doubling_regret(d, rounds, self.width)
+            yield name, f"{SURVEY}, Lemma 2.20, in every epoch", after, ""
+            yield "doubling trick", f"{SURVEY}, section 2.3.1", ahead, self._wider()
             return
-        yield self.bound(
-            name,
-            f"{SURVEY}, Lemma 2.20; {LEADER}, mix loss",
-            expert_theorems.after_the_fact(d, eta, gaps),
-        )
+        after = expert_theorems.after_the_fact(d, eta, gaps)
+        yield name, f"{SURVEY}, Lemma 2.20; {LEADER}, mix loss", after, ""
         if self.kind == FIXED:
-            yield from self._fixed(eta, rounds)
+            yield from self._fixed(d, eta, rounds)
         elif self.kind == ANYTIME:
-            value = expert_theorems.anytime_regret(d, rounds, self.width)
-            reference = f"{GAMES}, Theorem 2.3"
-            yield self.bound("rates sqrt(8 ln d/t)", reference, value, self.wider())
+            ahead = expert_theorems.anytime_regret(d, rounds, self.width)
+            yield "rates sqrt(8 ln d/t)", f"{GAMES}, Theorem 2.3", ahead, self._wider()
         elif self.kind == ADAPTIVE:
-            widest = float(book[ExpertSum.WIDEST])
-            value = expert_theorems.adaptive_regret(d, float(book[ExpertSum.VARIANCE]), widest)
-            yield self.bound("AdaHedge, second order", f"{LEADER}, second-order bound", value)
-            value = expert_theorems.adaptive_regret(d, 0.25 * widest * widest * rounds, widest)
-            yield self.bound("AdaHedge, worst case", f"{LEADER}, with V <= S^2 T/4", value)
+            widest, variance = self.sum(ExpertSum.WIDEST), self.sum(ExpertSum.VARIANCE)
+            worst = 0.25 * widest * widest * rounds
+            after, ahead = (
+                expert_theorems.adaptive_regret(d, spread, widest) for spread in (variance, worst)
+            )
+            yield "AdaHedge, second order", f"{LEADER}, second-order bound", after, ""
+            yield "AdaHedge, worst case", f"{LEADER}, with V <= S^2 T/4", ahead, ""
 
-    def _fixed(self, eta: float, rounds: int) -> Iterator[Statement]:
-        d, book = self.experts, self.book
-        value = expert_theorems.hedge_regret(d, eta, float(book[ExpertSum.RANGES]))
-        yield self.bound("observed ranges", f"{GAMES}, Theorem 2.2", value)
+    def _fixed(self, d: int, eta: float, rounds: int) -> Iterator[Theorem]:
+        seen = expert_theorems.hedge_regret(d, eta, self.sum(ExpertSum.RANGES))
+        yield "observed ranges", f"{GAMES}, Theorem 2.2", seen, ""
         if math.isfinite(self.width):
-            value = expert_theorems.hedge_regret(d, eta, self.width * self.width * rounds)
+            ahead = expert_theorems.hedge_regret(d, eta, self.width * self.width * rounds)
             reference = f"{GAMES}, Theorem 2.2; {SURVEY}, Theorem 1.3"
-            yield self.bound("in advance", reference, value, self.wider())
-        low, high = float(book[ExpertSum.LOWEST]), float(book[ExpertSum.HIGHEST])
-        step = float(book[ExpertSum.LOWEST_STEP])
-        value = expert_theorems.local_norms(d, eta, float(book[ExpertSum.SQUARES]), low >= 0.0)
+            yield "in advance", reference, ahead, self._wider()
+        low, high = self.sum(ExpertSum.LOWEST), self.sum(ExpertSum.HIGHEST)
+        step, squares = self.sum(ExpertSum.LOWEST_STEP), self.sum(ExpertSum.SQUARES)
+        local = expert_theorems.local_norms(d, eta, squares, low >= 0.0)
         reason = "" if step >= -1.0 else f"eta z = {exact(step)} was seen, needed >= -1"
-        yield self.bound("local norms", f"{SURVEY}, Theorem 2.22", value, reason)
-        inside = low >= 0.0 and high <= 1.0
-        reason = (
-            "" if inside else f"costs in [{exact(low)}, {exact(high)}] were seen, needed [0, 1]"
-        )
-        value = expert_theorems.weighted_majority(d, eta, rounds)
-        yield self.bound("Weighted Majority, (1)", f"{SURVEY}, Theorem 3.1", value, reason)
+        yield "local norms", f"{SURVEY}, Theorem 2.22", local, reason
+        reason, reference = "", f"{SURVEY}, Theorem 3.1"
+        if not (low >= 0.0 and high <= 1.0):
+            reason = f"costs in [{exact(low)}, {exact(high)}] were seen, needed [0, 1]"
+        first = expert_theorems.weighted_majority(d, eta, rounds)
+        yield "Weighted Majority, (1)", reference, first, reason
         if not reason and not eta < 1.0:
             reason = f"eta = {exact(eta)}, needed < 1"
-        value = 0.0 if reason else expert_theorems.weighted_majority_small(d, eta, self.best)
-        yield self.bound("Weighted Majority, (2)", f"{SURVEY}, Theorem 3.1", value, reason)
+        best = float(self.costs.min())
+        second = 0.0 if reason else expert_theorems.weighted_majority_small(d, eta, best)
+        yield "Weighted Majority, (2)", reference, second, reason
+
+    def _wider(self) -> str:
+        """Say that the promised width was broken, as a loss not convex in its target may do."""
+        widest = self.sum(ExpertSum.WIDEST)
+        held = widest <= self.width * (1.0 + 1e-12)
+        return (
+            "" if held else f"costs {exact(widest)} apart were seen, promised {exact(self.width)}"
+        )

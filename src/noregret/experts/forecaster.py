@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Vector, real_array
+from noregret.arrays import Vector
 from noregret.experts.checks import as_interval, as_table, require_within
-from noregret.experts.expert_certificate import GAMES, ExpertCertificate, rounding_slack
-from noregret.experts.expert_game import Weighing, WeightedGame
+from noregret.experts.expert_certificate import GAMES, ExpertCertificate
+from noregret.experts.hedge import WeightedGame, weighing
 from noregret.experts.rounds import ADAPTIVE, FIXED, ExpertSum, forecast_rounds
 from noregret.files.fields import Array, Setting
 from noregret.losses import Exponential, Logistic, Loss, NegativeLog, Squared, SquaredHinge
+from noregret.passes.frame import Labels
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import require_room
 from noregret.proof.loss_promises import Broken, assumption_of, broken_in
 from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
-from noregret.rows.examples import as_labels
+from noregret.rows.examples import as_labels, as_weights
 from noregret.turns import one_at_a_time
+
+#: Of a loss on an interval of width r with max |p| = s. By class, since a subclass may have another
+#: value: only the losses themselves are known.
+_CONCAVITY: dict[type[Loss], Callable[[Any, float, float], float]] = {
+    Squared: lambda loss, r, s: 0.5 / r / r,
+    NegativeLog: lambda loss, r, s: 1.0,
+    Logistic: lambda loss, r, s: math.exp(-s),
+    Exponential: lambda loss, r, s: math.exp(-s),
+    SquaredHinge: lambda loss, r, s: 1.0 / (loss.margin + s) / (loss.margin + s),
+}
 
 
 def exp_concavity(loss: Loss, low: float, high: float) -> float:
@@ -38,17 +50,8 @@ def exp_concavity(loss: Loss, low: float, high: float) -> float:
     (0.125, 1.0)
     """
     low, high = as_interval(low, high)
-    width, size = high - low, max(abs(low), abs(high))
-    # A subclass may have another value: only the losses themselves are known.
-    if type(loss) is Squared:
-        return 0.5 / width / width
-    if type(loss) is NegativeLog:
-        return 1.0
-    if type(loss) in (Logistic, Exponential):
-        return math.exp(-size)
-    if type(loss) is SquaredHinge:
-        return 1.0 / (loss.margin + size) / (loss.margin + size)
-    return 0.0
+    known = _CONCAVITY.get(type(loss))
+    return known(loss, high - low, max(abs(low), abs(high))) if known else 0.0
 
 
 def cost_range(loss: Loss, low: float, high: float) -> tuple[float, float]:
@@ -116,20 +119,18 @@ class Forecaster(WeightedGame):
             raise ValueError(f"against must be 'experts' or 'combinations', got {against!r}")
         self.loss, self.against, self._eta = loss, against, eta
         self.low, self.high = as_interval(low, high)
-        linear = against == "combinations"
-        concavity = 0.0 if linear else exp_concavity(loss, self.low, self.high)
-        if eta == "concave":
-            if not concavity > 0.0:
-                raise ValueError(
-                    f"eta='concave' needs a loss that is exp-concave on [{low:g}, {high:g}], "
-                    f"and experts to compare with; {loss} against {against} is not"
-                )
-            eta = concavity
-        self.concavity = concavity
-        least, most = cost_range(loss, self.low, self.high)
-        width = math.inf if linear else most - least
-        self._state = Weighing(experts, eta, width)
-        self._suffered = np.zeros(self._state.experts)
+        self.concavity, width = 0.0, math.inf
+        if against == "experts":
+            self.concavity = exp_concavity(loss, self.low, self.high)
+            least, most = cost_range(loss, self.low, self.high)
+            width = most - least
+        if eta == "concave" and not self.concavity > 0.0:
+            raise ValueError(
+                f"eta='concave' needs a loss that is exp-concave on [{low:g}, {high:g}], "
+                f"and experts to compare with; {loss} against {against} is not"
+            )
+        self._state = weighing(experts, self.concavity if eta == "concave" else eta, width)
+        self._suffered = np.zeros(self.experts)
 
     def forecast(self, predictions: Any) -> Vector:
         """Return the forecast for each row of predictions, with the weights of the coming round."""
@@ -149,62 +150,46 @@ class Forecaster(WeightedGame):
         y = as_labels(outcomes, len(table), self.loss)
         if self.loss.labels != "sign" and type(self.loss) is not NegativeLog:
             require_within("outcomes", y[:, None], self.low, self.high)
-        weights = np.ones(len(y))
-        if weight is not None:
-            weights = np.ascontiguousarray(real_array("weight", weight), np.float64)
-        if weights.shape != y.shape or not np.all((weights >= 0.0) & (weights <= 1e100)):
-            raise ValueError(f"weight must be {len(y)} finite numbers >= 0")
+        weights = as_weights(weight, len(y))
         if self._state.kind != ADAPTIVE and np.any(weights > 1.0):
             raise ValueError("weight above 1 needs eta='adaptive', which promises no range")
         require_room(self.rounds, len(table))
         state, forecasts = self._state, np.empty(len(table))
-        before = copy.deepcopy(state), self._suffered.copy()
+        before, linear = copy.deepcopy((state, self._suffered)), self.against == "combinations"
         played = forecast_rounds(
-            self.loss, self.against == "combinations", table, y, weights, state.kind,
-            state.scale, state.parts, state.totals, state.past, self._suffered, state.book,
-            forecasts,
-        )  # fmt: skip
+            self.loss, linear, table, Labels(y, weights), state, self._suffered, forecasts
+        )
         if played < len(table):
             self._state, self._suffered = before
             raise ValueError(f"predictions row {played}: the loss or its slope overflows")
         return forecasts
 
-    @property
-    def _slack(self) -> float:
-        """How far rounding can have moved the loss minus an expert's own, at most."""
-        book = self._state.book
-        rounds = float(book[ExpertSum.ROUNDS])
-        size = grown(float(book[ExpertSum.OWN_SIZE]), 2.0 * rounds)
-        return rounding_error(rounds + 64.0, size) + rounds * UNDERFLOW
-
     def certificate(self) -> ExpertCertificate:
         """Return the loss beside that of every expert, with the theorems."""
-        state = self._state
-        facts, slack = state.facts(), self._slack
-        own = float(state.book[ExpertSum.OWN] + state.book[ExpertSum.OWN_LOW])
-        linear = self.against == "combinations"
-        broken = self.broken
-        # Measured differences stay true where a loss is not what it promised, theorems do not.
-        bounds = facts.bounds() if broken is None else []
-        # Convexity: the loss of the mixture is at most the mean loss of the experts, and at most
-        # that of a combination plus the difference along the slope.
-        lined = linear and broken is None and self.rounds
-        proved = facts.regret + self._line_slack() if lined else None
-        best = float(self._suffered.min())
+        state, rounds, broken = self._state, self.rounds, self.broken
+        charged, size = state.measured(), state.sum(ExpertSum.OWN_SIZE)
+        # How far rounding can have moved the loss minus an expert's own, at most.
+        slack = rounding_error(rounds + 64.0, grown(size, 2.0 * rounds)) + rounds * UNDERFLOW
+        own = state.sum(ExpertSum.OWN) + state.sum(ExpertSum.OWN_LOW)
+        best, bounds, proved = float(self._suffered.min()), state.bounds(), None
         measured, room = own - best + slack, 2.0 * slack + ROUNDING * (abs(own) + abs(best))
-        if proved is not None:
-            measured, room = max(measured, proved), room + 2.0 * self._line_slack() + facts.slack
-        if self.rounds and broken is None:
-            run = Measured(measured, room, suspect_of((self.loss, "convexity")))
+        if broken is None and rounds and self.against == "combinations":
+            # Convexity: the loss of the mixture is at most the mean loss of the experts, and at
+            # most that of a combination plus the difference along the slope.
+            lines = rounding_error(32.0, size) + state.slack
+            proved = charged.value + lines
+            measured, room = max(measured, proved), room + 2.0 * lines + charged.slack
+        run = Measured(measured, room, suspect_of((self.loss, "convexity")))
+        if rounds:
             bounds = [_judged(bound, run) for bound in [*self._concave(), *bounds]]
-        name = f"{state.title}, {type(self.loss).__name__}, against {self.against}"
         return ExpertCertificate(
-            name,
-            self.rounds,
+            f"{state.title}, {type(self.loss).__name__}, against {self.against}",
+            rounds,
             own,
             self._suffered.copy(),
             slack,
-            bounds,
+            # Measured differences stay true where a loss is not what it promised, theorems do not.
+            bounds if broken is None else [],
             proved,
             assumption=assumption_of(self.loss),
             broken=broken,
@@ -213,16 +198,9 @@ class Forecaster(WeightedGame):
     @property
     def broken(self) -> Broken | None:
         """The promise that a loss of one's own was found to break, and the round."""
-        book = self._state.book
-        return broken_in(
-            self.loss, float(book[ExpertSum.PROMISE_BROKEN]), float(book[ExpertSum.BROKEN_PROMISE])
-        )
-
-    def _line_slack(self) -> float:
-        """How far rounding can have moved the lines that stand for the losses."""
-        return rounding_error(32.0, float(self._state.book[ExpertSum.OWN_SIZE])) + rounding_slack(
-            self.experts, self._state.book
-        )
+        state = self._state
+        found = state.sum(ExpertSum.PROMISE_BROKEN), state.sum(ExpertSum.BROKEN_PROMISE)
+        return broken_in(self.loss, *found)
 
     def _concave(self) -> list[Statement]:
         """Return the bound for exp-concave losses, if this one is on the range."""

@@ -7,12 +7,117 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Vector, as_count
-from noregret.experts.checks import as_distribution, as_interval
-from noregret.experts.expert_certificate import ExpertCertificate, rounding_slack
-from noregret.experts.expert_game import CostGame, Weighing
-from noregret.experts.rounds import ExpertSum, hedge_rounds
-from noregret.files.fields import Setting
+from noregret.arrays import Vector, as_count, as_positive
+from noregret.experts import expert_theorems
+from noregret.experts.checks import (
+    as_distribution,
+    as_interval,
+    as_table,
+    one_round,
+    require_within,
+)
+from noregret.experts.expert_certificate import ExpertCertificate, Weighing
+from noregret.experts.rounds import ADAPTIVE, DOUBLING, FIXED, ExpertSum, hedge_rounds
+from noregret.files.fields import Array, Saved, Setting
+from noregret.proof.ledger import require_room
+from noregret.turns import one_at_a_time
+
+#: Rates by name, in the order of the kinds that the kernels know.
+RATES = ("fixed", "anytime", "doubling", "adaptive")
+
+
+def weighing(experts: int, eta: float | str, width: float) -> Weighing:
+    """Return equal weights for a rate.
+
+    `eta` is a number, or "anytime" for sqrt(8 ln d / t) / R and "doubling" for
+    sqrt(8 ln d / 2^m) / R from round 2^m on with everything else forgotten, R the promised width of
+    the costs, or "adaptive" for ln d over the mixability gaps so far, which needs no promise.
+    """
+    d, kind = as_count("experts", experts), FIXED
+    if isinstance(eta, str):
+        if eta not in RATES[1:]:
+            names = ", ".join(map(repr, RATES[1:]))
+            raise ValueError(f"eta must be a number above 0 or one of {names}, got {eta!r}")
+        kind = RATES.index(eta)
+    if kind == FIXED:
+        scale, first = 0.0, as_positive("eta", eta)
+    elif kind == ADAPTIVE:
+        scale, first = math.log(d), math.inf
+    elif math.isfinite(width):
+        scale = first = expert_theorems.tuned_rate(d, 1.0, width)
+    else:
+        raise ValueError(f"eta={eta!r} needs costs of a promised range: give low and high")
+    book, past = np.zeros(len(ExpertSum)), np.zeros(d if kind == DOUBLING else 0)
+    book[[ExpertSum.LOWEST, ExpertSum.HIGHEST]] = math.inf, -math.inf
+    book[[ExpertSum.ETA, ExpertSum.TOTAL]] = first, d
+    return Weighing(kind, scale, width, np.ones(d), np.zeros(d), past, book)
+
+
+class WeightedGame(Saved):
+    """A game with d experts in which weights are played and a cost is paid."""
+
+    _KIND = "game"
+    _state: Weighing
+    #: The fields of a file that hold `_state`; sums may be infinite.
+    _STATE = tuple(
+        Array(name, f"_state.{name}", unbounded=True)
+        for name in ("book", "parts", "totals", "past")
+    )
+
+    @property
+    def experts(self) -> int:
+        """How many experts there are."""
+        return len(self._state.parts)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return int(self._state.book[ExpertSum.ROUNDS])
+
+    @property
+    def eta(self) -> float:
+        """The rate of the coming round; infinite while AdaHedge follows the leaders."""
+        return self._state.sum(ExpertSum.ETA)
+
+    @property
+    def weights(self) -> Vector:
+        """The weights of the coming round."""
+        return self._state.weights
+
+    def _check_loaded(self) -> None:
+        """Refuse weights that do not sum to 1."""
+        with np.errstate(all="ignore"):
+            weights = self.weights
+        if not (np.all(weights >= 0.0) and abs(float(weights.sum()) - 1.0) <= 1e-6):
+            raise ValueError("parts are not those of weights that sum to 1")
+
+
+class CostGame(WeightedGame):
+    """A game in which the costs of all experts are seen, within a promised range."""
+
+    low: float
+    high: float
+
+    def suffer(self, costs: Any) -> float:
+        """Pay <weights, costs> and learn the costs of one round; return what was paid."""
+        return float(self.learn(one_round("costs", costs, self.experts))[0])
+
+    @one_at_a_time
+    def learn(self, costs: Any) -> Vector:
+        """Play a round for every row of costs; return what was paid in each.
+
+        Costs outside [low, high] raise ValueError and leave the learner as it was.
+        """
+        table = as_table("costs", costs, self.experts)
+        lows, highs = require_within("costs", table, self.low, self.high)
+        require_room(self.rounds, len(table))
+        paid = np.empty(len(table))
+        self._play(table, lows, highs, paid)
+        return paid
+
+    def _play(self, table: Vector, lows: Vector, highs: Vector, paid: Vector) -> None:
+        """Play rows that are known to be sound."""
+        raise NotImplementedError
 
 
 class Hedge(CostGame):
@@ -51,18 +156,13 @@ class Hedge(CostGame):
         high: float | None = None,
     ) -> None:
         self._eta = eta
-        free = eta == "adaptive"
-        low = (-math.inf if free else 0.0) if low is None else low
-        high = (math.inf if free else 1.0) if high is None else high
+        ends = (-math.inf, math.inf) if eta == "adaptive" else (0.0, 1.0)
+        low, high = ends[0] if low is None else low, ends[1] if high is None else high
         self.low, self.high = as_interval(low, high)
-        self._state = Weighing(experts, eta, self.high - self.low)
+        self._state = weighing(experts, eta, self.high - self.low)
 
     def _play(self, table: Vector, lows: Vector, highs: Vector, paid: Vector) -> None:
-        state = self._state
-        hedge_rounds(
-            table, lows, highs, state.kind, state.scale, state.parts, state.totals, state.past,
-            state.book, paid,
-        )  # fmt: skip
+        hedge_rounds(self._state, table, lows, highs, paid)
 
     def certificate(self) -> ExpertCertificate:
         """Return the loss beside that of every expert, with the theorems."""
@@ -72,9 +172,9 @@ class Hedge(CostGame):
             self.rounds,
             state.loss,
             state.costs,
-            rounding_slack(self.experts, state.book),
-            state.facts().bounds(),
-            mix_loss=state.loss - float(state.book[ExpertSum.GAP]),
+            state.slack,
+            state.bounds(),
+            mix_loss=state.loss - state.sum(ExpertSum.GAP),
         )
 
 
@@ -89,10 +189,9 @@ def weighted_majority(experts: int, rounds: int | None = None, eta: float | None
     """
     if (rounds is None) == (eta is None):
         raise ValueError("give rounds or eta, and not both")
-    if rounds is not None:
+    if eta is None:
         count = max(as_count("experts", experts), 2)
         eta = math.sqrt(math.log(count) / as_count("rounds", rounds))
-    assert eta is not None
     return Hedge(experts, eta)
 
 

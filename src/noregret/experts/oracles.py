@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Matrix, Vector, as_count
+from noregret.arrays import Indices, Matrix, Vector, as_count
 from noregret.experts.checks import LARGEST, as_table, require_within
 from noregret.losses import Loss
 from noregret.rounding.slack import UNDERFLOW, rounding_error
@@ -56,7 +55,7 @@ class Sequences:
     """The best sequences of experts: `costs[k]` with at most k switches, `path` for the most."""
 
     costs: Vector
-    path: npt.NDArray[np.int64]
+    path: Indices
 
 
 def best_sequence(costs: Any, switches: int) -> Sequences:

@@ -188,6 +188,5 @@ def universal_pair(relatives: Any, points: int | None = None) -> Vector:
 
 
 def _portfolio(weights: Any, count: int) -> Vector:
-    if weights is None:
-        return np.full(count, 1.0 / count)
-    return as_distribution("weights", weights, count)
+    given = np.full(count, 1.0 / count) if weights is None else weights
+    return as_distribution("weights", given, count)

@@ -20,9 +20,10 @@ from noregret.passes.promises import promise_broken
 FIXED, ANYTIME, DOUBLING, ADAPTIVE = range(4)
 #: Sums of parts below this are taken from a new reference.
 _LEAST = 1e-200
-
 #: Below this eta (max z - min z) the gap is a series.
 SMALL_STEP = 1e-4
+#: A forecaster stops before a loss beyond this: its square would overflow.
+LARGEST_LOSS = 1e150
 
 
 class ExpertSum(IntEnum):
@@ -64,36 +65,23 @@ class ExpertSum(IntEnum):
     LAST_POINT = 22
 
 
-# Kernels index by plain integers.
-_ROUNDS, _LOSS, _GAP = int(ExpertSum.ROUNDS), int(ExpertSum.LOSS), int(ExpertSum.GAP)
-_SQUARES, _VARIANCE = int(ExpertSum.SQUARES), int(ExpertSum.VARIANCE)
-_RANGES, _WIDEST = int(ExpertSum.RANGES), int(ExpertSum.WIDEST)
-_LOWEST, _HIGHEST = int(ExpertSum.LOWEST), int(ExpertSum.HIGHEST)
-_LOWEST_STEP, _MAGNITUDE = int(ExpertSum.LOWEST_STEP), int(ExpertSum.MAGNITUDE)
-_ETA, _LAST_ETA, _EPOCHS = int(ExpertSum.ETA), int(ExpertSum.LAST_ETA), int(ExpertSum.EPOCHS)
-_REFERENCE, _TOTAL = int(ExpertSum.REFERENCE), int(ExpertSum.TOTAL)
-_OWN, _OWN_SIZE = int(ExpertSum.OWN), int(ExpertSum.OWN_SIZE)
-_BROKEN, _WHICH = int(ExpertSum.PROMISE_BROKEN), int(ExpertSum.BROKEN_PROMISE)
-_LAST_POINT = int(ExpertSum.LAST_POINT)
-
-
 @kernel
 def enter(book, low, high, mean, variance, gap, eta):  # type: ignore[no-untyped-def]
     """Enter a round whose costs lie in [low, high], with their mean and variance under w."""
     width = high - low
-    book[_ROUNDS] += 1.0
-    add_compensated(book, _LOSS, mean)
-    book[_GAP] += gap
-    book[_SQUARES] += variance + mean * mean
-    book[_VARIANCE] += variance
-    book[_RANGES] += width * width
-    book[_WIDEST] = max(book[_WIDEST], width)
-    book[_LOWEST] = min(book[_LOWEST], low)
-    book[_HIGHEST] = max(book[_HIGHEST], high)
+    book[ExpertSum.ROUNDS] += 1.0
+    add_compensated(book, ExpertSum.LOSS, mean)
+    book[ExpertSum.GAP] += gap
+    book[ExpertSum.SQUARES] += variance + mean * mean
+    book[ExpertSum.VARIANCE] += variance
+    book[ExpertSum.RANGES] += width * width
+    book[ExpertSum.WIDEST] = max(book[ExpertSum.WIDEST], width)
+    book[ExpertSum.LOWEST] = min(book[ExpertSum.LOWEST], low)
+    book[ExpertSum.HIGHEST] = max(book[ExpertSum.HIGHEST], high)
     if low < 0.0:
-        book[_LOWEST_STEP] = min(book[_LOWEST_STEP], eta * low)
-    book[_MAGNITUDE] += max(abs(low), abs(high))
-    book[_LAST_ETA] = eta
+        book[ExpertSum.LOWEST_STEP] = min(book[ExpertSum.LOWEST_STEP], eta * low)
+    book[ExpertSum.MAGNITUDE] += max(abs(low), abs(high))
+    book[ExpertSum.LAST_ETA] = eta
 
 
 @kernel
@@ -164,42 +152,35 @@ def _weigh(totals, reference, eta, parts):  # type: ignore[no-untyped-def]
     if eta < np.inf:
         return least, _fill(totals, least, eta, parts)
     # Follow the leaders, all of them alike.
-    total = 0.0
-    for i in range(totals.shape[0]):
-        parts[i] = 1.0 if totals[i] <= least else 0.0
-        total += parts[i]
-    return least, total
+    parts[:] = totals <= least
+    return least, parts.sum()
 
 
 @kernel
 def _least_of_leaders(parts, costs):  # type: ignore[no-untyped-def]
-    least = np.inf
-    for i in range(costs.shape[0]):
-        if parts[i] > 0.0:
-            least = min(least, costs[i])
-    return least
+    return costs[parts > 0.0].min()
 
 
-@kernel
-def _next_eta(kind, scale, book):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def _next_eta(state):  # type: ignore[no-untyped-def]
     """Return the rate of the coming round; `scale` is ln d for the adaptive rate."""
-    coming = book[_ROUNDS] + 1.0
-    if kind == ANYTIME:
-        return scale / np.sqrt(coming)
-    if kind == DOUBLING and np.int64(coming) & (np.int64(coming) - 1) == 0:
-        return scale / np.sqrt(coming)
-    if kind == ADAPTIVE:
-        return scale / book[_GAP] if book[_GAP] > 0.0 else np.inf
-    return book[_ETA]
+    coming, gaps = state.book[ExpertSum.ROUNDS] + 1.0, state.book[ExpertSum.GAP]
+    fresh = np.int64(coming) & (np.int64(coming) - 1) == 0
+    if state.kind == ANYTIME or (state.kind == DOUBLING and fresh):
+        return state.scale / np.sqrt(coming)
+    if state.kind == ADAPTIVE:
+        return state.scale / gaps if gaps > 0.0 else np.inf
+    return state.book[ExpertSum.ETA]
 
 
-@kernel
-def hedge_step(costs, low, high, kind, scale, parts, totals, past, book):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def hedge_step(state, costs, low, high):  # type: ignore[no-untyped-def]
     """Suffer one round of costs within [low, high], and weigh the experts for the next.
 
-    Returns <w, z>. `past` takes the costs of the epochs that a doubling rate has ended.
+    Returns <w, z>. `state` is a `Weighing`.
     """
-    eta, reference, old = book[_ETA], book[_REFERENCE], book[_TOTAL]
+    parts, totals, past, book = state.parts, state.totals, state.past, state.book
+    eta, reference, old = book[ExpertSum.ETA], book[ExpertSum.REFERENCE], book[ExpertSum.TOTAL]
     first, second = _meet(parts, costs, low, totals)
     first /= old
     mean = min(low + first, high)
@@ -209,77 +190,62 @@ def hedge_step(costs, low, high, kind, scale, parts, totals, past, book):  # typ
         if eta * (high - low) < SMALL_STEP:
             third = _third(parts, costs, mean, eta) / old
         reference, total = _weigh(totals, reference + low, eta, parts)
-        shifted = np.log(total / old) / eta + (low - (reference - book[_REFERENCE]))
+        shifted = np.log(total / old) / eta + (low - (reference - book[ExpertSum.REFERENCE]))
         gap = gap_of(mean, variance, third, low, high, shifted, eta)
     else:
         gap = max(mean - _least_of_leaders(parts, costs), 0.0)
     enter(book, low, high, mean, variance, gap, eta)
-    coming = _next_eta(kind, scale, book)
-    if kind == DOUBLING and coming != eta:
-        book[_EPOCHS] += 1.0 / eta
+    coming = _next_eta(state)
+    if state.kind == DOUBLING and coming != eta:
+        book[ExpertSum.EPOCHS] += 1.0 / eta
         past += totals
         totals[:] = 0.0
         reference = 0.0
     if coming != eta or eta == np.inf:
         reference, total = _weigh(totals, reference, coming, parts)
-    book[_ETA], book[_REFERENCE], book[_TOTAL] = coming, reference, total
+    book[ExpertSum.ETA], book[ExpertSum.REFERENCE], book[ExpertSum.TOTAL] = coming, reference, total
     return mean
 
 
 @kernel
-def hedge_rounds(costs, lows, highs, kind, scale, parts, totals, past, book, losses):  # type: ignore[no-untyped-def]
+def hedge_rounds(state, costs, lows, highs, losses):  # type: ignore[no-untyped-def]
     """Play a round for every row of costs."""
     for t in range(costs.shape[0]):
-        losses[t] = hedge_step(costs[t], lows[t], highs[t], kind, scale, parts, totals, past, book)
+        losses[t] = hedge_step(state, costs[t], lows[t], highs[t])
 
 
 @kernel
-def forecast_rounds(  # type: ignore[no-untyped-def]
-    loss,
-    linear,
-    predictions,
-    y,
-    weight,
-    kind,
-    scale,
-    parts,
-    totals,
-    past,
-    suffered,
-    book,
-    forecasts,
-):
+def forecast_rounds(loss, linear, predictions, labels, state, suffered, forecasts):  # type: ignore[no-untyped-def]
     """Mix the rows of predictions, suffer the loss of the mixture, and charge the experts.
 
     An expert is charged its own loss, or with `linear` its prediction times the slope of the
     loss at the mixture. `suffered` sums the experts' own losses. Returns the rounds played: it
     stops before one whose numbers overflow, with the book of the rounds before it.
     """
-    count = predictions.shape[1]
+    book, count = state.book, predictions.shape[1]
     costs, own = np.empty(count), np.empty(count)
     for t in range(predictions.shape[0]):
-        row = predictions[t]
-        p = min(max(_dot(parts, row) / book[_TOTAL], row.min()), row.max())
-        steepness, height = loss.slope(y[t], p), loss.value(y[t], p)
-        slope = weight[t] * steepness
-        value = weight[t] * height
+        row, y, weight = predictions[t], labels.y[t], labels.weight[t]
+        p = min(max(_dot(state.parts, row) / book[ExpertSum.TOTAL], row.min()), row.max())
+        steepness, height = loss.slope(y, p), loss.value(y, p)
+        slope, value = weight * steepness, weight * height
         low, high, size = np.inf, -np.inf, abs(value)
         for i in range(count):
-            own[i] = weight[t] * loss.value(y[t], row[i])
+            own[i] = weight * loss.value(y, row[i])
             costs[i] = slope * row[i] if linear else own[i]
             low, high = min(low, costs[i]), max(high, costs[i])
             size = max(size, abs(own[i]), abs(costs[i]))
-        if not size <= 1e150:
+        if not size <= LARGEST_LOSS:
             return t
         forecasts[t] = p
-        add_compensated(book, _OWN, value)
-        book[_OWN_SIZE] += size
+        add_compensated(book, ExpertSum.OWN, value)
+        book[ExpertSum.OWN_SIZE] += size
         suffered += own
-        hedge_step(costs, low, high, kind, scale, parts, totals, past, book)
-        if loss.checked() and book[_BROKEN] == 0.0:
-            last, rounds = book[_LAST_POINT], book[_ROUNDS]
-            which = promise_broken(loss, rounds, last, y[t], p, height, steepness)
+        hedge_step(state, costs, low, high)
+        if loss.checked() and book[ExpertSum.PROMISE_BROKEN] == 0.0:
+            last, rounds = book[ExpertSum.LAST_POINT], book[ExpertSum.ROUNDS]
+            which = promise_broken(loss, rounds, last, y, p, height, steepness)
             if which > 0.0:
-                book[_BROKEN], book[_WHICH] = rounds, which
-            book[_LAST_POINT] = p
+                book[ExpertSum.PROMISE_BROKEN], book[ExpertSum.BROKEN_PROMISE] = rounds, which
+            book[ExpertSum.LAST_POINT] = p
     return predictions.shape[0]

@@ -1,36 +1,131 @@
-"""Experts that take turns: fixed share and projection share, against sequences that switch."""
+"""Experts that take turns: fixed share and projection share, against sequences that switch.
+
+Exponential updates after which some weight is given to all, so that no weight dies. One
+implementation of the update w_i e^(-eta z_i) and of its two shares serves the experts here and the
+mixture of constrained gradient descents that tracks a moving target.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from noregret.arrays import Vector, as_count, as_positive
+from noregret.domains.medians import floored_multiplier
+from noregret.elementary import exp
 from noregret.experts import expert_theorems
 from noregret.experts.checks import as_interval
-from noregret.experts.expert_certificate import ExpertCertificate, Facts, rounding_slack
-from noregret.experts.expert_game import CostGame, Weighing
-from noregret.experts.mixing import share_rounds
-from noregret.experts.rounds import ExpertSum
+from noregret.experts.expert_certificate import ExpertCertificate
+from noregret.experts.hedge import CostGame, weighing
+from noregret.experts.rounds import SMALL_STEP, ExpertSum, enter, gap_of
 from noregret.files.fields import Setting
-from noregret.proof.statement import Statement
+from noregret.jit import kernel
 from noregret.rounding.printed import exact
 from noregret.rounding.slack import rounding_error
 
 UPDATES = ("fixed", "projection")
 #: A smaller share, divided among many experts, could be 0 as a number.
 LEAST_SHARE = 1e-280
+#: The largest rate of a mixture.
+_STEEPEST = 1e300
+
+
+@kernel(fast=True)
+def _temper(weights, costs, least, eta):  # type: ignore[no-untyped-def]
+    """Multiply the weights by e^(-eta (z_i - least)) and return their sum."""
+    total = 0.0
+    for i in range(np.uint64(costs.shape[0])):
+        weights[i] *= exp(eta * (least - costs[i]))
+        total += weights[i]
+    return total
+
+
+@kernel
+def _spread(weights, total, alpha):  # type: ignore[no-untyped-def]
+    """Fixed share: w_i <- (1 - alpha) w_i / total + alpha / n."""
+    kept, given = (1.0 - alpha) / total, alpha / weights.shape[0]
+    weights[:] = kept * weights + given
+
+
+@kernel
+def _lift(weights, alpha):  # type: ignore[no-untyped-def]
+    """Projection share: the relative-entropy projection on {w_i >= alpha / n, sum w_i = 1}."""
+    multiplier = floored_multiplier(weights.copy(), alpha)
+    weights[:] = np.maximum(alpha / weights.shape[0], multiplier * weights)
+
+
+@kernel
+def share_rounds(state, alpha, projected, costs, lows, highs, losses):  # type: ignore[no-untyped-def]
+    """Play a round for every row of costs: update exponentially, then share.
+
+    `state` is a `Weighing` whose parts sum to 1.
+    """
+    weights, totals, book = state.parts, state.totals, state.book
+    eta = book[ExpertSum.ETA]
+    for t in range(costs.shape[0]):
+        z, low, high = costs[t], lows[t], highs[t]
+        first, second, third = 0.0, 0.0, 0.0
+        for i in range(z.shape[0]):
+            a = z[i] - low
+            first += weights[i] * a
+            second += weights[i] * a * a
+            totals[i] += z[i]
+        mean = min(low + first, high)
+        if eta * (high - low) < SMALL_STEP:
+            for i in range(z.shape[0]):
+                third += weights[i] * (eta * (z[i] - mean)) ** 3
+        total = _temper(weights, z, low, eta)
+        variance = max(second - first * first, 0.0)
+        gap = gap_of(mean, variance, third, low, high, np.log(total) / eta, eta)
+        enter(book, low, high, mean, variance, gap, eta)
+        if projected:
+            _lift(weights, alpha)
+        else:
+            _spread(weights, total, alpha)
+        losses[t] = mean
+
+
+@kernel
+def mix_rounds(loss, members, y, weight, reach, shares, totals, predictions):  # type: ignore[no-untyped-def]
+    """Mix the members' predictions round by round, at rates that have no unit.
+
+    The rate of a round is 1/(2 m) with m the mixture's own average loss so far, and a part
+    1/(t+1) of every share is given to all. `totals` holds rounds and summed loss; predictions
+    are kept within `reach`.
+    """
+    count = members.shape[0]
+    losses = np.empty(count)
+    for t in range(y.shape[0]):
+        p = 0.0
+        for k in range(count):
+            p += shares[k] * members[k, t]
+        p = min(max(p, -reach[t]), reach[t])
+        predictions[t] = p
+        totals[0] += 1.0
+        totals[1] += weight[t] * abs(loss.value(y[t], p))
+        best = np.inf
+        for k in range(count):
+            losses[k] = weight[t] * loss.value(y[t], members[k, t])
+            best = min(best, losses[k])
+        if totals[1] > 0.0:
+            # Losses that are denormal numbers must not make the rate infinite.
+            eta = min(totals[0] / (2.0 * totals[1]), _STEEPEST)
+            total = _temper(shares, losses, best, eta)
+            _spread(shares, total, 1.0 / (totals[0] + 1.0))
 
 
 @dataclass(frozen=True, eq=False)
 class ShareCertificate(ExpertCertificate):
     """The certificate of a share, which also speaks about sequences of experts."""
 
-    facts: Facts = field(kw_only=True)
     alpha: float = field(kw_only=True)
+    #: The rate, and the sum of the mixability gaps.
+    eta: float = field(kw_only=True)
+    gaps: float = field(kw_only=True)
 
     def switching_bound(self, switches: int) -> float:
-        """Return a bound on the regret against every sequence of experts with so many switches.
+        """Return a bound on the regret against every sequence of experts with that many switches.
 
         (1/eta)(ln n + k ln(n-1) + k ln(1/b) + (T-1-k) ln(1/(1-b))) + sum of the gaps, with
         b = alpha (n-1)/n, rounded up. Reference: Herbster and Warmuth, Tracking the Best Linear
@@ -38,17 +133,16 @@ class ShareCertificate(ExpertCertificate):
         """
         if as_count("switches", switches, least=0) >= max(self.rounds, 1):
             raise ValueError(f"switches must be 0 ... {self.rounds - 1}, got {switches}")
-        book, n = self.facts.book, len(self.totals)
-        eta, gaps = float(book[ExpertSum.ETA]), float(book[ExpertSum.GAP])
+        eta, gaps, n = self.eta, self.gaps, len(self.totals)
         price = expert_theorems.switching_price(n, self.alpha, self.rounds, switches)
-        # Weights, and the logarithms of their sums that the gaps are made of, are right to a few
-        # roundings for each expert and round; over eta as the price is.
+        # Weights, and the logarithms of their sums in the gaps, are right to a few roundings for
+        # each expert and round; over eta as the price is.
         roundings = self.rounds * (2.0 * n + 64.0) + 64.0 * abs(price)
         error = rounding_error(roundings, 1.0) / eta
         return price / eta + gaps + error + self.slack + rounding_error(self.rounds, gaps)
 
     def best_alpha(self, switches: int) -> float:
-        """Return the alpha at which the bound for so many switches would have been least."""
+        """Return the alpha at which the bound for that many switches is least."""
         as_count("switches", switches, least=0)
         if self.rounds < 2:
             return 1.0
@@ -95,39 +189,33 @@ class Shares(CostGame):
             raise ValueError(f"alpha must be at least {LEAST_SHARE:g}, got {alpha}")
         self.update = update
         self.low, self.high = as_interval(low, high)
-        self._state = Weighing(experts, as_positive("eta", eta), self.high - self.low)
-        self._state.parts /= self._state.experts
+        self._state = weighing(experts, as_positive("eta", eta), self.high - self.low)
+        self._state.parts[:] /= self.experts
         self._state.book[ExpertSum.TOTAL] = 1.0
 
     def _play(self, table: Vector, lows: Vector, highs: Vector, paid: Vector) -> None:
-        state = self._state
-        share_rounds(
-            table, lows, highs, self.alpha, self.update == "projection", state.parts,
-            state.totals, state.book, paid,
-        )  # fmt: skip
+        projected = self.update == "projection"
+        share_rounds(self._state, self.alpha, projected, table, lows, highs, paid)
 
     def certificate(self) -> ShareCertificate:
         """Return the loss beside that of every expert, with the theorems."""
-        facts = self._state.facts()
-        book = facts.book
+        state, run, gaps = self._state, self._state.measured(), self._state.sum(ExpertSum.GAP)
+        price = expert_theorems.switching_price(self.experts, self.alpha, self.rounds, 0) / self.eta
+        spread = 0.125 * self.eta * state.sum(ExpertSum.RANGES)
+        reference = "Herbster, Warmuth 2001, Theorem 10"
+        bounds = [
+            run.state("one expert, after the fact", reference, price + gaps),
+            run.state("one expert, observed ranges", reference, price + spread),
+        ]
         return ShareCertificate(
             f"{self.update} share, eta {exact(self.eta)}, alpha {exact(self.alpha)}",
             self.rounds,
-            self._state.loss,
-            self._state.costs,
-            rounding_slack(self.experts, book),
-            list(self._bounds(facts)) if self.rounds else [],
-            mix_loss=self._state.loss - float(book[ExpertSum.GAP]),
-            facts=facts,
+            state.loss,
+            state.costs,
+            state.slack,
+            bounds if self.rounds else [],
+            mix_loss=state.loss - gaps,
             alpha=self.alpha,
+            eta=self.eta,
+            gaps=gaps,
         )
-
-    def _bounds(self, facts: Facts) -> Iterator[Statement]:
-        reference = "Herbster, Warmuth 2001, Theorem 10"
-        book, rounds = facts.book, self.rounds
-        price = expert_theorems.switching_price(self.experts, self.alpha, rounds, 0) / self.eta
-        yield facts.bound(
-            "one expert, after the fact", reference, price + float(book[ExpertSum.GAP])
-        )
-        spread = 0.125 * self.eta * float(book[ExpertSum.RANGES])
-        yield facts.bound("one expert, observed ranges", reference, price + spread)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Vector, as_count, as_positive, refuse_masked
+from noregret.arrays import Indices, Vector, as_count, as_positive, refuse_masked
 from noregret.elementary import exp
 from noregret.experts.checks import STEEPEST, as_interval, as_table, one_round, require_within
 from noregret.experts.expert_certificate import sum_slack
@@ -78,7 +77,7 @@ class SleepingCertificate(Proof):
 
     rounds: int
     loss: float
-    awake: npt.NDArray[np.int64]
+    awake: Indices
     regret: Vector
     bound: Vector
     in_advance: Vector
@@ -101,25 +100,24 @@ class SleepingCertificate(Proof):
         ]
 
     def _bound(self, name: str, values: Vector, reference: str) -> Statement:
-        value = float(values[self.worst])
+        value, against = float(values[self.worst]), f"loss of expert {self.worst}"
         reason = contradicted(RANGE) if math.isinf(value) else ""
-        against = f"loss of expert {self.worst}"
         return Statement(name, reference, value, applies=not reason, reason=reason, against=against)
 
     def _lines(self) -> list[str]:
         worst = self.worst
         note = f"against expert {worst} in its {self.awake[worst]:,} waking rounds, measured"
-        lines = [
+        return [
             f"Certificate after {self.rounds:,} rounds of specialists, {len(self.awake):,} experts",
             measured("loss", self.loss, self.rounds),
             row("largest regret", f"{self.regret[worst]:.6g}", note),
+            *(
+                row(bound.name, up(bound.value), bound.reference)
+                if bound.applies
+                else f"  {bound.name:<26}not applicable: {bound.reason}"
+                for bound in self.bounds
+            ),
         ]
-        for bound in self.bounds:
-            if bound.applies:
-                lines.append(row(bound.name, up(bound.value), bound.reference))
-            else:
-                lines.append(f"  {bound.name:<26}not applicable: {bound.reason}")
-        return lines
 
 
 class Specialists(Saved):
@@ -151,8 +149,7 @@ class Specialists(Saved):
         self.low, self.high = as_interval(low, high)
         if not math.isfinite(self.high - self.low):
             raise ValueError(f"low and high must be finite, got {low} and {high}")
-        self._state = np.zeros((5, self.experts))
-        self._totals = np.zeros(3)
+        self._state, self._totals = np.zeros((5, self.experts)), np.zeros(3)
 
     @property
     def rounds(self) -> int:
@@ -163,8 +160,7 @@ class Specialists(Saved):
         """Return the weights of the coming round if these are awake; all of them by default."""
         logs = self._state[_LOGS]
         if awake is not None:
-            mask = self._awake(awake, 1)[0]
-            logs = np.where(mask, logs, -math.inf)
+            logs = np.where(self._awake(awake, 1)[0], logs, -math.inf)
         parts = np.exp(logs - logs.max())
         return np.asarray(parts / parts.sum())
 
@@ -188,7 +184,7 @@ class Specialists(Saved):
         sleeping_rounds(table, mask, self.eta, self._state, self._totals, paid)
         return paid
 
-    def _awake(self, awake: Any, rounds: int) -> npt.NDArray[np.bool_]:
+    def _awake(self, awake: Any, rounds: int) -> Any:
         refuse_masked("awake", awake)
         mask = np.ascontiguousarray(np.atleast_2d(np.asarray(awake)))
         if mask.dtype != np.bool_ or mask.shape != (rounds, self.experts):
@@ -196,9 +192,8 @@ class Specialists(Saved):
                 f"awake must be booleans of shape ({rounds}, {self.experts}), got {mask.dtype} of "
                 f"shape {mask.shape}"
             )
-        asleep = ~mask.any(axis=1)
-        if asleep.any():
-            raise ValueError(f"awake row {int(np.argmax(asleep))}: all experts are asleep")
+        if not mask.any(axis=1).all():
+            raise ValueError(f"awake row {mask.any(axis=1).argmin()}: all experts are asleep")
         return mask
 
     def certificate(self) -> SleepingCertificate:

@@ -31,7 +31,7 @@ KINDS = {
 #: Module of each game other than learning from rows: experts, arms, finite classes.
 GAMES = {
     "Agnostic": "noregret.classes.agnostic",
-    "ArmFeatureBandit": "noregret.bandits.arm_features",
+    "ArmFeatureBandit": "noregret.bandits.contextual",
     "Consistent": "noregret.classes.version_space",
     "ContextualBandit": "noregret.bandits.contextual",
     "Elimination": "noregret.classes.disjunctions",

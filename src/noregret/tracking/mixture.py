@@ -29,7 +29,7 @@ import numpy as np
 
 from noregret import domains, mirrors, rates
 from noregret.arrays import Vector, as_positive
-from noregret.experts.mixing import mix_rounds
+from noregret.experts.shares import mix_rounds
 from noregret.jit import kernel
 from noregret.learners import MirrorDescent
 from noregret.learners.together import learn_together
