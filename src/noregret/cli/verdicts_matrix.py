@@ -10,7 +10,7 @@ import numpy.typing as npt
 import noregret as nr
 from noregret.cli.screen import Solver
 from noregret.cli.verdicts import Statements, Verdict
-from noregret.passes.matrices.matrix_lazy import score_losses, score_rows
+from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
 from noregret.rounding.slack import rounding_error
 

@@ -43,7 +43,7 @@ def _aligned(rows: int, columns: int) -> Vector:
     return storage[start : start + rows * columns].reshape(rows, columns)
 
 
-def _capacity(dimension: int) -> int:
+def room_for(dimension: int) -> int:
     """Return the records to allocate: a power of two; untouched pages take no memory."""
     return 1 << (dimension - 1).bit_length() if dimension else 0
 
@@ -93,7 +93,7 @@ class Engine:
 
     def begin(self, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
-        self._storage = _aligned(_capacity(dimension), self.columns)
+        self._storage = _aligned(room_for(dimension), self.columns)
         self.state = self._storage[:dimension]
         self.slots = self.new_slots()
         self.work = np.zeros(self.work_shape)
@@ -115,7 +115,7 @@ class Engine:
         so that a record of zeros is right and no sum changes.
         """
         if len(self._storage) < dimension:
-            self._storage = _aligned(_capacity(dimension), self.columns)
+            self._storage = _aligned(room_for(dimension), self.columns)
             self._storage[: len(self.state)] = self.state
         self.state = self._storage[:dimension]
         self._rule = None
@@ -260,6 +260,7 @@ class Engine:
 class LinearEngine(Engine):
     """Lazy descent for the maps whose stored value is theta itself."""
 
+    kind = linear.LinearRule
     widths = linear.WIDTHS
     value_column = int(linear.Column.THETA)
     accumulator_column = int(linear.Column.ACCUMULATOR)
@@ -267,7 +268,7 @@ class LinearEngine(Engine):
     def rule(self) -> Rule:
         """Return the linear rule."""
         plain = self.mirror.plain_rows()
-        return linear.LinearRule(
+        return self.kind(
             self.loss, self.mirror, self.rate, self.averages, distance(len(self.state)), plain,
             self.conservative,
         )  # fmt: skip
@@ -284,6 +285,7 @@ class LinearEngine(Engine):
 class MappedEngine(Engine):
     """Lazy descent for every other map, with v = phi'(a) kept beside theta."""
 
+    kind = mapped.MappedRule
     widths = mapped.WIDTHS
     value_column = int(mapped.Column.VALUE)
     accumulator_column = int(mapped.Column.ACCUMULATOR)
@@ -301,11 +303,9 @@ class MappedEngine(Engine):
 
     def rule(self) -> Rule:
         """Return the mapped rule."""
-        return mapped.MappedRule(
-            self.loss, self.mirror, self.rate, self.averages, self.conservative
-        )
+        return self.kind(self.loss, self.mirror, self.rate, self.averages, self.conservative)
 
-    def memory(self) -> mapped.Memory:
+    def memory(self) -> Any:
         """Return the arrays that the rule keeps from row to row."""
         return mapped.Memory(self.state, self.slots, self.work)
 

@@ -20,7 +20,7 @@ from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.one_scores import OneScores, SingleScoresLearner
 from noregret.losses import ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.passes.matrices.matrix_lazy import score_rows
+from noregret.passes.matrices.score_rounds import score_rows
 from noregret.proof.evidence import Evidence
 from noregret.rates import Rate
 from noregret.rows.examples import as_rows, as_weights

@@ -15,45 +15,45 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.jit import Call
-from noregret.learners.engines import Engine, LinearEngine, MappedEngine
+from noregret.learners.engines import Engine, LinearEngine, MappedEngine, room_for
+from noregret.learners.unit_free_engines import ScaleFreeEngine
 from noregret.losses import ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.descent import scale_free
-from noregret.passes.descent.scale_free import Scalar
-from noregret.passes.frame import block
-from noregret.passes.matrices import matrix_lazy as matrix
-from noregret.passes.matrices.matrix_implicit import matrix_implicit_pass
-from noregret.passes.matrices.matrix_scale_free import matrix_scale_free_pass
-from noregret.passes.switches import distance
-from noregret.proof.evidence import FeatureSizes
-from noregret.proof.ledger import SMALLEST_SIZE
+from noregret.passes.matrices.matrix_lazy import (
+    ImplicitScoresRule,
+    LinearScoresRule,
+    MappedScoresRule,
+)
+from noregret.passes.matrices.matrix_scale_free import ScaleFreeScoresRule, Work, score_row
+from noregret.passes.matrices.score_rounds import Memory
+from noregret.passes.rows import TOGETHER
 from noregret.rates import Rate
 from noregret.rounding.slack import ROOT_UNDERFLOW, grown
-from noregret.rows.examples import Rows
 
 Vector = npt.NDArray[np.float64]
 
 
 class MatrixEngine(Engine):
-    """What the three share: a shape of classes and features, and room to grow in both."""
+    """What all share: a shape of classes and features, and room to grow in both."""
 
-    #: Whether room is made for features that may come.
-    growable = True
-    #: Number of known features.
+    #: Number of scores, of known features, and of features that there is room for.
+    outputs = capacity = 0
     dimension: int = 0
 
-    def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
-        super().__init__(loss, mirror, rate, False, conservative)
-        self.outputs = self.capacity = 0
+    @property
+    def growable(self) -> bool:
+        """Whether records of zeros are right for features and scores to come."""
+        return True
 
     def open(self, outputs: int, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
         self.outputs, self.dimension = outputs, dimension
-        self.capacity = self._room(dimension)
+        self.capacity = room_for(dimension) if self.growable else dimension
+        self._buffers = np.empty((2, outputs))
+        # Large enough for every rule.
+        self.work = np.zeros((len(Work), max(TOGETHER, outputs)))
         self.begin(outputs * self.capacity)
-
-    def _room(self, dimension: int) -> int:
-        return 1 << (dimension - 1).bit_length() if self.growable and dimension else dimension
 
     def enlarge(self, outputs: int, dimension: int) -> None:
         """Make room for more classes or features, whose records are zeros."""
@@ -61,7 +61,7 @@ class MatrixEngine(Engine):
         slots = self.slots.copy()
         self.open(outputs, dimension)
         self.records[: len(kept), : kept.shape[1]] = kept
-        self._keep_slots(slots)
+        self.slots[: len(slots)] = slots
 
     def grow(self, dimension: int) -> None:
         """Make room for more features, or drop unused ones."""
@@ -69,8 +69,9 @@ class MatrixEngine(Engine):
             self.enlarge(self.outputs, dimension)
         self.dimension = dimension
 
-    def _keep_slots(self, slots: Vector) -> None:
-        self.slots = slots
+    def memory(self) -> Memory:
+        """Return the arrays that the rule keeps from row to row."""
+        return Memory(self.records, self.slots, *self._buffers, self.work)
 
     @property
     def records(self) -> Vector:
@@ -96,73 +97,39 @@ class MatrixEngine(Engine):
 class MatrixLinear(MatrixEngine, LinearEngine):
     """Lazy descent for the maps whose stored value is theta itself."""
 
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the linear pass and what it is called with."""
-        plain = self.mirror.plain_rows()
-        return matrix.matrix_linear_pass, (
-            self.loss, self.mirror, self.averages, plain, distance(len(self.state)), self.rate,
-            block(rows), y, weight, row, self.records, self.slots, ledger, predictions,
-            self.conservative,
-        )  # fmt: skip
+    kind = LinearScoresRule
 
 
 class MatrixImplicit(MatrixLinear):
     """Descent whose every step is the exact dual step of its round, with the map `Euclidean`."""
 
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the implicit pass and what it is called with."""
-        return matrix_implicit_pass, (
-            self.loss, self.mirror, self.averages, True, distance(len(self.state)), self.rate,
-            block(rows), y, weight, row, self.records, ledger, predictions,
-        )  # fmt: skip
+    kind = ImplicitScoresRule
 
 
 class MatrixMapped(MatrixEngine, MappedEngine):
     """Lazy descent for every other map."""
 
-    def __init__(self, loss: Any, mirror: Mirror, rate: Rate, conservative: bool) -> None:
-        super().__init__(loss, mirror, rate, conservative)
-        self.growable = mirror.phi(0.0, mirror.reference(0.0, 0.0)) == 0.0
+    kind = MappedScoresRule
 
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the mapped pass and what it is called with."""
-        return matrix.matrix_mapped_pass, (
-            self.loss, self.mirror, self.averages, self.rate, block(rows), y, weight, row,
-            self.records, self.slots, self.work, ledger, predictions, self.conservative,
-        )  # fmt: skip
+    @property
+    def growable(self) -> bool:
+        """Whether phi(0) = 0, so that records of zeros add nothing to S."""
+        return self.mirror.phi(0.0, self.mirror.reference(0.0, 0.0)) == 0.0
 
 
-class MatrixScaleFree(MatrixEngine):
+class MatrixScaleFree(MatrixEngine, ScaleFreeEngine):
     """The directions and multipliers of `ScaleFree`, a set of them a class."""
 
-    widths = (scale_free.COLUMNS, scale_free.COLUMNS)
+    kind = ScaleFreeScoresRule
 
     def begin(self, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
         super().begin(dimension)
-        self.slots = np.zeros((self.outputs, len(Scalar)))
-        self.slots[:, [Scalar.FIRST, Scalar.SECOND]] = scale_free.STARTS
-        if not np.isfinite(self.loss.lipschitz()):
-            # Margins are counted in units of 1, and so is the first guess of a slope.
-            self.slots[:, Scalar.STEEPEST] = 1.0
+        self.slots = np.tile(self.slots, (self.outputs, 1))
 
-    def _keep_slots(self, slots: Vector) -> None:
-        self.slots[: len(slots)] = slots
-
-    def call(
-        self, rows: Rows, y: Vector, weight: Vector, row: int, ledger: Vector, predictions: Vector
-    ) -> Call:
-        """Return the pass and what it is called with, from `row` on."""
-        return matrix_scale_free_pass, (
-            self.loss, self.mirror, block(rows), y, weight, row, self.records, self.slots, ledger,
-            predictions,
-        )  # fmt: skip
+    def prediction(self, columns: Any, values: Vector) -> Call:
+        """Return the kernel that scores one row, and its arguments but the scores."""
+        return score_row, (self.records, self.slots, columns, values)
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights, as far as they do not depend on the coming row."""
@@ -183,14 +150,9 @@ class MatrixScaleFree(MatrixEngine):
         length = grown(math.sqrt(gradient), terms) + ROOT_UNDERFLOW
         return length, math.sqrt(weights), smallest
 
-    def evidence(self) -> FeatureSizes:
-        """Return the lengths in units of the features' sizes."""
-        return FeatureSizes(None, None, *self.scaled_lengths())
-
     def sizes(self) -> Vector:
         """Return the largest |x_i| seen by each class: SMALLEST_SIZE if less, 0 if it is 0."""
-        largest = self.matrix(self.state[:, 2])
-        return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
+        return self.matrix(super().sizes())
 
 
 def choose_matrix_engine(
@@ -202,5 +164,5 @@ def choose_matrix_engine(
         kind = MatrixImplicit
     if rate.scaled():
         kind = MatrixScaleFree
-    engine: MatrixEngine = kind(loss, mirror, rate, conservative)
+    engine: MatrixEngine = kind(loss, mirror, rate, False, conservative)
     return engine

@@ -12,8 +12,8 @@ from noregret.learners.base import Learner
 from noregret.learners.matrix_engines import MatrixEngine, MatrixScaleFree
 from noregret.learners.one_row import PLAIN, BoundPass, Columns, as_row
 from noregret.passes.checks import SOUND, check_rows
-from noregret.passes.matrices.matrix_lazy import score_rows
 from noregret.passes.matrices.matrix_scale_free import score_row
+from noregret.passes.matrices.score_rounds import score_rows
 from noregret.rows.examples import LARGEST_WEIGHT, Rows
 from noregret.turns import taken, turn_of
 

@@ -21,6 +21,7 @@ from noregret.losses import Loss, PairwiseHinge, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import LARGEST_FEATURE
 from noregret.passes.descent.ranking import rank_pass
+from noregret.passes.frame import Labels, block
 from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import Rate
 from noregret.rows.examples import LARGEST_LABEL, Rows, as_rows, as_weights
@@ -187,21 +188,20 @@ class Ranker(RowLoop, Saved):
 
     def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], scores: Vector) -> None:
         """Play one group."""
-        relevance, mass = terms[0], float(terms[1][0])
         scores[...] = self._steps._products(rows.values if rows.dense else rows)
         ledger, slopes = self._ledger.copy(), np.empty(len(rows))
         engine = self._steps._engine
         assert engine is not None
         entered = rank_pass(
-            self.loss, engine.mirror, rows.indptr, rows.indices, rows.values, relevance, mass,
-            scores, slopes, ledger, self._sums,
+            self.loss, engine.mirror, block(rows), Labels(*terms), scores, slopes, ledger,
+            self._sums,
         )  # fmt: skip
         columns = self._columns(rows)
         gradient = self._sums[columns].sum(axis=1)
         self._sums[columns] = 0.0
         if not (entered and np.all(np.abs(gradient) <= LARGEST_FEATURE)):
             raise self._diverges()
-        self._steps.learn_one(columns, gradient, 1.0, mass)
+        self._steps.learn_one(columns, gradient, 1.0, float(terms[1][0]))
         self._ledger = ledger
         self._longest = max(self._longest, len(rows))
 

@@ -43,6 +43,7 @@ class SizedEngine(Engine):
 class ScaleFreeEngine(SizedEngine):
     """Two adaptive directions a feature with learnt multipliers; keeps no average."""
 
+    kind = scale_free.ScaleFreeRule
     widths = (scale_free.COLUMNS, scale_free.COLUMNS)
     size_column = int(scale_free.Column.SIZE)
 
@@ -62,7 +63,7 @@ class ScaleFreeEngine(SizedEngine):
 
     def rule(self) -> Rule:
         """Return the rule of `rates.ScaleFree`."""
-        return scale_free.ScaleFreeRule(self.loss, self.mirror, self.real)
+        return self.kind(self.loss, self.mirror, self.real)
 
     def prediction(self, columns: Any, values: Vector) -> Call:
         """Return the kernel that predicts one row, and its arguments."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from noregret.jit import kernel
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.frame import Rule, Vector
 from noregret.passes.rounds import Round, enter_round, playable, row_norm
-from noregret.passes.rows import Row, place
+from noregret.passes.rows import Row, measure_row, place
 from noregret.passes.slots import Stop
 
 
@@ -44,7 +43,7 @@ class CertifyRule(Rule):
         """Take the prediction that was given."""
         p = memory.given[row.t]
         slope = self.loss.slope(label, p)
-        powers, one_norm = _measure(self.mirror, row)
+        powers, one_norm = measure_row(self.mirror, row)
         norm = row_norm(self.mirror, powers, one_norm)
         fits = playable(self.loss, label, mass, p, slope, norm)
         found = Found(Round(label, mass, p, slope, one_norm, norm, 1.0))
@@ -59,15 +58,3 @@ class CertifyRule(Rule):
             i, x = place(row, k)
             memory.state[i, 0] += slope * x
         return Stop.DONE
-
-
-@kernel(inline=True)
-def _measure(mirror, row):  # type: ignore[no-untyped-def]
-    """Return the accumulator of the dual norm and ||x||_1."""
-    powers = 0.0
-    one_norm = 0.0
-    for k in range(row.end - row.begin):
-        _, x = place(row, k)
-        powers = mirror.norm_term(powers, x)
-        one_norm += abs(x)
-    return powers, one_norm

@@ -69,7 +69,7 @@ class Rule(Component):
 def play(rule, rows, labels, first, memory, ledger, predictions):  # type: ignore[no-untyped-def]
     """Play the rows from `first` on; return (next row, why it stopped)."""
     # Assert the width so that the compiler treats it as a constant in address arithmetic.
-    assert memory.state.shape[1] == rule.columns()
+    assert memory.state.shape[-1] == rule.columns()
     sound = np.uint64(rows.trusted)
     for t in range(np.uint64(first), np.uint64(labels.y.shape[0])):
         if t >= sound:
@@ -82,11 +82,21 @@ def play(rule, rows, labels, first, memory, ledger, predictions):  # type: ignor
             return np.int64(t), _UNSOUND
         if stop != _DONE:
             return np.int64(t), stop
-        predictions[t] = found.played.prediction
+        write_prediction(predictions, t, found.played.prediction)
         stop = rule.commit(row, memory, ledger, found)
         if stop != _DONE:
             return np.int64(t) + 1, stop
     return labels.y.shape[0], _DONE
+
+
+@kernel(inline=True)
+def write_prediction(predictions, t, prediction):  # type: ignore[no-untyped-def]
+    """Write what was predicted for row t: a number, or a vector of scores."""
+    if predictions.ndim == 2:
+        for k in range(np.uint64(predictions.shape[1])):
+            predictions[t, k] = prediction[k]
+    else:
+        predictions[t] = prediction
 
 
 def block(rows: Rows) -> Block:

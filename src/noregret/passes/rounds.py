@@ -22,13 +22,16 @@ LARGEST_POWERS = 1e300
 
 
 class Round(NamedTuple):
-    """A round as it is played; `slope` is that of the loss at the prediction, without `mass`."""
+    """A round as it is played; `slope` is that of the loss at the prediction, without `mass`.
 
-    label: float
+    With several scores, `prediction` and `slope` have an entry for each.
+    """
+
+    label: Any
     #: The example's weight.
     mass: float
     prediction: Any
-    slope: float
+    slope: Any
     #: ||x||_1 and the dual norm of the row.
     one_norm: float
     norm: float
@@ -74,25 +77,21 @@ def enter_round(loss, ledger, played, conservative):  # type: ignore[no-untyped-
     A conservative learner counts the supporting line of a round only where it updates; the
     other rounds enter with the line 0, which is below every non-negative loss.
     """
-    y, weight, p = played.label, played.mass, played.prediction
-    value = loss.value(y, p)
-    mistake = enter_loss(loss, ledger, y, weight, p, value, played.norm, played.eta)
-    keep_promises(loss, ledger, y, p, value, played.slope)
-    if conservative and not mistake:
-        return
+    value = loss.value(played.label, played.prediction)
+    mistake = enter_loss(loss, ledger, played, value)
+    keep_promises(loss, ledger, played.label, played.prediction, value, played.slope)
     if conservative:
-        ledger[Entry.COUNTED] += 1.0
-        add_compensated(ledger, Entry.COUNTED_LOSS, weight * value)
-        ledger[Entry.LARGEST_COUNTED_ROW] = max(ledger[Entry.LARGEST_COUNTED_ROW], played.norm)
-        ledger[Entry.LIGHTEST] = min(ledger[Entry.LIGHTEST], weight)
-        ledger[Entry.HEAVIEST] = max(ledger[Entry.HEAVIEST], weight)
+        if not mistake:
+            return
+        count_mistake(ledger, played, value)
     enter_line(loss, ledger, played, value)
 
 
 @kernel(inline=True)
-def enter_loss(loss, ledger, y, weight, p, value, norm, eta):  # type: ignore[no-untyped-def]
-    """Enter a round and the loss suffered at p; return whether p was a mistake."""
-    mistake = loss.mistake(y, p)
+def enter_loss(loss, ledger, played, value):  # type: ignore[no-untyped-def]
+    """Enter a round and the loss suffered, `value`; return whether it was a mistake."""
+    weight, norm, eta = played.mass, played.norm, played.eta
+    mistake = loss.mistake(played.label, played.prediction)
     suffered = weight * value
     rounds = ledger[Entry.ROUNDS] + 1.0
     ledger[Entry.ROUNDS] = rounds
@@ -111,17 +110,39 @@ def enter_loss(loss, ledger, y, weight, p, value, norm, eta):  # type: ignore[no
 
 
 @kernel(inline=True)
+def count_mistake(ledger, played, value):  # type: ignore[no-untyped-def]
+    """Enter a round among those that a conservative learner learns from."""
+    weight = played.mass
+    ledger[Entry.COUNTED] += 1.0
+    add_compensated(ledger, Entry.COUNTED_LOSS, weight * value)
+    ledger[Entry.LARGEST_COUNTED_ROW] = max(ledger[Entry.LARGEST_COUNTED_ROW], played.norm)
+    ledger[Entry.LIGHTEST] = min(ledger[Entry.LIGHTEST], weight)
+    ledger[Entry.HEAVIEST] = max(ledger[Entry.HEAVIEST], weight)
+
+
+@kernel(inline=True)
 def enter_line(loss, ledger, played, value):  # type: ignore[no-untyped-def]
     """Enter the supporting line that touches the loss at the prediction, where it has `value`."""
     y, weight, p, slope = played.label, played.mass, played.prediction, played.slope
     intercept = weight * loss.intercept(y, p, value, slope)
     size = abs(weight * slope)
+    lift, travel, length = size * (abs(y) + abs(p)), size * played.one_norm, size * played.norm
+    enter_plane(ledger, intercept, lift, travel, length, played.eta)
+
+
+@kernel(inline=True)
+def enter_plane(ledger, intercept, lift, travel, length, eta):  # type: ignore[no-untyped-def]
+    """Enter a supporting plane with its height at 0.
+
+    `lift` is the size of its other terms, `travel` bounds how far Z moves in any norm, `length` is
+    ||z||_*.
+    """
     add_compensated(ledger, Entry.INTERCEPT, intercept)
-    ledger[Entry.MAGNITUDE] += abs(intercept) + size * (abs(y) + abs(p))
-    ledger[Entry.TRAVEL] += size * played.one_norm
-    square = size * played.norm * (size * played.norm)
+    ledger[Entry.MAGNITUDE] += abs(intercept) + lift
+    ledger[Entry.TRAVEL] += travel
+    square = length * length
     ledger[Entry.SQUARES] += square
-    ledger[Entry.RATED_SQUARES] += played.eta * square
+    ledger[Entry.RATED_SQUARES] += eta * square
     ledger[Entry.LARGEST_SQUARE] = max(ledger[Entry.LARGEST_SQUARE], square)
 
 

@@ -83,6 +83,18 @@ def _place(indices, values, begin, t, k):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
+def measure_row(mirror, row):  # type: ignore[no-untyped-def]
+    """Return the accumulator of the dual norm and ||x||_1."""
+    powers = 0.0
+    one_norm = 0.0
+    for k in range(row.end - row.begin):
+        _, x = place(row, k)
+        powers = mirror.norm_term(powers, x)
+        one_norm += abs(x)
+    return powers, one_norm
+
+
+@kernel(inline=True)
 def fetch_ahead(indices, values, begin, end, t):  # type: ignore[no-untyped-def]
     """Prefetch later sparse rows while this one is learnt.
 

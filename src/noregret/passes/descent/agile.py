@@ -49,19 +49,6 @@ class Column(IntEnum):
 
 COLUMNS = len(Column)
 
-_SUM = int(Slot.SUM)
-_REFERENCE = int(Slot.REFERENCE)
-_PREFIX = int(Slot.PREFIX)
-_FACTOR = int(Slot.FACTOR)
-
-_LARGEST_REACH = int(Entry.LARGEST_REACH)
-
-_DONE = int(Stop.DONE)
-_RESUM = int(Stop.RESUM)
-_SETTLE = int(Stop.SETTLE)
-_OVERFLOW = int(Stop.OVERFLOW)
-
-_THETA, _VALUE, _ACCUMULATOR, _GRADIENT = (np.uint64(k) for k in Column)
 
 #: The global factor is folded into theta before its inverse loses range.
 SMALLEST_FACTOR = 1e-60
@@ -123,7 +110,7 @@ class AgileRule(Rule):
         if not eta < UNBOUNDED:
             # Nothing was seen and this row is zero, or too small to be squared.
             eta = 0.0
-        kappa = slots[_FACTOR] * self.mirror.kappa(slots[_SUM], slots[_REFERENCE], 1.0)
+        kappa = slots[Slot.FACTOR] * self.mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], 1.0)
         product = kappa * raw
         p = min(product, self.clip)
         slope = self.loss.slope(label, p)
@@ -132,38 +119,40 @@ class AgileRule(Rule):
         fits = fits and playable(self.loss, label, mass, p, slope, norm)
         played = Round(label, mass, p, slope, one_norm, norm, eta)
         found = Found(played, powers, local, low, high, allowed, kappa)
-        return found, _DONE if fits else _OVERFLOW
+        return found, Stop.DONE if fits else Stop.OVERFLOW
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Enter the round, step and project."""
         slots, played, kappa = memory.slots, found.played, found.kappa
         eta = played.eta
-        ledger[_LARGEST_REACH] = found.allowed
+        ledger[Entry.LARGEST_REACH] = found.allowed
         slope = step_slope(self.loss, played, self.conservative)
         enter_round(self.loss, ledger, played, self.conservative)
         if self.mirror.multiplicative():
             observe_features(ledger, slope, eta, kappa * found.local, found.low, found.high)
         settle = extend_prefix(slots, kappa)
-        stop = _DONE
+        stop = Stop.DONE
         if slope != 0.0:
             moving = self.moving_slope(row, memory, found, slope)
             step = Step(
                 slope,
-                -eta * moving / slots[_FACTOR],
-                slots[_REFERENCE],
-                slots[_PREFIX],
+                -eta * moving / slots[Slot.FACTOR],
+                slots[Slot.REFERENCE],
+                slots[Slot.PREFIX],
                 leap_limit(self.mirror, slots),
             )
             change, largest, size = _add_row(self, memory.state, step, row, row.values)
             if self.domain.is_simplex():
-                _project_on_simplex(memory.state, self.domain.extent(), slots[_PREFIX])
+                _project_on_simplex(memory.state, self.domain.extent(), slots[Slot.PREFIX])
             elif self.domain.is_ball() or not self.mirror.separable():
-                stale = keep_sum(slots, slots[_SUM] + change)
-                if stale or self.mirror.out_of_range(slots[_SUM], largest, size, slots[_REFERENCE]):
-                    stop = _RESUM
+                stale = keep_sum(slots, slots[Slot.SUM] + change)
+                if stale or self.mirror.out_of_range(
+                    slots[Slot.SUM], largest, size, slots[Slot.REFERENCE]
+                ):
+                    stop = Stop.RESUM
                 if self.domain.is_ball() and _shrink(self.mirror, self.domain, slots):
-                    stop = _RESUM
-        return _SETTLE if stop == _DONE and settle else stop
+                    stop = Stop.RESUM
+        return Stop.SETTLE if stop == Stop.DONE and settle else stop
 
     def moving_slope(self, row: Row, memory: Memory, found: Found, slope: float) -> float:
         """Return the weighted slope that theta moves by."""
@@ -173,8 +162,8 @@ class AgileRule(Rule):
 @kernel(inline=True)
 def _move(rule, state, step, i, x):  # type: ignore[no-untyped-def]
     mirror, domain, reference = rule.mirror, rule.domain, step.reference
-    theta = state[i, _THETA]
-    v = state[i, _VALUE]
+    theta = state[i, Column.THETA]
+    v = state[i, Column.VALUE]
     moved = theta + step.step * x
     v_moved = mirror.phi_prime(moved, reference)
     if domain.separable():
@@ -184,10 +173,10 @@ def _move(rule, state, step, i, x):  # type: ignore[no-untyped-def]
             v_moved = clamped
     phi = mirror.phi_given(moved, reference, v_moved)
     v_moved, leap = settled_leap(phi, v_moved, step.limit)
-    state[i, _THETA] = moved
-    state[i, _VALUE] = v_moved
-    state[i, _ACCUMULATOR] += step.prefix * (v_moved - v)
-    state[i, _GRADIENT] += step.slope * x
+    state[i, Column.THETA] = moved
+    state[i, Column.VALUE] = v_moved
+    state[i, Column.ACCUMULATOR] += step.prefix * (v_moved - v)
+    state[i, Column.GRADIENT] += step.slope * x
     change = phi - mirror.phi_given(theta, reference, v)
     return moved, leap if leap > 0.0 else change
 
@@ -213,12 +202,12 @@ def _add_row(rule, state, step, row, values):  # type: ignore[no-untyped-def]
 def _shrink(mirror, domain, slots):  # type: ignore[no-untyped-def]
     """Project on a ball by the global factor; return whether that must be folded into theta."""
     # Half the square of the weights' norm, whichever it is, is G(theta).
-    energy = mirror.psi(max(slots[_SUM], 0.0), slots[_REFERENCE])
-    length = slots[_FACTOR] * np.sqrt(2.0 * energy)
+    energy = mirror.psi(max(slots[Slot.SUM], 0.0), slots[Slot.REFERENCE])
+    length = slots[Slot.FACTOR] * np.sqrt(2.0 * energy)
     # An infinite S is summed afresh, and the projection waits for it.
     if domain.extent() < length < np.inf:
-        slots[_FACTOR] *= domain.extent() / length
-        return slots[_FACTOR] < SMALLEST_FACTOR
+        slots[Slot.FACTOR] *= domain.extent() / length
+        return slots[Slot.FACTOR] < SMALLEST_FACTOR
     return False
 
 
@@ -241,9 +230,9 @@ def simplex_shift(theta, scale):  # type: ignore[no-untyped-def]
 
 @kernel
 def _project_on_simplex(state, scale, prefix):  # type: ignore[no-untyped-def]
-    largest, tau = simplex_shift(state[:, _THETA], scale)
+    largest, tau = simplex_shift(state[:, Column.THETA], scale)
     for i in range(np.uint64(state.shape[0])):
-        w = max((state[i, _THETA] - largest) - tau, 0.0)
-        state[i, _ACCUMULATOR] += prefix * (w - state[i, _VALUE])
-        state[i, _THETA] = w
-        state[i, _VALUE] = w
+        w = max((state[i, Column.THETA] - largest) - tau, 0.0)
+        state[i, Column.ACCUMULATOR] += prefix * (w - state[i, Column.VALUE])
+        state[i, Column.THETA] = w
+        state[i, Column.VALUE] = w

@@ -54,29 +54,10 @@ from noregret.passes.slots import KAPPA_DRIFT, UPDATES_BETWEEN_SUMS, Stop, next_
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 
-_VALUE, _ACCUMULATOR = int(Column.VALUE), int(Column.ACCUMULATOR)
-_GRADIENT, _PLACE = int(Column.GRADIENT), int(Column.PLACE)
-_KEY, _MEMBER = int(Single.VALUE), int(Single.MEMBER)
-_GROUP_VALUE, _MEMBERS, _BELOW = int(Node.VALUE), int(Node.MEMBERS), int(Node.BELOW)
-
-_SUM = int(Mark.SUM)
-_SUM_LOW = int(Mark.SUM_LOW)
-_UPDATES = int(Mark.UPDATES)
-_FACTOR = int(Mark.FACTOR)
-_PREFIX = int(Mark.PREFIX)
-_SINGLES = int(Mark.SINGLES)
-_NODES = int(Mark.NODES)
-_TOP = int(Mark.TOP)
-
-_LARGEST_REACH = int(Entry.LARGEST_REACH)
-
-_DONE = int(Stop.DONE)
-_OVERFLOW = int(Stop.OVERFLOW)
-
 COLUMNS = len(Column)
 
-#: Exponents beyond this, in which the averages would lose their digits, and rows that touch so
-#: many weights are left to the O(n) step.
+#: The O(n) step takes exponents beyond this, for which the averages would lose their digits, and
+#: rows that touch at least this part of all weights.
 LARGEST_STEP = 4.0
 DENSE = 0.5
 
@@ -116,42 +97,42 @@ class ClippedSimplexRule(Rule):
         eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
         if not eta < UNBOUNDED:
             eta = 0.0
-        kappa = self.mirror.scale * memory.slots[_FACTOR]
+        kappa = self.mirror.scale * memory.slots[Mark.FACTOR]
         p = kappa * raw
         slope = self.loss.slope(label, p)
         fits = mass * norm < LARGEST_GRADIENT and playable(self.loss, label, mass, p, slope, norm)
         played = Round(label, mass, p, slope, one_norm, norm, eta)
         found = Found(played, local, low, high, count, allowed, kappa)
-        return found, _DONE if fits else _OVERFLOW
+        return found, Stop.DONE if fits else Stop.OVERFLOW
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Enter the round, step and project."""
         slots, played, count = memory.slots, found.played, found.touched
         eta, n = played.eta, memory.state.shape[0]
-        ledger[_LARGEST_REACH] = found.allowed
+        ledger[Entry.LARGEST_REACH] = found.allowed
         slope = step_slope(self.loss, played, self.conservative)
         enter_round(self.loss, ledger, played, self.conservative)
         observe_features(ledger, slope, eta, found.kappa * found.local, found.low, found.high)
-        slots[_PREFIX] += slots[_FACTOR]
+        slots[Mark.PREFIX] += slots[Mark.FACTOR]
         if slope == 0.0:
-            return _DONE
+            return Stop.DONE
         step = self.exponent(row, memory, played, slope)
         if count >= DENSE * n or not abs(step) * played.norm <= LARGEST_STEP:
             _step_all(self.alpha, memory, row, slope, step)
-            return _DONE
+            return Stop.DONE
         for k in range(row.end - row.begin):
             i, x = place(row, k)
             if x != 0.0:
                 _touch(memory, np.int64(i), x, slope, step)
         _clip(self.alpha, memory)
-        slots[_UPDATES] += count
+        slots[Mark.UPDATES] += count
         # Measured from 1, which it was when heap and groups were last made.
-        drifted = not 1.0 < slots[_FACTOR] * KAPPA_DRIFT or not slots[_FACTOR] < KAPPA_DRIFT
-        crowded = slots[_NODES] >= memory.groups.shape[0] - 1
-        if drifted or crowded or slots[_UPDATES] >= max(UPDATES_BETWEEN_SUMS, 16.0 * n):
+        drifted = not 1.0 < slots[Mark.FACTOR] * KAPPA_DRIFT or not slots[Mark.FACTOR] < KAPPA_DRIFT
+        crowded = slots[Mark.NODES] >= memory.groups.shape[0] - 1
+        if drifted or crowded or slots[Mark.UPDATES] >= max(UPDATES_BETWEEN_SUMS, 16.0 * n):
             settle(memory.state, memory.groups, slots)
             project(self.alpha, memory)
-        return _DONE
+        return Stop.DONE
 
     def exponent(self, row: Row, memory: Memory, played: Round, slope: float) -> float:
         """Return the s of the step: w_i is multiplied by exp(s x_i)."""
@@ -170,16 +151,16 @@ class ImplicitClippedSimplexRule(ClippedSimplexRule):
 @kernel
 def settle(state, groups, slots):  # type: ignore[no-untyped-def]
     """Give every weight its own value w_i and the sum of its iterates; c is 1 and PREFIX 0 then."""
-    factor, prefix = slots[_FACTOR], slots[_PREFIX]
+    factor, prefix = slots[Mark.FACTOR], slots[Mark.PREFIX]
     for i in range(state.shape[0]):
-        if state[i, _PLACE] < 0.0:
-            state[i, _VALUE] = groups[group_of(state, groups, i), _GROUP_VALUE]
-            state[i, _ACCUMULATOR] += offset_of(state, groups, i)
-            state[i, _PLACE] = 0.0
-        state[i, _ACCUMULATOR] -= prefix * state[i, _VALUE]
-        state[i, _VALUE] *= factor
-    slots[_FACTOR] = 1.0
-    slots[_PREFIX] = 0.0
+        if state[i, Column.PLACE] < 0.0:
+            state[i, Column.VALUE] = groups[group_of(state, groups, i), Node.VALUE]
+            state[i, Column.ACCUMULATOR] += offset_of(state, groups, i)
+            state[i, Column.PLACE] = 0.0
+        state[i, Column.ACCUMULATOR] -= prefix * state[i, Column.VALUE]
+        state[i, Column.VALUE] *= factor
+    slots[Mark.FACTOR] = 1.0
+    slots[Mark.PREFIX] = 0.0
 
 
 @kernel
@@ -189,29 +170,29 @@ def project(alpha, memory):  # type: ignore[no-untyped-def]
     n = state.shape[0]
     largest = 0.0
     for i in range(n):
-        largest = max(largest, state[i, _VALUE])
+        largest = max(largest, state[i, Column.VALUE])
     for i in range(n):
-        state[i, _VALUE] /= largest
-    multiplier = floored_multiplier(state[:, _VALUE].copy(), alpha)
+        state[i, Column.VALUE] /= largest
+    multiplier = floored_multiplier(state[:, Column.VALUE].copy(), alpha)
     lowest = alpha / n
-    slots[_NODES] = slots[_UPDATES] = slots[_SUM] = slots[_SUM_LOW] = 0.0
-    slots[_TOP] = -1.0
+    slots[Mark.NODES] = slots[Mark.UPDATES] = slots[Mark.SUM] = slots[Mark.SUM_LOW] = 0.0
+    slots[Mark.TOP] = -1.0
     singles = clipped = 0
     for i in range(n):
-        w = multiplier * state[i, _VALUE]
+        w = multiplier * state[i, Column.VALUE]
         if w > lowest:
-            state[i, _VALUE] = w
-            add_compensated(slots, _SUM, w)
-            heap[singles, _KEY], heap[singles, _MEMBER] = w, i
+            state[i, Column.VALUE] = w
+            add_compensated(slots, Mark.SUM, w)
+            heap[singles, Single.VALUE], heap[singles, Single.MEMBER] = w, i
             singles += 1
         else:
             # The group that is made below has the number 0.
-            state[i, _PLACE] = -1.0
+            state[i, Column.PLACE] = -1.0
             clipped += 1
     make_heap(state, heap, slots, singles)
     if clipped > 0:
         gather_clipped(memory, 0, -1, lowest, clipped)
-        add_compensated(slots, _SUM, clipped * lowest)
+        add_compensated(slots, Mark.SUM, clipped * lowest)
 
 
 @kernel(inline=True)
@@ -247,11 +228,11 @@ def _implicit_slope(loss, mirror, alpha, memory, played, row):  # type: ignore[n
     rest, untouched = 0.0, np.uint64(state.shape[0]) - features
     if untouched > 0:
         # Compensated: the row may hold nearly all of the sum, and a long step magnifies the rest.
-        search[REST], search[REST + 1] = slots[_SUM], slots[_SUM_LOW]
+        search[REST], search[REST + 1] = slots[Mark.SUM], slots[Mark.SUM_LOW]
         for k in range(features):
             i, _ = place(row, k)
             add_compensated(search, REST, -value_of(state, groups, np.int64(i)))
-        least = untouched * (alpha / state.shape[0]) / slots[_FACTOR]
+        least = untouched * (alpha / state.shape[0]) / slots[Mark.FACTOR]
         rest = max(search[REST] + search[REST + 1], least)
     s, more = g, True
     while more:
@@ -277,17 +258,17 @@ def _step_all(alpha, memory, row, slope, step):  # type: ignore[no-untyped-def]
     state = memory.state
     settle(state, memory.groups, memory.slots)
     for i in range(state.shape[0]):
-        state[i, _PLACE] = 0.0
+        state[i, Column.PLACE] = 0.0
     for k in range(row.end - row.begin):
         i, x = place(row, k)
-        state[i, _PLACE] = step * x
-        state[i, _GRADIENT] += slope * x
+        state[i, Column.PLACE] = step * x
+        state[i, Column.GRADIENT] += slope * x
     # Divide by the largest of the new weights: it neither overflows nor do the others underflow.
     highest = -np.inf
     for i in range(state.shape[0]):
-        highest = max(highest, np.log(state[i, _VALUE]) + state[i, _PLACE])
+        highest = max(highest, np.log(state[i, Column.VALUE]) + state[i, Column.PLACE])
     for i in range(state.shape[0]):
-        state[i, _VALUE] *= exp(state[i, _PLACE] - highest)
+        state[i, Column.VALUE] *= exp(state[i, Column.PLACE] - highest)
     project(alpha, memory)
 
 
@@ -296,16 +277,16 @@ def _touch(memory, i, x, slope, step):  # type: ignore[no-untyped-def]
     state, heap, groups, slots = memory.state, memory.heap, memory.groups, memory.slots
     before = value_of(state, groups, i)
     after = before * exp(step * x)
-    if state[i, _PLACE] < 0.0:
+    if state[i, Column.PLACE] < 0.0:
         leave_group(state, groups, i)
         put(state, heap, slots, after, i)
     else:
-        change(state, heap, slots, np.int64(state[i, _PLACE]), after)
-    state[i, _VALUE] = after
-    state[i, _ACCUMULATOR] += slots[_PREFIX] * (after - before)
-    state[i, _GRADIENT] += slope * x
-    add_compensated(slots, _SUM, -before)
-    add_compensated(slots, _SUM, after)
+        change(state, heap, slots, np.int64(state[i, Column.PLACE]), after)
+    state[i, Column.VALUE] = after
+    state[i, Column.ACCUMULATOR] += slots[Mark.PREFIX] * (after - before)
+    state[i, Column.GRADIENT] += slope * x
+    add_compensated(slots, Mark.SUM, -before)
+    add_compensated(slots, Mark.SUM, after)
 
 
 @kernel(inline=True)
@@ -314,40 +295,40 @@ def _clip(alpha, memory):  # type: ignore[no-untyped-def]
     state, heap, groups, slots = memory.state, memory.heap, memory.groups, memory.slots
     n = state.shape[0]
     lowest = alpha / n
-    singles = np.int64(slots[_SINGLES])
-    first = np.int64(slots[_TOP])
+    singles = np.int64(slots[Mark.SINGLES])
+    first = np.int64(slots[Mark.TOP])
     top = first
     clipped = 0
-    factor = 1.0 / (slots[_SUM] + slots[_SUM_LOW])
+    factor = 1.0 / (slots[Mark.SUM] + slots[Mark.SUM_LOW])
     while True:
-        while top >= 0 and groups[top, _MEMBERS] == 0.0:
-            top = np.int64(groups[top, _BELOW])
-        single = np.int64(slots[_SINGLES]) > 0
+        while top >= 0 and groups[top, Node.MEMBERS] == 0.0:
+            top = np.int64(groups[top, Node.BELOW])
+        single = np.int64(slots[Mark.SINGLES]) > 0
         grouped = top >= 0
         if grouped and single:
-            grouped = groups[top, _GROUP_VALUE] <= heap[0, _KEY]
+            grouped = groups[top, Node.VALUE] <= heap[0, Single.VALUE]
         if not grouped and not single:
             break
-        value = groups[top, _GROUP_VALUE] if grouped else heap[0, _KEY]
-        count = int(groups[top, _MEMBERS]) if grouped else 1
+        value = groups[top, Node.VALUE] if grouped else heap[0, Single.VALUE]
+        count = int(groups[top, Node.MEMBERS]) if grouped else 1
         # The largest component can always be kept, whatever rounding says.
         if not value * factor < lowest or clipped + count == n:
             break
         if grouped:
-            top = np.int64(groups[top, _BELOW])
+            top = np.int64(groups[top, Node.BELOW])
         else:
-            last = np.int64(heap[0, _MEMBER])
+            last = np.int64(heap[0, Single.MEMBER])
             take(state, heap, slots, 0)
             # The place that the heap gave up keeps what was taken from it.
-            end = np.int64(slots[_SINGLES])
-            heap[end, _KEY] = value
-            heap[end, _MEMBER] = last
+            end = np.int64(slots[Mark.SINGLES])
+            heap[end, Single.VALUE] = value
+            heap[end, Single.MEMBER] = last
         clipped += count
-        add_compensated(slots, _SUM, -(count * value))
-        factor = left_mass(alpha, n, clipped) / (slots[_SUM] + slots[_SUM_LOW])
-    slots[_FACTOR] = factor
-    slots[_TOP] = first
+        add_compensated(slots, Mark.SUM, -(count * value))
+        factor = left_mass(alpha, n, clipped) / (slots[Mark.SUM] + slots[Mark.SUM_LOW])
+    slots[Mark.FACTOR] = factor
+    slots[Mark.TOP] = first
     if clipped > 0:
-        taken = singles - np.int64(slots[_SINGLES])
+        taken = singles - np.int64(slots[Mark.SINGLES])
         gather_clipped(memory, taken, top, lowest / factor, clipped)
-        add_compensated(slots, _SUM, clipped * (lowest / factor))
+        add_compensated(slots, Mark.SUM, clipped * (lowest / factor))

@@ -41,11 +41,6 @@ class Column(IntEnum):
     SINCE = 5
 
 
-_ROUNDS = int(Entry.ROUNDS)
-_PREFIX = int(Slot.PREFIX)
-_DONE = int(Stop.DONE)
-_OVERFLOW = int(Stop.OVERFLOW)
-
 _0, _1 = np.uint64(0), np.uint64(1)
 
 _LANES = np.uint64(4)
@@ -98,7 +93,7 @@ class CoordinateRule(Rule):
         self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
     ) -> tuple[Found, int]:
         """Predict with factors that know the sizes of this row."""
-        threshold = self.mirror.threshold(ledger[_ROUNDS])
+        threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
         fetch_ahead(*row)
         raw = 0.0
         powers = 0.0
@@ -116,16 +111,16 @@ class CoordinateRule(Rule):
         slope = self.loss.slope(label, raw)
         fits = playable(self.loss, label, mass, raw, slope, norm)
         played = Round(label, mass, raw, slope, one_norm, norm, self.rate.scale)
-        return Found(played, growth, threshold), _DONE if fits else _OVERFLOW
+        return Found(played, growth, threshold), Stop.DONE if fits else Stop.OVERFLOW
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Enter the round, bring the sums of weights up to date and step."""
         played = found.played
         slope = step_slope(self.loss, played, self.conservative)
         enter_round(self.loss, ledger, played, self.conservative)
-        memory.slots[_PREFIX] += 1.0
+        memory.slots[Slot.PREFIX] += 1.0
         if slope == 0.0 and found.growth == 0.0:
-            return _DONE
+            return Stop.DONE
         features = row.end - row.begin
         for start in range(_0, features, _TOGETHER):
             count = min(features - start, _TOGETHER)
@@ -135,7 +130,7 @@ class CoordinateRule(Rule):
             if self.averages.kept():
                 _sum_up(self, memory, row, start, count, played.mass)
             _write(memory, row, start, count, slope, played.mass, row.values)
-        return _DONE
+        return Stop.DONE
 
 
 @kernel(inline=True)
@@ -197,7 +192,7 @@ def _weigh_collected(rule, work, filled, mass, threshold):  # type: ignore[no-un
 @kernel(inline=True)
 def _sum_up(rule, memory, row, start, count, mass):  # type: ignore[no-untyped-def]
     """Add up the weights played, the last of the rounds by those in `work`."""
-    state, rounds = memory.state, memory.slots[_PREFIX]
+    state, rounds = memory.state, memory.slots[Slot.PREFIX]
     steepest = steepest_slope(rule.loss)
     for k in range(count):
         i, x = place(row, start + k)

@@ -74,29 +74,21 @@ class Memory(NamedTuple):
     search: Vector
 
 
-_VALUE, _ACCUMULATOR, _PLACE = int(Column.VALUE), int(Column.ACCUMULATOR), int(Column.PLACE)
-_KEY, _MEMBER = int(Single.VALUE), int(Single.MEMBER)
-_PARENT, _GROUP_VALUE, _MEMBERS = int(Node.PARENT), int(Node.VALUE), int(Node.MEMBERS)
-_OFFSET, _BELOW = int(Node.OFFSET), int(Node.BELOW)
-
-_PREFIX = int(Mark.PREFIX)
-_SINGLES = int(Mark.SINGLES)
-_NODES = int(Mark.NODES)
-_TOP = int(Mark.TOP)
-
-
 @kernel(inline=True)
 def _sift_up(state, heap, k, value, member):  # type: ignore[no-untyped-def]
     """Put an entry where it belongs at k or above."""
     while k > 0:
         above = (k - 1) >> 1
-        if not value < heap[above, _KEY]:
+        if not value < heap[above, Single.VALUE]:
             break
-        heap[k, _KEY], heap[k, _MEMBER] = heap[above, _KEY], heap[above, _MEMBER]
-        state[np.int64(heap[k, _MEMBER]), _PLACE] = k
+        heap[k, Single.VALUE], heap[k, Single.MEMBER] = (
+            heap[above, Single.VALUE],
+            heap[above, Single.MEMBER],
+        )
+        state[np.int64(heap[k, Single.MEMBER]), Column.PLACE] = k
         k = above
-    heap[k, _KEY], heap[k, _MEMBER] = value, member
-    state[np.int64(member), _PLACE] = k
+    heap[k, Single.VALUE], heap[k, Single.MEMBER] = value, member
+    state[np.int64(member), Column.PLACE] = k
 
 
 @kernel(inline=True)
@@ -106,34 +98,37 @@ def _sift_down(state, heap, count, k, value, member):  # type: ignore[no-untyped
         child = 2 * k + 1
         if child >= count:
             break
-        if child + 1 < count and heap[child + 1, _KEY] < heap[child, _KEY]:
+        if child + 1 < count and heap[child + 1, Single.VALUE] < heap[child, Single.VALUE]:
             child += 1
-        if not heap[child, _KEY] < value:
+        if not heap[child, Single.VALUE] < value:
             break
-        heap[k, _KEY], heap[k, _MEMBER] = heap[child, _KEY], heap[child, _MEMBER]
-        state[np.int64(heap[k, _MEMBER]), _PLACE] = k
+        heap[k, Single.VALUE], heap[k, Single.MEMBER] = (
+            heap[child, Single.VALUE],
+            heap[child, Single.MEMBER],
+        )
+        state[np.int64(heap[k, Single.MEMBER]), Column.PLACE] = k
         k = child
-    heap[k, _KEY], heap[k, _MEMBER] = value, member
-    state[np.int64(member), _PLACE] = k
+    heap[k, Single.VALUE], heap[k, Single.MEMBER] = value, member
+    state[np.int64(member), Column.PLACE] = k
 
 
 @kernel(inline=True)
 def put(state, heap, slots, value, i):  # type: ignore[no-untyped-def]
     """Put weight i into the heap."""
-    count = np.int64(slots[_SINGLES])
-    slots[_SINGLES] = count + 1.0
+    count = np.int64(slots[Mark.SINGLES])
+    slots[Mark.SINGLES] = count + 1.0
     _sift_up(state, heap, count, value, np.float64(i))
 
 
 @kernel(inline=True)
 def take(state, heap, slots, k):  # type: ignore[no-untyped-def]
     """Take the entry at k out of the heap, the last one into its place."""
-    count = np.int64(slots[_SINGLES]) - 1
-    slots[_SINGLES] = count
+    count = np.int64(slots[Mark.SINGLES]) - 1
+    slots[Mark.SINGLES] = count
     if k == count:
         return
-    value, member = heap[count, _KEY], heap[count, _MEMBER]
-    if k > 0 and value < heap[(k - 1) >> 1, _KEY]:
+    value, member = heap[count, Single.VALUE], heap[count, Single.MEMBER]
+    if k > 0 and value < heap[(k - 1) >> 1, Single.VALUE]:
         _sift_up(state, heap, k, value, member)
     else:
         _sift_down(state, heap, count, k, value, member)
@@ -142,43 +137,43 @@ def take(state, heap, slots, k):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def change(state, heap, slots, k, value):  # type: ignore[no-untyped-def]
     """Give the entry at k another value."""
-    if value < heap[k, _KEY]:
-        _sift_up(state, heap, k, value, heap[k, _MEMBER])
+    if value < heap[k, Single.VALUE]:
+        _sift_up(state, heap, k, value, heap[k, Single.MEMBER])
     else:
-        _sift_down(state, heap, np.int64(slots[_SINGLES]), k, value, heap[k, _MEMBER])
+        _sift_down(state, heap, np.int64(slots[Mark.SINGLES]), k, value, heap[k, Single.MEMBER])
 
 
 @kernel
 def make_heap(state, heap, slots, count):  # type: ignore[no-untyped-def]
     """Make a heap of the first entries, in whatever order they are."""
-    slots[_SINGLES] = count
+    slots[Mark.SINGLES] = count
     for k in range(count):
-        state[np.int64(heap[k, _MEMBER]), _PLACE] = k
+        state[np.int64(heap[k, Single.MEMBER]), Column.PLACE] = k
     for below in range(count >> 1):
         k = (count >> 1) - 1 - below
-        _sift_down(state, heap, count, k, heap[k, _KEY], heap[k, _MEMBER])
+        _sift_down(state, heap, count, k, heap[k, Single.VALUE], heap[k, Single.MEMBER])
 
 
 @kernel(inline=True)
 def group_of(state, groups, i):  # type: ignore[no-untyped-def]
     """Return the root of the group of weight i, halving the way to it for the next time."""
-    node = np.int64(-1.0 - state[i, _PLACE])
-    above = np.int64(groups[node, _PARENT])
+    node = np.int64(-1.0 - state[i, Column.PLACE])
+    above = np.int64(groups[node, Node.PARENT])
     if above < 0:
         return node
     root = above
-    while groups[root, _PARENT] >= 0.0:
-        root = np.int64(groups[root, _PARENT])
+    while groups[root, Node.PARENT] >= 0.0:
+        root = np.int64(groups[root, Node.PARENT])
     # From the node upwards, so that every node keeps its distance to the root in OFFSET.
     total = 0.0
     k = node
     while k != root:
-        total += groups[k, _OFFSET]
-        k = np.int64(groups[k, _PARENT])
+        total += groups[k, Node.OFFSET]
+        k = np.int64(groups[k, Node.PARENT])
     k = node
     while k != root:
-        after, own = np.int64(groups[k, _PARENT]), groups[k, _OFFSET]
-        groups[k, _PARENT], groups[k, _OFFSET] = root, total
+        after, own = np.int64(groups[k, Node.PARENT]), groups[k, Node.OFFSET]
+        groups[k, Node.PARENT], groups[k, Node.OFFSET] = root, total
         total -= own
         k = after
     return root
@@ -187,59 +182,65 @@ def group_of(state, groups, i):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def offset_of(state, groups, i):  # type: ignore[no-untyped-def]
     """Return what a member's accumulator has missed; its group was asked for just before."""
-    node = np.int64(-1.0 - state[i, _PLACE])
-    root = np.int64(groups[node, _PARENT])
-    return groups[node, _OFFSET] if root < 0 else groups[node, _OFFSET] + groups[root, _OFFSET]
+    node = np.int64(-1.0 - state[i, Column.PLACE])
+    root = np.int64(groups[node, Node.PARENT])
+    return (
+        groups[node, Node.OFFSET]
+        if root < 0
+        else groups[node, Node.OFFSET] + groups[root, Node.OFFSET]
+    )
 
 
 @kernel(inline=True)
 def value_of(state, groups, i):  # type: ignore[no-untyped-def]
     """Return the value of weight i."""
-    if state[i, _PLACE] >= 0.0:
-        return state[i, _VALUE]
-    return groups[group_of(state, groups, i), _GROUP_VALUE]
+    if state[i, Column.PLACE] >= 0.0:
+        return state[i, Column.VALUE]
+    return groups[group_of(state, groups, i), Node.VALUE]
 
 
 @kernel(inline=True)
 def leave_group(state, groups, i):  # type: ignore[no-untyped-def]
     """Take weight i out of its group, with what its accumulator has missed."""
     root = group_of(state, groups, i)
-    state[i, _ACCUMULATOR] += offset_of(state, groups, i)
-    groups[root, _MEMBERS] -= 1.0
+    state[i, Column.ACCUMULATOR] += offset_of(state, groups, i)
+    groups[root, Node.MEMBERS] -= 1.0
 
 
 @kernel(inline=True)
 def gather_clipped(memory, taken, below, value, count):  # type: ignore[no-untyped-def]
-    """Make one group of that value, and so many members, on top of the stack.
+    """Make one group with that value and `count` members on top of the stack.
 
     Its members are the groups from TOP down to `below`, and the `taken` singles behind the heap.
     """
     state, heap, groups, slots = memory.state, memory.heap, memory.groups, memory.slots
-    prefix = slots[_PREFIX]
+    prefix = slots[Mark.PREFIX]
     root = np.int64(-1)
-    node = np.int64(slots[_TOP])
+    node = np.int64(slots[Mark.TOP])
     while node != below:
-        after = np.int64(groups[node, _BELOW])
-        if groups[node, _MEMBERS] > 0.0:
-            moved = groups[node, _OFFSET] + prefix * (value - groups[node, _GROUP_VALUE])
+        after = np.int64(groups[node, Node.BELOW])
+        if groups[node, Node.MEMBERS] > 0.0:
+            moved = groups[node, Node.OFFSET] + prefix * (value - groups[node, Node.VALUE])
             if root < 0:
                 root = node
-                groups[node, _OFFSET] = moved
+                groups[node, Node.OFFSET] = moved
             else:
-                groups[node, _PARENT] = root
-                groups[node, _OFFSET] = moved - groups[root, _OFFSET]
+                groups[node, Node.PARENT] = root
+                groups[node, Node.OFFSET] = moved - groups[root, Node.OFFSET]
         node = after
     if root < 0:
-        root = np.int64(slots[_NODES])
-        slots[_NODES] += 1.0
-        groups[root, _PARENT] = -1.0
-        groups[root, _OFFSET] = 0.0
-    groups[root, _GROUP_VALUE] = value
-    groups[root, _MEMBERS] = count
-    groups[root, _BELOW] = below
-    slots[_TOP] = root
-    first = np.int64(slots[_SINGLES])
+        root = np.int64(slots[Mark.NODES])
+        slots[Mark.NODES] += 1.0
+        groups[root, Node.PARENT] = -1.0
+        groups[root, Node.OFFSET] = 0.0
+    groups[root, Node.VALUE] = value
+    groups[root, Node.MEMBERS] = count
+    groups[root, Node.BELOW] = below
+    slots[Mark.TOP] = root
+    first = np.int64(slots[Mark.SINGLES])
     for k in range(first, first + taken):
-        i = np.int64(heap[k, _MEMBER])
-        state[i, _ACCUMULATOR] += prefix * (value - heap[k, _KEY]) - groups[root, _OFFSET]
-        state[i, _PLACE] = -1.0 - root
+        i = np.int64(heap[k, Single.MEMBER])
+        state[i, Column.ACCUMULATOR] += (
+            prefix * (value - heap[k, Single.VALUE]) - groups[root, Node.OFFSET]
+        )
+        state[i, Column.PLACE] = -1.0 - root

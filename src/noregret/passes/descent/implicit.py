@@ -18,16 +18,9 @@ from noregret.passes.descent.agile import AgileRule, Column, Found, Memory
 from noregret.passes.rows import Row, place
 from noregret.passes.slots import SHRUNK, Slot
 
-_SUM = int(Slot.SUM)
-_PEAK = int(Slot.PEAK)
-_REFERENCE = int(Slot.REFERENCE)
-_FACTOR = int(Slot.FACTOR)
-
-_THETA, _VALUE = int(Column.THETA), int(Column.VALUE)
-
-#: The search ends when s is known to so small a part of itself, for a long step multiplies what
-#: is wrong with it; or after so many steps, of which every third halves a bracket of doubles.
+#: Relative error of s at which the search ends: a long step multiplies it.
 RESOLUTION = 1e-15
+#: Steps after which the search ends; every third halves a bracket of doubles.
 LONGEST = 6300
 
 _LOW, _BELOW, _HIGH, _ABOVE, _SIDE, _STEPS, REST, _REST_LOW = range(8)
@@ -60,7 +53,7 @@ def next_slope(search):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def search_on(search, s, slope, g):  # type: ignore[no-untyped-def]
-    """Enter f'(u(s)) = slope; tell whether the search goes on.
+    """Enter f'(u(s)) = slope; return whether the search goes on.
 
     What is not a number came from a step so long that it overflowed: h has the sign of g then.
     """
@@ -85,33 +78,33 @@ def search_on(search, s, slope, g):  # type: ignore[no-untyped-def]
 def _moved_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     """Return <w', x> for theta' = theta + step x."""
     state, slots = memory.state, memory.slots
-    reference = slots[_REFERENCE]
+    reference = slots[Slot.REFERENCE]
     raw = 0.0
-    total = slots[_SUM]
+    total = slots[Slot.SUM]
     largest = -np.inf
     size = 0.0
     for k in range(row.end - row.begin):
         i, x = place(row, k)
-        theta = state[i, _THETA]
+        theta = state[i, Column.THETA]
         moved = theta + step * x
         v = mirror.phi_prime(moved, reference)
         raw += v * x
-        before = mirror.phi_given(theta, reference, state[i, _VALUE])
+        before = mirror.phi_given(theta, reference, state[i, Column.VALUE])
         total += mirror.phi_given(moved, reference, v) - before
         largest = max(largest, moved)
         size = max(size, abs(moved))
     if not mirror.separable():
         # S may have lost its digits, or have overflowed.
-        lost = not SHRUNK * slots[_PEAK] <= total < np.inf
+        lost = not SHRUNK * slots[Slot.PEAK] <= total < np.inf
         if lost or mirror.out_of_range(total, largest, size, reference):
             return _fresh_product(mirror, memory, step, row)
-    return slots[_FACTOR] * mirror.kappa(total, reference, 1.0) * raw
+    return slots[Slot.FACTOR] * mirror.kappa(total, reference, 1.0) * raw
 
 
 @kernel
 def _fresh_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     """Return <w', x> from all of theta', with the reference that it asks for, in O(d)."""
-    moved = memory.state[:, _THETA].copy()
+    moved = memory.state[:, Column.THETA].copy()
     features = row.end - row.begin
     for k in range(features):
         i, x = place(row, k)
@@ -124,7 +117,7 @@ def _fresh_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     for k in range(features):
         i, x = place(row, k)
         raw += mirror.phi_prime(moved[i], reference) * x
-    return memory.slots[_FACTOR] * mirror.kappa(total, reference, 1.0) * raw
+    return memory.slots[Slot.FACTOR] * mirror.kappa(total, reference, 1.0) * raw
 
 
 @kernel
@@ -144,7 +137,7 @@ def implicit_slope(loss, mirror, memory, played, powers, row):  # type: ignore[n
     s, more = g, True
     while more:
         s = next_slope(search)
-        u = _moved_product(mirror, memory, -pace * s / memory.slots[_FACTOR], row)
+        u = _moved_product(mirror, memory, -pace * s / memory.slots[Slot.FACTOR], row)
         more = search_on(search, s, loss.slope(y, u), g)
     return s
 

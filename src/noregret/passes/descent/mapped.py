@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from noregret.jit import kernel
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.frame import Rule, Vector
@@ -81,18 +82,10 @@ class MappedRule(Rule):
         self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
     ) -> tuple[Found, int]:
         """Predict, or ask for a lower rate inside phi."""
-        slots = memory.slots
         raw, powers, one_norm, local, low, high = read_mapped_row(self.mirror, memory.state, row)
         norm = row_norm(self.mirror, powers, one_norm)
         eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
-        homogeneous = self.mirror.homogeneous()
-        falls = not homogeneous and eta < slots[Slot.INNER]
-        if falls:
-            memory.work[0, 0] = eta
-        if not homogeneous:
-            eta = slots[Slot.INNER]
-        known = eta < UNBOUNDED or not homogeneous
-        kappa = self.mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], eta) if known else 0.0
+        eta, kappa, falls = settled_rate(self.mirror, memory, eta)
         p = kappa * raw
         slope = self.loss.slope(label, p)
         played = Round(label, mass, p, slope, one_norm, norm, eta)
@@ -124,3 +117,20 @@ class MappedRule(Rule):
                 ):
                     return Stop.RESUM
         return Stop.SETTLE if settle else Stop.DONE
+
+
+@kernel(inline=True)
+def settled_rate(mirror, memory, eta):  # type: ignore[no-untyped-def]
+    """Return the rate of a round, kappa, and whether the rate inside phi must fall before it.
+
+    The rate inside phi is that of the round, unless eta is lower: `work[0, 0]` is eta then.
+    """
+    slots, homogeneous = memory.slots, mirror.homogeneous()
+    falls = not homogeneous and eta < slots[Slot.INNER]
+    if falls:
+        memory.work[0, 0] = eta
+    if not homogeneous:
+        eta = slots[Slot.INNER]
+    known = eta < UNBOUNDED or not homogeneous
+    kappa = mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], eta) if known else 0.0
+    return eta, kappa, falls

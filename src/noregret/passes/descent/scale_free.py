@@ -255,7 +255,7 @@ class ScaleFreeRule(Rule):
         if mass > 0.0 and (weighted != 0.0 or weighed.growth > 0.0):
             step(memory.state, row.indices, row.values, row.t, row.begin, row.end, weighted, TINY)
         value = self.loss.value(label, p)
-        enter_loss(self.loss, ledger, label, mass, p, value, played.norm, 1.0)
+        enter_loss(self.loss, ledger, played, value)
         if mass == 0.0:
             return Stop.DONE
         count_row(slots, mass, weighed.scaled)

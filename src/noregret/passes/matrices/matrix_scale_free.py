@@ -1,4 +1,4 @@
-"""The pass that tunes itself, for a matrix of weights.
+"""The rule of `rates.ScaleFree` for a matrix of weights.
 
 The directions of each score are its own, and so are the multipliers where the loss is a sum over
 the scores; where it joins them, all scores have the multipliers in common. `state` and `slots`
@@ -8,14 +8,19 @@ are class-major; state[k] and slots[k] are those of `scale_free`.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
 from noregret.jit import kernel, step
+from noregret.losses import ScoreLoss
 from noregret.passes.descent.scale_free import (
     SPEED,
     TINY,
     Scalar,
+    ScaleFreeRule,
     along,
     count_row,
     move_multiplier,
@@ -24,98 +29,107 @@ from noregret.passes.descent.scale_free import (
     tune,
     weigh_row,
 )
-from noregret.passes.matrices.matrix_lazy import enter_scores, playable_scores
-from noregret.passes.rounds import enter_loss, row_norm
-from noregret.passes.rows import fetch_ahead, row_at
+from noregret.passes.frame import Vector
+from noregret.passes.matrices.score_rounds import Found, enter_scores, suffer
+from noregret.passes.rounds import Round, enter_loss, row_norm
+from noregret.passes.rows import Row, fetch_ahead
 from noregret.passes.slots import Stop
 from noregret.proof.ledger import Entry
 
-_SCALED_TRAVEL = int(Entry.SCALED_TRAVEL)
-_STEEPEST = int(Scalar.STEEPEST)
-_FIRST, _SECOND = int(Scalar.FIRST), int(Scalar.SECOND)
-_DONE = int(Stop.DONE)
-_OVERFLOW = int(Stop.OVERFLOW)
 
-#: What is kept of each score between its two loops over the row.
-_LAZY, _AGILE, _SCALED, _GROWTH, _C, _SLOPE = range(6)
-_WORK = 6
+class Work(IntEnum):
+    """Rows of `work`: what a row says to each score, see `scale_free.Weighed`."""
+
+    LAZY = 0
+    AGILE = 1
+    SCALED = 2
+    GROWTH = 3
+    STEEPEST = 4
+
+
+@dataclass(frozen=True)
+class ScaleFreeScoresRule(ScaleFreeRule):
+    """Predict each score by S_1 q_1 + S_2 q_2; labels are classes, `real` is False."""
+
+    loss: ScoreLoss  # type: ignore[assignment]
+
+    def examine(
+        self, row: Row, label: Any, mass: float, memory: Any, ledger: Vector
+    ) -> tuple[Any, int]:
+        """Predict."""
+        slots, work = memory.slots, memory.work
+        fetch_ahead(*row)
+        powers = 0.0
+        one_norm = 0.0
+        for k in range(np.uint64(memory.state.shape[0])):
+            weighed = weigh_row(
+                self.real, self.loss.lipschitz(), memory.state[k], slots[k], row, mass
+            )
+            powers, one_norm = weighed.powers, weighed.one_norm
+            work[Work.LAZY, k] = weighed.lazy
+            work[Work.AGILE, k] = weighed.agile
+            work[Work.SCALED, k] = weighed.scaled
+            work[Work.GROWTH, k] = weighed.growth
+            work[Work.STEEPEST, k] = weighed.steepest
+            memory.scores[k] = along(slots[k], weighed.lazy, weighed.agile)
+        norm = row_norm(self.mirror, powers, one_norm)
+        value, stop = suffer(self.loss, memory, label, mass, norm)
+        played = Round(label, mass, memory.scores, memory.slopes, one_norm, norm, 1.0)
+        return Found(played, value, powers, 0.0), stop
+
+    def commit(self, row: Row, memory: Any, ledger: Vector, found: Any) -> int:
+        """Enter the round, step along the directions of each score and move the multipliers."""
+        slots, slopes, work = memory.slots, memory.slopes, memory.work
+        played, lipschitz = found.played, self.loss.lipschitz()
+        mass = played.mass
+        outputs = np.uint64(memory.state.shape[0])
+        for k in range(outputs):
+            slots[k, Scalar.STEEPEST] = work[Work.STEEPEST, k]
+        if mass == 0.0:
+            enter_loss(self.loss, ledger, played, found.value)
+            return Stop.DONE
+        enter_scores(self.loss, self.mirror, ledger, played, found.value, False)
+        count = np.float64(row.end - row.begin)
+        ratio = 0.0
+        for k in range(outputs):
+            own, scaled, weighted = slots[k], work[Work.SCALED, k], mass * slopes[k]
+            if weighted != 0.0 or work[Work.GROWTH, k] > 0.0:
+                step(
+                    memory.state[k], row.indices, row.values, row.t, row.begin, row.end, weighted,
+                    TINY,
+                )  # fmt: skip
+            count_row(own, mass, scaled)
+            ratio = max(ratio, scaled_travel(mass, scaled, count))
+            if self.loss.separate:
+                tune(lipschitz, own, weighted, work[Work.LAZY, k], work[Work.AGILE, k], 1.0)
+            elif not lipschitz < np.inf:
+                own[Scalar.STEEPEST] = max(own[Scalar.STEEPEST], abs(weighted))
+        if not self.loss.separate:
+            _tune_together(memory, mass)
+        # At least the sum over the scores, of which all or most have seen the same rows.
+        ledger[Entry.SCALED_TRAVEL] += self.loss.slope_mass(slopes, found.value) * ratio
+        return Stop.DONE
 
 
 @kernel(inline=True)
-def _tune_together(slots, mass, work):  # type: ignore[no-untyped-def]
+def _tune_together(memory, mass):  # type: ignore[no-untyped-def]
     """Move the multipliers that all scores have in common, against their gradient.
 
     With s_k = S_1 q_(1,k) + S_2 q_(2,k) that of S_j is sum_k g_k q_(j,k). It is a mean over
     K - 1 free scores, less of it is chance, and the speed is sqrt(K - 1) times that of one.
     """
+    slots, slopes, work = memory.slots, memory.slopes, memory.work
     speed = SPEED * math.sqrt(max(slots.shape[0] - 1.0, 1.0))
     lazy = 0.0
     agile = 0.0
     for k in range(slots.shape[0]):
-        lazy += work[_SLOPE, k] * work[_LAZY, k]
-        agile += work[_SLOPE, k] * work[_AGILE, k]
+        lazy += slopes[k] * work[Work.LAZY, k]
+        agile += slopes[k] * work[Work.AGILE, k]
     move_multiplier(slots[0], 0, mass, lazy, 1.0, speed)
     move_multiplier(slots[0], 1, mass, agile, 1.0, speed)
     for k in range(1, slots.shape[0]):
-        slots[k, _FIRST] = slots[0, _FIRST]
-        slots[k, _SECOND] = slots[0, _SECOND]
-
-
-@kernel
-def matrix_scale_free_pass(  # type: ignore[no-untyped-def]
-    loss, mirror, rows, labels, weight, first, state, slots, ledger, scores
-):
-    """Run the pass; return (next row, why it stopped)."""
-    indptr, indices, values = rows.indptr, rows.indices, rows.values
-    outputs = np.uint64(state.shape[0])
-    lipschitz = loss.lipschitz()
-    work = np.empty((_WORK, state.shape[0]))
-    slopes = work[_SLOPE]
-    for t in range(np.uint64(first), np.uint64(labels.shape[0])):
-        target, mass, s = labels[t], weight[t], scores[t]
-        row = row_at(indptr, indices, values, t)
-        begin, end = row.begin, row.end
-        fetch_ahead(*row)
-        total = 0.0
-        reach = 0.0
-        for k in range(outputs):
-            lazy, agile, scaled, total, reach, growth, steepest = weigh_row(
-                False, lipschitz, state[k], slots[k], row, mass
-            )
-            work[_LAZY, k] = lazy
-            work[_AGILE, k] = agile
-            work[_SCALED, k] = scaled
-            work[_GROWTH, k] = growth
-            work[_C, k] = steepest
-            s[k] = along(slots[k], lazy, agile)
-        norm = row_norm(mirror, total, reach)
-        value = loss.value_and_slopes(target, s, slopes)
-        if not playable_scores(mass, value, s, slopes, norm):
-            return np.int64(t), _OVERFLOW
-        if mass == 0.0:
-            for k in range(outputs):
-                slots[k, _STEEPEST] = work[_C, k]
-            enter_loss(loss, ledger, target, mass, s, value, norm, 1.0)
-            continue
-        enter_scores(loss, mirror, ledger, target, mass, s, slopes, value, reach, norm, 1.0, False)
-        ratio = 0.0
-        for k in range(outputs):
-            own = slots[k]
-            own[_STEEPEST] = work[_C, k]
-            weighted = mass * slopes[k]
-            if weighted != 0.0 or work[_GROWTH, k] > 0.0:
-                step(state[k], indices, values, t, begin, end, weighted, TINY)
-            count_row(own, mass, work[_SCALED, k])
-            ratio = max(ratio, scaled_travel(mass, work[_SCALED, k], np.float64(end - begin)))
-            if loss.separate:
-                tune(lipschitz, own, weighted, work[_LAZY, k], work[_AGILE, k], 1.0)
-            elif not lipschitz < np.inf:
-                own[_STEEPEST] = max(own[_STEEPEST], abs(weighted))
-        if not loss.separate:
-            _tune_together(slots, mass, work)
-        # At least the sum over the scores, of which all or most have seen the same rows.
-        ledger[_SCALED_TRAVEL] += loss.slope_mass(slopes, value) * ratio
-    return labels.shape[0], _DONE
+        slots[k, Scalar.FIRST] = slots[0, Scalar.FIRST]
+        slots[k, Scalar.SECOND] = slots[0, Scalar.SECOND]
 
 
 @kernel

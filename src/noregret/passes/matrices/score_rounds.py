@@ -1,0 +1,132 @@
+"""Rounds of several scores: what their rules keep, how a round is entered, how rows are scored.
+
+The state of a rule is class-major: state[k] is what the rule of one score keeps, so that its loops
+over a row serve each score in turn. The map is that of the flattened matrix, and z = g (x) x has
+the dual norm ||g||_* ||x||_*.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from noregret.jit import kernel
+from noregret.passes.frame import Vector
+from noregret.passes.promises import keep_score_promises
+from noregret.passes.rounds import (
+    LARGEST_GRADIENT,
+    LARGEST_LOSS,
+    LARGEST_PREDICTION,
+    Round,
+    count_mistake,
+    enter_loss,
+    enter_plane,
+    row_norm,
+)
+from noregret.passes.slots import Stop
+from noregret.rounding.slack import two_sum
+
+
+class Memory(NamedTuple):
+    """Records and scalars, and buffers for one row: its scores, their slopes, and more."""
+
+    state: Vector
+    slots: Vector
+    scores: Vector
+    slopes: Vector
+    work: Vector
+
+
+class Found(NamedTuple):
+    """What `examine` found: the loss, the accumulator of the norm, and LARGEST_REACH."""
+
+    played: Round
+    value: float
+    powers: float
+    allowed: float
+
+
+@kernel(inline=True)
+def suffer(loss, memory, label, mass, norm):  # type: ignore[no-untyped-def]
+    """Return the loss of the scores in `memory`, and whether they can be played; write slopes."""
+    value = loss.value_and_slopes(label, memory.scores, memory.slopes)
+    fits = playable_scores(mass, value, memory.scores, memory.slopes, norm)
+    return value, Stop.DONE if fits else Stop.OVERFLOW
+
+
+@kernel(inline=True)
+def playable_scores(mass, value, s, slopes, norm):  # type: ignore[no-untyped-def]
+    """Return whether scores, their loss and its squared gradient can be entered in a sum."""
+    sound = mass * abs(value) < LARGEST_LOSS
+    for k in range(np.uint64(s.shape[0])):
+        slope = abs(slopes[k])
+        sound = (
+            sound
+            and abs(s[k]) < LARGEST_PREDICTION
+            and mass * (slope * abs(s[k])) < LARGEST_LOSS
+            and mass * slope * norm < LARGEST_GRADIENT
+        )
+    return sound
+
+
+@kernel(inline=True)
+def enter_scores(loss, mirror, ledger, played, value, conservative):  # type: ignore[no-untyped-def]
+    """Enter the loss suffered at the scores; return whether its supporting plane was counted.
+
+    As with one score, a conservative learner counts it on mistakes only.
+    """
+    mass, s, slopes = played.mass, played.prediction, played.slope
+    mistake = enter_loss(loss, ledger, played, value)
+    if loss.checked():
+        keep_score_promises(loss, ledger, played.label, s, slopes, value)
+    if conservative:
+        if not mistake:
+            return False
+        count_mistake(ledger, played, value)
+    intercept = mass * loss.intercept(played.label, s, slopes, value)
+    size = loss.slope_mass(slopes, value)
+    powers = 0.0
+    lift = 0.0
+    for k in range(np.uint64(s.shape[0])):
+        powers = mirror.norm_term(powers, slopes[k])
+        lift += abs(slopes[k]) * (1.0 + abs(s[k]))
+    length = mass * row_norm(mirror, powers, size) * played.norm
+    enter_plane(ledger, intercept, mass * lift, mass * size * played.one_norm, length, played.eta)
+    return True
+
+
+@kernel(fast=True)
+def score_rows(weights, indptr, indices, values, scores):  # type: ignore[no-untyped-def]
+    """Write x_t W into row t of `scores`; features beyond the weights count as weight 0."""
+    known = np.uint64(weights.shape[0])
+    outputs = np.uint64(weights.shape[1])
+    for t in range(np.uint64(scores.shape[0])):
+        for k in range(outputs):
+            scores[t, k] = 0.0
+        if values.ndim == 2:
+            for j in range(min(np.uint64(values.shape[1]), known)):
+                x = np.float64(values[t, j])
+                for k in range(outputs):
+                    scores[t, k] += weights[j, k] * x
+        else:
+            for place in range(indptr[t], indptr[t + np.uint64(1)]):
+                i = np.uint64(indices[place])
+                if i < known:
+                    x = np.float64(values[place])
+                    for k in range(outputs):
+                        scores[t, k] += weights[i, k] * x
+
+
+@kernel
+def score_losses(loss, y, weight, scores, counts):  # type: ignore[no-untyped-def]
+    """Return sum_t weight_t f(y_t, s_t) over the first counts_t scores of each row, compensated."""
+    total = 0.0
+    low = 0.0
+    slopes = np.empty(scores.shape[1])
+    for t in range(np.uint64(y.shape[0])):
+        played = counts[t]
+        term = weight[t] * loss.value_and_slopes(y[t], scores[t, :played], slopes[:played])
+        total, lost = two_sum(total, term)
+        low += lost
+    return total + low
