@@ -260,7 +260,7 @@ class Engine:
 class LinearEngine(Engine):
     """Lazy descent for the maps whose stored value is theta itself."""
 
-    kind = linear.LinearRule
+    kind: Callable[..., Rule] = linear.LinearRule
     widths = linear.WIDTHS
     value_column = int(linear.Column.THETA)
     accumulator_column = int(linear.Column.ACCUMULATOR)
@@ -285,7 +285,7 @@ class LinearEngine(Engine):
 class MappedEngine(Engine):
     """Lazy descent for every other map, with v = phi'(a) kept beside theta."""
 
-    kind = mapped.MappedRule
+    kind: Callable[..., Rule] = mapped.MappedRule
     widths = mapped.WIDTHS
     value_column = int(mapped.Column.VALUE)
     accumulator_column = int(mapped.Column.ACCUMULATOR)

@@ -52,7 +52,7 @@ class MatrixEngine(Engine):
         self.capacity = room_for(dimension) if self.growable else dimension
         self._buffers = np.empty((2, outputs))
         # Large enough for every rule.
-        self.work = np.zeros((len(Work), max(TOGETHER, outputs)))
+        self.work_shape = len(Work), max(TOGETHER, outputs)
         self.begin(outputs * self.capacity)
 
     def enlarge(self, outputs: int, dimension: int) -> None:
@@ -71,7 +71,8 @@ class MatrixEngine(Engine):
 
     def memory(self) -> Memory:
         """Return the arrays that the rule keeps from row to row."""
-        return Memory(self.records, self.slots, *self._buffers, self.work)
+        scores, slopes = self._buffers
+        return Memory(self.records, self.slots, scores, slopes, self.work)
 
     @property
     def records(self) -> Vector:
@@ -122,10 +123,9 @@ class MatrixScaleFree(MatrixEngine, ScaleFreeEngine):
 
     kind = ScaleFreeScoresRule
 
-    def begin(self, dimension: int) -> None:
-        """Take the state of a learner that has seen nothing."""
-        super().begin(dimension)
-        self.slots = np.tile(self.slots, (self.outputs, 1))
+    def new_slots(self) -> Vector:
+        """Return the scalars of a pass that has seen nothing, a row of them a score."""
+        return np.tile(super().new_slots(), (self.outputs, 1))
 
     def prediction(self, columns: Any, values: Vector) -> Call:
         """Return the kernel that scores one row, and its arguments but the scores."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class SizedEngine(Engine):
 class ScaleFreeEngine(SizedEngine):
     """Two adaptive directions a feature with learnt multipliers; keeps no average."""
 
-    kind = scale_free.ScaleFreeRule
+    kind: Callable[..., Rule] = scale_free.ScaleFreeRule
     widths = (scale_free.COLUMNS, scale_free.COLUMNS)
     size_column = int(scale_free.Column.SIZE)
 
