@@ -110,7 +110,7 @@ def test_box_oracle() -> None:
         ((0.0, 0.0, 3.0, 1.0), 0.4, (0.1, 0.1, 0.6, 0.2)),
     ],
 )
-def test_floored_simplex_oracles(w: Any, alpha: float, expected: Any) -> None:
+def test_clipped_simplex_oracles(w: Any, alpha: float, expected: Any) -> None:
     for factor in (1.0, 1e300, 1e-300):
         got = ClippedSimplex(alpha).project_entropic(factor * np.array(w))
         assert got == pytest.approx(expected, abs=1e-12)

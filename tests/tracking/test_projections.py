@@ -13,7 +13,7 @@ from oracles.data import near
 from noregret.domains import ClippedSimplex, PNormBall
 from noregret.domains.medians import (
     careful_pivot,
-    floored_multiplier,
+    clipped_multiplier,
     left_mass,
     sampled_pivot,
     visit,
@@ -55,7 +55,7 @@ def figure_3(w: np.ndarray, alpha: float) -> list[tuple[float, int, float]]:
             work, low, high, alpha, clipped, kept, lost, pivot
         )
         visits.append((pivot, below, float(m0)))
-    assert left_mass(alpha, len(w), clipped) / (kept + lost) == floored_multiplier(w.copy(), alpha)
+    assert left_mass(alpha, len(w), clipped) / (kept + lost) == clipped_multiplier(w.copy(), alpha)
     return visits
 
 
@@ -91,7 +91,7 @@ def test_medians_against_sorting(seed: int, n: int, alpha: float) -> None:
     ][seed % 4]
     # Far apart weights sum to no more than the largest double.
     unit = w / w.max()
-    got = np.maximum(alpha / n, floored_multiplier(unit.copy(), alpha) * unit)
+    got = np.maximum(alpha / n, clipped_multiplier(unit.copy(), alpha) * unit)
     assert got == pytest.approx(sorted_projection(unit, alpha), rel=1e-13)
     assert math.fsum(got) == pytest.approx(1.0, abs=1e-14)
     assert ClippedSimplex(alpha).project_entropic(w) == pytest.approx(got, rel=1e-15)
@@ -131,7 +131,7 @@ def test_pivots_that_leave_nearly_all_are_followed_by_careful_ones() -> None:
         careful = high - low > 0.75 * count
         steps += 1
     assert scanned <= 8 * n and steps <= 60
-    m = floored_multiplier(w.copy(), 1e-3)
+    m = clipped_multiplier(w.copy(), 1e-3)
     assert np.maximum(1e-3 / n, m * w) == pytest.approx(sorted_projection(w, 1e-3), rel=1e-13)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from noregret.arrays import Vector, as_vector
 from noregret.component import POSITIVE, allowed
 from noregret.domains.base import Domain
-from noregret.domains.vectors import all_finite, first_axis, largest_size, length
+from noregret.domains.vectors import first_axis, largest_size, length
 
 
 class NormBall(Domain):
@@ -22,11 +22,9 @@ class NormBall(Domain):
         """Return p with 1/p + 1/q = 1."""
         return 2.0
 
-    def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
+    def _holds(self, w: Vector, tolerance: float) -> bool:
         """Tell whether ||w||_q <= radius (1 + tolerance)."""
-        vector = as_vector(f"{type(self).__name__}.contains: w", w, finite=False)
-        q = self.dual() / (self.dual() - 1.0)
-        return all_finite(vector) and length(vector, q) <= self.radius * (1.0 + tolerance)
+        return length(w, self.dual() / (self.dual() - 1.0)) <= self.radius * (1.0 + tolerance)
 
     def _scaled(self, vector: Vector) -> Vector:
         """Return c w with c = min(1, radius / ||w||_q)."""

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from noregret.arrays import Vector
+from noregret.arrays import Vector, as_vector
 from noregret.component import Component
+from noregret.domains.vectors import all_finite
 from noregret.rounding.slack import CLOSED_FORM
 
 
@@ -28,6 +29,11 @@ class Domain(Component):
 
     def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether w lies in the set, up to a tolerance relative to the size of the set."""
+        vector = as_vector(f"{type(self).__name__}.contains: w", w, finite=False)
+        return all_finite(vector) and self._holds(vector, tolerance)
+
+    def _holds(self, w: Vector, tolerance: float) -> bool:
+        """Tell whether a finite vector lies in the set: what `contains` asks for."""
         raise NotImplementedError
 
     def project(self, w: ArrayLike) -> Vector:

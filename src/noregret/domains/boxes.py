@@ -33,12 +33,10 @@ class Box(Domain):
         if not self.low < self.high:
             raise ValueError(f"Box: low must be below high, got low={self.low}, high={self.high}")
 
-    def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
+    def _holds(self, w: Vector, tolerance: float) -> bool:
         """Tell whether every w_i is in [low, high], up to tolerance times the finite bounds."""
-        vector = as_vector("Box.contains: w", w, finite=False)
         slack = tolerance * max(abs(b) for b in (self.low, self.high, 0.0) if math.isfinite(b))
-        inside = (vector >= self.low - slack) & (vector <= self.high + slack)
-        return all_finite(vector) and bool(np.all(inside))
+        return bool(np.all((w >= self.low - slack) & (w <= self.high + slack)))
 
     def project(self, w: ArrayLike) -> Vector:
         """Return min(max(w_i, low), high) in every coordinate."""
@@ -87,10 +85,9 @@ class Orthant(Domain):
     array([1.5, 0. ])
     """
 
-    def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
+    def _holds(self, w: Vector, tolerance: float) -> bool:
         """Tell whether every w_i >= -tolerance; absolute, as the orthant has no size."""
-        vector = as_vector("Orthant.contains: w", w, finite=False)
-        return all_finite(vector) and bool(np.all(vector >= -tolerance))
+        return bool(np.all(w >= -tolerance))
 
     def project(self, w: ArrayLike) -> Vector:
         """Return max(w_i, 0) in every coordinate."""

@@ -116,7 +116,7 @@ def visit(work, low, high, alpha, clipped, kept, lost, pivot):  # type: ignore[n
 
 
 @kernel
-def floored_multiplier(work, alpha):  # type: ignore[no-untyped-def]
+def clipped_multiplier(work, alpha):  # type: ignore[no-untyped-def]
     """Return the m with sum_i max(alpha/n, m w_i) = 1 for the weights in `work`, reordering them.
 
     The weights must not be negative nor all 0, and their sum must not overflow.

@@ -30,10 +30,9 @@ class Simplex(Domain):
 
     scale: float = field(default=1.0, metadata=POSITIVE)
 
-    def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
+    def _holds(self, w: Vector, tolerance: float) -> bool:
         """Tell whether w >= 0 and sum(w) = scale, both up to tolerance * scale."""
-        vector = as_vector("Simplex.contains: w", w, finite=False)
-        return sums_to(vector, self.scale, 0.0, tolerance)
+        return sums_to(w, self.scale, 0.0, tolerance)
 
     def project(self, w: ArrayLike) -> Vector:
         """Return argmin over the simplex of ||u - w||^2, by sorting in O(n log n)."""
@@ -88,10 +87,9 @@ class ClippedSimplex(Domain):
         """Return the least value of a component in n dimensions, alpha scale / n."""
         return self.scale * (self.alpha / n)
 
-    def contains(self, w: ArrayLike, tolerance: float = 1e-9) -> bool:
+    def _holds(self, w: Vector, tolerance: float) -> bool:
         """Tell whether w >= floor and sum(w) = scale, both up to tolerance * scale."""
-        vector = as_vector("ClippedSimplex.contains: w", w, finite=False)
-        return sums_to(vector, self.scale, self.floor(vector.size), tolerance)
+        return sums_to(w, self.scale, self.floor(w.size), tolerance)
 
     def project(self, w: ArrayLike) -> Vector:
         """Return argmin over the set of ||u - w||^2."""
@@ -105,10 +103,10 @@ class ClippedSimplex(Domain):
     def project_entropic(self, w: ArrayLike) -> Vector:
         """Return argmin over the set of D(u, w), by repeated medians in O(n)."""
         # Compiled, and the compiler is not loaded before it is needed.
-        from noregret.domains.medians import floored_multiplier
+        from noregret.domains.medians import clipped_multiplier
 
         weights = as_positive_unit("ClippedSimplex.project_entropic: w", w)
-        multiplier = float(floored_multiplier(weights.copy(), self.alpha))
+        multiplier = float(clipped_multiplier(weights.copy(), self.alpha))
         return np.clip(self.scale * (multiplier * weights), self.floor(weights.size), None)
 
     def largest_coordinate(self, dimension: int) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noregret.arrays import Vector, as_count, as_positive
-from noregret.domains.medians import floored_multiplier
+from noregret.domains.medians import clipped_multiplier
 from noregret.elementary import exp
 from noregret.experts import expert_theorems
 from noregret.experts.checks import as_interval
@@ -51,7 +51,7 @@ def _spread(weights, total, alpha):  # type: ignore[no-untyped-def]
 @kernel
 def _lift(weights, alpha):  # type: ignore[no-untyped-def]
     """Projection share: the relative-entropy projection on {w_i >= alpha / n, sum w_i = 1}."""
-    multiplier = floored_multiplier(weights.copy(), alpha)
+    multiplier = clipped_multiplier(weights.copy(), alpha)
     weights[:] = np.maximum(alpha / weights.shape[0], multiplier * weights)
 
 

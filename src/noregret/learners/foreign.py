@@ -74,7 +74,7 @@ class Certifier:
         # What is known stays as it was where rows are refused.
         more = max(rows.width - len(self._gradient), 0)
         ledger, gradient = self._ledger.copy(), np.pad(self._gradient, (0, more))
-        rule = CertifyRule(self._loss, self._resolved(len(gradient)))
+        rule = CertifyRule(self._loss, self._mirror.resolved(len(gradient)))
         for start, stop in rows.chunks():
             part = sound_rows(rows.part(start, stop), start)
             taken = slice(start, stop)
@@ -88,12 +88,9 @@ class Certifier:
                 raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")
         self._ledger, self._gradient = ledger, gradient
 
-    def _resolved(self, dimension: int) -> Mirror:
-        return self._mirror.resolved(dimension)
-
     def certificate(self) -> Certificate:
         """Return what the predictions so far prove."""
-        mirror = self._resolved(len(self._gradient))
+        mirror = self._mirror.resolved(len(self._gradient))
         return Certificate(
             self._loss, mirror, rates.Constant(1.0), self._ledger.copy(), self._gradient.copy(),
             played=False,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.domains import Domain, Everywhere
 from noregret.files.fields import Arrays, Setting
 from noregret.learners.base import Fixed, Learnt
@@ -23,8 +23,6 @@ from noregret.proof.ledger import Entry
 from noregret.rates import Rate
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 
 class MirrorDescent(SingleRowLearner):

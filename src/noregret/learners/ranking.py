@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors, rates
-from noregret.arrays import real_array, refuse_masked
+from noregret.arrays import Vector, real_array, refuse_masked
 from noregret.combinations import RANKER, Parts, require_together
 from noregret.files.fields import Array, Arrays, Count, Field, Header, Saved, Setting
 from noregret.learners.base import RowLoop
@@ -26,8 +26,6 @@ from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import Rate
 from noregret.rows.examples import LARGEST_LABEL, Rows, as_rows, as_weights
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 _RATE_ENTRIES = [int(Entry.FIRST_ETA), int(Entry.LAST_ETA)]
 

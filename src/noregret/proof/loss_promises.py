@@ -28,7 +28,7 @@ class Promise(IntEnum):
     CONJUGATE = 5
 
 
-_WORDS = {
+_WORDS: dict[float, str] = {
     Promise.NONNEGATIVE: "values >= 0",
     Promise.LIPSCHITZ: "slopes of at most lipschitz()",
     Promise.CONVEX: "convexity",
@@ -75,8 +75,9 @@ def broken_in(loss: Any, rounds: float, which: float) -> Broken | None:
     """
     if not rounds > 0.0:
         return None
-    words = {float(one): text for one, text in _WORDS.items()}
-    return Broken(type(loss.promising()).__name__, int(rounds), words.get(which, "convexity"))
+    return Broken(
+        type(loss.promising()).__name__, int(rounds), _WORDS.get(Promise(int(which)), "convexity")
+    )
 
 
 def assumption_of(loss: Any, conjugate: bool = False) -> str | None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noregret.domains.medians import floored_multiplier, left_mass
+from noregret.domains.medians import clipped_multiplier, left_mass
 from noregret.elementary import exp
 from noregret.jit import add_compensated, kernel
 from noregret.losses import Loss
@@ -173,7 +173,7 @@ def project(alpha, memory):  # type: ignore[no-untyped-def]
         largest = max(largest, state[i, Column.VALUE])
     for i in range(n):
         state[i, Column.VALUE] /= largest
-    multiplier = floored_multiplier(state[:, Column.VALUE].copy(), alpha)
+    multiplier = clipped_multiplier(state[:, Column.VALUE].copy(), alpha)
     lowest = alpha / n
     slots[Mark.NODES] = slots[Mark.UPDATES] = slots[Mark.SUM] = slots[Mark.SUM_LOW] = 0.0
     slots[Mark.TOP] = -1.0
