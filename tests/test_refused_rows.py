@@ -17,9 +17,9 @@ import noregret as nr
 from noregret import domains, losses, mirrors, rates
 from noregret.experts import Aggregate
 from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
+from noregret.learners.base import learn_together
 from noregret.learners.foreign import Certifier
 from noregret.learners.ranking import Ranker
-from noregret.learners.together import learn_together
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial
 from tests.without_compiler import compiled_only, passed_without_compiler

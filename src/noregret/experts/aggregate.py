@@ -15,9 +15,9 @@ from noregret.arrays import Vector
 from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster
 from noregret.files import store
+from noregret.learners.base import learn_together
 from noregret.learners.files import KINDS, learner_of
 from noregret.learners.foreign import Certifier
-from noregret.learners.together import learn_together
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows

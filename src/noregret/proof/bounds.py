@@ -60,13 +60,12 @@ def _lazy(facts: Facts) -> Iterator[Statement]:
     unknown = not facts.smoothness > 0.0 and not undeclared(facts.mirror)
     if unknown or facts.mirror.threshold(1.0) > 0.0:
         return
-    outside = facts.competitors.outside(facts.eta)
+    outside = facts.outside(facts.eta)
     stability = 0.5 * facts.smoothness * facts.rated_squares
     if facts.rate.restarts():
         epochs = range(facts.rounds.bit_length())
         complexity = sum(
-            facts.competitors.largest_regularizer(facts.rate.at(2.0**m - 1.0, 0.0, 0.0))
-            for m in epochs
+            facts.largest_regularizer(facts.rate.at(2.0**m - 1.0, 0.0, 0.0)) for m in epochs
         )
         if not facts.mirror.homogeneous():
             # The rate inside an entropy falls on a grid of eighths of an octave.
@@ -123,7 +122,7 @@ def _local_norms(facts: Facts) -> Iterator[Statement]:
     if not theorem or not facts.rate.constant():
         return
     ledger = facts.certificate.ledger
-    reason = facts.competitors.outside(facts.eta)
+    reason = facts.outside(facts.eta)
     if ledger[Entry.STEP_BROKEN] > 0.0:
         reason = f"eta z >= -1 does not hold since round {int(ledger[Entry.STEP_BROKEN])}"
     yield facts.regret(
@@ -237,9 +236,9 @@ def _perceptron(facts: Facts) -> Iterator[Statement]:
     yield facts.mistakes(
         "Perceptron, after the fact",
         "Shalev-Shwartz, Singer 2006, eq. 19 with the best C",
-        scale * facts.competitors.support(),
+        scale * facts.support(),
         scale,
-        facts.competitors.support(),
+        facts.support(),
         weighted,
     )
     # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
@@ -254,7 +253,7 @@ def _perceptron(facts: Facts) -> Iterator[Statement]:
         reference,
         scale * facts.radius * reach,
         scale,
-        facts.competitors.support(),
+        facts.support(),
         weighted or facts.off_link_reason(),
     )
 
@@ -266,7 +265,7 @@ def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
         return
     square = facts.smoothness * facts.largest_counted_row**2
     progress = closed_forms.progress(loss.margin, facts.eta, square)
-    reason = facts.competitors.outside(facts.eta) or facts.weighted() or facts.off_link_reason()
+    reason = facts.outside(facts.eta) or facts.weighted() or facts.off_link_reason()
     if progress <= 0.0:
         reason = "eta is too large for the rows seen: the theorem is empty"
     yield facts.mistakes(
@@ -274,7 +273,7 @@ def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
         "Shalev-Shwartz, Singer 2006, Corollary 1 with Example 2",
         facts.eta * facts.complexity / progress if not reason else math.inf,
         facts.eta / progress * CLOSED_FORM if not reason else 1.0,
-        facts.competitors.support(),
+        facts.support(),
         reason,
     )
 
@@ -282,7 +281,7 @@ def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
 def _winnow(facts: Facts) -> Iterator[Statement]:
     ledger = facts.certificate.ledger
     reason = facts.weighted() or facts.off_link_reason()
-    support, shrink = facts.competitors.support(), 1.0 - 2.0 * facts.eta
+    support, shrink = facts.support(), 1.0 - 2.0 * facts.eta
     if not facts.rate.constant() or not shrink > 0.0:
         # What is printed then is the reason alone.
         reason, shrink = "eta must be constant and below 1/2", 1.0
@@ -291,7 +290,7 @@ def _winnow(facts: Facts) -> Iterator[Statement]:
     elif facts.mirror != mirrors.UnnormalizedEntropy(1.0 / facts.dimension):
         reason = "the weights must start at 1/d"
     name, value = "Winnow", facts.complexity / shrink
-    domain, radius = facts.competitors.domain, facts.radius
+    domain, radius = facts.domain, facts.radius
     if domain is None and 1.0 <= radius <= facts.dimension and radius == int(radius):
         ones = int(radius)
         name = f"Winnow, u of {ones} ones"

@@ -42,13 +42,13 @@ class Competitors:
     """
 
     def __init__(self, certificate: Certificate, radius: float | None) -> None:
-        self._certificate, self._mirror = certificate, certificate.mirror
-        self._dimension = len(certificate.gradient)
+        self.certificate, self.mirror = certificate, certificate.mirror
+        self.dimension = len(certificate.gradient)
         #: The domain, None where the class is that of a radius.
         self.domain = certificate.domain if radius is None else None
-        self._corners = corners(self.domain, self._dimension)
+        self._corners = corners(self.domain, self.dimension)
         if radius is None:
-            norms = (self._mirror.predictors().norm(u) for u in self._corners)
+            norms = (self.mirror.predictors().norm(u) for u in self._corners)
             radius = max(norms, default=math.inf)
         #: The largest norm of a competitor.
         self.radius = radius
@@ -56,18 +56,18 @@ class Competitors:
     def largest_regularizer(self, eta: float) -> float:
         """Return the maximum of R(u) / eta over the class, infinity where it is not known."""
         if self.domain is None:
-            return self._mirror.complexity(self.radius, eta, self._dimension)
+            return self.mirror.complexity(self.radius, eta, self.dimension)
         if not eta > 0.0:
             return math.inf
-        values = (self._mirror.regularizer(u, eta) for u in self._corners)
+        values = (self.mirror.regularizer(u, eta) for u in self._corners)
         return max(values, default=math.inf)
 
     def support(self) -> float:
         """Return the largest <u, -Z> over the class, rounded up."""
-        certificate = self._certificate
+        certificate = self.certificate
         if self.domain is not None:
             return certificate.domain_support(self.domain)
-        return self._mirror.predictors().support_upper(
+        return self.mirror.predictors().support_upper(
             certificate.gradient, self.radius, certificate.delta
         )
 
@@ -75,12 +75,12 @@ class Competitors:
         """Return an upper bound on |u_i| of a competitor."""
         if self.domain is None:
             return self.radius
-        return self.domain.largest_coordinate(max(self._dimension, 1))
+        return self.domain.largest_coordinate(max(self.dimension, 1))
 
     def outside(self, eta: float) -> str:
         """Return the reason why no theorem about R / eta covers the class, or ''."""
-        if undeclared(self._mirror):
-            return undeclared(self._mirror)
+        if undeclared(self.mirror):
+            return undeclared(self.mirror)
         if not eta > 0.0:
             return "nothing but zeros was learnt, and the rate is not known yet"
         if math.isfinite(self.largest_regularizer(1.0)):
@@ -90,17 +90,12 @@ class Competitors:
         return f"radius {exact(self.radius)} is not that of the map"
 
 
-class Facts:
-    """The quantities that the theorems use."""
+class Facts(Competitors):
+    """The quantities that the theorems use, for one class of competitors."""
 
     def __init__(self, certificate: Certificate, radius: float | None) -> None:
-        ledger = certificate.ledger
-        self.certificate = certificate
-        self.mirror = certificate.mirror
-        self.rate = certificate.rate
-        self.dimension = len(certificate.gradient)
-        self.competitors = Competitors(certificate, radius)
-        self.radius = self.competitors.radius
+        super().__init__(certificate, radius)
+        ledger, self.rate = certificate.ledger, certificate.rate
         self.rounds = certificate.rounds
         self.count = float(ledger[Entry.COUNTED])
         self.first_eta = float(ledger[Entry.FIRST_ETA])
@@ -110,15 +105,15 @@ class Facts:
         self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
         self.limit = float(ledger[Entry.ROW_LIMIT])
         self.broken = int(ledger[Entry.LIMIT_BROKEN])
-        self.complexity = self.competitors.largest_regularizer(self.eta)
+        self.complexity = self.largest_regularizer(self.eta)
         counted = Entry.COUNTED_LOSS if certificate.conservative else Entry.LOSS
         #: Sum of <w_t, z_t> over the counted rounds.
         self.played = certificate.sum_of(counted) - certificate.intercept
 
     def measured(self) -> Measured:
         """Return the largest linear regret over the class, as the ledger shows it."""
-        certificate, support = self.certificate, self.competitors.support()
-        longest = self.competitors.largest_coordinate()
+        certificate, support = self.certificate, self.support()
+        longest = self.largest_coordinate()
         slack = 4.0 * certificate.slack + 2.0 * longest * certificate.delta
         slack += ROOT_UNDERFLOW * (1.0 + longest)
         size = abs(self.played) + abs(support)
@@ -150,7 +145,7 @@ class Facts:
         # With factor 1/margin it is 0 but for rounding, which must not raise a bound of 0.
         certain = certain if abs(certain) > 1e-12 * self.count else 0.0
         excess = factor * support - certain
-        longest = self.competitors.largest_coordinate()
+        longest = self.largest_coordinate()
         slack = factor * (4.0 * certificate.slack + 2.0 * longest * certificate.delta)
         size = self.count + factor * (abs(certificate.intercept) + abs(support))
         measured = Measured(excess, slack + ROUNDING * size, self.suspect)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noregret.experts import Aggregate
 from noregret.learners import MirrorDescent
-from noregret.learners.together import learn_together
+from noregret.learners.base import learn_together
 from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
 from noregret.losses.links import logistic
 from noregret.mirrors import Mirror

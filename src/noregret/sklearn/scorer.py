@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.learners import MatrixDescent, MirrorDescent
-from noregret.learners.together import Diverged
+from noregret.learners.base import Diverged
 from noregret.losses import (
     Hinge,
     Logistic,

@@ -32,7 +32,7 @@ from noregret.arrays import Vector, as_positive
 from noregret.experts.shares import mix_rounds
 from noregret.jit import kernel
 from noregret.learners import MirrorDescent
-from noregret.learners.together import learn_together
+from noregret.learners.base import learn_together
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.ledger import require_room
