@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import noregret as nr
 from noregret.batch import Problem, hindsight
-from noregret.batch.euclidean import SETTLED, Ascent
-from noregret.batch.leap import leap
+from noregret.batch.euclidean import SETTLED, Ascent, Guess, leap
 from noregret.batch.problem import evaluate
 from noregret.batch.radius import RadiusSolver
 from noregret.passes.dual import dual
@@ -108,7 +107,7 @@ def test_weak_duality_at_every_epoch(
         assert primal >= floor
         duals.append(floor)
         weights.append(w)
-        ascent.epoch()
+        ascent.epoch(Guess(1e-6))
         if epoch == 3:
             ascent.revive()
     for w in (*weights, np.zeros(problem.rows.width)):
@@ -129,7 +128,7 @@ def test_weak_duality_in_a_ball(
     state = RadiusSolver(problem, warm_start=problem.initial_slopes(), seed=seed)
     proved, tried = [], [np.zeros(problem.rows.width)]
     for _ in range(6):
-        state.ascent.epoch()
+        state.ascent.epoch(Guess(1e-6))
         w = state.weights()
         assert sum((Fraction(x) ** 2 for x in w.tolist()), Fraction(0)) <= Fraction(radius) ** 2
         found = state.examine()
@@ -206,7 +205,7 @@ def test_compiled_epochs_do_what_is_written(
     problem = dataclasses.replace(drawn, mirror=mirror)
     compiled, interpreted = (Ascent(problem, problem.initial_slopes(), 7) for _ in range(2))
     for _ in range(3):
-        compiled.epoch()
+        compiled.epoch(Guess(1e-6))
         interpreted.state = np.uint64(
             dual.shuffle(interpreted.order, interpreted.active, interpreted.state)
         )
@@ -227,7 +226,7 @@ def test_a_newton_step_never_lowers_the_dual(loss: nr.losses.Loss) -> None:
         problem = draw(seed, loss, 0, 0, -3, None)
         ascent = Ascent(problem, problem.initial_slopes(), seed)
         for _ in range(5):
-            ascent.epoch()
+            ascent.epoch(Guess(1e-6))
         before = evaluate(problem, ascent.slopes)[2]
         if leap(ascent, 20):
             taken += 1

@@ -38,6 +38,7 @@ from noregret.batch.problem import (
     Vector,
     closed,
     link,
+    refuse,
     solution_lines,
 )
 from noregret.batch.solver import Progress, Solver, require_options
@@ -93,14 +94,16 @@ class Limits:
         """Check what a user holds, or say in one line what is wrong."""
         rows = np.atleast_2d(np.asarray(A.toarray() if hasattr(A, "toarray") else A, np.float64))
         r = np.atleast_1d(np.asarray(limits, np.float64))
-        if rows.ndim != 2 or rows.shape[1] != width or not len(rows):
-            raise ValueError(
-                f"A has shape {rows.shape}, expected rows of {width} columns, as X has"
-            )
-        if r.shape != (len(rows),):
-            raise ValueError(f"limits has shape {r.shape}, expected ({len(rows)},): one a row of A")
-        if not (np.isfinite(rows).all() and np.isfinite(r).all()):
-            raise ValueError("A and limits must hold finite numbers; leave out a limit that is not")
+        finite = bool(np.isfinite(rows).all() and np.isfinite(r).all())
+        refuse(
+            {
+                f"A has shape {rows.shape}, expected rows of {width} columns, as X has":
+                    rows.ndim != 2 or rows.shape[1] != width or not len(rows),
+                f"limits has shape {r.shape}, expected ({len(rows)},): one a row of A":
+                    r.shape != (len(rows),),
+                "A and limits must hold finite numbers; leave out a limit that is not": not finite,
+            }
+        )  # fmt: skip
         squares = np.einsum("ij,ij->i", rows, rows)
         empty = np.flatnonzero(squares == 0.0)
         if len(empty) and float(r[empty].min()) < 0.0:
@@ -215,12 +218,11 @@ class ConstrainedSolver(Solver):
         """Raise D over the slopes until the gap at these multipliers is a part of the tolerance."""
         ascent, guess = self.ascent, Guess(self.share * self.tol)
         while self.passes < self.max_passes:
-            seen = ascent.epoch()
+            largest = ascent.epoch(guess)
             self.passes += 1
-            guess.see(seen, 0.5 * self.problem.strength * ascent.square)
             gap = guess.gap if self.best is None else self.best.gap
             self.report(gap, guess.primal, int(ascent.active))
-            settled = seen.largest == 0.0 or ascent.active == 0
+            settled = largest == 0.0 or ascent.active == 0
             if settled or guess.gap <= guess.goal:
                 if not ascent.revive():
                     return

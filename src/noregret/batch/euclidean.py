@@ -8,15 +8,16 @@ slopes, with its rounding. A solution always holds such an exact evaluation.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from noregret.batch.leap import leap
 from noregret.batch.problem import Problem, Solution, Vector, evaluate
 from noregret.batch.solver import Solver
 from noregret.passes.dual import dual
+from noregret.passes.dual.dual import inner
 
 #: Approximate number of visits of an epoch that are sampled to guess the gap.
 SAMPLE = 4096
@@ -34,20 +35,17 @@ CRAWL, SLOW = 3, 0.92
 GRADIENTS = 10
 #: Damping of the first Newton step, in units of the diagonal of its matrix.
 FIRST_DAMPING = 0.1
+#: Conjugate gradients stop when the residual has fallen by this factor.
+RESIDUAL = 1e-8
+#: Factors of the damping after a step taken whole, halved once, halved more often, or refused.
+DAMPING = (0.25, 1.0, 4.0, 16.0)
+LEAST_DAMPING = 1e-9
+#: Number of lengths tried, each half of the one before.
+HALVINGS = 6
 #: Put a row aside if moving it by this part of the epoch's largest movement keeps its slope.
 SETTLED = 0.5
 #: A distance within which no slope stays the same, so that no row is put aside.
 FAR = 1e300
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Sums over the sampled visits of an epoch, before each: the loss and its part of the gap."""
-
-    largest: float
-    lost: float
-    apart: float
-    everything: bool
 
 
 class Guess:
@@ -60,14 +58,17 @@ class Guess:
         self.apart = self.revived = math.nan
         self.passes = self.crawled = 0
 
-    def see(self, seen: Seen, regularizer: float) -> None:
-        """Enter an epoch: the sample was taken during it, the guess is for its end."""
-        if seen.everything:
-            self.primal = seen.lost + regularizer
+    def see(self, apart: float, primal: float | None) -> None:
+        """Enter an epoch, its gap sampled before each visit, for the gap at its end.
+
+        `primal` is the sampled objective, None if some rows were put aside.
+        """
+        if primal is not None:
+            self.primal = primal
             self.goal = self.tol * max(1.0, self.primal)
-        decline = seen.apart / self.apart if self.apart > 0.0 else 1.0
-        self.gap = seen.apart * min(1.0, AHEAD * decline)
-        self.apart = seen.apart
+        decline = apart / self.apart if self.apart > 0.0 else 1.0
+        self.gap = apart * min(1.0, AHEAD * decline)
+        self.apart = apart
         self.passes += 1
         self.crawled = self.crawled + 1 if decline > SLOW else 0
         if math.isnan(self.revived):
@@ -128,10 +129,13 @@ class Ascent:
     @property
     def square(self) -> float:
         """The squared norm of theta, summed afresh."""
-        return float(dual.inner(self.theta, self.theta))
+        return float(inner(self.theta, self.theta))
 
-    def epoch(self) -> Seen:
-        """Visit every active row once."""
+    def epoch(self, guess: Guess, penalised: bool = True) -> float:
+        """Visit every active row once; enter the gap in the guess; return the largest movement.
+
+        `penalised` says whether the regulariser is a part of the objective.
+        """
         before = self.active
         every = np.uint64(1 << (int(before) // SAMPLE).bit_length())
         problem = self.problem
@@ -144,7 +148,9 @@ class Ascent:
             raise OverflowError("the weights overflow: scale the rows or raise the strength")
         self.active, self.far = np.uint64(active), SETTLED * largest
         share = float(every) * problem.strength
-        return Seen(largest, share * lost, share * apart, before == self.counted)
+        half = 0.5 * problem.strength * self.square if penalised else 0.0
+        guess.see(share * apart, share * lost + half if before == self.counted else None)
+        return float(largest)
 
     def hurry(self, guess: Guess) -> None:
         """Look again at rows put aside if it is time; if visits are slow, try a Newton step.
@@ -188,6 +194,118 @@ def seed_state(seed: int) -> int:
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) | 1
 
 
+def leap(ascent: Ascent, budget: int) -> bool:
+    """Try a Newton step of the dual over the free rows; return whether it was taken.
+
+    Once the rows at the ends of their intervals have been found, the dual is smooth in the
+    others, and close to quadratic: the step solves that quadratic model by conjugate gradients,
+    is bent back into the intervals, and is taken only if it raises the dual. It replaces many
+    visits where nearly parallel rows under a weak regulariser keep correcting one another.
+    Reference: Bertsekas, Projected Newton Methods for Optimization Problems with Simple
+    Constraints.
+
+    budget: conjugate gradient iterations, at most.
+    """
+    problem = ascent.problem
+    active = int(ascent.active)
+    plan = np.empty((active, dual.PLAN))
+    dual.plan(problem.loss, problem.mirror, problem.block, ascent.memory, ascent.square, plan)
+    free = np.flatnonzero(plan[:, dual.FREE])
+    if not len(free):
+        return False
+    chosen = ascent.order[:active][free].astype(np.int64)
+    bend, residual, low, high = (
+        plan[free, k] for k in (dual.BEND, dual.RESIDUAL, dual.LOWEST, dual.HIGHEST)
+    )
+    matrix = _part(problem, chosen)
+    scale = ascent.records[chosen, dual.SCALE]
+    diagonal = scale * (bend + ascent.records[chosen, dual.CURVATURE])
+    damping = ascent.damping * diagonal
+
+    def curve(d: Vector) -> Vector:
+        rows = matrix @ _projected(ascent, matrix.T @ (scale * d))
+        image: Vector = scale * (bend * d + rows) + damping * d
+        return image
+
+    direction = conjugate_gradients(curve, scale * residual, diagonal, budget)
+    slopes = ascent.records[chosen, dual.SLOPE]
+    values = np.empty((2, len(chosen)))
+    labels, offsets = problem.y[chosen], problem.offset[chosen]
+    dual.conjugates(problem.loss, labels, slopes, values[0])
+    for halving in range(HALVINGS):
+        wanted = np.clip(slopes + 0.5**halving * direction, low, high)
+        change = wanted - slopes
+        shift = -(matrix.T @ (scale * change))
+        dual.conjugates(problem.loss, labels, wanted, values[1])
+        gain = float(inner(scale, values[0] - values[1] + change * offsets))
+        if gain - _rise(ascent, shift) > 0.0:
+            ascent.records[chosen, dual.SLOPE] = wanted
+            ascent.theta += shift
+            ascent.damping = max(ascent.damping * DAMPING[min(halving, 2)], LEAST_DAMPING)
+            return True
+    ascent.damping = min(ascent.damping * DAMPING[-1], 1.0 / LEAST_DAMPING)
+    return False
+
+
+def _part(problem: Problem, chosen: Any) -> Any:
+    """Return some rows as a matrix that can be multiplied from both sides."""
+    rows = problem.rows
+    if rows.dense:
+        return rows.values[chosen].astype(np.float64)
+    begin = rows.indptr[chosen].astype(np.int64)
+    lengths = rows.indptr[chosen + 1].astype(np.int64) - begin
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.arange(indptr[-1]) + np.repeat(begin - indptr[:-1], lengths)
+    values = rows.values[places].astype(np.float64)
+    indices = rows.indices[places].astype(np.int64)
+    return csr_array((values, indices, indptr), shape=(len(chosen), rows.width))
+
+
+def _projected(ascent: Ascent, v: Vector) -> Vector:
+    """Return the derivative of the weights along v: kappa (v - u <u, v>) where a ball binds."""
+    square = ascent.square
+    kappa = ascent.problem.mirror.kappa(0.5 * square, 0.0, 1.0)
+    if kappa >= 1.0:
+        return v
+    return np.asarray(kappa * (v - ascent.theta * (float(inner(ascent.theta, v)) / square)))
+
+
+def _rise(ascent: Ascent, shift: Vector) -> float:
+    """Return G(theta + shift) - G(theta)."""
+    square, mirror = ascent.square, ascent.problem.mirror
+    growth = 2.0 * float(inner(ascent.theta, shift)) + float(inner(shift, shift))
+    if mirror.kappa(0.5 * max(square, square + growth), 0.0, 1.0) >= 1.0:
+        # Avoid the difference of two large numbers.
+        return 0.5 * growth
+    return mirror.psi(0.5 * (square + growth), 0.0) - mirror.psi(0.5 * square, 0.0)
+
+
+def conjugate_gradients(
+    curve: Callable[[Vector], Vector], right: Vector, diagonal: Vector, budget: int
+) -> Vector:
+    """Return an approximate solution of curve(d) = right."""
+    found = np.zeros_like(right)
+    residual = right.copy()
+    scaled = residual / diagonal
+    direction = scaled.copy()
+    size = first = float(inner(residual, scaled))
+    for _ in range(budget):
+        if not size > RESIDUAL * RESIDUAL * first:
+            break
+        image = curve(direction)
+        along = float(inner(direction, image))
+        if not 0.0 < along < math.inf:
+            break
+        step = size / along
+        found += step * direction
+        residual -= step * image
+        scaled = residual / diagonal
+        new = float(inner(residual, scaled))
+        direction = scaled + (new / size) * direction
+        size = new
+    return found
+
+
 class EuclideanSolver(Solver):
     """Minimise sum_i c_i f(y_i, <w, x_i> + o_i) + (b/2) ||w||^2, inside the ball of a map Ball."""
 
@@ -201,11 +319,10 @@ class EuclideanSolver(Solver):
     def step(self) -> bool:
         """Visit the active rows; examine the slopes once the guess of the gap is small."""
         ascent, guess = self.ascent, self.guess
-        seen = ascent.epoch()
+        largest = ascent.epoch(guess)
         self.passes += 1
-        guess.see(seen, 0.5 * self.problem.strength * ascent.square)
         self.report(guess.gap, guess.primal, int(ascent.active))
-        settled = seen.largest == 0.0 or ascent.active == 0
+        settled = largest == 0.0 or ascent.active == 0
         if not settled and guess.gap > guess.goal:
             ascent.hurry(guess)
             return False

@@ -10,7 +10,7 @@ from typing import Any
 from noregret import mirrors
 from noregret.arrays import as_positive
 from noregret.batch.euclidean import EuclideanSolver
-from noregret.batch.problem import Problem, Solution
+from noregret.batch.problem import Problem, Solution, refuse
 from noregret.batch.radius import RadiusSolver
 from noregret.batch.solver import Progress, Solver, require_options
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
@@ -73,21 +73,22 @@ def hindsight(
     for `fraction` its remark on step control.
     """
     require_options(tol, max_passes)
-    if not 0.0 < float(fraction) <= 1.0:
-        raise ValueError(f"fraction must be above 0 and at most 1, got {fraction}")
-    if fraction != 1.0 and (bias or isinstance(loss, ScoreLoss) or (radius and l2 is None)):
-        raise ValueError(
-            "fraction is for l2= or strength= with one score, and not for bias or radius alone"
-        )
+    several = isinstance(loss, ScoreLoss)
+    refuse(
+        {
+            f"fraction must be above 0 and at most 1, got {fraction}":
+                not 0.0 < float(fraction) <= 1.0,
+            "fraction is for l2= or strength= with one score, and not for bias or radius alone":
+                fraction != 1.0 and bool(bias or several or (radius and l2 is None)),
+            f"{type(loss).__name__} takes neither bias nor offset: add a column of 1":
+                several and (bias or offset is not None),
+        }
+    )  # fmt: skip
     form = radius, l2, mirror, strength
     given = warm_start if isinstance(warm_start, Solution) else None
     slopes = given.alpha if given else warm_start
     options = float(tol), max_passes, slopes, seed, progress
     if isinstance(loss, ScoreLoss):
-        if bias or offset is not None:
-            raise ValueError(
-                f"{type(loss).__name__} takes neither bias nor offset: add a column of 1"
-            )
         return _trusted(_several(X, y, loss, form, weight, options), loss)
     problem = _problem(X, y, loss, form, weight, offset, bias)
     solver = _solver(problem, bias, float(fraction))
@@ -185,14 +186,19 @@ def _problem(
 ) -> Problem:
     """Return the checked problem, or say in one line which options do not go together."""
     radius, l2, mirror, strength = form
-    if l2 is not None and (strength is not None or mirror is not None):
-        raise ValueError("l2 is the strength of the Euclidean map: give l2, or mirror and strength")
-    if radius is not None and (strength is not None or mirror is not None):
-        raise ValueError("radius is of the 2-norm ball: give radius (and l2), or mirror, strength")
-    if radius is None and l2 is None and strength is None:
-        raise ValueError("give radius=, l2= or strength=: without any there may be no best one")
-    if bias and radius is not None:
-        raise ValueError("bias is for l2= or strength=; in a ball add a constant feature instead")
+    mapped = strength is not None or mirror is not None
+    refuse(
+        {
+            "l2 is the strength of the Euclidean map: give l2, or mirror and strength":
+                l2 is not None and mapped,
+            "radius is of the 2-norm ball: give radius (and l2), or mirror, strength":
+                radius is not None and mapped,
+            "give radius=, l2= or strength=: without any there may be no best one":
+                radius is None and l2 is None and strength is None,
+            "bias is for l2= or strength=; in a ball add a constant feature instead":
+                bias and radius is not None,
+        }
+    )  # fmt: skip
     if l2 is not None and radius is not None:
         mirror, radius = mirrors.Ball(as_positive("radius", radius)), None
     force = l2 if l2 is not None else strength

@@ -209,6 +209,13 @@ class Problem:
         return certified_ceiling(float(value))
 
 
+def refuse(reasons: dict[str, bool]) -> None:
+    """Raise ValueError with the first reason that applies."""
+    for reason, applies in reasons.items():
+        if applies:
+            raise ValueError(reason)
+
+
 def some_rows(X: Any) -> Rows:
     """Return rows, or say that there are none."""
     rows = as_rows(X)

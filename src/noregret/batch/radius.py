@@ -76,13 +76,12 @@ class RadiusSolver(Solver):
     def step(self) -> bool:
         """Visit the active rows; examine once the guess is small; move the centre when due."""
         ascent, guess = self.ascent, self.guess
-        seen = ascent.epoch()
+        largest = ascent.epoch(guess, penalised=False)
         self.passes, self.since = self.passes + 1, self.since + 1
-        guess.see(seen, 0.0)
         weights = self.weights()
         slack = self.slack(weights)
         self.report(guess.gap + slack, guess.primal, int(ascent.active))
-        if guess.gap + slack <= guess.goal or seen.largest == 0.0:
+        if guess.gap + slack <= guess.goal or largest == 0.0:
             found = self.examine()
             if self.keep(found).converged:
                 return True

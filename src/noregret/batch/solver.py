@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from noregret.batch.problem import Solution, Vector, closed
+from noregret.batch.problem import Solution, Vector, closed, refuse
 
 #: Seconds after which a running solver shows a status line.
 PATIENCE = 2.0
@@ -128,7 +128,9 @@ class Solver:
 
 def require_options(tol: float, max_passes: int) -> None:
     """Refuse a tolerance or a number of passes that no run can have."""
-    if not 0.0 <= float(tol) < math.inf:
-        raise ValueError(f"tol must be a finite number >= 0, got {tol}")
-    if not int(max_passes) >= 1:
-        raise ValueError(f"max_passes must be at least 1, got {max_passes}")
+    refuse(
+        {
+            f"tol must be a finite number >= 0, got {tol}": not 0.0 <= float(tol) < math.inf,
+            f"max_passes must be at least 1, got {max_passes}": not int(max_passes) >= 1,
+        }
+    )

@@ -224,11 +224,8 @@ def ascend(loss, mirror, rows, memory, square, active, far, every):  # type: ign
     the gap, both before the visit and in units of the strength.
     """
     records, order = memory.records, memory.order
-    largest = 0.0
-    lost = 0.0
-    apart = 0.0
-    k = _0
-    visits = _0
+    largest = lost = apart = 0.0
+    k = visits = _0
     mask = every - _1
     while k < active:
         _fetch_later(memory, rows.indices, rows.values, k, active)

@@ -105,8 +105,7 @@ def _read(state, row):  # type: ignore[no-untyped-def]
 def try_move(mirror, memory, row, step):  # type: ignore[no-untyped-def]
     """Put theta + step x and its v into `work`; return sum v_j x_j and the change of S."""
     state, work, reference = memory.state, memory.work, memory.slots[Slot.REFERENCE]
-    raw = 0.0
-    change = 0.0
+    raw = change = 0.0
     for k in range(row.end - row.begin):
         j, x = place(row, k)
         moved = state[j, _0] + step * x

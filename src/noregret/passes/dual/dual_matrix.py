@@ -36,8 +36,7 @@ class Memory(NamedTuple):
 def _read_scores(weights, row, s):  # type: ignore[no-untyped-def]
     """Write W^T x into s."""
     outputs = np.uint64(s.shape[0])
-    for k in range(outputs):
-        s[k] = 0.0
+    s[:] = 0.0
     for at in range(row.end - row.begin):
         j, x = place(row, at)
         for k in range(outputs):
@@ -73,8 +72,7 @@ def ascend(loss, rows, y, memory, active):  # type: ignore[no-untyped-def]
     scale, curvature, slopes, weights, order = memory
     outputs = np.uint64(slopes.shape[1])
     s, z, new = np.empty(outputs), np.empty(outputs), np.empty(outputs)
-    lost = 0.0
-    apart = 0.0
+    lost = apart = 0.0
     turn = _0
     while turn < active:
         i = np.uint64(order[turn])
@@ -110,10 +108,7 @@ def dual_sums(loss, rows, labels, slopes, state):  # type: ignore[no-untyped-def
 
     The gradient sum c_i x_i g_i^T is added to `state[:, :, 0]`, what rounding lost to [:, :, 1].
     """
-    total = 0.0
-    low = 0.0
-    magnitude = 0.0
-    travel = 0.0
+    total = low = magnitude = travel = 0.0
     outputs = np.uint64(slopes.shape[1])
     for t in range(np.uint64(slopes.shape[0])):
         c = labels.weight[t]
@@ -148,9 +143,7 @@ def primal_sums(loss, rows, labels, weights, roundings):  # type: ignore[no-unty
 
     `roundings` are those of each weight, in units of EPSILON. No slope is above lipschitz.
     """
-    total = 0.0
-    low = 0.0
-    magnitude = 0.0
+    total = low = magnitude = 0.0
     steepest = loss.lipschitz()
     outputs = np.uint64(weights.shape[1])
     s, slopes, sizes = np.empty(outputs), np.empty(outputs), np.empty(outputs)
@@ -159,9 +152,8 @@ def primal_sums(loss, rows, labels, weights, roundings):  # type: ignore[no-unty
         if c == 0.0:
             continue
         row = row_of(rows, t)
-        for k in range(outputs):
-            s[k] = 0.0
-            sizes[k] = 0.0
+        s[:] = 0.0
+        sizes[:] = 0.0
         for at in range(row.end - row.begin):
             j, x = place(row, at)
             for k in range(outputs):

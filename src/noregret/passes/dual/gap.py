@@ -49,10 +49,7 @@ def dual_sums(loss, rows, terms, slopes, state):  # type: ignore[no-untyped-def]
     The gradient sum c_i s_i x_i is added to `state`, a record of the sum and its low-order part
     for each coordinate.
     """
-    total = 0.0
-    low = 0.0
-    magnitude = 0.0
-    travel = 0.0
+    total = low = magnitude = travel = 0.0
     below, above = _anchor(loss, -1.0), _anchor(loss, 1.0)
     for t in range(np.uint64(slopes.shape[0])):
         y, c, offset, s = terms.y[t], terms.weight[t], terms.offset[t], slopes[t]
@@ -74,8 +71,7 @@ def dual_sums(loss, rows, terms, slopes, state):  # type: ignore[no-untyped-def]
 @kernel(fast=True, inline=True)
 def _read(weights, row):  # type: ignore[no-untyped-def]
     """Return <w, x> and sum |w_j x_j|."""
-    product = 0.0
-    size = 0.0
+    product = size = 0.0
     for k in range(row.end - row.begin):
         j, x = place(row, k)
         term = weights[j] * x
@@ -90,9 +86,7 @@ def primal_sums(loss, rows, terms, bias, weights, roundings):  # type: ignore[no
 
     `roundings` are those of each weight, in units of EPSILON.
     """
-    total = 0.0
-    low = 0.0
-    magnitude = 0.0
+    total = low = magnitude = 0.0
     steepest = loss.lipschitz()
     for t in range(np.uint64(terms.y.shape[0])):
         y, c, offset = terms.y[t], terms.weight[t], terms.offset[t]
