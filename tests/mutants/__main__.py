@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 from tests.mutants.catalogue import MUTATIONS
 from tests.mutants.mutation import Mutation, Verdict, judge
+from tests.mutants.server import Server
 
 SHARE = 0.95
 
@@ -32,13 +34,26 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _judged(chosen: list[Mutation], jobs: int) -> list[Verdict]:
     verdicts = []
+    servers: SimpleQueue[Server] = SimpleQueue()
+    for _ in range(jobs):
+        servers.put(Server())
+
+    def judged(mutation: Mutation) -> Verdict:
+        server = servers.get()
+        try:
+            return judge(mutation, server)
+        finally:
+            servers.put(server)
+
     with ThreadPoolExecutor(jobs) as pool:
-        for number, verdict in enumerate(pool.map(judge, chosen), 1):
+        for number, verdict in enumerate(pool.map(judged, chosen), 1):
             verdicts.append(verdict)
             state = "equivalent" if verdict.mutation.equivalent else verdict.outcome
             print(f"[{number}/{len(chosen)}] {state}: {verdict.mutation.name}", flush=True)
             if verdict.survived:
                 print(f"    {verdict.detail}", flush=True)
+    while not servers.empty():
+        servers.get().close()
     return verdicts
 
 
@@ -49,6 +64,13 @@ def _reported(verdicts: list[Verdict]) -> int:
     share = killed / len(meant) if meant else 1.0
     print(f"{len(verdicts)} mutations: {killed} killed, {len(meant) - killed} survived, "
           f"{equivalent} equivalent: {share:.1%}")  # fmt: skip
+    for package in sorted({verdict.mutation.package for verdict in verdicts}):
+        there = [verdict for verdict in verdicts if verdict.mutation.package == package]
+        tried = [verdict for verdict in there if not verdict.mutation.equivalent]
+        fell = sum(verdict.outcome == "killed" for verdict in tried)
+        print(
+            f"  {package:<12}{fell:>4} of {len(tried)} killed, {len(there) - len(tried)} equivalent"
+        )
     for verdict in meant:
         if verdict.survived:
             print(f"survived: {verdict.mutation.name}\n    {verdict.detail}")

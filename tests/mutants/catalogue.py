@@ -1,8 +1,9 @@
 """The list of mutations, read from the text files beside this one.
 
     tests NAME: what pytest is called with, for the mutations that say NAME
-    @ FILE NAME [compiled]
-    - text of FILE (below src/noregret) that occurs once; several lines as they stand
+    @ PLACE NAME [compiled]
+    - text that occurs once in PLACE, a file or package below src/noregret; several lines as they
+      stand (a package lets the text move between its files)
     + text in its place; none removes it
     equivalent: why no test can notice it, for a mutation that changes nothing observable
 
@@ -29,21 +30,21 @@ def read_mutations(path: Path) -> list[Mutation]:
         elif line.startswith("@ "):
             blocks.append([line])
         elif line and not line.startswith("#"):
-            if not blocks or not line.startswith(("- ", "+ ", "equivalent: ")):
+            if not blocks or not f"{line} ".startswith(("- ", "+ ", "equivalent: ")):
                 raise ValueError(f"{path.name}: expected '@ ', '- ', '+ ', got {line!r}")
-            blocks[-1].append(line)
+            blocks[-1].append(line if line not in ("-", "+") else f"{line} ")
     return [_mutation(block, groups) for block in blocks]
 
 
 def _mutation(block: list[str], groups: dict[str, tuple[str, ...]]) -> Mutation:
-    file, *words = block[0].removeprefix("@ ").split()
+    place, *words = block[0].removeprefix("@ ").split()
     tests = [test for word in words if word != "compiled" for test in groups.get(word, (word,))]
     old, new, reasons = (
         [line.removeprefix(mark) for line in block if line.startswith(mark)]
         for mark in ("- ", "+ ", "equivalent: ")
     )
     return Mutation(
-        file, "\n".join(old), "\n".join(new), tuple(tests), "compiled" in words, " ".join(reasons)
+        place, "\n".join(old), "\n".join(new), tuple(tests), "compiled" in words, " ".join(reasons)
     )
 
 

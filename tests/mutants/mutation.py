@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import subprocess
@@ -10,27 +11,27 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.mutants.server import HUNG, ROOT, SECONDS, Server, arguments, environment
+
 PACKAGE = Path("src") / "noregret"
-#: A test that hangs under a mutation has noticed it.
-SECONDS = 600.0
 
 
 @dataclass(frozen=True)
 class Mutation:
     """A change of one place of the sources that must not go unnoticed.
 
-    file: path below src/noregret.
-    old: the text to replace; it occurs exactly once in the file.
+    place: a file or a package below src/noregret; a package lets the text move between its files.
+    old: the text to replace; it occurs exactly once in the files of that place.
     new: the text in its place.
     tests: what pytest is called with; the first file or test that fails ends the run.
     compiled: whether the tests run compiled; interpreted is faster and the default.
     equivalent: why no test can notice it, for a mutation that changes nothing observable.
     """
 
-    file: str
+    place: str
     old: str
     new: str
     tests: tuple[str, ...]
@@ -41,15 +42,39 @@ class Mutation:
     def name(self) -> str:
         """The mutation in one line."""
         old, new = (" ".join(text.split()) for text in (self.old, self.new))
-        return f"{self.file}: {old} -> {new or '(removed)'}"
+        return f"{self.place}: {old} -> {new or '(removed)'}"
+
+    @property
+    def package(self) -> str:
+        """The package that is mutated, for the table of results."""
+        first, *_ = Path(self.place).parts
+        return first.removesuffix(".py")
+
+    def file(self) -> Path:
+        """Return the file below src/noregret with the text; ValueError if the list is stale."""
+        counts = {path: text.count(self.old) for path, text in _sources(self.place).items()}
+        if sum(counts.values()) != 1:
+            found = sum(counts.values())
+            raise ValueError(f"{self.name}: the text occurs {found} times, expected once")
+        return max(counts, key=lambda path: counts[path])
 
     def applied(self) -> str:
         """Return the mutated source; ValueError if the list is stale."""
-        source = (ROOT / PACKAGE / self.file).read_text(encoding="utf-8")
-        count = source.count(self.old)
-        if count != 1:
-            raise ValueError(f"{self.name}: the text occurs {count} times, expected once")
-        return source.replace(self.old, self.new)
+        return _sources(self.place)[self.file()].replace(self.old, self.new)
+
+
+@cache
+def _sources(place: str) -> dict[Path, str]:
+    """Return the text of the file of that name, or of all files of that package."""
+    root = ROOT / PACKAGE
+    paths = [root / place] if place.endswith(".py") else sorted((root / place).rglob("*.py"))
+    return {path.relative_to(root): path.read_text(encoding="utf-8") for path in paths}
+
+
+@cache
+def _compile_sources() -> None:
+    """Bring the byte code up to date, so that copies need to compile the mutated file only."""
+    compileall.compile_dir(ROOT / "src", quiet=2)
 
 
 @contextmanager
@@ -60,9 +85,9 @@ def mutated_tree(mutation: Mutation) -> Iterator[Path]:
         for path in ROOT.iterdir():
             if path.name in ("tests", "bench", "docs", "examples") or path.is_file():
                 (tree / path.name).symlink_to(path)
-        hidden = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "src", tree / "src", ignore=hidden)
-        (tree / PACKAGE / mutation.file).write_text(mutation.applied(), encoding="utf-8")
+        _compile_sources()
+        shutil.copytree(ROOT / "src", tree / "src")
+        (tree / PACKAGE / mutation.file()).write_text(mutation.applied(), encoding="utf-8")
         yield tree
 
 
@@ -80,26 +105,32 @@ class Verdict:
         return self.outcome != "killed" and not self.mutation.equivalent
 
 
-def judge(mutation: Mutation) -> Verdict:
+def judge(mutation: Mutation, server: Server) -> Verdict:
     """Run the tests of a mutation in a tree of its own."""
     with mutated_tree(mutation) as tree:
-        command = [
-            sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line",
-            "-p", "no:cacheprovider", "-o", f"pythonpath={tree / 'src'}", *mutation.tests,
-        ]  # fmt: skip
-        environment = os.environ | {
-            "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "NUMBA_DISABLE_JIT": "0" if mutation.compiled else "1",
-        }
-        try:
-            run = subprocess.run(
-                command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            return Verdict(mutation, "killed", f"no answer within {SECONDS:.0f} s")
-    lines = [line for line in run.stdout.splitlines() if line.strip()]
-    last = lines[-1] if lines else run.stderr.strip()[-200:]
+        if mutation.compiled:
+            code, output = _compiled_run(tree, mutation.tests)
+        else:
+            code, output = server.run(tree, mutation.tests)
+    if code == HUNG:
+        return Verdict(mutation, "killed", f"no answer within {SECONDS} s")
+    lines = [line for line in output.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
     failed = next((line for line in lines if line.startswith("FAILED")), last)
-    outcome = {0: "survived", 1: "killed"}.get(run.returncode, "broken")
+    outcome = {0: "survived", 1: "killed"}.get(code, "broken")
     return Verdict(mutation, outcome, failed.removeprefix("FAILED "))
+
+
+def _compiled_run(tree: Path, tests: tuple[str, ...]) -> tuple[int, str]:
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments(tree, tests)],
+            cwd=tree,
+            env=os.environ | environment(tree, compiled=True),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return HUNG, ""
+    return run.returncode, run.stdout or run.stderr
