@@ -163,6 +163,20 @@ def test_records_are_frozen_equal_and_portable(rate: Rate) -> None:
     assert rates.Constant(1) == rates.Constant(1.0) != rates.InverseSqrt(1.0)
 
 
+def test_a_subclass_with_its_own_formula_says_nothing_of_its_parent() -> None:
+    class Slower(rates.InverseSqrt):
+        def at(self, rounds: float, squares: float, largest: float) -> float:
+            return self.eta / (rounds + 1.0)
+
+    class Bolder(rates.Adaptive):
+        def at(self, rounds: float, squares: float, largest: float) -> float:
+            return 2.0 / math.sqrt(squares + largest)
+
+    assert rates.InverseSqrt(0.5).root_eta() == 0.5 and math.isnan(Slower(0.5).root_eta())
+    assert rates.Adaptive(0.5).gradient_scale() == 0.5
+    assert math.isnan(Bolder(0.5).gradient_scale())
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

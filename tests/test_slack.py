@@ -79,6 +79,12 @@ def test_the_error_of_a_sum_is_covered(count):
     assert abs(Fraction(total) - exact) <= Fraction(slack.rounding_error(count, size))
 
 
+def test_one_rounding_is_at_most_half_a_unit_in_the_last_place():
+    for size in (1.0, 1.0 + EPSILON, 1.5, 2.0 - EPSILON):
+        lost = slack.two_sum(size, 0.49 * EPSILON)[1]
+        assert 0.0 < abs(lost) <= slack.rounding_error(1.0, size)
+
+
 @pytest.mark.parametrize("value", [x for x in EXTREME if x > 1e-290 and x < 1e300])
 @pytest.mark.parametrize("roundings", [1.0, 8.0, 1e6])
 def test_a_grown_value_is_above_what_was_rounded(value, roundings):

@@ -18,9 +18,10 @@ import pytest
 
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
-from noregret.proof.contradiction import Measured
+from noregret.proof.evidence import Coins
 from noregret.proof.ledger import Entry
-from noregret.proof.statement import Statement
+from noregret.proof.statement import Measured, Statement
+from noregret.rates import CURVATURE
 from tests.truth.claims import bare_theorems
 
 ROUNDS, D = 24, 3
@@ -320,3 +321,20 @@ def test_winnow_needs_its_start_and_features() -> None:
     )
     rows[5, 0] = -0.25
     assert "since round 6" in winnowed(rows=rows).bounds(2.0)["Winnow, u of 2 ones"].reason
+
+
+@pytest.mark.parametrize("rounds", [1, 2**44])
+@pytest.mark.parametrize("radius", [0.5, 20.0])
+def test_coin_betting(radius: float, rounds: int) -> None:
+    sizes, hints = np.array([2.0, 0.5, 1.0]), np.array([1.0, 0.25, 3.0])
+    squares, prices = np.array([40.0, 0.1, 900.0]), np.array([3.0, 0.2, 4.5])
+    coins = Coins(0.3, sizes, hints, squares, prices)
+    # Sums over so many rounds are known to this part.
+    off = 16.0 * 2.0**-52 * rounds
+    costs = []
+    for m, h, v, n in zip(sizes, hints, squares, prices, strict=True):
+        b = 0.5 / h * np.geomspace(1e-6, 1.0, 20001)
+        first = (np.log(radius / m / (b * 0.3)) + n * (1.0 + off) + off - 1.0) / b
+        costs.append(((first + CURVATURE * b * (v * (1.0 + off) + h * h)) / m).min())
+    best = 0.9 + radius * float(np.linalg.norm(np.maximum(costs, 0.0)))
+    assert best * (1.0 - 1e-9) <= coins.regret(radius, rounds) <= 1.03 * best
