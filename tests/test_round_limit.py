@@ -7,7 +7,7 @@ import pytest
 from test_threads import LEARNERS, X
 
 from noregret.bandits.arms import ArmSum as Bandits
-from noregret.experts.rounds import ExpertSum as Experts
+from noregret.experts.hedge_rounds import ExpertSum as Experts
 from noregret.proof.ledger import MOST_ROUNDS, Entry
 
 #: Where each counts its rounds: a path of attributes and a place.

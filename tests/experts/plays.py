@@ -18,7 +18,7 @@ from noregret.experts import (
     best_sequence,
     expert_theorems,
 )
-from noregret.experts.rounds import ExpertSum
+from noregret.experts.hedge_rounds import ExpertSum
 
 Vector = np.ndarray
 #: Theorems are compared with losses that were rounded in every round.

@@ -13,7 +13,7 @@ import pytest
 import noregret as nr
 from noregret import losses
 from noregret.experts import Forecaster, Hedge, draw, expert_theorems, weighted_majority
-from noregret.experts.rounds import ExpertSum, hedge_rounds
+from noregret.experts.hedge_rounds import ExpertSum, hedge_rounds
 
 Z = np.array([[0.5, 0, 1], [1, 0.25, 0], [0, 1, 0.5], [0.75, 0.5, 0]])
 #: The same with signs.

@@ -14,7 +14,7 @@ import pytest
 import noregret as nr
 from noregret import domains, experts
 from noregret.experts import Shares, Specialists, best_expert, best_sequence, expert_theorems
-from noregret.experts.rounds import ExpertSum
+from noregret.experts.hedge_rounds import ExpertSum
 from noregret.experts.shares import mix_rounds, share_rounds
 from noregret.losses import Squared
 

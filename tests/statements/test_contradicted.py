@@ -12,7 +12,7 @@ import pytest
 import noregret as nr
 from noregret import bandits, domains, experts, losses, mirrors, oco, rates
 from noregret.bandits.arms import ArmSum
-from noregret.experts.rounds import ExpertSum
+from noregret.experts.hedge_rounds import ExpertSum
 from noregret.learners import DualAscent
 from noregret.learners import dual_certificate as dual
 from noregret.proof.evidence import Coins

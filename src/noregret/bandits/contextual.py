@@ -14,7 +14,7 @@ from noregret.arrays import Indices, Vector, as_count
 from noregret.bandits.bandit_certificate import BanditCertificate, CostProof, heading
 from noregret.bandits.decisions import Decision, Log
 from noregret.bandits.exploration import Exploration
-from noregret.bandits.policy import Decisions, Kept, Policy
+from noregret.bandits.policy import Decisions, Policy
 from noregret.files.fields import Field, Setting
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
@@ -102,9 +102,6 @@ class ContextualBandit(Policy):
     def decide_many(self, X: Any) -> Decisions:
         """Draw an arm for each context, all with the regressors as they are."""
         return self._decide(self._contexts(X))
-
-    def _estimate(self, kept: Kept, unit: float) -> None:
-        self._estimates[kept.arm] += unit / kept.probability
 
     def learn_logged(self, X: Any, arms: Any, costs: Any, propensities: Any) -> None:
         """Learn from somebody else's decisions: contexts, arms, costs, and their probabilities.
@@ -221,9 +218,6 @@ class ArmFeatureBandit(Policy):
     def decide(self, X: Any) -> Decision:
         """Draw one of the arms, a row of X each; tell its cost by `learn(decision.id, cost)`."""
         return self._decide_one(self._contexts(X))
-
-    def _estimate(self, kept: Kept, unit: float) -> None:
-        self._estimates[0] += unit / kept.probability / kept.choices
 
     def learn_logged(self, X: Any, costs: Any, propensities: Any) -> None:
         """Learn from somebody else's decisions: the row of the arm drawn, cost, probability.

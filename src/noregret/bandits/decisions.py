@@ -11,7 +11,7 @@ from noregret.files.fields import Arrays, Field, Header, Saved
 from noregret.visible import shown
 
 #: Begins with the arm and its probability.
-Kept = TypeVar("Kept", bound=tuple[Any, ...])
+Pending = TypeVar("Pending", bound=tuple[Any, ...])
 
 #: Sums over 2^53 rounds of costs within this size are finite.
 LARGEST = 1e290
@@ -25,7 +25,7 @@ class Decision(NamedTuple):
     probability: float
 
 
-class Waiting(dict[int, Kept]):
+class Waiting(dict[int, Pending]):
     """What is kept of each decision until its cost comes, by id; memory grows with these alone.
 
     Ids are 0, 1, 2, ...: one that is not waiting was settled before, or never given.
@@ -34,13 +34,13 @@ class Waiting(dict[int, Kept]):
     #: How many decisions were made so far.
     made = 0
 
-    def add(self, kept: Kept) -> int:
+    def add(self, kept: Pending) -> int:
         """Keep something for a new decision and return its id."""
         self[self.made] = kept
         self.made += 1
         return self.made - 1
 
-    def find(self, decision: Decision | int) -> tuple[int, Kept]:
+    def find(self, decision: Decision | int) -> tuple[int, Pending]:
         """Return the id of a decision that waits and what was kept of it, or refuse in one line.
 
         >>> Waiting().find(3)
@@ -97,7 +97,7 @@ class WaitingField(Field):
         return arm, chance
 
 
-class Decider(Saved, Generic[Kept]):
+class Decider(Saved, Generic[Pending]):
     """A bandit whose decisions get their costs by id, late and in any order."""
 
     _KIND = "bandit"
@@ -105,7 +105,7 @@ class Decider(Saved, Generic[Kept]):
     def __init__(self, costs: tuple[float, float], seed: int | np.random.Generator | None) -> None:
         self.costs = as_range(costs)
         self._rng = generator(seed)
-        self._waiting: Waiting[Kept] = Waiting()
+        self._waiting: Waiting[Pending] = Waiting()
 
     @property
     def waiting(self) -> list[Decision]:
@@ -218,6 +218,12 @@ class Log:
                 raise ValueError(f"{name}: row {row} is {column[row]}, expected {expected}")
             # The checks stay true as long as nobody writes to the columns.
             column.flags.writeable = False
+
+    @property
+    def units(self) -> Vector:
+        """The outcomes in units of their range."""
+        low, high = self.range
+        return np.asarray((self.outcomes - low) / (high - low))
 
     def __len__(self) -> int:
         return len(self.arms)

@@ -42,11 +42,11 @@ def sphere(rng: np.random.Generator, dimension: int) -> Vector:
     >>> round(float(np.linalg.norm(sphere(np.random.default_rng(1), 3))), 12)
     1.0
     """
-    while True:
+    length = 0.0
+    while not length > 0.0:
         v = rng.standard_normal(dimension)
         length = float(np.linalg.norm(v))
-        if length > 0.0:
-            return v / length
+    return v / length
 
 
 def one_point(cost: float, v: Vector, delta: float) -> Vector:
@@ -253,11 +253,11 @@ class GradientBandit(Saved):
         """Refuse values that break a promise."""
         if self.lipschitz is None:
             return
-        reach = self.lipschitz * self.delta * (1.0 + 1e-9)
-        if self.points == 2 and abs(values[0] - values[1]) > 2.0 * reach:
+        reach, apart = self.lipschitz * self.delta * (1.0 + 1e-9), abs(values[0] - values[-1])
+        if apart > 2.0 * reach:
             raise ValueError(
-                f"the costs differ by {abs(values[0] - values[1]):g} over a distance of "
-                f"{2.0 * self.delta:g}, lipschitz promises slopes of at most {self.lipschitz:g}"
+                f"the costs differ by {apart:g} over a distance of {2.0 * self.delta:g}, "
+                f"lipschitz promises slopes of at most {self.lipschitz:g}"
             )
         beyond, where = (0.0, "size") if self.inside else (reach, "size + lipschitz * delta")
         if self.size is not None and abs(values[0]) > self.size * (1.0 + 1e-9) + beyond:

@@ -87,9 +87,7 @@ def ips(
     0.666666666667
     """
     weights = _weights(log, policy, level)[1]
-    low, high = log.range
-    unit = (log.outcomes - low) / (high - low)
-    below, above = weights * unit, weights * (1.0 - unit)
+    below, above = weights * log.units, weights * (1.0 - log.units)
     floors, ceilings = [(below, 0.0)], [(above, 0.0)]
     if weight_limit is not None:
         limit = _limit(weights, weight_limit)
@@ -115,9 +113,8 @@ def snips(log: Log, policy: ArrayLike, level: float = 0.95) -> Estimate:
     if not total > 0.0:
         raise ValueError("the policy never takes an arm of the log: nothing can be estimated")
     low, high = log.range
-    units = (log.outcomes - low) / (high - low)
-    unit = float(weights @ units) / total
-    deviation = math.sqrt(float(np.sum((weights * (units - unit)) ** 2))) / total
+    unit = float(weights @ log.units) / total
+    deviation = math.sqrt(float(np.sum((weights * (log.units - unit)) ** 2))) / total
     value = low + (high - low) * unit
     return _normal("SNIPS", log, value, (high - low) * deviation, weights, level)
 

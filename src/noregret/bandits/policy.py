@@ -52,7 +52,7 @@ class Decisions(NamedTuple):
     probabilities: Vector
 
 
-class Kept(NamedTuple):
+class PendingRow(NamedTuple):
     """What a decision needs when its cost comes: the arm, of how many, and its crossed row."""
 
     arm: int
@@ -62,7 +62,7 @@ class Kept(NamedTuple):
     values: Vector
 
 
-class KeptField(WaitingField):
+class PendingField(WaitingField):
     """The decisions of a policy in a file, with their crossed rows."""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
@@ -88,14 +88,14 @@ class KeptField(WaitingField):
         choices = int(arrays["waiting_choices"][k])
         return choices if owner._choices in (None, choices) else 0
 
-    def kept(self, arrays: Arrays, k: int, arm: int, chance: float) -> Kept:
+    def kept(self, arrays: Arrays, k: int, arm: int, chance: float) -> PendingRow:
         """Return what is kept of the k-th decision."""
         cut = slice(*arrays["waiting_starts"][k : k + 2].tolist())
         columns, values = arrays["waiting_columns"][cut], arrays["waiting_values"][cut]
-        return Kept(arm, chance, int(arrays["waiting_choices"][k]), columns, values)
+        return PendingRow(arm, chance, int(arrays["waiting_choices"][k]), columns, values)
 
 
-class Policy(Decider[Kept]):
+class Policy(Decider[PendingRow]):
     """A linear learner that predicts costs, and the decisions that wait for theirs."""
 
     _FIELDS: ClassVar[Fields] = (
@@ -107,7 +107,7 @@ class Policy(Decider[Kept]):
         Numbers("counts"),
         Random("generator", "_rng"),
         Array("estimates", missing=True),
-        KeptField("waiting"),
+        PendingField("waiting"),
     )
     #: How many arms each decision is among, None where that differs.
     _choices: int | None = None
@@ -139,8 +139,7 @@ class Policy(Decider[Kept]):
         #: The first group of columns is the constant feature; where arms have features of their
         #: own they share the weights, as if there were one arm.
         self.learner = learner
-        self._width = 0
-        self._estimates = np.zeros(copies)
+        self._width, self._estimates = 0, np.zeros(copies)
         self._counts = dict.fromkeys(_COUNTS, 0.0)
 
     @property
@@ -193,29 +192,21 @@ class Policy(Decider[Kept]):
         arms = draw_rows(chances, self._rng.random(count))
         drawn = chances[np.arange(count), arms]
         self._width = max(self._width, rows.width)
-        # Without a chance there is nothing to estimate from, and never will be. Arms that share
-        # their weights share one estimate.
+        # Without a chance there is nothing to estimate from, and never will be.
         hopeless = (chances == 0.0).any(axis=0).reshape(self._copies, -1).any(axis=1)
         self._estimates[hopeless] = np.nan
         ids = np.empty(count, np.int64)
         for k, (arm, chance) in enumerate(zip(arms.tolist(), drawn.tolist(), strict=True)):
-            ids[k] = self._keep(every, k * choices + arm, arm, chance, choices)
+            row = k * choices + arm
+            cut = slice(int(every.indptr[row]), int(every.indptr[row + 1]))
+            # Copies: a view would keep the rows of all arms alive.
+            columns, values = every.indices[cut].copy(), every.values[cut].astype(np.float64)
+            ids[k] = self._waiting.add(PendingRow(arm, chance, choices, columns, values))
         return Decisions(ids, arms, drawn)
 
     def _decide_one(self, rows: Rows) -> Decision:
         ids, arms, chances = self._decide(rows)
         return Decision(int(ids[0]), int(arms[0]), float(chances[0]))
-
-    def _keep(self, every: Rows, row: int, arm: int, chance: float, choices: int) -> int:
-        """Let a decision wait, with its row of all those that predictions were made from."""
-        cut = slice(int(every.indptr[row]), int(every.indptr[row + 1]))
-        # Copies: a view would keep the rows of all arms alive.
-        columns, values = every.indices[cut].copy(), every.values[cut].astype(np.float64)
-        return self._waiting.add(Kept(arm, chance, choices, columns, values))
-
-    def _estimate(self, kept: Kept, unit: float) -> None:
-        """Enter a unit cost into the estimates of what others would have cost."""
-        raise NotImplementedError
 
     def learn(self, decision: Decision | int, cost: float) -> None:
         """Tell the cost of a decision, by itself or by its id: in any order, once.
@@ -237,8 +228,7 @@ class Policy(Decider[Kept]):
         values = [as_cost(each, low, high) for each in costs]
         if len(found) != len(values):
             raise ValueError(f"got {len(found)} decisions and {len(values)} costs")
-        ids = sorted(each for each, _ in found)
-        for one, other in itertools.pairwise(ids):
+        for one, other in itertools.pairwise(sorted(each for each, _ in found)):
             if one == other:
                 raise ValueError(f"decision {one} is named twice")
         require_room(self.rounds, len(values))
@@ -252,7 +242,9 @@ class Policy(Decider[Kept]):
             learnt = self.learner.rounds - before
             for (settled, kept), unit in zip(found[:learnt], units[:learnt].tolist(), strict=True):
                 del self._waiting[settled]
-                self._estimate(kept, unit)
+                # Arms that share their weights share one estimate, that of drawing them evenly.
+                even = kept.choices / self._copies
+                self._estimates[kept.arm % self._copies] += unit / kept.probability / even
                 self._counts["cost"] += unit
                 self._counts["rounds"] += 1.0
 
@@ -263,12 +255,10 @@ class Policy(Decider[Kept]):
         if len(log) != len(rows):
             raise ValueError(f"got {len(rows)} contexts and {len(log)} arms")
         require_room(int(self._counts["logged"]), len(rows))
-        low, high = log.range
-        units = (log.outcomes - low) / (high - low)
         weights = 1.0 / log.propensities if self.importance else None
         before = self.learner.rounds
         try:
-            self.learner.learn(crossed(rows, arms[:, None], self._copies), units, weights)
+            self.learner.learn(crossed(rows, arms[:, None], self._copies), log.units, weights)
         finally:
             learnt = self.learner.rounds - before
             if learnt:

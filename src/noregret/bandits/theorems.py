@@ -136,7 +136,7 @@ def inside_regret(
     return (2.0 * lipschitz * delta + excess) * rounds + complexity + 0.5 * eta * rounds * steep**2
 
 
-class Tuned(NamedTuple):
+class TunedWidth(NamedTuple):
     """The rate and the width of the perturbation for a known horizon, and the bound they give."""
 
     eta: float
@@ -146,7 +146,7 @@ class Tuned(NamedTuple):
 
 def one_point_tuned(
     radius: float, dimension: int, size: float, lipschitz: float, rounds: int
-) -> Tuned:
+) -> TunedWidth:
     """Return the constants of SS12, Corollary 4.5: a bound of the order T^(3/4).
 
     >>> round(one_point_tuned(1.0, 3, 2.0, 1.0, 10_000).bound, 7)
@@ -155,10 +155,10 @@ def one_point_tuned(
     delta = math.sqrt(radius * dimension * size / (3.0 * lipschitz)) * rounds**-0.25
     eta = radius / (dimension * (size / delta + lipschitz) * math.sqrt(2.0 * rounds))
     bound = one_point_regret(radius, dimension, size, lipschitz, delta, eta, rounds)
-    return Tuned(eta, delta, bound)
+    return TunedWidth(eta, delta, bound)
 
 
-def two_point_tuned(radius: float, dimension: int, lipschitz: float, rounds: int) -> Tuned:
+def two_point_tuned(radius: float, dimension: int, lipschitz: float, rounds: int) -> TunedWidth:
     """Return eta = B / (d L sqrt(T)) and a delta that adds B d / sqrt(T): (d + 3 d) B L sqrt(T).
 
     >>> two_point_tuned(1.0, 2, 1.0, 100).bound
@@ -167,12 +167,12 @@ def two_point_tuned(radius: float, dimension: int, lipschitz: float, rounds: int
     eta = radius / (dimension * lipschitz * math.sqrt(rounds))
     delta = radius * dimension / math.sqrt(rounds)
     bound = two_point_regret(radius, dimension, lipschitz, delta, eta, rounds)
-    return Tuned(eta, delta, bound)
+    return TunedWidth(eta, delta, bound)
 
 
 def inside_one_point_tuned(
     radius: float, dimension: int, size: float, lipschitz: float, rounds: int, ratio: float = 1.0
-) -> Tuned:
+) -> TunedWidth:
     """Return the best constants of `inside_regret` with one point: a bound of the order T^(3/4).
 
     ratio: the largest distance from the centre of K by the radius of its inner ball, 1 for a ball
@@ -189,4 +189,4 @@ def inside_one_point_tuned(
     bound = inside_regret(
         radius**2 / (2.0 * eta), steep, lipschitz, delta, ratio * lipschitz * delta, eta, rounds
     )
-    return Tuned(eta, delta, bound)
+    return TunedWidth(eta, delta, bound)

@@ -9,7 +9,6 @@
 """
 
 from noregret.experts.aggregate import Aggregate, AggregateCertificate
-from noregret.experts.classifier import SurrogateClassifier
 from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster, exp_concavity
 from noregret.experts.grid import rate_grid
@@ -33,6 +32,7 @@ from noregret.experts.portfolios import (
 )
 from noregret.experts.shares import ShareCertificate, Shares
 from noregret.experts.sleeping import SleepingCertificate, Specialists
+from noregret.experts.surrogate import SurrogateClassifier
 
 __all__ = [
     "Aggregate",

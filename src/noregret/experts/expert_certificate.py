@@ -11,8 +11,8 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.experts import expert_theorems
-from noregret.experts.checks import as_distribution
-from noregret.experts.rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED, ExpertSum
+from noregret.experts.advice import as_distribution
+from noregret.experts.hedge_rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED, ExpertSum
 from noregret.proof.loss_promises import Broken
 from noregret.proof.protocol import Proof, at_least, at_most, measured, row
 from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement

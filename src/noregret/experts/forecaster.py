@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.experts.checks import as_interval, as_table, require_within
+from noregret.experts.advice import as_interval, as_table, require_within
 from noregret.experts.expert_certificate import GAMES, ExpertCertificate
 from noregret.experts.hedge import WeightedGame, weighing
-from noregret.experts.rounds import ADAPTIVE, FIXED, ExpertSum, forecast_rounds
+from noregret.experts.hedge_rounds import ADAPTIVE, FIXED, ExpertSum, forecast_rounds
 from noregret.files.fields import Array, Setting
 from noregret.losses import Exponential, Logistic, Loss, NegativeLog, Squared, SquaredHinge
 from noregret.passes.frame import Labels

@@ -9,7 +9,7 @@ import numpy as np
 
 from noregret.arrays import Vector, as_count, as_positive
 from noregret.experts import expert_theorems
-from noregret.experts.checks import (
+from noregret.experts.advice import (
     as_distribution,
     as_interval,
     as_table,
@@ -17,7 +17,7 @@ from noregret.experts.checks import (
     require_within,
 )
 from noregret.experts.expert_certificate import ExpertCertificate, Weighing
-from noregret.experts.rounds import ADAPTIVE, DOUBLING, FIXED, ExpertSum, hedge_rounds
+from noregret.experts.hedge_rounds import ADAPTIVE, DOUBLING, FIXED, ExpertSum, hedge_rounds
 from noregret.files.fields import Array, Saved, Setting
 from noregret.proof.ledger import require_room
 from noregret.turns import one_at_a_time

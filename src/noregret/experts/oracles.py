@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Indices, Matrix, Vector, as_count
-from noregret.experts.checks import LARGEST, as_table, require_within
+from noregret.experts.advice import LARGEST, as_table, require_within
 from noregret.losses import Loss
 from noregret.rounding.slack import UNDERFLOW, rounding_error
 from noregret.rows.examples import as_labels
@@ -204,21 +204,19 @@ class _Search:
         values, lines, smoothed, slopes = [], [], [], np.empty(len(self.y))
         loss, made = self.function, (self.table @ w).tolist()
         for t, (y, p) in enumerate(zip(self.y, made, strict=True)):
-            s = self._slope(y, p, q)
+            slopes[t] = s = self._slope(y, p, q)
             near = p - q * s
             value = loss.value(y, near)
             values.append(loss.value(y, p))
             lines.append(loss.intercept(y, near, value, s))
             smoothed.append(value + 0.5 * q * s * s)
-            slopes[t] = s
         total = math.fsum(values)
         if total < self.loss:
             reached = self._most(w, made)
             if reached < self.loss:
                 self.best, self.loss, self.above = w.copy(), reached, reached - total
-        reach = float(np.abs(slopes) @ self.sizes)
         error = rounding_error(64.0, math.fsum(map(abs, lines)) + abs(total))
-        error += rounding_error(len(values) + 64.0, reach)
+        error += rounding_error(len(values) + 64.0, float(np.abs(slopes) @ self.sizes))
         error += (len(values) + 1.0) * UNDERFLOW
         floor = math.fsum(lines) + float((slopes @ self.table).min()) - error
         if floor > self.floor:

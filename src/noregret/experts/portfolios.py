@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector, as_count, as_positive, real_array
-from noregret.experts.checks import as_distribution, as_relatives
+from noregret.experts.advice import as_distribution, as_relatives
 from noregret.experts.oracles import Combination, best_combination, simplex_minimum
 from noregret.losses import NegativeLog
 from noregret.turns import one_at_a_time

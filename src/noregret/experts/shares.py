@@ -15,10 +15,10 @@ from noregret.arrays import Vector, as_count, as_positive
 from noregret.domains.medians import clipped_multiplier
 from noregret.elementary import exp
 from noregret.experts import expert_theorems
-from noregret.experts.checks import as_interval
+from noregret.experts.advice import as_interval
 from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.hedge import CostGame, weighing
-from noregret.experts.rounds import SMALL_STEP, ExpertSum, enter, gap_of
+from noregret.experts.hedge_rounds import SMALL_STEP, ExpertSum, enter, gap_of
 from noregret.files.fields import Setting
 from noregret.jit import kernel
 from noregret.rounding.printed import exact

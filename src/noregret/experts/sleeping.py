@@ -10,7 +10,7 @@ import numpy as np
 
 from noregret.arrays import Indices, Vector, as_count, as_positive, refuse_masked
 from noregret.elementary import exp
-from noregret.experts.checks import STEEPEST, as_interval, as_table, one_round, require_within
+from noregret.experts.advice import STEEPEST, as_interval, as_table, one_round, require_within
 from noregret.experts.expert_certificate import sum_slack
 from noregret.files.fields import Array, Saved, Setting
 from noregret.jit import add_compensated, kernel
@@ -200,8 +200,7 @@ class Specialists(Saved):
         """Return the regret against each expert on its waking rounds, with the bounds."""
         state, width = self._state, self.high - self.low
         slack = sum_slack(self.experts, self.rounds, state[_SIZE])
-        regret = state[_REGRET] + slack
-        price = math.log(self.experts) / self.eta
+        regret, price = state[_REGRET] + slack, math.log(self.experts) / self.eta
         ahead = price + 0.125 * self.eta * width * width * state[_AWAKE]
         return SleepingCertificate(
             self.rounds,

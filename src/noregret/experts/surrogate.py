@@ -11,8 +11,8 @@ import numpy as np
 from noregret.arrays import Vector, as_count, as_positive
 from noregret.elementary import log_sum_exp
 from noregret.experts import expert_theorems
-from noregret.experts.checks import STEEPEST, as_table
-from noregret.experts.rounds import gap_of
+from noregret.experts.advice import STEEPEST, as_table
+from noregret.experts.hedge_rounds import gap_of
 from noregret.proof.protocol import Proof, row
 from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement
 from noregret.rounding.printed import up
