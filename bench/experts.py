@@ -22,7 +22,7 @@ ETA = 1e-3
 
 
 def contestants(count: int) -> dict[str, Callable[[], object]]:
-    """Return a round of each rate and the numpy pass, over so many experts."""
+    """Return a round of each rate and the numpy pass, over `count` experts."""
     costs = np.random.default_rng(0).random(count)
     w, room = np.full(count, 1.0 / count), np.empty(count)
 

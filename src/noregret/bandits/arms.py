@@ -120,12 +120,13 @@ class ArmBandit(Decider[tuple[int, float]]):
     def decide(self) -> Decision:
         """Draw an arm; tell its cost later by `learn(decision.id, cost)`."""
         arm, probability = self._draw(self._rng.random())
-        self._note_late()
+        if self._waiting:
+            self._note_late()
         return Decision(self._waiting.add((arm, probability)), arm, probability)
 
     def _note_late(self) -> None:
         """Enter in the book that the coming decision is made while another one waits."""
-        if self._waiting and not self._book[ArmSum.LATE]:
+        if not self._book[ArmSum.LATE]:
             self._book[ArmSum.LATE] = self._waiting.made + 1
 
     @one_at_a_time
@@ -168,7 +169,7 @@ class ArmBandit(Decider[tuple[int, float]]):
         if (low, high) != (0.0, 1.0):
             matrix = (matrix - low) / (high - low)
         arms = np.empty(len(matrix), np.int64)
-        if len(matrix):
+        if self._waiting and len(matrix):
             self._note_late()
         self._play(self._rng.random(len(matrix)), matrix, arms)
         self._waiting.made += len(matrix)

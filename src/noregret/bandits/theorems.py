@@ -1,6 +1,6 @@
 """The closed forms of the bandit theorems: pure functions of the numbers that they speak about.
 
-d arms or dimensions, T rounds, costs in [0, 1] unless said otherwise. References: SS12 =
+d arms or dimensions, T rounds, costs in [0, 1] by default. References: SS12 =
 Shalev-Shwartz, Online Learning and Online Convex Optimization, 2012; N15 = Neu, Explore No More,
 2015; ZS21 = Zimmert and Seldin, Tsallis-INF, 2021.
 """

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Indices, Matrix, Vector, as_count
+from noregret.arrays import Indices, Matrix, Vector, as_count, as_positive
 from noregret.experts.advice import LARGEST, as_table, require_within
 from noregret.losses import Loss
 from noregret.rounding.slack import UNDERFLOW, rounding_error
@@ -118,9 +118,7 @@ def best_combination(predictions: Any, outcomes: Any, loss: Loss, tol: float = 1
     (array([0.5, 0.5]), 0.125)
     """
     table = _table("predictions", predictions)
-    if not 0.0 < tol < math.inf:
-        raise ValueError(f"tol must be a finite number above 0, got {tol}")
-    search = _Search(table, as_labels(outcomes, len(table), loss), loss, tol)
+    search = _Search(table, as_labels(outcomes, len(table), loss), loss, as_positive("tol", tol))
     if not math.isfinite(search.loss):
         raise ValueError(f"{loss} of the mean prediction is not finite in some row of predictions")
     smooth = 0.0 < loss.curvature() < math.inf or not math.isfinite(loss.lipschitz())
@@ -136,8 +134,7 @@ class _Search:
     """Newton's method on the simplex, and the best weights and floor met on its way."""
 
     def __init__(self, table: Matrix, y: Vector, loss: Loss, tol: float) -> None:
-        self.table, self.function, self.tol = table, loss, tol
-        self.y = y.tolist()
+        self.table, self.y, self.function, self.tol = table, y.tolist(), loss, tol
         self.sizes = np.abs(table).max(axis=1)
         # A level that all experts share is that of every combination: steps do without it.
         self.spread = table - table.mean(axis=1, keepdims=True)
@@ -156,15 +153,13 @@ class _Search:
             if gap <= max(self.tol * max(1.0, abs(self.loss)), 2.0 * (self.above + self.below)):
                 return True
             gradient = self.spread.T @ slopes
-            ahead = self._target(gradient, self._curvatures(q))
-            direction = ahead - self.w
+            direction = self._target(gradient, self._curvatures(q)) - self.w
             # The direction sums to 0: a level taken off the gradient changes nothing but rounding.
             fall = float((gradient - gradient.min()) @ direction)
             # Where the decrease drowns in rounding, full steps are right as long as they help.
             if fall > -noise and not gap < 0.9 * before:
                 return False
-            before = gap
-            step = 1.0
+            before, step = gap, 1.0
             while step > 1e-12:
                 trial = self.w + step * direction
                 if self._look(trial, q)[0] <= value + 1e-4 * step * fall + noise:
@@ -185,9 +180,8 @@ class _Search:
         return simplex_minimum(A, A @ self.w - gradient, self.w)
 
     def _slope(self, y: float, p: float, q: float) -> float:
-        if q == 0.0:
-            return self.function.slope(y, p)
-        return self.function.proximal_slope(y, p, q, 0.0)
+        loss = self.function
+        return loss.slope(y, p) if q == 0.0 else loss.proximal_slope(y, p, q, 0.0)
 
     def _curvatures(self, q: float) -> Vector:
         """Return the second derivatives at the current weights, by differences of slopes."""

@@ -113,8 +113,7 @@ class NewtonStep:
         self, assets: int, beta: float = 1.0, delta: float = 0.125, mixing: float = 0.0
     ) -> None:
         self.beta, self.delta, self.mixing = beta, delta, mixing
-        self._A = np.eye(assets)
-        self._b = np.zeros(assets)
+        self._A, self._b = np.eye(assets), np.zeros(assets)
         self._point = np.full(assets, 1.0 / assets)
 
     @property
@@ -144,10 +143,9 @@ def online_newton(
     array([1.      , 0.985294])
     """
     table = as_relatives(relatives)
-    as_positive("beta", beta)
-    as_positive("delta", delta)
     if not 0.0 <= mixing <= 1.0:
         raise ValueError(f"mixing must be in [0, 1], got {mixing}")
+    beta, delta = as_positive("beta", beta), as_positive("delta", delta)
     step = NewtonStep(table.shape[1], beta, delta, mixing)
     growth = np.empty(len(table))
     for t, x in enumerate(table):
@@ -172,10 +170,7 @@ def universal_pair(relatives: Any, points: int | None = None) -> Vector:
     """
     table = as_relatives(relatives, 2)
     if points is not None:
-        count = as_count("points", points)
-        if count < 2:
-            raise ValueError(f"points must be at least 2, got {points}")
-        grid = np.linspace(0.0, 1.0, count)
+        grid = np.linspace(0.0, 1.0, as_count("points", points, least=2))
         growth = table[:, :1] * grid + table[:, 1:] * (1.0 - grid)
         return np.asarray(np.cumprod(growth, axis=0).mean(axis=1))
     means, wealth = np.ones(1), np.empty(len(table))
