@@ -18,7 +18,9 @@ from noregret.losses import Hinge, Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
 from noregret.passes.dual import dual_online
-from noregret.passes.dual.dual_steps import MARGINS, VALUE, VALUE_LOW
+from noregret.passes.dual.dual_rules import MappedRule, PlainRule
+from noregret.passes.dual.dual_steps import VALUE, VALUE_LOW
+from noregret.passes.slots import Stop
 from noregret.proof.ledger import Entry
 from noregret.rates import Constant
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
@@ -215,38 +217,32 @@ class DualAscent(Learner):
         return y * (self.loss.margin - as_offsets(margin, len(y), "margin"))
 
     def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], predictions: Vector) -> None:
-        kept = self._engine
-        assert kept is not None
-        rows = as_sparse(rows)
-        y, weight, offset, lead = terms
-        kept.make_slots(len(y))
-        row = 0
-        while row < len(y):
-            row, stop = dual_online.dual_pass(
-                self.loss, kept.mirror, self.C, self.fraction, self._pass_kind(),
-                SCHEDULES.index(self.schedule), _ALL if self.update == "leader" else self.k,
-                self._square(), self.tolerance, self.sweeps, rows.indptr, rows.indices,
-                rows.values, y, weight, offset, lead, row, kept.state, kept.sums(self._ledger),
-                kept.kept(), kept.ring, kept.links, predictions,
-            )  # fmt: skip
-            if offset[:row].any():
-                self._ledger[Entry.OFFSETS] = 1.0
-            if lead[:row].any():
-                kept.accounts[MARGINS] = 1.0
-            if stop == dual_online.ROOM:
-                kept.make_room(int(np.diff(rows.indptr).max()))
-            elif stop == dual_online.OVERFLOW:
-                raise self._diverges("a smaller C")
+        y, weight, *added = terms
+        self._engine.make_slots(len(y))
+        self._engine.terms = added
+        _, stop = self._engine.run(as_sparse(rows), y, weight, self._ledger, predictions)
+        if stop == Stop.OVERFLOW:
+            raise self._diverges("a smaller C")
 
-    def _pass_kind(self) -> int:
+    def _new_engine(self, dimension: int) -> DualStore:
+        mirror, _ = self._parts.resolved(dimension)
+        kind = PlainRule if mirror.linear() and mirror.separable() else MappedRule
+        rule = kind(
+            self.loss, mirror, self.C, self.fraction, self._update(),
+            SCHEDULES.index(self.schedule), _ALL if self.update == "leader" else self.k,
+            self._square(), self.tolerance, self.sweeps,
+        )  # fmt: skip
+        return DualStore(rule, dimension, self.memory, self.seed)
+
+    def _update(self) -> int:
         """Return the update as the pass knows it."""
         if self.update == "leader":
             return dual_online.WINDOW
-        if self.update == "window" and self.k <= 2:
-            simple = self.mirror.euclidean() and type(self.loss) is Hinge
-            if self.k == 1:
-                return dual_online.EXACT
-            return dual_online.PAIR if simple else dual_online.WINDOW
+        if self.update == "window" and self.k == 1:
+            return dual_online.EXACT
+        if self.update == "window" and self.k == 2:
+            if self.mirror.euclidean() and type(self.loss) is Hinge:
+                return dual_online.PAIR
         return int(getattr(dual_online, self.update.upper()))
 
     def _square(self) -> float:
@@ -260,14 +256,10 @@ class DualAscent(Learner):
         products = self._products(X)
         return products + as_offsets(offset, len(products))
 
-    def _read_weights(self) -> Vector:
-        assert self._engine is not None
-        return self._engine.weights()
-
     def certificate(self) -> DualCertificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         mirror, rate = self._parts.resolved(self.dimension)
-        kept = self._engine if self._engine is not None else DualStore(mirror, 0, 1, 0)
+        kept = self._engine if self._engine is not None else self._new_engine(0)
         self._ledger[[Entry.FIRST_ETA, Entry.LAST_ETA]] = self.C
         return DualCertificate(
             loss_function=self.loss,
@@ -281,10 +273,6 @@ class DualAscent(Learner):
             square=self._square(),
             fraction=self.fraction,
         )
-
-    def _new_engine(self, dimension: int) -> DualStore:
-        mirror, _ = self._parts.resolved(dimension)
-        return DualStore(mirror, dimension, self.memory, self.seed)
 
     def _arrays(self) -> Arrays:
         return super()._arrays() if self._is_open() else {}

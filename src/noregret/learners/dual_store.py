@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.mirrors import Mirror
+from noregret.arrays import Vector
+from noregret.learners.engines import Engine
 from noregret.passes.dual import dual_rows
 from noregret.passes.dual.dual_maps import settle
-from noregret.passes.dual.dual_rows import BOOK_COLUMNS, COUNT, FIRST, RANDOM, RING_SIZE
-from noregret.passes.dual.dual_steps import ACCOUNTS
-from noregret.passes.slots import Slot, new_slots
+from noregret.passes.dual.dual_online import DualRule
+from noregret.passes.dual.dual_rows import BOOK_COLUMNS, COUNT, FIRST, RANDOM, RING_SIZE, Kept
+from noregret.passes.dual.dual_steps import ACCOUNTS, Memory
+from noregret.passes.slots import Slot, Stop
+from noregret.rates import Constant
 from noregret.rows.examples import Rows
 
 Array = npt.NDArray[Any]
-Vector = npt.NDArray[np.float64]
 
 #: Features converted at a time: few enough for the cache, enough to amortise a call of the pass.
 PORTION = 1 << 17
@@ -26,21 +29,21 @@ PORTION = 1 << 17
 FIRST_CAPACITY = 256
 
 
-class DualStore:
+class DualStore(Engine):
     """The state of a dual-ascent learner, as arrays that a pass writes and a file stores.
 
     `memory` is how many rows are kept at most, None for all of them.
     """
 
-    def __init__(self, mirror: Mirror, dimension: int, memory: int | None, seed: int) -> None:
-        self.mirror = mirror
-        self.memory = memory
-        #: Whether the weights are theta itself, so that v is not stored.
-        self.flat = mirror.linear() and mirror.separable()
-        self.state: Vector = np.zeros(dimension if self.flat else (dimension, 2))
-        self.slots = new_slots()
-        if not self.flat:
-            settle(mirror, self.state, self.slots)
+    work_shape = (2, 0)
+
+    def __init__(self, rule: DualRule, dimension: int, memory: int | None, seed: int) -> None:
+        self.widths = rule.columns(), rule.columns()
+        super().__init__(rule.loss, rule.mirror, Constant(rule.C))
+        self._own_rule = rule
+        self.kept_at_most = memory
+        self.begin(dimension)
+        self.resum()
         self.accounts: Vector = np.zeros(ACCOUNTS)
         slots = (memory if memory is not None else 15) + 1
         self.spans = np.zeros(2 * slots, np.uint64)
@@ -50,54 +53,52 @@ class DualStore:
         self.ring = np.zeros(RING_SIZE, np.uint64)
         # The generator must not start at zero, and small seeds should not look alike.
         self.ring[RANDOM] = (seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03) % (1 << 64) or 1
-        self.work: Vector = np.zeros((2, 0))
         self.links: Array = np.zeros((0, 2), np.uint64)
+        #: What is added to each prediction of the coming rows, and what to the loss's alone.
+        self.terms: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))
         self._take(book=self.book, ring=self.ring)
 
-    @property
-    def dimension(self) -> int:
-        """Number of known features."""
-        return len(self.state)
+    def rule(self) -> DualRule:
+        """Return the rule of the update."""
+        return self._own_rule
+
+    def memory(self) -> Memory:
+        """Return the arrays that the rule keeps from row to row."""
+        if self.columns == 2 and self.work.shape[1] < self.dimension:
+            self.work = np.zeros((2, self.dimension))
+        kept = Kept(self.spans, self.indices, self.values, self.book, self.ring, self.links)
+        return Memory(self.state, self.slots, self.work, self.accounts, kept, *self.terms)
+
+    def answer(self, stop: Stop) -> None:
+        """Double the room for the features of the rows kept."""
+        assert stop == Stop.ROOM
+        self._repack(len(self.book), 2 * len(self.values))
+
+    def resum(self) -> None:
+        """Choose the reference afresh and recompute v and S, where they are kept."""
+        if self.columns == 2:
+            settle(self.mirror, self.state, self.slots)
 
     @property
     def count(self) -> int:
         """Number of rows kept."""
         return int(self.ring[COUNT])
 
-    def grow(self, dimension: int) -> None:
-        """Add features that were never seen, as records of zeros, or drop such features."""
-        state = np.zeros((dimension, *self.state.shape[1:]))
-        known = min(dimension, len(self.state))
-        state[:known] = self.state[:known]
-        self.state = state
-
     @property
     def theta(self) -> Vector:
         """The sum theta = -C sum c s x; the weights are link(theta)."""
-        return self.state if self.flat else self.state[:, 0]
+        return self.state[:, 0]
 
     def place(self, theta: Vector) -> None:
         """Set theta and the weights that belong to it."""
         self.theta[:] = theta
-        if not self.flat:
-            settle(self.mirror, self.state, self.slots)
+        self.resum()
 
-    def weights(self) -> Vector:
+    def weights(self, ledger: Vector | None = None) -> Vector:
         """Return the weights for the coming round."""
-        if self.flat:
-            return self.state.copy()
-        total, reference = self.slots[Slot.SUM], self.slots[Slot.REFERENCE]
-        return self.mirror.kappa(float(total), float(reference), 1.0) * self.state[:, 1]
-
-    def sums(self, ledger: Vector) -> tuple[Vector, Vector, Vector, Vector]:
-        """Return the arrays that a step writes in addition to the state, as the pass takes them."""
-        if not self.flat and self.work.shape[1] < self.dimension:
-            self.work = np.zeros((2, self.dimension))
-        return self.slots, ledger, self.accounts, self.work
-
-    def kept(self) -> tuple[Array, Array, Vector, Vector]:
-        """Return the rows kept, as the pass takes them."""
-        return self.spans, self.indices, self.values, self.book
+        total, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
+        weights: Vector = self.mirror.kappa(total, reference, 1.0) * self.state[:, -1]
+        return weights
 
     def oldest_first(self) -> Array:
         """Return the slots of the rows kept, in the order in which they came."""
@@ -105,13 +106,8 @@ class DualStore:
 
     def make_slots(self, more: int) -> None:
         """Make room for `more` further rows, where all rows are kept."""
-        if self.memory is None and self.count + more >= len(self.book):
+        if self.kept_at_most is None and self.count + more >= len(self.book):
             self._repack(max(2 * len(self.book), self.count + more + 1), len(self.values))
-
-    def make_room(self, need: int) -> None:
-        """Make room for a row of `need` features, with capacity to spare."""
-        live = int(np.sum(np.diff(self.spans.reshape(-1, 2)[self.oldest_first()])))
-        self._repack(len(self.book), max(2 * len(self.values), 2 * (live + need) + 2))
 
     def _repack(self, slots: int, capacity: int) -> None:
         order = self.oldest_first()
@@ -150,13 +146,15 @@ class DualStore:
         return column
 
     def arrays(self) -> dict[str, Array]:
-        """Return the arrays of a model file."""
-        names = ("state", "slots", "accounts", "spans", "book", "indices", "values")
-        return {name: getattr(self, name).copy() for name in (*names, "ring")}
+        """Return the arrays of a model file; records of one number are a vector there."""
+        names = ("slots", "accounts", "spans", "book", "indices", "values", "ring")
+        state = self.state if self.columns == 2 else self.theta
+        return {"state": state} | {name: getattr(self, name) for name in names}
 
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take the arrays of a file, or refuse those that cannot belong together."""
-        for name, array in self.arrays().items():
+        own = self.arrays()
+        for name, array in own.items():
             given = arrays[name]
             if name not in ("spans", "book", "indices", "values") and given.shape != array.shape:
                 raise ValueError(f"{name} has shape {given.shape}, expected {array.shape}")
@@ -167,7 +165,7 @@ class DualStore:
             arrays["spans"].shape != (2 * slots,)
             or arrays["book"].shape != (slots, BOOK_COLUMNS)
             or arrays["values"].shape != arrays["indices"].shape
-            or (self.memory is not None and slots != self.memory + 1)
+            or (self.kept_at_most is not None and slots != self.kept_at_most + 1)
             or not int(arrays["ring"][COUNT]) < slots > int(arrays["ring"][FIRST])
             or not int(arrays["ring"][RANDOM])
             or int(arrays["spans"].max(initial=0)) > len(arrays["values"])
@@ -175,7 +173,8 @@ class DualStore:
             or not _apart(arrays["spans"], arrays["book"], arrays["ring"])
         ):
             raise ValueError("the rows kept do not fit together, expected those of one learner")
-        self._take(**{name: arrays[name].copy() for name in self.arrays()})
+        own.pop("state")[...] = arrays["state"]
+        self._take(**{name: arrays[name].copy() for name in own})
 
 
 def _oldest_first(book: Vector, ring: Array) -> Array:
@@ -214,4 +213,4 @@ def as_sparse(rows: Rows) -> Rows:
         part = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
         indptr, indices = rows.indptr - rows.indptr[0], rows.indices[part]
         values = rows.values[part]
-    return Rows(indptr, indices, values.astype(np.float64), rows.width, len(rows))
+    return replace(rows, indptr=indptr, indices=indices, values=values.astype(np.float64))

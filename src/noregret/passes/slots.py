@@ -46,6 +46,8 @@ class Stop(IntEnum):
     OVERFLOW = 4
     #: This row may not be learnt as it is, and was not played.
     UNSOUND = 5
+    #: There is no room to keep this row, which was not played.
+    ROOM = 6
 
 
 #: S is summed afresh after this many updates, or when it fell below this part of its peak.

@@ -1,21 +1,23 @@
 """The rows that dual ascent keeps: a ring of sparse rows, each with its label and its slope.
 
 Row j of the ring lies in `indices` and `values` between spans[2 j] and spans[2 j + 1], so that a
-kernel for CSR rows reads it as row 2 j. `book` has a record of numbers a row, `ring` says which
-row is the oldest and how many there are. The oldest row is always the first to go, so that the
-storage is a circle; a row never lies across its end. Zeros are not kept: what follows does not
-know how a row was given.
+kernel for CSR rows reads it as row 2 j. The oldest row is always the first to go, so that the
+storage is a circle; a row never lies across its end. Zeros are dropped, so that dense and sparse
+input give the same sums.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.passes.rows import row_at
 
 #: Columns of the book: label, offset, weight c, slope s, ||x||_2^2, how fast the prediction was
 #: seen to fall with the slope (0: not known), when the row was last visited, and ||x||_1 plus the
-#: number of its features, to which what underflows is proportional.
+#: number of its features, to which the losses by underflow are proportional.
 LABEL, OFFSET, WEIGHT, SLOPE, SQUARE, CURVATURE, VISITED, REACH = range(8)
 BOOK_COLUMNS = 8
 
@@ -30,21 +32,43 @@ _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 _7, _13, _17, _32 = np.uint64(7), np.uint64(13), np.uint64(17), np.uint64(32)
 
 
+class Kept(NamedTuple):
+    """The rows kept: where each lies, its features, a record of numbers, the ring and the queue.
+
+    The book has one slot more than rows are kept, for the row of the coming round.
+    """
+
+    spans: Any
+    indices: Any
+    values: Any
+    book: Any
+    ring: Any
+    links: Any
+
+
 @kernel(inline=True)
-def slot_of(ring, book, age):  # type: ignore[no-untyped-def]
+def slot_of(kept, age):  # type: ignore[no-untyped-def]
     """Return where the row lies that came `age` <= slots rows after the oldest."""
-    slots = np.uint64(book.shape[0])
-    place = ring[FIRST] + age
+    slots = np.uint64(kept.book.shape[0])
+    at = kept.ring[FIRST] + age
     # Without a division, of which a round would have several.
-    return place - slots if place >= slots else place
+    return at - slots if at >= slots else at
 
 
 @kernel(inline=True)
-def allot(ring, spans, book, capacity, need):  # type: ignore[no-untyped-def]
+def kept_row(kept, j):  # type: ignore[no-untyped-def]
+    """Return the row in slot j."""
+    return row_at(kept.spans, kept.indices, kept.values, _2 * j)
+
+
+@kernel(inline=True)
+def allot(kept, need):  # type: ignore[no-untyped-def]
     """Return whether there is room for that many features after the newest row, and where."""
-    if ring[COUNT] == _0:
+    spans, count = kept.spans, kept.ring[COUNT]
+    capacity = np.uint64(kept.values.shape[0])
+    if count == _0:
         return need <= capacity, _0
-    oldest, newest = slot_of(ring, book, _0), slot_of(ring, book, ring[COUNT] - _1)
+    oldest, newest = slot_of(kept, _0), slot_of(kept, count - _1)
     tail, head = spans[_2 * oldest], spans[_2 * newest + _1]
     if spans[_2 * newest] < tail:
         # The newest rows lie before the oldest ones already.
@@ -57,77 +81,71 @@ def allot(ring, spans, book, capacity, need):  # type: ignore[no-untyped-def]
 @kernel(fast=True, inline=True)
 def _norms(mirror, values, begin, end):  # type: ignore[no-untyped-def]
     total = 0.0
-    reach = 0.0
+    one_norm = 0.0
     square = 0.0
     for k in range(begin, end):
         x = values[k]
         total = mirror.norm_term(total, x)
-        reach += abs(x)
+        one_norm += abs(x)
         square += x * x
-    return total, reach, square
+    return total, one_norm, square
 
 
-@kernel
-def _copy(indices, values, begin, end, held_indices, held_values, start):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def _copy(row, kept, start):  # type: ignore[no-untyped-def]
     """Copy a row as it is and return how many zeros it has."""
     zeros = _0
-    for m in range(end - begin):
-        held_indices[start + m] = indices[begin + m]
-        held_values[start + m] = values[begin + m]
-        zeros += np.uint64(values[begin + m] == 0.0)
+    for m in range(row.end - row.begin):
+        kept.indices[start + m] = row.indices[row.begin + m]
+        kept.values[start + m] = row.values[row.begin + m]
+        zeros += np.uint64(row.values[row.begin + m] == 0.0)
     return zeros
 
 
-@kernel
-def keep_row(mirror, indptr, indices, values, t, kept, start, j):  # type: ignore[no-untyped-def]
-    """Copy the nonzeros of row t to slot j; return its dual-norm accumulator and ||x||_1."""
-    spans, held_indices, held_values, book = kept
-    begin, end = indptr[t], indptr[t + _1]
-    zeros = _copy(indices, values, begin, end, held_indices, held_values, start)
-    k = start + (end - begin)
-    if zeros > _0:
+@kernel(counted=False)
+def write_row(mirror, row, kept, start, j):  # type: ignore[no-untyped-def]
+    """Copy the nonzeros of a row to slot j; return its dual-norm accumulator and ||x||_1."""
+    k = start + (row.end - row.begin)
+    if _copy(row, kept, start) > _0:
         k = start
-        for m in range(begin, end):
+        for m in range(row.begin, row.end):
             # Without a branch: a zero is written too, and then written over.
-            held_indices[k] = indices[m]
-            held_values[k] = values[m]
-            k += _1 if values[m] != 0.0 else _0
-    spans[_2 * j] = start
-    spans[_2 * j + _1] = k
-    # Summed after the zeros are gone, so that the order of the sums does not know of them.
-    total, reach, square = _norms(mirror, held_values, start, k)
-    book[j, SQUARE] = square
-    book[j, REACH] = reach + np.float64(k - start)
-    return total, reach
+            kept.indices[k] = row.indices[m]
+            kept.values[k] = row.values[m]
+            k += _1 if row.values[m] != 0.0 else _0
+    kept.spans[_2 * j] = start
+    kept.spans[_2 * j + _1] = k
+    # Summed after the zeros are gone: they would change the order of the sums.
+    total, one_norm, square = _norms(mirror, kept.values, start, k)
+    kept.book[j, SQUARE] = square
+    kept.book[j, REACH] = one_norm + np.float64(k - start)
+    return total, one_norm
 
 
-@kernel(fast=True, inline=True)
-def raw_prediction(state, spans, indices, values, j):  # type: ignore[no-untyped-def]
-    """Return sum v_i x_i over the row in slot j; where the state is a vector, v is theta."""
-    raw = 0.0
-    for k in range(spans[_2 * j], spans[_2 * j + _1]):
-        if state.ndim == 1:
-            raw += state[indices[k]] * values[k]
-        else:
-            raw += state[indices[k], _1] * values[k]
-    return raw
+@kernel(inline=True)
+def admit(kept, j):  # type: ignore[no-untyped-def]
+    """Make the row in the free slot j the newest one; if there is no free slot then, drop one."""
+    ring = kept.ring
+    ring[COUNT] += _1
+    enqueue(kept.links, j)
+    if ring[COUNT] == np.uint64(kept.book.shape[0]):
+        dequeue(kept.links, ring[FIRST])
+        ring[FIRST] = slot_of(kept, _1)
+        ring[COUNT] -= _1
 
 
-@kernel
-def gram(spans, indices, values, i, j):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def gram(kept, i, j):  # type: ignore[no-untyped-def]
     """Return <x_i, x_j> of two kept rows; indices rise within a row."""
-    k, last = spans[_2 * i], spans[_2 * i + _1]
-    m, end = spans[_2 * j], spans[_2 * j + _1]
+    one, two = kept_row(kept, i), kept_row(kept, j)
+    k, m = one.begin, two.begin
     product = 0.0
-    while k < last and m < end:
-        if indices[k] == indices[m]:
-            product += values[k] * values[m]
-            k += _1
-            m += _1
-        elif indices[k] < indices[m]:
-            k += _1
-        else:
-            m += _1
+    while k < one.end and m < two.end:
+        a, b = kept.indices[k], kept.indices[m]
+        if a == b:
+            product += kept.values[k] * kept.values[m]
+        k += _1 if a <= b else _0
+        m += _1 if b <= a else _0
     return product
 
 
