@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from noregret.arrays import Vector
 from noregret.losses import Loss
+from noregret.passes.frame import block
 from noregret.rounding.slack import grown, rounding_error
 from noregret.rows.examples import Rows, as_rows
 from noregret.tracking.hilbert_pass import Column, predict_points
@@ -73,9 +74,7 @@ class KernelSchedule:
             columns[:, Column.COEFFICIENT] = coefficients
             columns[:, Column.SQUARE] = np.sum(points * points, axis=1)
             inside, chunk = predictions[start:stop], rows.part(start, stop)
-            predict_points(
-                kernel, points, columns, 1.0, chunk.indptr, chunk.indices, chunk.values, inside
-            )
+            predict_points(kernel, points, columns, 1.0, block(chunk), inside)
             square = max(largest[1], float(columns[:, Column.SQUARE].max()))
             roundings = kernel.power(square) * (rows.width + 8.0) + len(points) + 16.0
             norms = np.sqrt(np.maximum(np.diag(gram(kernel, points, points)), 0.0))

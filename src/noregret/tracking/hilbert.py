@@ -27,6 +27,8 @@ from noregret.domains import Ball
 from noregret.files.fields import Array, Arrays, Field, Header, Saved, Setting
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
+from noregret.passes.frame import Labels, block, play
+from noregret.passes.slots import Stop
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import Entry, new_ledger, require_room
@@ -35,14 +37,7 @@ from noregret.rounding.slack import grown
 from noregret.rows.examples import as_labels, as_rows
 from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert_certificate import KernelCertificate
-from noregret.tracking.hilbert_pass import (
-    FULL,
-    OVERFLOW,
-    Column,
-    Place,
-    hilbert_pass,
-    predict_points,
-)
+from noregret.tracking.hilbert_pass import Column, HilbertRule, Memory, Place, predict_points
 from noregret.tracking.kernels import Kernel
 from noregret.tracking.lemmas import ShiftingBounds, stated
 from noregret.tracking.rerun import check_same
@@ -181,17 +176,18 @@ class KernelDescent(Saved):
         require_room(self.rounds, len(rows))
         self._open(rows.width)
         predictions = np.empty(len(rows))
-        row = 0
-        while row < len(rows):
-            row, stop = hilbert_pass(
-                self.kernel, self.loss, self.eta, self.radius, rows.indptr, rows.indices,
-                rows.values, labels, row, self._points, self._columns, self._grams,
-                np.empty(len(self._points)), self._slots, self._ledger, predictions,
-            )  # fmt: skip
-            if stop == FULL:
+        rule = HilbertRule(self.kernel, self.loss, self.eta, self.radius)
+        trials = Labels(labels, np.ones(len(rows)))
+        row, stop = 0, Stop.ROOM
+        while stop != Stop.DONE:
+            memory = Memory(
+                self._columns, self._points, self._grams, np.empty(len(self._points)), self._slots
+            )
+            row, stop = play(rule, block(rows), trials, row, memory, self._ledger, predictions)
+            if stop == Stop.ROOM:
                 self._points = np.concatenate([self._points, np.zeros_like(self._points)])
                 self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)])
-            elif stop == OVERFLOW:
+            elif stop == Stop.OVERFLOW:
                 if self.rounds == 0:
                     # The width is that of the first row that is learnt.
                     self._points = np.zeros((len(self._points), 0))
@@ -204,10 +200,8 @@ class KernelDescent(Saved):
         predictions = np.zeros(len(rows))
         if self.rounds:
             self._open(rows.width)
-            predict_points(
-                self.kernel, self._points[: len(self)], self._columns, self._slots[Place.SCALE],
-                rows.indptr, rows.indices, rows.values, predictions,
-            )  # fmt: skip
+            points, scale = self._points[: len(self)], self._slots[Place.SCALE]
+            predict_points(self.kernel, points, self._columns, scale, block(rows), predictions)
         return predictions
 
     def _open(self, width: int) -> None:

@@ -12,6 +12,9 @@ from noregret.arrays import Vector
 from noregret.component import POSITIVE, Component, reassociable
 from noregret.elementary import exp
 from noregret.jit import kernel as compiled
+from noregret.passes.frame import block
+from noregret.passes.rows import row_of
+from noregret.rows.examples import as_rows
 
 
 class Kernel(Component):
@@ -125,27 +128,31 @@ class Gaussian(Kernel):
 
 
 @compiled(fast=True, inline=True)
-def total_of(kernel, points, i, square, indptr, indices, values, t):  # type: ignore[no-untyped-def]
-    """Return the sum over features for row t and stored point i, whose square is given."""
+def total_of(kernel, points, i, square, row, values):  # type: ignore[no-untyped-def]
+    """Return the sum over features for a row and stored point i, whose square is given.
+
+    `values` are those of the row, see `passes.rows`.
+    """
     total = 0.0
     if values.ndim == 2:
-        for j in range(np.uint64(values.shape[1])):
-            total += kernel.term(np.float64(values[t, j]), points[i, j])
+        for j in range(row.end):
+            total += kernel.term(np.float64(values[row.t, j]), points[i, j])
         return total
     else:
         seen = 0.0
-        for k in range(indptr[t], indptr[t + np.uint64(1)]):
-            b = points[i, indices[k]]
+        for k in range(row.begin, row.end):
+            b = points[i, row.indices[k]]
             total += kernel.term(np.float64(values[k]), b)
             seen += b * b
         return total + kernel.missing(max(square - seen, 0.0))
 
 
-@compiled
-def _gram(kernel, a, b, none, no_indices, result):  # type: ignore[no-untyped-def]
-    for t in range(np.uint64(a.shape[0])):
-        for i in range(np.uint64(b.shape[0])):
-            result[t, i] = kernel.value(total_of(kernel, b, i, 0.0, none, no_indices, a, t))
+@compiled(counted=False)
+def _gram(kernel, rows, points, result):  # type: ignore[no-untyped-def]
+    for t in range(np.uint64(result.shape[0])):
+        row = row_of(rows, t)
+        for i in range(np.uint64(points.shape[0])):
+            result[t, i] = kernel.value(total_of(kernel, points, i, 0.0, row, row.values))
 
 
 def gram(kernel: Kernel, a: Vector, b: Vector) -> Vector:
@@ -156,5 +163,5 @@ def gram(kernel: Kernel, a: Vector, b: Vector) -> Vector:
            [1.]])
     """
     result = np.empty((len(a), len(b)))
-    _gram(kernel, a, b, np.zeros(1, np.uint64), np.zeros(0, np.uint32), result)
+    _gram(kernel, block(as_rows(a)), b, result)
     return result
