@@ -217,10 +217,11 @@ class DualAscent(Learner):
         return y * (self.loss.margin - as_offsets(margin, len(y), "margin"))
 
     def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], predictions: Vector) -> None:
-        y, weight, *added = terms
-        self._engine.make_slots(len(y))
-        self._engine.terms = added
-        _, stop = self._engine.run(as_sparse(rows), y, weight, self._ledger, predictions)
+        engine = self._engine
+        assert engine is not None
+        y, weight, *engine.terms = terms
+        engine.make_slots(len(y))
+        _, stop = engine.run(as_sparse(rows), y, weight, self._ledger, predictions)
         if stop == Stop.OVERFLOW:
             raise self._diverges("a smaller C")
 

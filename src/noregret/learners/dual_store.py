@@ -55,7 +55,7 @@ class DualStore(Engine):
         self.ring[RANDOM] = (seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03) % (1 << 64) or 1
         self.links: Array = np.zeros((0, 2), np.uint64)
         #: What is added to each prediction of the coming rows, and what to the loss's alone.
-        self.terms: tuple[Vector, Vector] = (np.zeros(0), np.zeros(0))
+        self.terms: list[Vector] = [np.zeros(0), np.zeros(0)]
         self._take(book=self.book, ring=self.ring)
 
     def rule(self) -> DualRule:

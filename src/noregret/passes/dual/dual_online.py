@@ -151,7 +151,7 @@ class DualRule(Rule):
             accounts[MARGINS] = 1.0
         enter_slope(self.loss, ledger, accounts, label, mass, offset + lead, 0.0, 1.0)
         # A loss with values below zero brings D down as it enters, which no step is to blame for.
-        entry = -self.C * mass * self.loss.conjugate(label, 0.0)
+        entry = -self.C * mass * self.loss.conjugate(label, 0.0)  # type: ignore[attr-defined]
         gain = _raise_dual(self, memory, ledger, found, j, mistake)
         add_compensated(accounts, VALUE, entry + gain)
         if mistake:
@@ -192,7 +192,7 @@ def _enter_round(loss, ledger, played, p, lead, mistake):  # type: ignore[no-unt
         ledger[Entry.LARGEST_COUNTED_ROW] = max(ledger[Entry.LARGEST_COUNTED_ROW], norm)
 
 
-@kernel(inline=True)
+@kernel(counted=False)
 def _raise_dual(rule, memory, ledger, found, j, mistake):  # type: ignore[no-untyped-def]
     """Move slopes, that of the newest row j first; return the gain."""
     kept, played = memory.kept, found.played

@@ -62,7 +62,7 @@ class PlainRule(DualRule):
         if self.fraction < 1.0:
             new = part_of_step(s, new, self.fraction)
         fall = new - s
-        lower = loss.conjugate(y, new)
+        lower = loss.conjugate(y, new)  # type: ignore[attr-defined]
         if fall == 0.0 or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
             return 0.0, 0.0
         bend = height - lower + fall * (p - q * fall)
@@ -80,7 +80,8 @@ class PlainRule(DualRule):
         scale = self.C * book[j, WEIGHT]
         q = scale * book[j, SQUARE]
         _shift(self, memory, j, -scale * fall)
-        return scale * (height + fall * (p - 0.5 * q * fall))
+        change: float = scale * (height + fall * (p - 0.5 * q * fall))
+        return change
 
     def ascend_pair(self, memory: Memory, ledger: Vector, i: Any, j: Any) -> float:
         """Maximise D over two rows of the hinge loss at once."""
@@ -113,7 +114,7 @@ class MappedRule(DualRule):
             if self.fraction < 1.0 and new != s:
                 new = part_of_step(s, new, self.fraction)
                 try_move(self.mirror, memory, row, -scale * (new - s))
-            lower = self.loss.conjugate(y, new)
+            lower = self.loss.conjugate(y, new)  # type: ignore[attr-defined]
             if new == s or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
                 break
             fall = new - s
@@ -136,7 +137,8 @@ class MappedRule(DualRule):
         _prepare(self.mirror, memory.slots, scale, row)
         try_move(self.mirror, memory, row, -scale * fall)
         rise, _ = _take(self.mirror, memory, row, -scale * fall, False)
-        return scale * (height + fall * book[j, OFFSET]) - rise
+        change: float = scale * (height + fall * book[j, OFFSET]) - rise
+        return change
 
     def ascend_pair(self, memory: Memory, ledger: Vector, i: Any, j: Any) -> float:
         """Return 0: pairs are for the Euclidean map."""
