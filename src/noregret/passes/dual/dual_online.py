@@ -10,7 +10,7 @@ Reference: Shalev-Shwartz and Singer, A Primal-Dual Perspective, figure 1 and se
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,14 @@ class DualRule(Rule):
 
     The slope of a `Round` is that of the loss at `Found.p`: a margin of the trial's own adds to the
     prediction before the loss sees it, while predictions and mistakes are without.
+
+    A subclass says how theta moves with the slope of slot j:
+    `ascend(memory, ledger, j, p, height)` maximises D over it, given the row's prediction and the
+    conjugate at its slope, and returns the gain and how far the slope moved. The gain is a sum of
+    two Bregman distances, never negative: where rounding says otherwise it counts as zero.
+    `shift(memory, j, fall, height)` changes it by `fall`, with which the conjugate falls by
+    `height`, and returns the change of D. `ascend_pair(memory, ledger, i, j)` maximises D over two
+    slopes at once and returns the gain.
     """
 
     loss: Loss
@@ -91,27 +99,6 @@ class DualRule(Rule):
     #: Where to leave a window: at this part of D, or after that many sweeps.
     tolerance: float
     sweeps: int
-
-    def ascend(
-        self, memory: Memory, ledger: Vector, j: Any, p: float, height: float
-    ) -> tuple[float, float]:
-        """Maximise D over the slope of slot j; return the gain and how far the slope moved.
-
-        p is the row's prediction, `height` the conjugate at its slope. The gain is a sum of two
-        Bregman distances, never negative: where rounding says otherwise it counts as zero.
-        """
-        raise NotImplementedError
-
-    def shift(self, memory: Memory, j: Any, fall: float, height: float) -> float:
-        """Move theta as the slope of slot j changes by `fall`; return the change of D.
-
-        `height` is how far the conjugate falls.
-        """
-        raise NotImplementedError
-
-    def ascend_pair(self, memory: Memory, ledger: Vector, i: Any, j: Any) -> float:
-        """Maximise D over the slopes of two slots at once; return the gain."""
-        raise NotImplementedError
 
     def examine(
         self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
@@ -137,28 +124,35 @@ class DualRule(Rule):
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Admit the row, enter the round, and raise D."""
-        accounts, kept, played = memory.accounts, memory.kept, found.played
-        label, mass = played.label, played.mass
-        offset, lead = memory.offset[row.t], memory.lead[row.t]
-        mistake = self.loss.mistake(label, played.prediction)
-        j = slot_of(kept, kept.ring[COUNT])
-        admit(kept, j)
-        _record(self, kept.book, j, played, offset + lead)
-        _enter_round(self.loss, ledger, played, found.p, lead, mistake)
-        if offset != 0.0:
-            ledger[Entry.OFFSETS] = 1.0
-        if lead != 0.0:
-            accounts[MARGINS] = 1.0
-        enter_slope(self.loss, ledger, accounts, label, mass, offset + lead, 0.0, 1.0)
-        # A loss with values below zero brings D down as it enters, which no step is to blame for.
-        entry = -self.C * mass * self.loss.conjugate(label, 0.0)  # type: ignore[attr-defined]
-        gain = _raise_dual(self, memory, ledger, found, j, mistake)
-        add_compensated(accounts, VALUE, entry + gain)
-        if mistake:
-            add_compensated(accounts, PROGRESS, entry + gain)
-        if gain < 0.0 and accounts[FELL] == 0.0:
-            accounts[FELL] = ledger[Entry.ROUNDS]
+        _play_round(self, memory, ledger, found, row.t)
         return Stop.DONE
+
+
+# Not inlined: each level of inlined functions would be optimised once more.
+@kernel(counted=False)
+def _play_round(rule, memory, ledger, found, t):  # type: ignore[no-untyped-def]
+    """Admit the row that was examined last, row t of the block, and raise D."""
+    loss, accounts, kept, played = rule.loss, memory.accounts, memory.kept, found.played
+    label, mass = played.label, played.mass
+    offset, lead = memory.offset[t], memory.lead[t]
+    mistake = loss.mistake(label, played.prediction)
+    j = slot_of(kept, kept.ring[COUNT])
+    admit(kept, j)
+    _record(rule, kept.book, j, played, offset + lead)
+    _enter_round(loss, ledger, played, found.p, lead, mistake)
+    if offset != 0.0:
+        ledger[Entry.OFFSETS] = 1.0
+    if lead != 0.0:
+        accounts[MARGINS] = 1.0
+    enter_slope(loss, ledger, accounts, label, mass, offset + lead, 0.0, 1.0)
+    # A loss with values below zero brings D down as it enters, which no step is to blame for.
+    entry = -rule.C * mass * loss.conjugate(label, 0.0)
+    gain = _raise_dual(rule, memory, ledger, found, j, mistake)
+    add_compensated(accounts, VALUE, entry + gain)
+    if mistake:
+        add_compensated(accounts, PROGRESS, entry + gain)
+    if gain < 0.0 and accounts[FELL] == 0.0:
+        accounts[FELL] = ledger[Entry.ROUNDS]
 
 
 @kernel(inline=True)
@@ -192,7 +186,7 @@ def _enter_round(loss, ledger, played, p, lead, mistake):  # type: ignore[no-unt
         ledger[Entry.LARGEST_COUNTED_ROW] = max(ledger[Entry.LARGEST_COUNTED_ROW], norm)
 
 
-@kernel(counted=False)
+@kernel(inline=True)
 def _raise_dual(rule, memory, ledger, found, j, mistake):  # type: ignore[no-untyped-def]
     """Move slopes, that of the newest row j first; return the gain."""
     kept, played = memory.kept, found.played
