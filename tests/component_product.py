@@ -59,7 +59,8 @@ RATES: tuple[rates.Rate, ...] = (
 # What is added to a package takes part; what it refuses, or keeps in a way of its own, does not.
 LOSSES += tuple(newcomers(losses, losses.Loss, LOSSES, "NegativeLog SquaredEpsilonInsensitive"))
 MIRRORS += tuple(newcomers(mirrors, mirrors.Mirror, MIRRORS, "ElasticNet"))
-RATES += tuple(rate for rate in newcomers(rates, rates.Rate, RATES) if rate.family == "scalar")
+ADDED = newcomers(rates, rates.Rate, RATES, eta=0.2)
+RATES += tuple(rate for rate in ADDED if rate.family == "scalar")
 DOMAINS = (
     None,
     domains.Ball(0.5),
