@@ -25,7 +25,8 @@ def dual_norm(mirror: mirrors.Mirror, x: Vector) -> float:
     entropies = (mirrors.Entropy, mirrors.UnnormalizedEntropy)
     if isinstance(mirror, (*entropies, mirrors.SignedEntropy, mirrors.Hypentropy)):
         return float(np.max(np.abs(x)))
-    return math.sqrt(float(x @ x))
+    dual = mirror.predictors().dual
+    return math.sqrt(float(x @ x)) if dual == 2.0 else float(np.linalg.norm(x, dual))
 
 
 def link(mirror: mirrors.Mirror, a: Vector) -> Vector:
@@ -52,7 +53,8 @@ def link(mirror: mirrors.Mirror, a: Vector) -> Vector:
         return np.sign(a) * np.abs(a) ** (1.0 / (mirror.p - 1.0))
     if isinstance(mirror, mirrors.Hypentropy):
         return 2.0 * mirror.beta * np.sinh(a)
-    return a.copy()
+    # Of a map that is not known here the passes are tested, not its formula.
+    return a.copy() if isinstance(mirror, mirrors.Euclidean) else mirror.link(a)
 
 
 class Reference:
@@ -82,6 +84,7 @@ class Reference:
         self.steepest = steepest if math.isfinite(steepest) else 1.0
         #: Maps whose rate sits inside the link take it from a grid of eighth octaves.
         self.on_grid = not isinstance(self.mirror, (mirrors.Euclidean, mirrors.PNorm))
+        self.on_grid = self.on_grid and not self.mirror.homogeneous()
         self.rounds = 0
         self.gradient, self.iterates = np.zeros(dimension), np.zeros(dimension)
         self.reach = self.squares = self.largest_square = 0.0
@@ -123,7 +126,11 @@ class Reference:
         if isinstance(rate, rates.Adaptive):
             total = self.squares + max(self.largest_square, self.reach**2)
             return self._scale() / math.sqrt(total) if total > 0.0 else math.inf
-        return rate.scale if isinstance(rate, rates.PerCoordinate) else rate.eta  # type: ignore[attr-defined]
+        if isinstance(rate, rates.PerCoordinate):
+            return rate.scale
+        if isinstance(rate, rates.Constant):
+            return rate.eta
+        return rate.at(self.rounds, self.squares, max(self.largest_square, self.reach**2))
 
     def _scale(self) -> float:
         """Return the scale that balances R and the sum of squares over the map's own set."""
@@ -137,7 +144,10 @@ class Reference:
             return math.sqrt(math.log(2.0 * self.d)) / mirror.radius
         if isinstance(mirror, (mirrors.Entropy, mirrors.UnnormalizedEntropy)):
             return math.sqrt(math.log(self.d))
-        return 1.0 / math.sqrt(mirror.p - 1.0) if isinstance(mirror, mirrors.PNorm) else 1.0
+        if isinstance(mirror, mirrors.PNorm):
+            return 1.0 / math.sqrt(mirror.p - 1.0)
+        plain = (mirrors.Euclidean, mirrors.Box, mirrors.Power, mirrors.Hypentropy)
+        return 1.0 if isinstance(mirror, plain) else mirror.natural_scale(self.d)
 
     def _weights(self, eta: float) -> Vector:
         if not self.lazy:
