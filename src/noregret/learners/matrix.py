@@ -92,8 +92,8 @@ class MatrixDescent(SingleScoresLearner):
             loss,
             mirrors.Euclidean() if mirror is None else mirror,
             rates.ScaleFree() if rate is None else rate,
-            bool(conservative),
-            bool(implicit),
+            conservative=bool(conservative),
+            implicit=bool(implicit),
         )
         super().__init__(parts, dimension)
         self._outputs = None if outputs is None else as_whole("outputs", outputs)

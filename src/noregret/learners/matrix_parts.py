@@ -6,25 +6,20 @@ from dataclasses import dataclass
 
 from noregret.combinations import MATRIX, Parts, require_together
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
-from noregret.mirrors import Mirror
 from noregret.proof.convexity import require_convex
 from noregret.rates import Rate
 
 
 @dataclass(frozen=True)
-class MatrixCombination:
+class MatrixCombination(Parts):
     """The parts of a learner of several scores, checked against one another."""
 
     loss: ScoreLoss
-    mirror: Mirror
-    rate: Rate
-    conservative: bool
-    implicit: bool
 
     def __post_init__(self) -> None:
         if not isinstance(self.loss, ScoreLoss):
             raise ValueError(f"MatrixDescent(loss=...) must be one of ScoreLoss, got {self.loss!r}")
-        require_together(Parts(**vars(self)), MATRIX, "learner")
+        require_together(self, MATRIX, "learner")
         inner: Loss | ScoreLoss = self.loss
         if isinstance(self.loss, OneAgainstRest):
             inner = self.loss.loss
