@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noregret.streams.block import Csr
 from noregret.streams.hashing import combine
 from noregret.streams.interactions import (
     MOST_PRODUCTS,
@@ -77,7 +78,8 @@ def test_kernels_make_the_products(rows: list[list[tuple[int, int]]], wanted: li
     indices = np.array([hashed for _, hashed in flat], np.uint32)
     values = 1.0 + np.arange(len(flat)) / 8.0
     terms = Interactions(wanted).terms(bytes(sorted(set(groups.tolist()))))
-    matrix, lengths = as_matrix(terms)
+    letters = as_matrix(terms)
+    given = Csr(indptr, indices, values)
 
     expected: list[list[tuple[int, float, tuple[int, ...]]]] = []
     for begin, end in itertools.pairwise(indptr.tolist()):
@@ -94,21 +96,17 @@ def test_kernels_make_the_products(rows: list[list[tuple[int, int]]], wanted: li
         expected.append(row)
 
     counts = np.zeros(len(rows), np.uint64)
-    count_products(indptr, values, groups, matrix, lengths, counts)
+    count_products(given, groups, letters, counts)
     assert (counts + np.diff(indptr)).tolist() == [len(row) for row in expected]
     total = sum(map(len, expected))
-    out_indptr = np.zeros(len(rows) + 1, np.uint64)
-    out_indices, out_values = np.empty(total, np.uint32), np.empty(total)
-    parts = np.empty((total, matrix.shape[1]), np.uint32)
-    multiply(
-        indptr, indices, values, groups, matrix, lengths, np.uint32(0xFFFF),
-        out_indptr, out_indices, out_values, parts,
-    )  # fmt: skip
+    out = Csr(np.zeros(len(rows) + 1, np.uint64), np.empty(total, np.uint32), np.empty(total))
+    parts = np.empty((total, letters.matrix.shape[1]), np.uint32)
+    multiply(given, groups, letters, np.uint32(0xFFFF), out, parts)
     made = [
         (int(column), float(value), tuple(k for k in part if k != 0xFFFFFFFF))
-        for column, value, part in zip(out_indices, out_values, parts.tolist(), strict=True)
+        for column, value, part in zip(out.indices, out.values, parts.tolist(), strict=True)
     ]
-    assert np.diff(out_indptr).tolist() == [len(row) for row in expected]
+    assert np.diff(out.indptr).tolist() == [len(row) for row in expected]
     assert made == [entry for row in expected for entry in row]
 
 
@@ -116,7 +114,7 @@ def test_kernels_make_the_products(rows: list[list[tuple[int, int]]], wanted: li
 def test_too_many_products_are_noticed_before_they_are_made(count: int, kept: bool) -> None:
     assert (count * (count + 1) // 2 <= MOST_PRODUCTS) == kept
     counts = np.zeros(1, np.uint64)
-    matrix, lengths = as_matrix([b"aa"])
     indptr, groups = np.array([0, count], np.uint64), np.full(count, ord("a"), np.uint8)
-    count_products(indptr, np.ones(count), groups, matrix, lengths, counts)
+    rows = Csr(indptr, np.zeros(count, np.uint32), np.ones(count))
+    count_products(rows, groups, as_matrix([b"aa"]), counts)
     assert (counts[0] <= MOST_PRODUCTS) == kept

@@ -17,20 +17,21 @@ from noregret.rows.examples import CHUNK, Rows
 from noregret.rows.sealed import Seal, Sealed
 from noregret.rows.soundness import LARGEST_FEATURE, descents
 from noregret.streams import Block
+from noregret.streams.block import Csr
 
 Order = npt.NDArray[np.intp]
 
 _1 = np.uint64(1)
 
 
-@kernel(fast=True)
-def write_rows(  # type: ignore[no-untyped-def]
-    indptr, indices, values, order, constant, width, new_indptr, new_indices, new_values
-):
+@kernel(fast=True, counted=False)
+def write_rows(rows, width, order, constant, out):  # type: ignore[no-untyped-def]
     """Write the rows of the order one after the other, each with a last feature 1 if wanted.
 
     Returns whether all of them are seen to be sound, which saves the core another look.
     """
+    indptr, indices, values = rows
+    new_indptr, new_indices, new_values = out
     k = np.uint64(0)
     new_indptr[0] = k
     falls = np.uint32(0)
@@ -62,7 +63,7 @@ class Feeder:
     def __init__(self, constant: bool) -> None:
         self.constant = constant
         self._matrix = np.zeros((0, 0))
-        self._arrays = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
+        self._arrays = Csr(np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
 
     def fresh(self) -> Feeder:
         """Return one that does the same and has no buffers yet."""
@@ -117,11 +118,10 @@ class Feeder:
             indptr = np.empty(len(chosen) + 1, np.uint64)
         if len(indices) < room or values.dtype != rows.values.dtype:
             indices, values = np.empty(room, np.uint32), np.empty(room, rows.values.dtype)
-        self._arrays = indptr, indices, values
-        sound = write_rows(
-            rows.indptr, rows.indices, rows.values, chosen, self.constant, np.uint32(rows.width),
-            indptr, indices, values,
-        )  # fmt: skip
+        self._arrays = Csr(indptr, indices, values)
+        given = Csr(rows.indptr, rows.indices, rows.values)
+        width_given = np.uint32(rows.width)
+        sound = write_rows(given, width_given, chosen, self.constant, self._arrays)
         return _block(indptr[: len(chosen) + 1], indices[:room], values[:room], width, sound)
 
 

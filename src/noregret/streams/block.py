@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,14 @@ from noregret.rows.sealed import Sealed, sealed_rows
 _ARRAYS = ("indptr", "indices", "values")
 
 Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+
+
+class Csr(NamedTuple):
+    """Sparse rows as kernels take them, see `Block`."""
+
+    indptr: NDArray[np.uint64]
+    indices: NDArray[np.uint32]
+    values: Floats
 
 
 @dataclass(frozen=True, eq=False)

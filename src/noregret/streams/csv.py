@@ -26,10 +26,10 @@ from noregret.streams.columns import (
 )
 from noregret.streams.csv_grammar import Grammar
 from noregret.streams.csv_head import column_names, learn_grammar
-from noregret.streams.csv_rows import ABSENT, parse_lines, spell
+from noregret.streams.csv_rows import ABSENT, LineRules, Texts, parse_lines, spell
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features, largest_of, without_unknown
-from noregret.streams.format import Parsed, check_text
+from noregret.streams.format import Parsed, Written, check_text
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels, check
 from noregret.streams.names import NO_ROOM, FeatureNames
@@ -58,23 +58,33 @@ class CsvFormat:
         self.dtype = np.dtype(dtype)
         self._slabs = Slabs()
         numbers = [f for f, role in enumerate(grammar.roles) if role == NUMBER]
-        slots = features.columns([grammar.names[f] for f in numbers])
-        self._slots = np.zeros(len(grammar.roles), np.uint32)
-        self._slots[numbers] = slots
-        self._roles = np.array(grammar.roles, np.uint8)
-        # What a dictionary that does not grow has no column for is no feature.
-        self._roles[numbers] = np.where(slots == NO_ROOM, SKIPPED, NUMBER)
+        columns = features.columns([grammar.names[f] for f in numbers])
+        slots = np.zeros(len(grammar.roles), np.uint32)
+        slots[numbers] = columns
+        roles = np.array(grammar.roles, np.uint8)
+        # With a frozen dictionary, skip columns that it does not contain.
+        roles[numbers] = np.where(columns == NO_ROOM, SKIPPED, NUMBER)
         pairs = zip(grammar.names, grammar.roles, strict=True)
         prefixes = [b"" if role == CLASS else f"{name}=".encode() for name, role in pairs]
         self._prefixes = _writable(b"".join(prefixes))
         self._prefix_ends = np.cumsum([0, *map(len, prefixes)]).astype(np.uint64)
         pair = [name.encode() for name in grammar.pair or ("", "")]
-        self._pair = _writable(b"".join(pair))
-        self._negative_length = np.uint64(len(pair[0]))
+        self._rules = LineRules(
+            separator=np.uint8(grammar.separator[0]),
+            roles=roles,
+            slots=slots,
+            pair=_writable(b"".join(pair)),
+            negative_length=np.uint64(len(pair[0])),
+            indicate=grammar.indicate,
+            unlabelled=grammar.unlabelled,
+            largest=grammar.largest,
+            constant=features.constant,
+            constant_slot=np.uint32(features.constant_column),
+        )
         self._spells = grammar.indicate or CATEGORY in grammar.roles
         #: Whether no line changes what is known about later ones.
         self.parallel = not (self._spells and features.grows)
-        self._ascending = not self._spells and features.ascending(slots)
+        self._ascending = not self._spells and features.ascending(columns)
 
     @property
     def label(self) -> str | None:
@@ -95,7 +105,6 @@ class CsvFormat:
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
         """Return the rows of buffer[:stop]."""
         check_text(buffer, stop)
-        take = self._slabs.take
         # A line has two bytes at least, and so has a feature, unless its value may be missing;
         # the last line may be given up after its constant, and one place is written in advance.
         most_rows = len(buffer) // 2 + 1
@@ -104,83 +113,47 @@ class CsvFormat:
         if self.features.constant:
             # Of a line all of whose fields are features, the constant is one more than that.
             most += len(buffer) // (field * len(self.grammar.roles))
-        indptr = take(np.uint64, most_rows + 1)
-        indices, values = take(np.uint32, most), take(self.dtype, most)
-        y, weight = take(np.float64, most_rows), take(np.float64, most_rows)
-        line_of_row, faults = take(np.uint32, most_rows), take(np.uint64, most_rows)
-        most_spelt = most if self._spells or CLASS in self.grammar.roles else 0
-        refs = take(np.uint32, 4 * most_spelt).reshape(most_spelt, 4)
-        styles = take(np.uint8, most_spelt)
-        counts = parse_lines(
-            buffer,
-            np.uint64(stop),
-            np.uint8(self.grammar.separator[0]),
-            self._roles,
-            self._slots,
-            self._pair,
-            self._negative_length,
-            self.grammar.indicate,
-            self.grammar.unlabelled,
-            self.grammar.largest,
-            self.features.constant,
-            np.uint32(self.features.constant_column),
-            indptr,
-            indices,
-            values,
-            y,
-            weight,
-            line_of_row,
-            faults,
-            refs,
-            styles,
+        out = Written.take(self._slabs, most_rows, most, self.dtype)
+        most_texts = most if self._spells or CLASS in self.grammar.roles else 0
+        texts = Texts(
+            self._slabs.take(np.uint32, 4 * most_texts).reshape(most_texts, 4),
+            self._slabs.take(np.uint8, most_texts),
         )
+        counts = parse_lines(buffer, np.uint64(stop), self._rules, out, texts)
         lines, rows, bad, met = map(int, counts)
-        indptr = indptr[: rows + 1]
-        refs, styles, classes = refs[:met], styles[:met], None
+        out = out._replace(indptr=out.indptr[: rows + 1])
+        texts, classes = Texts(texts.refs[:met], texts.styles[:met]), None
         if CLASS in self.grammar.roles:
-            own = self._roles[refs[:, 1]] == CLASS
-            classes = self._classes(buffer, refs[own], styles[own], y)
-            refs, styles = refs[~own], styles[~own]
-        if len(refs):
-            indices[refs[:, 0]] = self.features.columns_of(*self._spell(buffer, refs, styles))
-            indptr, indices, values = without_unknown(indptr, indices, values)
+            own = self._rules.roles[texts.refs[:, 1]] == CLASS
+            classes = self._classes(buffer, Texts(texts.refs[own], texts.styles[own]), out.y)
+            texts = Texts(texts.refs[~own], texts.styles[~own])
+        if len(texts.refs):
+            columns = self.features.columns_of(*self._spell(buffer, texts))
+            out.indices[texts.refs[:, 0]] = columns
+            out = out._replace(**without_unknown(out.csr)._asdict())
         if not self._ascending:
-            order_rows(indptr, indices, values)
-        used = int(indptr[-1])
-        return Parsed(
-            indptr=indptr,
-            indices=indices[:used],
-            values=values[:used],
-            y=y[:rows],
-            weight=weight[:rows] if WEIGHT in self.grammar.roles else None,
-            width=self.features.width,
-            lines=lines,
-            line_of_row=None if rows == lines else line_of_row[:rows],
-            faults=faults[:bad],
-            classes=classes,
-        )
+            order_rows(*out.csr)
+        weighted = WEIGHT in self.grammar.roles
+        return out.parsed(rows, lines, bad, self.features.width, weighted, classes=classes)
 
     def _classes(
-        self,
-        buffer: NDArray[np.uint8],
-        refs: NDArray[np.uint32],
-        styles: NDArray[np.uint8],
-        y: NDArray[np.float64],
+        self, buffer: NDArray[np.uint8], texts: Texts, y: NDArray[np.float64]
     ) -> list[str]:
         """Return the names of the classes met, and write into y which row has which."""
         names = FeatureNames()
-        y[refs[:, 0]] = names.columns_of(*self._spell(buffer, refs, styles))
+        y[texts.refs[:, 0]] = names.columns_of(*self._spell(buffer, texts))
         return list(names)
 
     def _spell(
-        self, buffer: NDArray[np.uint8], refs: NDArray[np.uint32], styles: NDArray[np.uint8]
+        self, buffer: NDArray[np.uint8], texts: Texts
     ) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
         """Return the names of the categories met one after the other, and where they end."""
+        refs, styles = texts
         lengths = np.diff(self._prefix_ends)[refs[:, 1]]
         lengths += np.where(styles == ABSENT, len(_ABSENT), refs[:, 3] - refs[:, 2])
         arena = np.empty(int(lengths.sum()), np.uint8)
         ends = np.empty(len(styles) + 1, np.uint64)
-        spell(buffer, refs, styles, self._prefixes, self._prefix_ends, _ABSENT, arena, ends)
+        spell(buffer, texts, self._prefixes, self._prefix_ends, _ABSENT, arena, ends)
         return arena, ends
 
     def explain(self, line: bytes) -> Malformed:

@@ -10,7 +10,10 @@ The grammar, RFC 4180 with three liberties:
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, text_of
 from noregret.streams.columns import CATEGORY, CLASS, LABEL, NAMED_LABEL, NUMBER, WEIGHT
@@ -91,40 +94,46 @@ def _is_missing(text, begin, end):  # type: ignore[no-untyped-def]
     return (c == upper or c == lower) and d == np.uint8(ord("a"))
 
 
-@kernel
-def parse_lines(  # type: ignore[no-untyped-def]
-    buffer,
-    stop,
-    separator,
-    roles,
-    slots,
-    pair,
-    negative_length,
-    indicate,
-    unlabelled,
-    largest,
-    constant,
-    constant_slot,
-    indptr,
-    indices,
-    values,
-    y,
-    weight,
-    line_of_row,
-    faults,
-    refs,
-    styles,
-):
-    """Fill the arrays with the rows of buffer[:stop], which ends with a line end.
+class LineRules(NamedTuple):
+    """How lines become rows."""
 
-    roles, slots: of each field, what it is for and the column of a number.
-    pair, negative_length: the bytes of the two names of labels, one after the other.
-    indicate, unlabelled: whether values and labels may be missing; such a label is NaN.
-    largest: the largest value that `values` can hold.
-    refs, styles: for each category met, where in the row arrays its column belongs (of a class
-    its row), its field, begin and end in the buffer, and how it is written.
-    Returns the counts of lines, rows, faults and categories.
+    separator: np.uint8
+    #: Of each field, what it is for and the column of a number.
+    roles: NDArray[np.uint8]
+    slots: NDArray[np.uint32]
+    #: The bytes of the two names of labels, one after the other, and the length of the first.
+    pair: NDArray[np.uint8]
+    negative_length: np.uint64
+    #: Whether values and labels may be missing; such a label is NaN.
+    indicate: bool
+    unlabelled: bool
+    #: The largest value that the type of the values can hold.
+    largest: float
+    #: Value and column of the constant feature of every row; no such feature if 0.
+    constant: float
+    constant_slot: np.uint32
+
+
+class Texts(NamedTuple):
+    """The values that are texts, in the order in which they are met."""
+
+    #: Where in the row arrays the column belongs (of a class its row), the field, and begin and
+    #: end in the buffer.
+    refs: NDArray[np.uint32]
+    #: How it is written.
+    styles: NDArray[np.uint8]
+
+
+@kernel(counted=False)
+def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def]
+    """Read buffer[:stop], which ends with a line end, into `out`, a `Written`, and `Texts`.
+
+    Returns the counts of lines, rows, faults and texts.
     """
+    separator, roles, slots, pair, negative_length = rules[:5]
+    indicate, unlabelled, largest, constant, constant_slot = rules[5:]
+    indptr, indices, values, y, weight, line_of_row, faults = out
+    refs, styles = texts
     text = text_of(buffer)
     fields = np.uint64(roles.shape[0])
     at = lines = rows = bad = met = _0
@@ -235,9 +244,10 @@ def parse_lines(  # type: ignore[no-untyped-def]
     return lines, rows, bad, met
 
 
-@kernel
-def spell(buffer, refs, styles, prefixes, prefix_ends, absent, arena, ends):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def spell(buffer, texts, prefixes, prefix_ends, absent, arena, ends):  # type: ignore[no-untyped-def]
     """Write the names "column=value" of categories one after the other, each up to its end."""
+    refs, styles = texts
     place = _0
     ends[0] = _0
     for k in range(np.uint64(styles.shape[0])):

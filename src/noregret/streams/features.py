@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import kernel
-from noregret.streams.block import Floats
+from noregret.streams.block import Csr
 from noregret.streams.errors import StreamError
 from noregret.streams.hashing import CONSTANT, feature_hash, mask
 from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
@@ -140,20 +140,18 @@ class Features:
         return slots
 
 
-def without_unknown(
-    indptr: NDArray[np.uint64], indices: NDArray[np.uint32], values: Floats
-) -> tuple[NDArray[np.uint64], NDArray[np.uint32], Floats]:
+def without_unknown(rows: Csr) -> Csr:
     """Return rows without the features whose column is NO_ROOM.
 
-    >>> parts = without_unknown(np.array([0, 2, 3], np.uint64),
-    ...     np.array([5, NO_ROOM, NO_ROOM], np.uint32), np.array([1.0, 2.0, 3.0]))
+    >>> indptr, indices = np.array([0, 2, 3], np.uint64), np.array([5, NO_ROOM, NO_ROOM], np.uint32)
+    >>> parts = without_unknown(Csr(indptr, indices, np.array([1.0, 2.0, 3.0])))
     >>> [part.tolist() for part in parts]
     [[0, 1, 1], [5], [1.0]]
     """
-    used = int(indptr[-1])
-    known = indices[:used] != NO_ROOM
+    used = int(rows.indptr[-1])
+    known = rows.indices[:used] != NO_ROOM
     if known.all():
-        return indptr, indices, values
+        return rows
     before = np.zeros(used + 1, np.uint64)
     np.cumsum(known, out=before[1:])
-    return before[indptr], indices[:used][known], values[:used][known]
+    return Csr(before[rows.indptr], rows.indices[:used][known], rows.values[:used][known])

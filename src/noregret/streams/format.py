@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.block import Floats
+from noregret.streams.block import Csr, Floats
 from noregret.streams.errors import Malformed
+from noregret.streams.slabs import Slabs
 
-#: So many bytes after the last line may be read, whatever they hold: words are taken whole.
+#: Kernels load whole words, so they may read up to this many bytes beyond the last line.
 PADDING = 64
 
 
@@ -37,6 +38,58 @@ class Parsed:
     classes: Sequence[str] | None = None
     #: Whether the format vouches for columns that ascend and values within LARGEST_FEATURE.
     ordered: bool = False
+
+
+class Written(NamedTuple):
+    """The arrays that a kernel fills with the rows of a chunk of text."""
+
+    indptr: NDArray[np.uint64]
+    indices: NDArray[np.uint32]
+    values: Floats
+    y: NDArray[np.float64]
+    #: The weight of each row; empty for formats without weights.
+    weight: NDArray[np.float64]
+    #: The line of each row and, in bytes from the start, where each refused line begins.
+    line_of_row: NDArray[np.uint32]
+    faults: NDArray[np.uint64]
+
+    @classmethod
+    def take(
+        cls, slabs: Slabs, rows: int, features: int, dtype: np.dtype[Any], weights: bool = True
+    ) -> Written:
+        """Return arrays for at most this many rows and features."""
+        return cls(
+            indptr=slabs.take(np.uint64, rows + 1),
+            indices=slabs.take(np.uint32, features),
+            values=slabs.take(dtype, features),
+            y=slabs.take(np.float64, rows),
+            weight=slabs.take(np.float64, rows if weights else 0),
+            line_of_row=slabs.take(np.uint32, rows),
+            faults=slabs.take(np.uint64, rows),
+        )
+
+    @property
+    def csr(self) -> Csr:
+        """The features of the rows."""
+        return Csr(self.indptr, self.indices, self.values)
+
+    def parsed(
+        self, rows: int, lines: int, refused: int, width: int, weighted: bool = False, **more: Any
+    ) -> Parsed:
+        """Return the rows written; `weighted` says whether their weights count."""
+        used = int(self.indptr[rows])
+        return Parsed(
+            indptr=self.indptr[: rows + 1],
+            indices=self.indices[:used],
+            values=self.values[:used],
+            y=self.y[:rows],
+            weight=self.weight[:rows] if weighted else None,
+            width=width,
+            lines=lines,
+            line_of_row=None if rows == lines else self.line_of_row[:rows],
+            faults=self.faults[:refused],
+            **more,
+        )
 
 
 class TextFormat(Protocol):

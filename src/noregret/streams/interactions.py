@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,18 +98,27 @@ def products(groups: Sequence[int], term: bytes) -> Iterator[tuple[int, ...]]:
             yield choice
 
 
-def as_matrix(terms: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
-    """Return terms of several lengths as kernels want them."""
+class Terms(NamedTuple):
+    """Terms of several lengths as kernels take them: their letters in rows, then zeros."""
+
+    matrix: NDArray[np.uint8]
+    lengths: NDArray[np.uint64]
+
+
+def as_matrix(terms: list[bytes]) -> Terms:
+    """Return terms as kernels take them."""
     lengths = np.array([len(term) for term in terms], np.uint64)
     matrix = np.zeros((len(terms), max(map(len, terms), default=1)), np.uint8)
     for row, term in zip(matrix, terms, strict=True):
         row[: len(term)] = list(term)
-    return matrix, lengths
+    return Terms(matrix, lengths)
 
 
 @kernel
-def count_products(indptr, values, groups, matrix, lengths, counts):  # type: ignore[no-untyped-def]
+def count_products(rows, groups, terms, counts):  # type: ignore[no-untyped-def]
     """Write how many products each row gives, MOST_PRODUCTS + 1 if too many or too large."""
+    indptr, _, values = rows
+    matrix, lengths = terms
     members = np.zeros(256)
     largest = np.zeros(256, values.dtype)
     probe = np.zeros(1, values.dtype)
@@ -141,15 +151,15 @@ def count_products(indptr, values, groups, matrix, lengths, counts):  # type: ig
 
 
 @kernel
-def multiply(  # type: ignore[no-untyped-def]
-    indptr, indices, values, groups, matrix, lengths, last,
-    out_indptr, out_indices, out_values, parts,
-):  # fmt: skip
-    """Write each row's features and then its products; out_indptr[0] is where to begin.
+def multiply(rows, groups, terms, last, out, parts):  # type: ignore[no-untyped-def]
+    """Write each row's features and then its products to `out`, from out.indptr[0] on.
 
     Columns are combined as hashes and masked by `last`; parts, if it has rows, gets the
     features of each product, or the one feature, beside it.
     """
+    indptr, indices, values = rows
+    matrix, lengths = terms
+    out_indptr, out_indices, out_values = out
     depths = np.uint64(matrix.shape[1])
     first = np.zeros(257, np.uint64)
     following = np.zeros(256, np.uint64)
@@ -157,13 +167,13 @@ def multiply(  # type: ignore[no-untyped-def]
     hashes = np.zeros(depths, np.uint32)
     factors = np.zeros(depths)
     longest = _0
-    rows = np.uint64(indptr.shape[0]) - _1
-    for t in range(rows):
+    count = np.uint64(indptr.shape[0]) - _1
+    for t in range(count):
         longest = max(longest, indptr[t + _1] - indptr[t])
     order = np.zeros(longest, np.uint64)
     detailed = parts.shape[0] > 0
     place = out_indptr[0]
-    for t in range(rows):
+    for t in range(count):
         begin, end = indptr[t], indptr[t + _1]
         first[:] = _0
         for k in range(begin, end):

@@ -8,7 +8,7 @@ kernel never enlarges anything: `reserve` does, before or between its calls.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,19 @@ Arrays: TypeAlias = dict[str, NDArray[Any]]
 _S = TypeVar("_S", bound=np.generic)
 _0, _1 = np.uint64(0), np.uint64(1)
 _FIRST_NAMES, _FIRST_BYTES = 256, 4096
+
+
+class Dictionary(NamedTuple):
+    """A hash table of names, for kernels; `reserve` of its owner replaces arrays that are full."""
+
+    #: Slots of open addressing: the number of a name plus 1, or 0.
+    table: NDArray[np.uint32]
+    #: The hash of each name, and where its bytes begin in `text`.
+    hashes: NDArray[np.uint32]
+    offsets: NDArray[np.uint64]
+    text: NDArray[np.uint8]
+    #: One number: how many names there are.
+    total: NDArray[np.uint64]
 
 
 class Names(Protocol):
@@ -48,12 +61,12 @@ def _same(text, start, buffer, begin, end):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
-def find_or_add(table, hashes, offsets, text, count, buffer, begin, end, add):  # type: ignore[no-untyped-def]
+def find_or_add(dictionary, buffer, begin, end, add):  # type: ignore[no-untyped-def]
     """Return the number of the name buffer[begin:end], as a new one if it was not known.
 
-    `table`, `hashes`, `offsets`, `text` and `count` are those of a `FeatureNames`. NO_ROOM is
-    returned for a new name if `add` is False or an array is full.
+    NO_ROOM is returned for a new name if `add` is False or an array is full.
     """
+    table, hashes, offsets, text, count = dictionary
     hashed = murmur(buffer, begin, end, np.uint32(0))
     last = np.uint64(table.shape[0]) - _1
     slot = np.uint64(hashed) & last
@@ -94,30 +107,28 @@ def _fill(table, hashes, count):  # type: ignore[no-untyped-def]
         table[slot] = np.uint32(k + _1)
 
 
-@kernel
-def _find_all(  # type: ignore[no-untyped-def]
-    table, hashes, offsets, text, count, buffer, ends, columns, first, most
-):
+@kernel(counted=False)
+def _find_all(dictionary, buffer, ends, columns, first, most):  # type: ignore[no-untyped-def]
     """Find the names buffer[ends[k]:ends[k + 1]] from number `first` on.
 
     Returned is where there was no room. Beyond `most` names new ones are NO_ROOM themselves.
     """
     for k in range(first, np.uint64(columns.shape[0])):
         begin, end = ends[k], ends[k + _1]
-        add = count[0] < most
-        columns[k] = find_or_add(table, hashes, offsets, text, count, buffer, begin, end, add)
+        add = dictionary.total[0] < most
+        columns[k] = find_or_add(dictionary, buffer, begin, end, add)
         if add and columns[k] == NO_ROOM:
             return k
     return np.uint64(columns.shape[0])
 
 
-@kernel
-def _restore(table, hashes, offsets, text, count, buffer, ends):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def _restore(dictionary, buffer, ends):  # type: ignore[no-untyped-def]
     """Add the names that `ends` tells of; return the first that was there before, or all."""
     names = np.uint64(ends.shape[0]) - _1
     for k in range(names):
         begin, end = ends[k], ends[k + _1]
-        if find_or_add(table, hashes, offsets, text, count, buffer, begin, end, True) != k:
+        if find_or_add(dictionary, buffer, begin, end, True) != k:
             return k
     return names
 
@@ -173,8 +184,7 @@ class FeatureNames:
 
     def _find(self, key: bytes, add: bool) -> int:
         buffer, end = np.frombuffer(key, np.uint8), np.uint64(len(key))
-        table, hashes, offsets, text, count = self.state
-        return int(find_or_add(table, hashes, offsets, text, count, buffer, _0, end, add))
+        return int(find_or_add(self.dictionary, buffer, _0, end, add))
 
     def columns_of(
         self,
@@ -191,21 +201,16 @@ class FeatureNames:
         columns = np.empty(len(ends) - 1, np.uint32)
         done = 0
         while True:
-            table, hashes, offsets, own, count = self.state
-            done = int(
-                _find_all(
-                    table, hashes, offsets, own, count, text, ends, columns,
-                    np.uint64(done), np.uint64(most if add else 0),
-                )
-            )  # fmt: skip
+            limit = np.uint64(most if add else 0)
+            done = int(_find_all(self.dictionary, text, ends, columns, np.uint64(done), limit))
             if done == len(columns):
                 return columns
             self.reserve(1, int(ends[done + 1]) - int(ends[done]))
 
     @property
-    def state(self) -> tuple[NDArray[Any], ...]:
-        """The arrays that `find_or_add` wants, good until the next `reserve`."""
-        return self.table, self.hashes, self.offsets, self.text, self.count
+    def dictionary(self) -> Dictionary:
+        """The arrays that kernels take, good until the next `reserve`."""
+        return Dictionary(self.table, self.hashes, self.offsets, self.text, self.count)
 
     def name(self, column: int) -> str:
         """Return the name of a column; bytes that are not text are shown by their numbers."""
@@ -246,8 +251,7 @@ class FeatureNames:
             raise ValueError(f"names: offsets must ascend from 0 to the {len(text)} bytes of text")
         names = cls()
         names.reserve(len(offsets) - 1, len(text))
-        table, hashes, own_offsets, own_text, count = names.state
-        twice = int(_restore(table, hashes, own_offsets, own_text, count, text, offsets))
+        twice = int(_restore(names.dictionary, text, offsets))
         if twice < len(offsets) - 1:
             begin, end = int(offsets[twice]), int(offsets[twice + 1])
             raise ValueError(f"names: {text[begin:end].tobytes()!r} occurs twice")

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from noregret.streams.block import Csr
 from noregret.streams.columns import (
     LABEL_NAMES,
     Choice,
@@ -307,7 +308,7 @@ class RowBuilder:
             columns = np.insert(columns, starts, np.uint32(self.features.constant_column))
             values = np.insert(values, starts, self.features.constant)
             indptr += np.arange(len(indptr), dtype=np.uint64)
-        indptr, columns, values = without_unknown(indptr, columns, values)
+        indptr, columns, values = without_unknown(Csr(indptr, columns, values))
         order_rows(indptr, columns, values)
         used = int(indptr[-1])
         places = np.array(self.places, np.uint32)

@@ -22,13 +22,13 @@ from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of
-from noregret.streams.format import Parsed, check_text
+from noregret.streams.format import Parsed, Written, check_text
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
-from noregret.streams.svmlight_rows import parse_rows
+from noregret.streams.svmlight_rows import LineRules, parse_rows
 
 _COLUMNS = 2**32
 _TOKEN = re.compile(rb"[^ \t\r\v\f]+")
@@ -128,48 +128,27 @@ class SvmlightText:
         self._dtype = np.dtype(dtype)
         self._slabs = Slabs()
         written = [name.encode() for name in rules.names or ()]
-        self._names = np.frombuffer(b"".join(written), np.uint8)
-        self._first_name = np.uint64(len(written[0]) if written else 0)
+        self._line_rules = LineRules(
+            first_index=np.uint64(rules.first_index),
+            last_index=np.uint64(rules.last_index),
+            constant=rules.constant,
+            largest=rules.largest,
+            names=np.frombuffer(b"".join(written), np.uint8),
+            first_name=np.uint64(len(written[0]) if written else 0),
+        )
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
         """Return the rows of buffer[:stop]."""
         check_text(buffer, stop)
-        take = self._slabs.take
         most_rows = most_lines(buffer, stop)
         # A row has two bytes at least, and a feature four; the constant feature comes with a row.
         most = len(buffer) // (2 if self.rules.shift else 4)
-        indptr = take(np.uint64, most_rows + 1)
-        indices, values = take(np.uint32, most), take(self._dtype, most)
-        y, lines_of_rows = take(np.float64, most_rows), take(np.uint32, most_rows)
-        faults = take(np.uint64, most_rows)
-        rows, nonzeros, width, lines, refused = parse_rows(
-            buffer,
-            np.uint64(stop),
-            np.uint64(self.rules.first_index),
-            np.uint64(self.rules.last_index),
-            self.rules.constant,
-            self.rules.largest,
-            self._names,
-            self._first_name,
-            indptr,
-            indices,
-            values,
-            y,
-            lines_of_rows,
-            faults,
-        )
-        return Parsed(
-            indptr=indptr[: rows + 1],
-            indices=indices[:nonzeros],
-            values=values[:nonzeros],
-            y=y[:rows],
-            weight=None,
-            # Interpreted, the parser counts in unsigned numbers.
-            width=int(width),
-            lines=lines,
-            line_of_row=None if rows == lines else lines_of_rows[:rows],
-            faults=faults[:refused],
-            ordered=self.rules.largest <= LARGEST_FEATURE,
+        out = Written.take(self._slabs, most_rows, most, self._dtype, weights=False)
+        counts = parse_rows(buffer, np.uint64(stop), self._line_rules, out)
+        # Interpreted, the parser counts in unsigned numbers.
+        rows, width, lines, refused = map(int, counts)
+        return out.parsed(
+            rows, lines, refused, width, ordered=self.rules.largest <= LARGEST_FEATURE
         )
 
     def explain(self, line: bytes) -> Malformed:

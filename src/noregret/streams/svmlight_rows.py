@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, text_of
 from noregret.streams.numbers import any_number, integer
@@ -13,6 +16,27 @@ _TAB, _LINE_END, _RETURN, _SPACE, _HASH, _COLON, _PLUS, _Q, _I, _D = (
     np.uint8(ord(c)) for c in "\t\n\r #:+qid"
 )
 _LARGEST = float(np.finfo(np.float64).max)
+
+
+class LineRules(NamedTuple):
+    """`svmlight.Rules` as the kernel takes them."""
+
+    first_index: np.uint64
+    last_index: np.uint64
+    constant: float
+    largest: float
+    #: The bytes of the two labels where they are names, one after the other.
+    names: NDArray[np.uint8]
+    #: How many of these bytes are the first name; 0 where labels are numbers.
+    first_name: np.uint64
+
+
+class FeatureRules(NamedTuple):
+    """What indices and values of features may be; an index plus `offset` mod 2^64 is a column."""
+
+    last_index: np.uint64
+    offset: np.uint64
+    largest: float
 
 
 @kernel(inline=True)
@@ -38,7 +62,7 @@ def _word_end(text, at):  # type: ignore[no-untyped-def]
         at += _1
 
 
-@kernel
+@kernel(counted=False)
 def _same(text, at, names, begin, count):  # type: ignore[no-untyped-def]
     for k in range(count):
         if byte_at(text, at + k) != names[begin + k]:
@@ -46,7 +70,7 @@ def _same(text, at, names, begin, count):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@kernel(counted=False)
 def _named_label(text, at, names, first):  # type: ignore[no-untyped-def]
     """Return -1 or +1 for the first or the second name and where it ends, `at` for neither."""
     end = _word_end(text, at)
@@ -71,13 +95,14 @@ def _query(text, at):  # type: ignore[no-untyped-def]
     return at
 
 
-@kernel
-def _plain_features(text, at, k, least, last_index, offset, largest, indices, values):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def _plain_features(text, at, k, least, rules, indices, values):  # type: ignore[no-untyped-def]
     """Read features for as long as they are written plainly: a space, digits, a colon, a number.
 
     Returned are where that ends, how many features there are then, and the least index that may
-    follow. A function of its own so that all it works with fits the registers.
+    follow. Not inlined, so that its variables fit the registers.
     """
+    last_index, offset, largest = rules
     while byte_at(text, at) == _SPACE:
         index, value, end = plain_pair(text, at + _1)
         if end == at + _1 or index < least or index > last_index or not abs(value) <= largest:
@@ -90,32 +115,19 @@ def _plain_features(text, at, k, least, last_index, offset, largest, indices, va
     return at, k, least
 
 
-@kernel
-def parse_rows(  # type: ignore[no-untyped-def]
-    buffer,
-    stop,
-    first_index,
-    last_index,
-    constant,
-    largest,
-    names,
-    first_name,
-    indptr,
-    indices,
-    values,
-    y,
-    lines_of_rows,
-    faults,
-):
-    """Read buffer[:stop] into the arrays after it.
+@kernel(counted=False)
+def parse_rows(buffer, stop, rules, out):  # type: ignore[no-untyped-def]
+    """Read buffer[:stop] by `LineRules` into the arrays of `out`, a `Written`.
 
-    Returned are the numbers of rows, nonzeros, columns, lines and refused lines.
+    Returned are the numbers of rows, columns, lines and refused lines.
     """
     text = text_of(buffer)
+    first_index, last_index, constant, largest, names, first_name = rules
+    indptr, indices, values = out.indptr, out.indices, out.values
     at = row = line = fault = width = k = _0
     before = np.uint64(constant != 0.0)
-    # Added to an index, modulo 2^64, this makes a column of it.
     offset = before - first_index
+    features = FeatureRules(last_index, offset, largest)
     indptr[_0] = _0
     while at < stop:
         begin = at
@@ -139,9 +151,7 @@ def parse_rows(  # type: ignore[no-untyped-def]
         least = first_index
         query = False
         while sound:
-            at, k, least = _plain_features(
-                text, at, k, least, last_index, offset, largest, indices, values
-            )
+            at, k, least = _plain_features(text, at, k, least, features, indices, values)
             byte = byte_at(text, at)
             if byte == _LINE_END:
                 break
@@ -175,17 +185,17 @@ def parse_rows(  # type: ignore[no-untyped-def]
             k += _1
             least = index + _1
         if sound:
-            y[row] = label
-            lines_of_rows[row] = np.uint32(line)
+            out.y[row] = label
+            out.line_of_row[row] = np.uint32(line)
             row += _1
             indptr[row] = k
             if k > first:
                 width = max(width, np.uint64(indices[k - _1]) + _1)
         else:
             k = first
-            faults[fault] = begin
+            out.faults[fault] = begin
             fault += _1
             at = line_end(text, at)
         at += _1
         line += _1
-    return row, k, width, line, fault
+    return row, width, line, fault

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.streams.arrow import arrow_errors, import_arrow
+from noregret.streams.block import Csr
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -229,7 +230,7 @@ class ArrowStream(Stream):
             indices,
             values,
         )
-        indptr, indices, values = without_unknown(indptr, indices[:used], values[:used])
+        indptr, indices, values = without_unknown(Csr(indptr, indices[:used], values[:used]))
         order_rows(indptr, indices, values)
         used = int(indptr[-1])
         return Parsed(

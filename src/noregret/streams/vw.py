@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.streams.block import Csr
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import INTERCEPT, Features, largest_of, without_unknown
-from noregret.streams.format import Parsed, check_text
+from noregret.streams.format import Parsed, Written, check_text
 from noregret.streams.hashing import HashRule, combine, mask
 from noregret.streams.inputs import Inputs
 from noregret.streams.interactions import (
     MOST_PRODUCTS,
     Interactions,
+    Terms,
     as_matrix,
     count_products,
     multiply,
@@ -34,7 +35,7 @@ from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
 from noregret.streams.vw_grammar import Feature, Line, parse_line
-from noregret.streams.vw_lines import SPANS, read_lines
+from noregret.streams.vw_lines import SPANS, LineRules, read_lines
 from noregret.streams.vw_names import called, names_of
 from noregret.streams.vw_parts import PART, Lines, cut_rows, with_constant
 
@@ -109,75 +110,65 @@ class VwFormat:
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Iterator[Parsed]:
         """Yield the rows of buffer[:stop], each with ascending columns; in parts if products."""
         check_text(buffer, stop)
-        constant, slot = self.features.constant, np.uint32(self.features.constant_column)
         detailed = self.named or bool(self.interactions)
-        take = self._slabs.take
+        rules = LineRules(
+            everything=self.hash == "all",
+            unlabelled=self.unlabelled,
+            last=self._last,
+            # Products and names come first, then the constant.
+            constant=0.0 if detailed else self.features.constant,
+            slot=np.uint32(self.features.constant_column),
+        )
         most_rows = most_lines(buffer, stop)
         # A feature and its gap have two bytes at least, and so has a row with its constant.
         most = len(buffer) // 2
-        indptr, faults = take(np.uint64, most_rows + 1), take(np.uint64, most_rows)
-        indices, values = take(np.uint32, most), take(self.dtype, most)
-        y, weight = take(np.float64, most_rows), take(np.float64, most_rows)
-        line_of_row = take(np.uint32, most_rows)
+        out = Written.take(self._slabs, most_rows, most, self.dtype)
         spans = np.empty((most if detailed else 0, SPANS), np.uint32)
         starts = np.empty(most_rows if detailed else 0, np.uint64)
-        rows, lines, refused, weighted, falls = read_lines(
-            buffer, np.uint64(stop), self.hash == "all", self.unlabelled, self._last,
-            0.0 if detailed else constant, slot,
-            indptr, indices, values, y, weight, line_of_row, faults, spans, starts,
-        )  # fmt: skip
-        used = int(indptr[rows])
-        text = Lines(
-            indptr[: rows + 1], indices[:used], values[:used], y[:rows],
-            weight[:rows] if weighted else None, line_of_row[:rows], starts[:rows], spans[:used],
-        )  # fmt: skip
+        *counts, weighted, falls = read_lines(buffer, np.uint64(stop), rules, out, spans, starts)
+        rows, lines, refused = map(int, counts)
         if detailed:
-            yield from self._parts(buffer, text, faults[:refused], int(lines))
+            text = Lines(out, starts, spans[: int(out.indptr[rows])]).rows(0, rows)
+            yield from self._parts(buffer, text, out.faults[:refused], lines, bool(weighted))
             return
         if falls:
-            order_rows(text.indptr, text.indices, text.values)
-        yield self._parsed(text, faults[:refused], int(lines))
-
-    def _parsed(self, text: Lines, faults: NDArray[np.uint64], lines: int) -> Parsed:
-        used = int(text.indptr[-1])
-        return Parsed(
-            indptr=text.indptr,
-            indices=text.indices[:used],
-            values=text.values[:used],
-            y=text.y,
-            weight=text.weight,
-            width=self.features.width,
-            lines=lines,
-            line_of_row=None if len(text.y) == lines else text.line_of_row,
-            faults=faults,
-        )
+            order_rows(out.indptr[: rows + 1], out.indices, out.values)
+        yield out.parsed(rows, lines, refused, self.features.width, bool(weighted))
 
     def _parts(
-        self, buffer: NDArray[np.uint8], text: Lines, faults: NDArray[np.uint64], lines: int
+        self,
+        buffer: NDArray[np.uint8],
+        text: Lines,
+        faults: NDArray[np.uint64],
+        lines: int,
+        weighted: bool,
     ) -> Iterator[Parsed]:
-        """Yield the rows with products, columns by name and constant, so many at a time."""
+        """Yield the rows with products, columns by name and constant, in parts of size PART."""
         begins = text.spans[:, 0]
         groups = np.where(text.spans[:, 1] > begins, buffer[begins], np.uint8(ord(" ")))
-        matrix, lengths = as_matrix(self.interactions.terms(bytes(np.unique(groups).tolist())))
-        counts = np.zeros(len(text.y), np.uint64)
-        count_products(text.indptr, text.values, groups, matrix, lengths, counts)
+        terms = as_matrix(self.interactions.terms(bytes(np.unique(groups).tolist())))
+        counts = np.zeros(len(text.out.y), np.uint64)
+        count_products(text.out.csr, groups, terms, counts)
         bad = counts > MOST_PRODUCTS
         if self._reserved:
             bad[text.rows_of(called(buffer, text.spans, self._reserved))] = True
         if bad.any():
             faults = np.sort(np.concatenate((faults, text.starts[bad])))
-            groups = groups[np.repeat(~bad, np.diff(text.indptr).astype(np.intp))]
+            groups = groups[np.repeat(~bad, np.diff(text.out.indptr).astype(np.intp))]
             text, counts = text.only(~bad), counts[~bad]
-        sizes = counts + np.diff(text.indptr)
+        sizes = counts + np.diff(text.out.indptr)
         first = 0
         for stop in cut_rows(sizes, PART):
             last = stop == len(sizes)
             # Lines that are refused go with the rows before them.
             count = len(faults) if last else int(faults.searchsorted(text.starts[stop]))
             total = int(sizes[first:stop].sum())
-            part = self._expanded(buffer, text.rows(first, stop), groups, matrix, lengths, total)
-            order_rows(part.indptr, part.indices, part.values)
-            yield self._parsed(part, faults[:count], lines if last else 0)
+            part = text.rows(first, stop)
+            rows = self._expanded(buffer, part, groups, terms, total)
+            order_rows(*rows)
+            out = part.out._replace(**rows._asdict(), faults=faults)
+            ended = lines if last else 0
+            yield out.parsed(stop - first, ended, count, self.features.width, weighted)
             first, faults = stop, faults[count:]
 
     def _expanded(
@@ -185,29 +176,28 @@ class VwFormat:
         buffer: NDArray[np.uint8],
         text: Lines,
         groups: NDArray[np.uint8],
-        matrix: NDArray[np.uint8],
-        lengths: NDArray[np.uint64],
+        terms: Terms,
         total: int,
-    ) -> Lines:
-        indptr = np.zeros(len(text.indptr), np.uint64)
-        indices, values = np.empty(total, np.uint32), np.empty(total, self.dtype)
-        parts = np.empty((total if self.named else 0, matrix.shape[1]), np.uint32)
-        multiply(
-            text.indptr, text.indices, text.values, groups, matrix, lengths, self._last,
-            indptr, indices, values, parts,
-        )  # fmt: skip
+    ) -> Csr:
+        """Return the rows with their products, `total` features in all, and the constant."""
+        rows = Csr(
+            np.zeros(len(text.out.indptr), np.uint64),
+            np.empty(total, np.uint32),
+            np.empty(total, self.dtype),
+        )
+        parts = np.empty((total if self.named else 0, terms.matrix.shape[1]), np.uint32)
+        multiply(text.out.csr, groups, terms, self._last, rows, parts)
         names = self.features.names
         if self.named:
             written, ends = names_of(buffer, text.spans, parts)
             if isinstance(names, HashedNames):
-                names.remember_all(written, ends, indices)
+                names.remember_all(written, ends, rows.indices)
             else:
-                indices = names.columns_of(written, ends, self.grow)
-        rows = without_unknown(indptr, indices, values)
+                rows = rows._replace(indices=names.columns_of(written, ends, self.grow))
+        rows = without_unknown(rows)
         if self.features.constant:
-            column, constant = self.features.constant_column, self.features.constant
-            rows = with_constant(*rows, column, constant)
-        return replace(text, indptr=rows[0], indices=rows[1], values=rows[2])
+            rows = with_constant(rows, self.features.constant_column, self.features.constant)
+        return rows
 
     def read_line(self, line: bytes, add: bool = False) -> tuple[Line, dict[int, float]] | None:
         """Return what one line means and its row, in plain Python; raise Malformed.

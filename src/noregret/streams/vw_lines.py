@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from noregret.jit import byte_at, kernel, load_word, text_of, trailing_zeros
@@ -24,6 +26,27 @@ _NUMERIC[list(b"0123456789+-.")] = 1
 #: Columns of the spans of a feature in the text: where its namespace, name and word begin and
 #: end. Without a word the last two are 0 and, for a feature without a name, its number.
 SPANS = 6
+
+
+class LineRules(NamedTuple):
+    """How lines become rows."""
+
+    #: Whether names of digits are hashed like all others, and whether labels may be missing.
+    everything: bool
+    unlabelled: bool
+    #: The mask of the hashes.
+    last: np.uint32
+    #: Value and column of the constant feature of every row; no such feature if 0.
+    constant: float
+    slot: np.uint32
+
+
+class Space(NamedTuple):
+    """Where the features of a namespace go: seed and mask of the hash, factor of the values."""
+
+    seed: np.uint32
+    last: np.uint32
+    scale: float
 
 
 @kernel(inline=True)
@@ -144,14 +167,14 @@ def _word_hash(text, begin, end, seed, everything):  # type: ignore[no-untyped-d
     return feature_hash(text, begin, end, seed, everything)
 
 
-@kernel
-def _plain_features(text, at, place, seed, last, scale, least, indices, values):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def _plain_features(text, at, place, least, space, indices, values):  # type: ignore[no-untyped-def]
     """Read features for as long as they are written plainly.
 
     Returned are where that ends, how many features there are then, the least column that may
-    follow in order, and whether one did not. A function of its own so that all it works with
-    fits the registers.
+    follow in order, and whether one did not. Not inlined, so that its variables fit the registers.
     """
+    seed, last, scale = space
     falls = False
     while byte_at(text, at) == _SPACE:
         index, value, end = plain_pair(text, at + _1)
@@ -169,20 +192,17 @@ def _plain_features(text, at, place, seed, last, scale, least, indices, values):
     return at, place, least, falls
 
 
-@kernel
-def read_lines(  # type: ignore[no-untyped-def]
-    buffer, stop, everything, unlabelled, last, constant, slot,
-    indptr, indices, values, y, weight, line_of_row, faults, spans, starts,
-):  # fmt: skip
-    """Read buffer[:stop]; return the numbers of rows, lines and faults.
+@kernel(counted=False)
+def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-untyped-def]
+    """Read buffer[:stop] by `LineRules` into `out`, a `Written`.
 
-    Also returned is whether any weight is not 1, and whether a row's columns do not ascend.
-
-    everything: the rule by which names are hashed; last: the mask of the hashes; constant and
-    slot: value and column of the constant feature of every row, none if 0; spans and starts:
-    where in the text each feature and each row is, not wanted if spans is empty.
+    `spans` and `starts` get where in the text each feature and each row is, unless `spans` is
+    empty. Returned are the numbers of rows, lines and faults, whether any weight is not 1, and
+    whether a row's columns do not ascend.
     """
     text = text_of(buffer)
+    everything, unlabelled, last, constant, slot = rules
+    indptr, indices, values = out.indptr, out.indices, out.values
     detailed = spans.shape[0] > 0
     rows = lines = refused = nonzeros = _0
     weighted = falls = False
@@ -217,8 +237,9 @@ def read_lines(  # type: ignore[no-untyped-def]
                 scale, at = number(text, space_end + _1)
                 good = space_end > space and at > space_end + _1 and np.isfinite(scale)
             if good and not everything and not detailed:
+                plain = Space(seed, last, scale)
                 at, place, least, fell = _plain_features(
-                    text, at, place, seed, last, scale, least, indices, values
+                    text, at, place, least, plain, indices, values
                 )
                 falls |= fell
             nameless = np.uint32(0)
@@ -277,7 +298,7 @@ def read_lines(  # type: ignore[no-untyped-def]
                     least = np.uint64(column) + _1
             good &= byte_at(text, at) == _BAR or _line_end(text, at)
         if not good:
-            faults[refused] = start
+            out.faults[refused] = start
             refused += _1
             at = start
         else:
@@ -293,10 +314,10 @@ def read_lines(  # type: ignore[no-untyped-def]
                 values[k] = constant
                 place += _1
             nonzeros = place
-            y[rows] = label
-            weight[rows] = importance
+            out.y[rows] = label
+            out.weight[rows] = importance
             weighted |= importance != 1.0
-            line_of_row[rows] = line
+            out.line_of_row[rows] = line
             if detailed:
                 starts[rows] = start
             rows += _1

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.block import Floats
+from noregret.streams.block import Csr
+from noregret.streams.format import Written
 
-#: So many features and products are made at once, unless a single line has more.
+#: At most this many features and products are held at once, unless a single line has more.
 PART = 1 << 20
 
 
@@ -17,45 +18,39 @@ PART = 1 << 20
 class Lines:
     """Lines as they were read: rows, and where in the text they and their features are."""
 
-    indptr: NDArray[np.uint64]
-    indices: NDArray[np.uint32]
-    values: Floats
-    y: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
-    line_of_row: NDArray[np.uint32]
-    #: Where each row begins, and of each feature what `vw_lines.SPANS` says; empty if not wanted.
+    out: Written
+    #: Where each row begins, and of each feature what `vw_lines.SPANS` says.
     starts: NDArray[np.uint64]
     spans: NDArray[np.uint32]
 
     def rows(self, start: int, stop: int) -> Lines:
         """Return rows start to stop (not included), which share the arrays of features."""
-        return replace(
-            self,
-            indptr=self.indptr[start : stop + 1],
-            y=self.y[start:stop],
-            weight=None if self.weight is None else self.weight[start:stop],
-            line_of_row=self.line_of_row[start:stop],
-            starts=self.starts[start:stop],
+        out = self.out._replace(
+            indptr=self.out.indptr[start : stop + 1],
+            y=self.out.y[start:stop],
+            weight=self.out.weight[start:stop],
+            line_of_row=self.out.line_of_row[start:stop],
         )
+        return Lines(out, self.starts[start:stop], self.spans)
 
     def rows_of(self, features: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return in which rows some features are."""
-        return self.indptr.searchsorted(features.astype(np.uint64), side="right") - 1
+        return self.out.indptr.searchsorted(features.astype(np.uint64), side="right") - 1
 
     def only(self, kept: NDArray[np.bool_]) -> Lines:
         """Return the rows that are kept."""
-        lengths = np.diff(self.indptr)
+        lengths = np.diff(self.out.indptr)
         features = np.repeat(kept, lengths.astype(np.intp))
-        return Lines(
-            _summed(lengths[kept]),
-            self.indices[features],
-            self.values[features],
-            self.y[kept],
-            None if self.weight is None else self.weight[kept],
-            self.line_of_row[kept],
-            self.starts[kept],
-            self.spans[features],
+        out = Written(
+            indptr=_summed(lengths[kept]),
+            indices=self.out.indices[: len(features)][features],
+            values=self.out.values[: len(features)][features],
+            y=self.out.y[kept],
+            weight=self.out.weight[kept],
+            line_of_row=self.out.line_of_row[kept],
+            faults=self.out.faults,
         )
+        return Lines(out, self.starts[kept], self.spans[features])
 
 
 def cut_rows(sizes: NDArray[np.uint64], most: int) -> list[int]:
@@ -75,22 +70,16 @@ def cut_rows(sizes: NDArray[np.uint64], most: int) -> list[int]:
     return stops[1:] or stops
 
 
-def with_constant(
-    indptr: NDArray[np.uint64],
-    indices: NDArray[np.uint32],
-    values: Floats,
-    column: int,
-    constant: float,
-) -> tuple[NDArray[np.uint64], NDArray[np.uint32], Floats]:
+def with_constant(rows: Csr, column: int, constant: float) -> Csr:
     """Return rows that end with a constant feature."""
-    lengths, used = np.diff(indptr), int(indptr[-1])
+    lengths, used = np.diff(rows.indptr), int(rows.indptr[-1])
     longer = _summed(lengths + np.uint64(1))
     linear = np.ones(used + len(lengths), np.bool_)
     linear[longer[1:].astype(np.intp) - 1] = False
-    new_indices = np.full(len(linear), column, np.uint32)
-    new_values = np.full(len(linear), constant, values.dtype)
-    new_indices[linear], new_values[linear] = indices[:used], values[:used]
-    return longer, new_indices, new_values
+    indices = np.full(len(linear), column, np.uint32)
+    values = np.full(len(linear), constant, rows.values.dtype)
+    indices[linear], values[linear] = rows.indices[:used], rows.values[:used]
+    return Csr(longer, indices, values)
 
 
 def _summed(lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
