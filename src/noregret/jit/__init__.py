@@ -5,14 +5,11 @@ to a kernel becomes a struct of its fields, its methods compiled functions. `ker
 a function on its first call and keeps the machine code in `cache_directory()`.
 """
 
-from noregret.jit import elementary as _elementary  # noqa: F401 - compiled forms are told
-from noregret.jit.adaptive import step, weigh
-from noregret.jit.borrowed import borrowed
+from noregret.jit import elementary as _elementary  # noqa: F401 - registers compiled forms
 from noregret.jit.directory import cache_directory, cache_events, usable_directory
-from noregret.jit.kernels import Call, Kernel, entry, kernel
-from noregret.jit.records import collect, write_step
-from noregret.jit.sums import add_compensated
-from noregret.jit.vectors import axpy1, axpy2, dot, dot_ahead, fetch, mapped_dot
+from noregret.jit.kernels import Call, Kernel, add_compensated, entry, kernel
+from noregret.jit.records import collect, step, weigh, write_step
+from noregret.jit.vectors import axpy1, axpy2, borrowed, dot, dot_ahead, fetch, mapped_dot
 from noregret.jit.words import (
     byte_at,
     float_of,

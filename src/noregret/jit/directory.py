@@ -1,6 +1,6 @@
-"""The directory where compiled kernels rest: one checked file a kernel, oldest use goes first.
+"""The directory of compiled kernels: one checked file a kernel; the least recently used go first.
 
-To load a kernel is to run what lies in its file. So a file counts only if nobody but this user
+To load a kernel is to run the code in its file. So a file counts only if nobody but this user
 (and root) can have put it there: it belongs to this user, as does its directory, neither may be
 written to by group or others, and no directory above lets somebody else put another in its
 place. Where that does not hold, kernels are compiled without the cache, and a warning says so.
@@ -112,11 +112,10 @@ def _content(path: Path) -> bytes | None:
         # A link is not followed, and a FIFO without a writer is opened without waiting for one.
         with open(os.open(path, _READ), "rb") as file:
             found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                return None
-            if hasattr(os, "geteuid") and (
+            foreign = hasattr(os, "geteuid") and (
                 found.st_uid != os.geteuid() or found.st_mode & _OTHERS_WRITE
-            ):
+            )
+            if foreign or not stat.S_ISREG(found.st_mode):
                 return None
             content = file.read()
             # A cache that may only be read still serves; it just cannot note the use.

@@ -1,20 +1,18 @@
-"""The compiled form of `noregret.elementary`: instructions and, where they do, polynomials."""
+"""The compiled form of `noregret.elementary`: single instructions, or polynomials."""
 
 # Numba types its public face only, and differently in each version.
 # mypy: allow-untyped-calls, disable-error-code="attr-defined"
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types as nb
 
 from noregret import elementary
-from noregret.jit.lanes import register
-
-_DOUBLE = ir.DoubleType()
-_WORD = ir.IntType(64)
+from noregret.jit.lanes import DOUBLE, WORD, register_scalar
 
 #: ln 2 in two parts, of which the first has trailing zeros: its multiples up to 2^11 are exact.
 _LN2_HIGH = 0.693147180369123816490
@@ -28,7 +26,7 @@ _LOG_DEGREE = 10
 
 
 def _number(value: float) -> Any:
-    return ir.Constant(_DOUBLE, value)
+    return ir.Constant(DOUBLE, value)
 
 
 def _polynomial(builder: Any, coefficients: list[float], x: Any) -> Any:
@@ -54,8 +52,8 @@ def _exp(builder: Any, x: Any) -> Any:
     q = _polynomial(builder, [1.0 / math.factorial(k) for k in range(2, _EXP_DEGREE + 1)], r)
     near = builder.fadd(builder.fma(q, builder.fmul(r, r), r), _number(1.0))
     # The last bits of `shifted` are n; added to the exponent they multiply by 2^n.
-    exponent = builder.shl(builder.bitcast(shifted, _WORD), _WORD(52))
-    result = builder.bitcast(builder.add(builder.bitcast(near, _WORD), exponent), _DOUBLE)
+    exponent = builder.shl(builder.bitcast(shifted, WORD), WORD(52))
+    result = builder.bitcast(builder.add(builder.bitcast(near, WORD), exponent), DOUBLE)
     result = builder.select(below, _number(0.0), result)
     result = builder.select(above, _number(math.inf), result)
     return builder.select(builder.fcmp_unordered("uno", x, x), x, result)
@@ -68,7 +66,7 @@ def _log1p_unit(builder: Any, x: Any) -> Any:
     f - f^2/2 + s (f^2/2 + 2 s^2/3 + 2 s^4/5 + ...), where no term rounds f itself.
     """
     half, one = _number(0.5), _number(1.0)
-    # Rounded rather than compared: a comparison would become a branch that no one can foresee.
+    # Rounded rather than compared: a comparison would become a branch that mispredicts.
     nearest = builder.fma(x, _number(0.5 / (math.sqrt(2.0) - 1.0)), _number(_ROUNDER))
     n = builder.fsub(nearest, _number(_ROUNDER))
     f = builder.fmul(builder.fsub(x, n), builder.fsub(one, builder.fmul(n, half)))
@@ -81,51 +79,21 @@ def _log1p_unit(builder: Any, x: Any) -> Any:
     return builder.fma(n, _number(_LN2_HIGH), builder.fadd(f, low))
 
 
-def _type_log1p_unit(context: Any, x: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _log1p_unit(builder, args[0])
+def _called(name: str) -> Callable[..., Any]:
+    """Return what builds a call of LLVM's own function of this name."""
 
-    return nb.float64(nb.float64), generate
+    def build(builder: Any, *args: Any) -> Any:
+        return builder.call(builder.module.declare_intrinsic(name, [DOUBLE]), args)
 
-
-def _type_exp(context: Any, x: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _exp(builder, args[0])
-
-    return nb.float64(nb.float64), generate
+    return build
 
 
-def _called(name: str) -> Any:
-    """Return what generates a call of LLVM's own function of this name."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.call(builder.module.declare_intrinsic(name, [_DOUBLE]), args)
-
-    return generate
-
-
-def _type_log(context: Any, x: Any) -> Any:
-    return nb.float64(nb.float64), _called("llvm.log")
-
-
-def _type_sqrt(context: Any, x: Any) -> Any:
-    return nb.float64(nb.float64), _called("llvm.sqrt")
-
-
-def _type_power(context: Any, x: Any, y: Any) -> Any:
-    return nb.float64(nb.float64, nb.float64), _called("llvm.pow")
-
-
-def _type_divide(context: Any, x: Any, y: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.fdiv(*args)
-
-    return nb.float64(nb.float64, nb.float64), generate
-
-
-register(elementary.exp, _type_exp)
-register(elementary.log, _type_log)
-register(elementary.log1p_unit, _type_log1p_unit)
-register(elementary.sqrt, _type_sqrt)
-register(elementary.power, _type_power)
-register(elementary.divide, _type_divide)
+for function, build in (
+    (elementary.exp, _exp),
+    (elementary.log, _called("llvm.log")),
+    (elementary.log1p_unit, _log1p_unit),
+    (elementary.sqrt, _called("llvm.sqrt")),
+    (elementary.power, _called("llvm.pow")),
+    (elementary.divide, lambda builder, x, y: builder.fdiv(x, y)),
+):
+    register_scalar(function, nb.float64, build)

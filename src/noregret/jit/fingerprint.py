@@ -10,10 +10,12 @@ from __future__ import annotations
 import dis
 import enum
 import hashlib
+import itertools
 import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -73,36 +75,21 @@ class Fingerprint:
 
     def of(self, value: object, names: frozenset[str] = frozenset()) -> str:
         """Return the digest of any value; `names` are the attributes asked of a module."""
-        if isinstance(value, np.ndarray | np.generic):
-            return combine("array", repr(value.dtype), repr(value.shape), value.tobytes().hex())
-        if isinstance(value, enum.Enum):
-            return combine("enum", type(value).__qualname__, value.name, self.of(value.value))
-        if isinstance(value, enum.EnumMeta):
-            return combine("enumeration", value.__qualname__, *map(self.of, value))
-        if isinstance(value, _SCALARS):
-            return combine(type(value).__name__, repr(value))
-        if isinstance(value, tuple | list):
-            fields = repr(getattr(value, "_fields", None))
-            return combine(type(value).__qualname__, fields, *map(self.of, value))
-        if isinstance(value, set | frozenset):
-            return combine("set", *sorted(map(self.of, value)))
-        if isinstance(value, np.ufunc):
-            title = str(value.__name__)
-            if vars(np).get(title) is value:
-                return combine("ufunc", title)
+        for kinds, parts in _PARTS:
+            if isinstance(value, kinds):
+                return combine(*parts(self, value))
+        title = str(getattr(value, "__name__", ""))
+        if isinstance(value, np.ufunc) and vars(np).get(title) is value:
+            return combine("ufunc", title)
         if isinstance(value, types.CodeType):
             return self._code(value)
         if isinstance(value, types.ModuleType):
             return self._module(value, names)
-        if isinstance(value, staticmethod | classmethod):
-            return combine(type(value).__name__, self.of(value.__func__))
-        if isinstance(value, property):
-            return combine("property", self.of(value.fget))
         known = self._done.get(id(value))
         if known is not None:
             return known
-        name = str(getattr(value, "__qualname__", getattr(value, "__name__", "")))
-        # Whoever refers back to an object still being walked finds only its name.
+        name = str(getattr(value, "__qualname__", title))
+        # A reference back to an object that is still being walked finds only its name.
         self._done[id(value)] = combine("recursion", name)
         digest = self._of_object(value, name)
         self._done[id(value)] = digest
@@ -118,7 +105,7 @@ class Fingerprint:
         described = self._describe(value)
         if isinstance(described, tuple):
             digest = combine("described", *map(self.of, described))
-            # What the compiler already holds in a form of its own is not plain.
+            # Functions that the compiler already holds in compiled form are not plain.
             for part in described:
                 if isinstance(part, types.FunctionType):
                     self.functions.pop(part, None)
@@ -163,14 +150,10 @@ class Fingerprint:
         )
 
     def _function(self, function: types.FunctionType) -> str:
-        names: set[str] = set()
-        loads: set[str] = set()
-        for code in _codes(function.__code__):
-            names.update(code.co_names)
-            for instruction in dis.get_instructions(code):
-                if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                    loads.add(instruction.argval)
-        attributes = frozenset(names)
+        codes = list(_codes(function.__code__))
+        attributes = frozenset(name for code in codes for name in code.co_names)
+        instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes))
+        loads = {one.argval for one in instructions if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
         reached: list[tuple[str, object]] = [
             # Arguments' defaults are constants of the compiled code as well.
             ("defaults", function.__defaults__),
@@ -195,10 +178,8 @@ class Fingerprint:
         return combine("module", *parts)
 
     def _component(self, cls: type[Component]) -> str:
-        members: dict[str, object] = {}
-        for base in reversed(cls.__mro__):
-            if base is not object and base is not Component:
-                members.update(vars(base))
+        bases = [base for base in reversed(cls.__mro__) if base not in (object, Component)]
+        members = {name: value for base in bases for name, value in vars(base).items()}
         # Special methods are never called from compiled code.
         reached = [
             (name, value)
@@ -208,3 +189,42 @@ class Fingerprint:
         fields = repr(field_kinds(cls))
         self._remember(cls, [fields, *(n + self._own(v, frozenset()) for n, v in reached)])
         return combine("component", cls.__qualname__, fields, *(n + self.of(v) for n, v in reached))
+
+
+#: The parts that tell a value apart, by its type; the first type that fits counts.
+_PARTS: tuple[tuple[Any, Callable[[Fingerprint, Any], tuple[str, ...]]], ...] = (
+    (
+        (np.ndarray, np.generic),
+        lambda walk, value: (
+            "array",
+            repr(value.dtype),
+            repr(value.shape),
+            value.tobytes().hex(),
+        ),
+    ),
+    (
+        enum.Enum,
+        lambda walk, value: (
+            "enum",
+            type(value).__qualname__,
+            value.name,
+            walk.of(value.value),
+        ),
+    ),
+    (enum.EnumMeta, lambda walk, value: ("enumeration", value.__qualname__, *map(walk.of, value))),
+    (_SCALARS, lambda walk, value: (type(value).__name__, repr(value))),
+    (
+        (tuple, list),
+        lambda walk, value: (
+            type(value).__qualname__,
+            repr(getattr(value, "_fields", None)),
+            *map(walk.of, value),
+        ),
+    ),
+    ((set, frozenset), lambda walk, value: ("set", *sorted(map(walk.of, value)))),
+    (
+        (staticmethod, classmethod),
+        lambda walk, value: (type(value).__name__, walk.of(value.__func__)),
+    ),
+    (property, lambda walk, value: ("property", walk.of(value.fget))),
+)

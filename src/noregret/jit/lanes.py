@@ -4,6 +4,7 @@
 # mypy: allow-untyped-calls, disable-error-code="attr-defined"
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -17,19 +18,49 @@ LANE = ir.IntType(32)
 DOUBLE = ir.DoubleType()
 _FUSED = ("contract",)
 
-#: So many features ahead of where a row is read, records are asked for: about the next row.
+#: Records are prefetched this many features ahead of where a row is read: about the next row.
 AHEAD = 96
 
 
-def register(function: Callable[..., Any], definition: Callable[..., Any]) -> None:
-    """Let kernels name the Python function itself, so that their `py_func` runs as well."""
-    template = make_intrinsic_template(function, definition, function.__name__)
-    infer(template)
-    infer_global(function, nb.Function(template))
+def register(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], None]:
+    """Let kernels call the Python function itself, so that their `py_func` runs as well.
+
+    Decorates a function that takes the types of the arguments and returns the signature and a
+    function (context, builder, signature, args) that generates the instructions.
+    """
+
+    def registered(typed: Callable[..., Any]) -> None:
+        def definition(context: Any, *kinds: Any) -> Any:
+            return typed(*kinds)
+
+        # Numba binds arguments by the names that it finds here, after that of the context.
+        own = inspect.signature(function)
+        context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = [context, *own.parameters.values()]
+        definition.__signature__ = own.replace(parameters=parameters)
+        template = make_intrinsic_template(function, definition, function.__name__)
+        infer(template)
+        infer_global(function, nb.Function(template))
+
+    return registered
+
+
+def register_scalar(
+    function: Callable[..., Any], kind: Any, build: Callable[..., Any], result: Any = None
+) -> None:
+    """Register a function of numbers of one type that is a few instructions.
+
+    build(builder, *args) generates them; `result` is the type of the result [default: `kind`].
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return build(builder, *args)
+
+    register(function)(lambda *kinds: ((result or kind)(*(kind,) * len(kinds)), generate))
 
 
 def require(name: str, array: Any, indices: Any = None, values: Any = None) -> None:
-    """Refuse, when a kernel is compiled, arrays that the vector code is not made for."""
+    """Refuse, when a kernel is compiled, arrays that the vector code cannot read."""
     if array != nb.Array(nb.float64, 2, "C"):
         raise errors.TypingError(f"{name} takes a C-contiguous float64 matrix, got {array}")
     if indices is not None and indices.dtype not in (nb.uint32, nb.uint64):
@@ -147,13 +178,13 @@ def remainder(
 
 
 def joined(builder: Any, vector: Any, join: Callable[..., Any]) -> Any:
-    """Return the four lanes of a vector, made one."""
+    """Return the four lanes of a vector, joined to one number."""
     a, b, c, d = (builder.extract_element(vector, LANE(place)) for place in range(4))
     return join(builder, join(builder, a, c), join(builder, b, d))
 
 
-def ask_for(builder: Any, place: Any, near: int) -> None:
-    """Have memory brought to a level of cache: 3 is the nearest. It need not exist."""
+def prefetch(builder: Any, place: Any, near: int) -> None:
+    """Prefetch memory to a level of cache: 3 is the nearest. The address need not exist."""
     byte = ir.IntType(8).as_pointer()
     hint = ir.FunctionType(ir.VoidType(), [byte, LANE, LANE, LANE])
     function = cgutils.get_or_insert_function(builder.module, hint, "llvm.prefetch.p0")
@@ -161,8 +192,8 @@ def ask_for(builder: Any, place: Any, near: int) -> None:
     builder.call(function, [builder.bitcast(place, byte), LANE(0), LANE(near), LANE(1)])
 
 
-def ask_for_records(context: Any, builder: Any, kinds: Any, arrays: Any, k: Any) -> None:
-    """Ask for the records of four features, AHEAD of feature k; for its own at the end."""
+def prefetch_records(context: Any, builder: Any, kinds: Any, arrays: Any, k: Any) -> None:
+    """Prefetch the records of four features, AHEAD of feature k; its own at the end."""
     held, indices = (
         context.make_array(kind)(context, builder, array)
         for kind, array in zip(kinds, arrays, strict=True)
@@ -173,7 +204,7 @@ def ask_for_records(context: Any, builder: Any, kinds: Any, arrays: Any, k: Any)
     for lane in range(4):
         row = builder.load(builder.gep(indices.data, [builder.add(far, WORD(lane))]))
         width = builder.extract_value(held.shape, 1)
-        ask_for(builder, address(builder, held.data, row, width), 3)
+        prefetch(builder, address(builder, held.data, row, width), 3)
 
 
 def transposed(builder: Any, rows: list[Any]) -> list[Any]:

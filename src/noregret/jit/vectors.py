@@ -26,13 +26,13 @@ from noregret.jit.lanes import (
     add_product,
     address,
     addresses,
-    ask_for,
-    ask_for_records,
     data,
     filled,
     joined,
     larger,
     load,
+    prefetch,
+    prefetch_records,
     register,
     require,
     smaller,
@@ -74,7 +74,7 @@ def dot(array: Any, indices: Any, values: Any, begin: int, end: int) -> tuple[fl
 def dot_ahead(
     array: Any, indices: Any, values: Any, begin: int, end: int
 ) -> tuple[float, float, float]:
-    """Return `dot`, and meanwhile have the records of later rows brought near."""
+    """Return `dot`, and prefetch the records of later rows."""
     return dot(array, indices, values, begin, end)
 
 
@@ -97,18 +97,23 @@ def mapped_dot(
 
 
 def fetch(array: Any, k: Any) -> None:
-    """Have element k brought near without waiting for it, k beyond the end included.
+    """Prefetch element k, which may be beyond the end. Interpreted, do nothing."""
 
-    Interpreted, do nothing.
+
+def borrowed(array: Any) -> Any:
+    """Return the array as one that is not reference-counted; its owner must outlive it.
+
+    Interpreted, it is the array.
     """
+    return array
 
 
 def _adder(name: str, columns: int) -> Callable[..., Any]:
     """Return the definition of a step that adds multiples of x to the columns of a record."""
 
-    def definition(array: Any, i: Any, x: Any) -> Any:
+    def typed(array: Any, i: Any, *numbers: Any) -> Any:
         require(name, array)
-        narrow = x == nb.float32
+        narrow = numbers[-1] == nb.float32
         wide = ir.VectorType(DOUBLE, columns)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -128,7 +133,7 @@ def _adder(name: str, columns: int) -> Callable[..., Any]:
         number = nb.float32 if narrow else nb.float64
         return nb.void(array, i, *(nb.float64,) * columns, number), generate
 
-    return definition
+    return typed
 
 
 def _gatherer(
@@ -145,7 +150,7 @@ def _gatherer(
     lanes of each are made one in the end; ahead: whether to ask for later records, too.
     """
 
-    def definition(array: Any, indices: Any, values: Any) -> Any:
+    def typed(array: Any, indices: Any, values: Any, begin: Any, end: Any) -> Any:
         require(name, array, indices, values)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -156,7 +161,7 @@ def _gatherer(
             def loop(lanes: int, begin: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
                 def body(k: Any, *now: Any) -> tuple[Any, ...]:
                     if ahead and lanes == _LANES:
-                        ask_for_records(context, builder, (array, indices), args[:2], k)
+                        prefetch_records(context, builder, (array, indices), args[:2], k)
                     x = load(builder, features, k, lanes)
                     cells = [builder.gep(row, [WORD(column)]) for row in records(k, lanes)]
                     v = filled(builder, *(builder.load(cell) for cell in cells))
@@ -174,7 +179,7 @@ def _gatherer(
         results = nb.UniTuple(nb.float64, len(starts))
         return results(array, indices, values, nb.uint64, nb.uint64), generate
 
-    return definition
+    return typed
 
 
 def _advance(builder: Any, v: Any, x: Any, product: Any, square: Any, size: Any) -> Any:
@@ -191,55 +196,37 @@ def _advance_mapped(
     return product, local, size, smaller(builder, low, x), larger(builder, high, x)
 
 
-def _type_fetch(context: Any, array: Any, k: Any) -> Any:
+@register(fetch)
+def _type_fetch(array: Any, k: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = builder.gep(data(context, builder, array, args[0]), [args[1]])
-        ask_for(builder, place, 2)
+        prefetch(builder, place, 2)
         return context.get_dummy_value()
 
     return nb.void(array, nb.uint64), generate
 
 
-register(fetch, _type_fetch)
-_add1 = _adder("axpy1", 1)
-_add2 = _adder("axpy2", 2)
-_dot = _gatherer("dot", 0, (0.0,) * 3, _advance, (add,) * 3)
-_dot_ahead = _gatherer("dot_ahead", 0, (0.0,) * 3, _advance, (add,) * 3, ahead=True)
-_mapped_dot = _gatherer(
-    "mapped_dot",
-    1,
-    (0.0, 0.0, 0.0, math.inf, -math.inf),
-    _advance_mapped,
-    (add, add, add, smaller, larger),
+@register(borrowed)
+def _type_borrowed(array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        held = context.make_array(array)(context, builder, args[0])
+        for owner in ("meminfo", "parent"):
+            setattr(held, owner, ir.Constant(getattr(held, owner).type, None))
+        return held._getvalue()
+
+    return array(array), generate
+
+
+register(axpy1)(_adder("axpy1", 1))
+register(axpy2)(_adder("axpy2", 2))
+register(dot)(_gatherer("dot", 0, (0.0,) * 3, _advance, (add,) * 3))
+register(dot_ahead)(_gatherer("dot_ahead", 0, (0.0,) * 3, _advance, (add,) * 3, ahead=True))
+register(mapped_dot)(
+    _gatherer(
+        "mapped_dot",
+        1,
+        (0.0, 0.0, 0.0, math.inf, -math.inf),
+        _advance_mapped,
+        (add, add, add, smaller, larger),
+    )
 )
-
-
-def _type_axpy1(context: Any, array: Any, i: Any, a: Any, x: Any) -> Any:
-    return _add1(array, i, x)
-
-
-def _type_axpy2(context: Any, array: Any, i: Any, a: Any, b: Any, x: Any) -> Any:
-    return _add2(array, i, x)
-
-
-def _type_dot(context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any) -> Any:
-    return _dot(array, indices, values)
-
-
-def _type_dot_ahead(
-    context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any
-) -> Any:
-    return _dot_ahead(array, indices, values)
-
-
-def _type_mapped_dot(
-    context: Any, array: Any, indices: Any, values: Any, begin: Any, end: Any
-) -> Any:
-    return _mapped_dot(array, indices, values)
-
-
-register(axpy1, _type_axpy1)
-register(axpy2, _type_axpy2)
-register(dot, _type_dot)
-register(dot_ahead, _type_dot_ahead)
-register(mapped_dot, _type_mapped_dot)

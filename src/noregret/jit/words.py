@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba.core import errors
 from numba.core import types as nb
 
-from noregret.jit.lanes import DOUBLE, WORD, data, filled, register
+from noregret.jit.lanes import DOUBLE, WORD, data, filled, register, register_scalar
 
 _DOUBLE_WORD = ir.IntType(128)
 _BYTES = nb.Array(nb.uint8, 1, "C")
@@ -28,9 +28,9 @@ _DEFINED = ir.IntType(1)(0)
 def text_of(array: Any) -> Any:
     """Return bytes as a text that kernels hand on for free.
 
-    Compiled, that is their address: arrays that cross a call, inlined or not, are counted,
-    atomically, which takes as long as reading a number. Whoever called the kernel holds the
-    array. Interpreted, it is the array.
+    Compiled, that is their address: arrays that cross a call, inlined or not, are
+    reference-counted, atomically, which takes as long as reading a number. The caller of the
+    kernel holds the array. Interpreted, it is the array.
     """
     return array
 
@@ -144,7 +144,8 @@ def _place(name: str, text: Any) -> Callable[[Any, Any, Any], Any]:
     )
 
 
-def _type_text_of(context: Any, array: Any) -> Any:
+@register(text_of)
+def _type_text_of(array: Any) -> Any:
     _place("text_of", array)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -153,24 +154,27 @@ def _type_text_of(context: Any, array: Any) -> Any:
     return nb.uint64(array), generate
 
 
-def _type_byte_at(context: Any, text: Any, k: Any) -> Any:
-    place = _place("byte_at", text)
+def _register_reader(
+    function: Callable[..., Any], result: Any, build: Callable[..., Any], *more: Any
+) -> None:
+    """Register a function of a text, a place in it and arguments of the types `more`.
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(place(context, builder, args))
+    build(builder, place, *args) generates it from the address of that place.
+    """
 
-    return nb.uint8(text, nb.uint64), generate
+    @register(function)
+    def typed(text: Any, k: Any, *rest: Any) -> Any:
+        place = _place(function.__name__, text)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return build(builder, place(context, builder, args), *args[2:])
+
+        return result(text, nb.uint64, *more), generate
 
 
-def _type_load_word(context: Any, text: Any, k: Any) -> Any:
-    place = _place("load_word", text)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = builder.bitcast(place(context, builder, args), WORD.as_pointer())
-        word = builder.load(found, align=1)
-        return word if sys.byteorder == "little" else builder.bswap(word)
-
-    return nb.uint64(text, nb.uint64), generate
+def _load_word(builder: Any, place: Any) -> Any:
+    word = builder.load(builder.bitcast(place, WORD.as_pointer()), align=1)
+    return word if sys.byteorder == "little" else builder.bswap(word)
 
 
 def _mask(builder: Any, place: Any, judge: Callable[[Any], Any]) -> Any:
@@ -183,63 +187,36 @@ def _mask(builder: Any, place: Any, judge: Callable[[Any], Any]) -> Any:
     return mask
 
 
-def _type_span_above(context: Any, text: Any, k: Any, byte: Any) -> Any:
-    place = _place("span_above", text)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bound = filled(builder, *(args[2],) * SPAN)
-        mask = _mask(
-            builder,
-            place(context, builder, args),
-            lambda found: builder.icmp_unsigned("<=", found, bound),
-        )
-        return builder.cttz(builder.or_(mask, WORD(1 << SPAN)), _DEFINED)
-
-    return nb.uint64(text, nb.uint64, nb.uint8), generate
+def _span_above(builder: Any, place: Any, byte: Any) -> Any:
+    bound = filled(builder, *(byte,) * SPAN)
+    mask = _mask(builder, place, lambda found: builder.icmp_unsigned("<=", found, bound))
+    return builder.cttz(builder.or_(mask, WORD(1 << SPAN)), _DEFINED)
 
 
-def _type_strangers(context: Any, text: Any, k: Any) -> Any:
-    place = _place("strangers", text)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        zeros, nines = (filled(builder, *(ir.IntType(8)(c),) * SPAN) for c in (48, 9))
-        return _mask(
-            builder,
-            place(context, builder, args),
-            lambda found: builder.icmp_unsigned(">", builder.sub(found, zeros), nines),
-        )
-
-    return nb.uint64(text, nb.uint64), generate
+def _strangers(builder: Any, place: Any) -> Any:
+    zeros, nines = (filled(builder, *(ir.IntType(8)(c),) * SPAN) for c in (48, 9))
+    return _mask(
+        builder,
+        place,
+        lambda found: builder.icmp_unsigned(">", builder.sub(found, zeros), nines),
+    )
 
 
-def _typed(result: Any, arguments: int, build: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Return the definition of a function of words that is a few instructions."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return build(builder, args)
-
-    def unary(context: Any, word: Any) -> Any:
-        return result(nb.uint64), generate
-
-    def binary(context: Any, a: Any, b: Any) -> Any:
-        return result(nb.uint64, nb.uint64), generate
-
-    return unary if arguments == 1 else binary
-
-
-def _high(builder: Any, args: Any) -> Any:
-    a, b = (builder.zext(one, _DOUBLE_WORD) for one in args)
+def _high(builder: Any, *words: Any) -> Any:
+    a, b = (builder.zext(word, _DOUBLE_WORD) for word in words)
     return builder.trunc(builder.lshr(builder.mul(a, b), _DOUBLE_WORD(64)), WORD)
 
 
-register(text_of, _type_text_of)
-register(byte_at, _type_byte_at)
-register(load_word, _type_load_word)
-register(span_above, _type_span_above)
-register(strangers, _type_strangers)
-register(trailing_zeros, _typed(nb.uint64, 1, lambda b, args: b.cttz(args[0], _DEFINED)))
-register(leading_zeros, _typed(nb.uint64, 1, lambda b, args: b.ctlz(args[0], _DEFINED)))
-register(ones, _typed(nb.uint64, 1, lambda b, args: b.ctpop(args[0])))
-register(high_product, _typed(nb.uint64, 2, _high))
-register(low_product, _typed(nb.uint64, 2, lambda b, args: b.mul(*args)))
-register(float_of, _typed(nb.float64, 1, lambda b, args: b.bitcast(args[0], DOUBLE)))
+_register_reader(byte_at, nb.uint8, lambda builder, place: builder.load(place))
+_register_reader(load_word, nb.uint64, _load_word)
+_register_reader(span_above, nb.uint64, _span_above, nb.uint8)
+_register_reader(strangers, nb.uint64, _strangers)
+for function, result, build in (
+    (trailing_zeros, nb.uint64, lambda builder, word: builder.cttz(word, _DEFINED)),
+    (leading_zeros, nb.uint64, lambda builder, word: builder.ctlz(word, _DEFINED)),
+    (ones, nb.uint64, lambda builder, word: builder.ctpop(word)),
+    (high_product, nb.uint64, _high),
+    (low_product, nb.uint64, lambda builder, a, b: builder.mul(a, b)),
+    (float_of, nb.float64, lambda builder, word: builder.bitcast(word, DOUBLE)),
+):
+    register_scalar(function, nb.uint64, build, result)
