@@ -103,7 +103,7 @@ def _unbox_component(component: ComponentType, instance: Any, c: Any) -> NativeV
     with contextlib.ExitStack() as stack:
         for name, kind in component.members.items():
             if isinstance(kind, ComponentType) and not kind.members:
-                # There is nothing to read, and a look-up by name takes long.
+                # A component without fields: skip the look-up by name, which is slow.
                 continue
             value = c.pyapi.object_getattr_string(instance, name)
             with cgutils.early_exit_if_null(c.builder, stack, value):

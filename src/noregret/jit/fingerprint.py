@@ -22,7 +22,7 @@ import numpy as np
 from noregret.component import Component, field_kinds
 
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), slice)
-#: Packages named by the versions in every key; what they define is told apart by name.
+#: Packages whose versions are in every key; what they define is identified by name.
 _VERSIONED = frozenset({"numpy", "numba", "llvmlite", *sys.stdlib_module_names})
 
 #: What each function and class was when first seen. Machine code made then may be reused
@@ -52,7 +52,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _asked(module: types.ModuleType, names: frozenset[str]) -> list[tuple[str, object]]:
-    """Return the members of a module that a function may ask for, unless versions tell them."""
+    """Return the members of a module that a function may use, none of versioned packages."""
     if _versioned(module.__name__):
         return []
     return [(name, vars(module)[name]) for name in sorted(names & vars(module).keys())]

@@ -1,4 +1,4 @@
-"""How functions are told apart and compiled: arithmetic, names, and plain functions called."""
+"""How functions are compiled and named, and how compiled code calls plain ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INNER: dict[str, Any] = {
 
 
 def describe(value: object) -> object:
-    """Return what determines an object of numba's world, as `Fingerprint` asks for it."""
+    """Return the parts that determine an object of numba's, as `Fingerprint` takes them."""
     if isinstance(value, Dispatcher):
         return "kernel", _options_text(value.targetoptions), value.py_func
     if isinstance(value, _Intrinsic):
@@ -62,7 +62,7 @@ def _options_text(options: dict[str, Any]) -> str:
 
 
 def content_named(function: types.FunctionType, digest: str) -> types.FunctionType:
-    """Return the same function under a name that tells its content.
+    """Return the same function under a name that contains its digest.
 
     Symbols of kernels from several processes meet in one; equal names would be mixed up.
     """

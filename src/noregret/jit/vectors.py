@@ -3,7 +3,7 @@
 Each function is plain Python where a kernel is interpreted, and machine instructions where it
 is compiled. The arrays are what sparse passes hold: records of a few float64 columns, unsigned
 column indices, values in float32 or float64. No index is checked. A kernel that asserts how
-many columns its records have lets the compiler make addresses of a constant.
+many columns its records have lets the compiler use a constant in address arithmetic.
 """
 
 # Numba types its public face only, and differently in each version.
@@ -39,8 +39,8 @@ from noregret.jit.lanes import (
     stepwise,
 )
 
-#: Features at a time. Left to itself the compiler takes sixteen, and leaves up to fifteen of a
-#: row to be done one by one.
+#: Features at a time. The compiler alone would take sixteen, and do up to fifteen of a row one by
+#: one.
 _LANES = 4
 
 

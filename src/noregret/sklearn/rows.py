@@ -1,7 +1,7 @@
-"""From a user's rows to chunks that the core learns, with a constant feature where one is wanted.
+"""A user's rows in chunks for learners, with a constant feature where one is wanted.
 
-The constant is written into one buffer of the rows' own kind, again and again: no copy of all
-rows is ever made, and float32 stays float32.
+Chunks with the constant reuse one buffer of the rows' own dtype: all rows are never copied at
+once, and float32 stays float32.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def write_rows(rows, width, order, constant, out):  # type: ignore[no-untyped-de
     k = np.uint64(0)
     new_indptr[0] = k
     falls = np.uint32(0)
-    # As narrow as the values: a sum that is too large says nothing about them.
+    # In the dtype of the values; if only the sum overflows, the core checks the rows again.
     total = values.dtype.type(0.0)
     for t in range(order.shape[0]):
         row = np.uint64(order[t])

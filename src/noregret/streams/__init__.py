@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import itertools
 import os
 from collections.abc import Iterable
@@ -13,11 +12,12 @@ from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import COMPRESSIONS, STANDARD_INPUT, Inputs, find
 from noregret.streams.labels import Labels
+from noregret.streams.options import known as known_by
 from noregret.streams.stream import OnError, Stream
 
 __all__ = ["Block", "Inputs", "Labels", "OnError", "Stream", "StreamError", "known_options", "read"]
 
-#: Each format: the module (loaded when needed), the function that opens it, what it is told.
+#: Each format: the module (loaded when needed), the function that opens it, fixed options.
 _FORMATS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "svmlight": ("svmlight", "open_svmlight", {}),
     "vw": ("vw", "open_vw", {}),
@@ -27,9 +27,9 @@ _FORMATS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "parquet": ("table", "open_table", {}),
     "arrow": ("table", "open_table", {}),
 }
-#: What is no file: the module and the function that opens it.
+#: Objects that are not files: the module and the function that opens them.
 _OBJECTS = {"data frame": ("table", "open_table"), "iterable": ("iterables", "open_pairs")}
-#: What is not parsed from text.
+#: Formats that are not text.
 _TABLES = ("parquet", "arrow", *_OBJECTS)
 _SUFFIXES = {
     ".svm": "svmlight",
@@ -46,7 +46,6 @@ _SUFFIXES = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-_COMMON = ("labels", "rows", "threads", "on_error")
 
 
 def read(
@@ -78,7 +77,7 @@ def read(
         threads: how many parse ahead of the consumer; 0 for none, None for what the machine has.
         on_error: what a bad line does: "stop" ends the stream with an error, "skip" and "count"
             leave it out, "count" keeps the first messages.
-        options: what the format alone knows, see `known_options`: for svmlight `first_index`
+        options: those of the format, see `known_options`: for svmlight `first_index`
             (1 or 0), `width` (the number of features where it is known), `constant` (the value
             of an intercept feature in column 0) and `dtype`; for the others see `open_vw`,
             `open_csv`, `open_jsonl` and `open_table` of their modules.
@@ -95,7 +94,7 @@ def read(
     {0.0: -1.0, 1.0: 1.0}
     """
     several, chosen, opener, told = _opener(inputs, format)
-    known = _known(opener)
+    known = known_by(opener)
     for option in options:
         if option not in known:
             told_apart = (
@@ -122,7 +121,7 @@ def known_options(inputs: Inputs, format: str | None = None) -> list[str]:
     ['first_index', 'width', 'constant', 'dtype']
     """
     _, _, opener, told = _opener(inputs, format)
-    return [name for name in _known(opener) if name not in told]
+    return [name for name in known_by(opener) if name not in told]
 
 
 def _told_apart(inputs: Any) -> tuple[Any, str]:
@@ -139,12 +138,12 @@ def _told_apart(inputs: Any) -> tuple[Any, str]:
         return [first, *items], ""
     if first is None:
         return [], ""
-    # What can be begun anew is; an iterator gets its first item back.
+    # An iterator gets its first item back; other iterables begin anew.
     return (itertools.chain([first], items) if items is inputs else inputs), "iterable"
 
 
 def _opener(inputs: Inputs | Any, format: str | None) -> tuple[Any, str, Any, dict[str, Any]]:
-    """Return the inputs, the name of their format, what opens it and what that is told."""
+    """Return the inputs, the name of their format, the function that opens it, fixed options."""
     several, kind = _told_apart(inputs)
     if kind:
         if format is not None:
@@ -160,14 +159,6 @@ def _opener(inputs: Inputs | Any, format: str | None) -> tuple[Any, str, Any, di
         module, function = "binary", "open_binary"
     opener = getattr(importlib.import_module(f"noregret.streams.{module}"), function)
     return several, chosen, opener, told
-
-
-def _known(opener: Any) -> list[str]:
-    return [
-        parameter.name
-        for parameter in inspect.signature(opener).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in _COMMON
-    ]
 
 
 def _is_compact(inputs: list[Any]) -> bool:

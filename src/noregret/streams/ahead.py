@@ -1,4 +1,4 @@
-"""Work ahead of whoever consumes it: items are fetched and worked on by threads, in order."""
+"""Prefetching: threads fetch and work on items ahead of the consumer, who gets them in order."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Pipeline(Generic[_Item, _Result]):
     def _store(self, number: int, result: _Result) -> bool:
         """Leave a result for the consumer, once there is room; say whether to go on."""
         with self._changed:
-            # What the consumer waits for has always room, or nobody would ever make any.
+            # The item that the consumer waits for always has room: otherwise both would deadlock.
             self._changed.wait_for(
                 lambda: (
                     self.stopped
@@ -144,7 +144,7 @@ class _Pipeline(Generic[_Item, _Result]):
             yield result
 
     def stop(self) -> None:
-        """Let every thread end after what it is doing."""
+        """Let every thread end after its current item."""
         with self._changed:
             self.stopped = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""The one place that knows pyarrow: loaded when it is needed, its errors put in one line."""
+"""Access to pyarrow: imported when it is needed, its errors in one line."""
 
 from __future__ import annotations
 

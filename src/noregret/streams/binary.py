@@ -66,7 +66,7 @@ class BinaryStream(Stream):
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         super().__init__(
             f"{first.path}{more}",
-            # What is mapped already is taken as it is.
+            # Labels with a map were mapped when the file was written.
             labels=labels if self._classes or not self._label_map else "real",
             width=max(file.facts.width for file in files),
             size=sum(file.size for file in files),

@@ -54,7 +54,7 @@ def _check(offsets, others, indices, y, weight, weighted, width, indptr):  # typ
 
 @dataclass(frozen=True)
 class Facts:
-    """What the last record batch of a file tells."""
+    """The metadata in the last record batch of a file."""
 
     rows: int
     width: int
@@ -182,7 +182,7 @@ class BinaryFile:
     def _checked(self, number: int, where: str) -> tuple[Block, int]:
         with arrow_errors(where):
             batch = self._reader.get_batch(number)
-            # Also what is not looked at here must lie within the file.
+            # Buffers that are not read here must lie within the file, too.
             batch.validate(full=True)
             label, lists = batch.column("label"), [batch.column(name) for name in _LISTS]
             weights = [batch.column("weight")] if self._weighted else []
@@ -227,7 +227,7 @@ class BinaryFile:
         return self._array(column.buffers()[_CONTENT], kind, count, where)
 
     def _array(self, buffer: Any, kind: Any, count: int, where: str) -> NDArray[Any]:
-        """Return what lies in a buffer, as a part of what was read."""
+        """Return the content of a buffer as a view of the bytes that were read."""
         if count == 0:
             return np.empty(0, kind)
         array = self._file.array(buffer, kind, count)

@@ -15,7 +15,7 @@ from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.names import FeatureNames, HashedNames
 
-#: A batch ends after so many nonzeros or rows: small beside any memory, large beside its header.
+#: Largest numbers of nonzeros and rows of a batch: little memory, yet much more than its header.
 BATCH_NONZEROS = 1 << 20
 BATCH_ROWS = 1 << 16
 #: Offsets within a batch are numbers of 31 bits.

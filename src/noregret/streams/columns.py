@@ -1,4 +1,4 @@
-"""What the columns of a table are: a label, a weight, numbers, categories, or nothing of use.
+"""What the columns of a table are: a label, a weight, numbers, categories, or skipped.
 
 The same rules hold for CSV, Arrow, Parquet and data frames:
 - the label is the column that is named, else one called label, target, class or y, whatever its
@@ -34,13 +34,16 @@ MISSING_TEXTS = frozenset((b"", b"NA", b"NaN", b"nan", b"?"))
 #: The share of numbers that makes a column numeric.
 _NUMERIC_SHARE = 0.9
 _SHOWN_NAMES = 12
-#: So many of the first lines tell which columns are numeric, and what the labels are called.
+#: The number of first lines that decide which columns are numeric and what labels are called.
 LOOK = 1000
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is asked of the columns of a table, by their names."""
+    """What is asked of the columns of a table, by their names.
+
+    Names may be given as any iterable, and one name alone; they are kept as tuples.
+    """
 
     label: str | None = None
     weight: str | None = None
@@ -52,7 +55,12 @@ class Choice:
     unlabelled: Unlabelled = "refuse"
 
     def __post_init__(self) -> None:
-        """Refuse what no table can satisfy."""
+        """Make tuples of names, and refuse what no table can satisfy."""
+        for option in ("drop", "keep", "categorical", "numeric"):
+            given = getattr(self, option)
+            if given is not None:
+                names = (given,) if isinstance(given, str) else tuple(given)
+                object.__setattr__(self, option, names)
         if self.missing not in ("refuse", "indicator"):
             raise StreamError(f'missing={self.missing!r}: expected "refuse" or "indicator"')
         if self.unlabelled not in ("refuse", "keep"):
@@ -68,34 +76,6 @@ class Choice:
         for name, purpose in ((self.label, "label"), (self.weight, "weight")):
             if name is not None and name in self.drop:
                 raise StreamError(f"column {name!r} cannot be both {purpose} and dropped")
-
-
-def choose(
-    label: str | None = None,
-    weight: str | None = None,
-    drop: str | Iterable[str] = (),
-    keep: str | Iterable[str] | None = None,
-    categorical: str | Iterable[str] = (),
-    numeric: str | Iterable[str] = (),
-    missing: Missing = "refuse",
-    unlabelled: Unlabelled = "refuse",
-) -> Choice:
-    """Return the choice with every list of names as a tuple; one name need not be a list."""
-
-    def names(given: str | Iterable[str]) -> tuple[str, ...]:
-        return (given,) if isinstance(given, str) else tuple(given)
-
-    kept = None if keep is None else names(keep)
-    return Choice(
-        label=label,
-        weight=weight,
-        drop=names(drop),
-        keep=kept,
-        categorical=names(categorical),
-        numeric=names(numeric),
-        missing=missing,
-        unlabelled=unlabelled,
-    )
 
 
 def label_among(names: Sequence[str], choice: Choice, where: str) -> str | None:
@@ -170,7 +150,7 @@ def roles_of(names: Sequence[str], choice: Choice, where: str) -> tuple[list[int
 
 
 def is_numeric(numbers: int, others: int) -> bool:
-    """Return whether a column with so many numbers and other values is a column of numbers."""
+    """Whether a column with `numbers` numbers and `others` other values is numeric."""
     return numbers >= _NUMERIC_SHARE * (numbers + others)
 
 

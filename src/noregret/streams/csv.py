@@ -1,12 +1,10 @@
 """CSV and TSV with a header, plain or compressed, as a stream of blocks.
 
-What columns are follows from their names and from the first lines, see `columns`; how lines
-are written, see `csv_rows`.
+`columns` has the rules for what columns are, `csv_rows` the grammar of lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +18,7 @@ from noregret.streams.columns import (
     NUMBER,
     SKIPPED,
     WEIGHT,
-    Missing,
-    Unlabelled,
-    choose,
+    Choice,
 )
 from noregret.streams.csv_grammar import Grammar
 from noregret.streams.csv_head import column_names, learn_grammar
@@ -33,6 +29,7 @@ from noregret.streams.format import Parsed, Written, check_text
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels, check
 from noregret.streams.names import NO_ROOM, FeatureNames
+from noregret.streams.options import made, takes
 from noregret.streams.order import order_rows
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source
@@ -111,7 +108,7 @@ class CsvFormat:
         field = 1 if self.grammar.indicate else 2
         most = len(buffer) // field + 2
         if self.features.constant:
-            # Of a line all of whose fields are features, the constant is one more than that.
+            # In a line whose fields are all features, the constant is one more.
             most += len(buffer) // (field * len(self.grammar.roles))
         out = Written.take(self._slabs, most_rows, most, self.dtype)
         most_texts = most if self._spells or CLASS in self.grammar.roles else 0
@@ -157,7 +154,7 @@ class CsvFormat:
         return arena, ends
 
     def explain(self, line: bytes) -> Malformed:
-        """Say why a line is refused."""
+        """Return the reason why a line is refused."""
         try:
             self.grammar.read(line)
         except Malformed as reason:
@@ -165,25 +162,13 @@ class CsvFormat:
         raise AssertionError(f"the kernel refused {line!r}, the grammar does not")
 
 
+@takes(Choice, Features)
 def open_csv(
     inputs: Inputs,
     *,
-    label: str | None = None,
-    weight: str | None = None,
-    drop: str | Iterable[str] = (),
-    keep: str | Iterable[str] | None = None,
-    categorical: str | Iterable[str] = (),
-    numeric: str | Iterable[str] = (),
-    missing: Missing = "refuse",
-    unlabelled: Unlabelled = "refuse",
     separator: str = ",",
     header: bool = True,
     labels: Labels = "real",
-    constant: float = 0.0,
-    bits: int | None = None,
-    remember: int = 0,
-    names: FeatureNames | None = None,
-    grow: bool = True,
     dtype: Literal["float32", "float64"] = "float64",
     **options: Any,
 ) -> TextStream:
@@ -200,7 +185,7 @@ def open_csv(
         numeric: columns that are numeric, though they may not look it in the first lines.
         missing: "refuse", or "indicator" for a feature "column=missing".
         unlabelled: "keep" gives lines without a label the label NaN.
-        separator: what parts fields.
+        separator: the character between fields.
         header: whether the first line of every input holds the names of the columns; without
             they are called "1", "2", ...
         labels: "real", "binary" (also for two names, in alphabetical order), "classes" for
@@ -211,7 +196,8 @@ def open_csv(
         names: the dictionary to begin with.
         grow: whether names that are not in the dictionary get columns, or are left out.
         dtype: the type of the values.
-        options: what every stream takes: rows, threads, on_error.
+        options: the arguments above that `Choice` and `Features` take, and those of every
+            stream: rows, threads, on_error.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -229,8 +215,8 @@ def open_csv(
     if len(separator) != 1 or separator not in _SEPARATORS:
         shown = " ".join(map(repr, _SEPARATORS))
         raise StreamError(f"separator={separator!r}: expected one of {shown}")
-    choice = choose(label, weight, drop, keep, categorical, numeric, missing, unlabelled)
-    features = Features(bits, constant, remember, names, grow)
+    choice, options = made(Choice, options)
+    features, options = made(Features, options)
     mark = separator.encode()
     source = Source(inputs, _SameHeader() if header else None)
     where = source.inputs[0].name
@@ -254,7 +240,7 @@ def open_csv(
 
 
 class _SameHeader:
-    """Sees to it that all inputs have the same columns."""
+    """Refuses inputs whose header is not that of the first."""
 
     def __init__(self) -> None:
         self._first: tuple[bytes, str] | None = None

@@ -81,7 +81,7 @@ def _quoted(line: bytes, opening: int, separator: bytes) -> tuple[bytes, int]:
 
 @dataclass(frozen=True)
 class Row:
-    """What a line says: label (of a class its name), weight, and features by name."""
+    """The content of a line: label (of a class its name), weight, and features by name."""
 
     label: float | bytes
     weight: float
@@ -116,7 +116,7 @@ class Grammar:
         label: float | bytes = math.nan
         weight = 1.0
         features: list[tuple[bytes, float]] = []
-        # Faults are told in the order of the line, one field after the other.
+        # Report the first fault of the line: fields are read in order.
         for field, name, role in zip(fields, self.names, self.roles, strict=False):
             if role == NUMBER or role == CATEGORY:
                 feature, value = self._feature(field, name, role)
@@ -167,7 +167,7 @@ class Grammar:
             if field.text in written:
                 return -1.0 if field.text == written[0] else 1.0
             expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
-        # What is a name of a label is not missing, whatever it is.
+        # Compare with the names of the labels first: one of them may look like a missing value.
         if self.unlabelled and field.text in MISSING_TEXTS:
             return math.nan
         raise Malformed(field.start, field.text, expected)

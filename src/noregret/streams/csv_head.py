@@ -1,4 +1,4 @@
-"""What the first lines of separated values tell: names of columns, their kinds, labels."""
+"""What follows from the first lines of separated values: columns, their kinds, labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.labels import Labels, are_classes
 
-#: The first lines, so many or all that are to be had.
+#: Returns at most this many of the first lines, or as many as can be read ahead.
 Head = Callable[[int | None], Sequence[bytes]]
 
 
@@ -96,7 +96,7 @@ def sound_rows(
     """
     for line in lines:
         if b'"' not in line:
-            # As the grammar says, but thousands of lines are to be had at once.
+            # Fast path with the meaning of `split_fields`: thousands of lines are read here.
             plain = line.removesuffix(b"\r").split(separator)
             if len(plain) == width:
                 yield [plain[f].strip(b" ") for f in fields]
@@ -110,7 +110,7 @@ def sound_rows(
 
 
 def _find_kinds(roles: list[int], lines: Sequence[bytes], separator: bytes) -> None:
-    """Make NUMBER or CATEGORY of the columns that are UNKNOWN."""
+    """Replace UNKNOWN roles by NUMBER or CATEGORY."""
     unknown = [f for f, role in enumerate(roles) if role == UNKNOWN]
     numbers = dict.fromkeys(unknown, 0)
     others = dict.fromkeys(unknown, 0)
@@ -130,7 +130,7 @@ def _label_names(
         return given_names(labels)
     found: set[bytes] = set()
     for count in (LOOK, None):
-        # Where the first lines know one label only, the other is looked for in more of them.
+        # If the first lines have one label only, look for the other in more of them.
         if len(found) < 2:
             texts = sound_rows(head(count), separator, [field], width)
             found = {text for (text,) in texts} - MISSING_TEXTS

@@ -124,7 +124,7 @@ class Texts(NamedTuple):
     styles: NDArray[np.uint8]
 
 
-@kernel(counted=False)
+@kernel
 def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def]
     """Read buffer[:stop], which ends with a line end, into `out`, a `Written`, and `Texts`.
 

@@ -1,4 +1,4 @@
-"""What a stream says when it cannot be read."""
+"""Errors of streams."""
 
 from __future__ import annotations
 

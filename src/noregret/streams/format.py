@@ -1,4 +1,4 @@
-"""What a text format does: whole lines of bytes in, rows out, and a reason for what it refuses."""
+"""Text formats: whole lines of bytes in, rows out, and a reason for each refused line."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ class TextFormat(Protocol):
         """
 
     def explain(self, line: bytes) -> Malformed:
-        """Say why a line is refused; called for refused lines only."""
+        """Return the reason why a line is refused; called for refused lines only."""
 
 
 def check_text(buffer: NDArray[np.uint8], stop: int) -> None:
-    """Refuse what a kernel could read beyond: lines without end, or without PADDING."""
+    """Refuse text that a kernel would read beyond: no last line end, or no PADDING."""
     if stop + PADDING > len(buffer) or (stop and buffer[stop - 1] != ord("\n")):
         raise ValueError(
             f"text of {stop} bytes in a buffer of {len(buffer)}: expected it to end with a line "

@@ -20,9 +20,9 @@ from noregret.jit import byte_at, kernel
 
 HashRule = Literal["strings", "all"]
 
-#: The hash of the feature that is always there.
+#: The hash of the constant feature.
 CONSTANT = 11_650_396
-#: Fewer or more bits make no sense: nothing to tell apart, or no column of that number.
+#: Fewest and most bits of a column.
 FEWEST_BITS, MOST_BITS = 1, 31
 
 _WORD = 0xFFFFFFFF
@@ -126,7 +126,7 @@ def murmur(text, begin, end, seed):  # type: ignore[no-untyped-def]
         state = np.uint32(state * np.uint32(5) + np.uint32(0xE6546B64))
         place += _4
     if place > begin:
-        # What is left are the upper bytes of the last four: one load, and no branch to miss.
+        # The bytes left over are the upper ones of the last four: one load without a branch.
         rest = _four(text, end - _4) >> (_32 - ((end - place) << _3))
     else:
         rest = _0

@@ -22,15 +22,15 @@ Inputs: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 STANDARD_INPUT = "-"
 _STDIN_NAME = "standard input"
-#: What a compressed file begins with, and the name of what made it.
+#: Magic bytes of compressed files, and the name of the compression.
 _MAGIC = {
     ".gz": (b"\x1f\x8b", "gzip"),
     ".xz": (b"\xfd7zXZ\x00", "xz"),
     ".zst": (b"\x28\xb5\x2f\xfd", "zstd"),
 }
 COMPRESSIONS = tuple(_MAGIC)
-#: So much of a file is given to a decompressor at once. What comes out of it has no other limit:
-#: of 8 KiB, gzip can make 8 MiB, xz some 60 MiB and zstd 256 MiB.
+#: Bytes given to a decompressor at once. This alone bounds its output: from 8 KiB, gzip can make
+#: 8 MiB, xz some 60 MiB and zstd 256 MiB.
 _PIECE = 1 << 13
 
 
@@ -56,7 +56,7 @@ class Input:
 
     @property
     def suffix(self) -> str:
-        """The end of the name that tells the compression, or nothing."""
+        """The suffix of the name if it is that of a compression, else nothing."""
         suffix = "" if self.path is None else self.path.suffix.lower()
         return suffix if suffix in _MAGIC else ""
 
@@ -103,7 +103,7 @@ class Tap:
         self._input = source
         self._raw = _Raw(source)
         self._unpacked: _Unpacked | None = None
-        #: Whether it is known what the content is: to find out may have to wait.
+        #: Whether the first bytes were examined; that may have to wait for a pipe.
         self._begun = False
 
     def _begin(self) -> None:
@@ -152,7 +152,7 @@ class Tap:
         self._raw.wake()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._raw.close()
 
 
@@ -181,11 +181,11 @@ class _Raw(io.RawIOBase):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was there to begin with."""
+        """Whether no byte was read."""
         return self.position == 0
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def begins_like(self, patterns: list[bytes]) -> bytes | None:
@@ -248,7 +248,7 @@ class _Raw(io.RawIOBase):
 def _open(path: Path) -> Any:
     if not path.is_fifo():
         return path.open("rb", buffering=0)
-    # To open a named pipe would wait for its writer, and nothing could end that.
+    # Opening a named pipe blocks until it has a writer, and nothing could interrupt that.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "rb", buffering=0)
@@ -263,7 +263,7 @@ def _may_wait(file: Any) -> bool:
 
 
 class _Unpacked:
-    """What was packed, as archives strung together: every one of them must be whole.
+    """Decompressed bytes of one archive after another; every one of them must be whole.
 
     The readers of the packages take what follows an archive of xz, or the end of a file within
     one of zstd, for the end of all.
@@ -310,7 +310,7 @@ def _zstd() -> tuple[Callable[[], Any], type[Exception]]:
     return zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError
 
 
-#: What unpacks one archive, and the exception by which it says that it cannot.
+#: The decompressor of one archive, and the exception that it raises for damaged ones.
 _UNPACKERS: dict[str, Callable[[], tuple[Callable[[], Any], type[Exception]]]] = {
     ".gz": lambda: (lambda: zlib.decompressobj(16 + zlib.MAX_WBITS), zlib.error),
     ".xz": lambda: (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError),

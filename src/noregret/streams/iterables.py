@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from noregret.streams.columns import Missing, Unlabelled, choose
+from noregret.streams.columns import Choice
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features, largest_of
 from noregret.streams.labels import LOOK, Labels, are_classes, check
-from noregret.streams.names import FeatureNames
+from noregret.streams.options import made, takes
 from noregret.streams.records import FeatureRules, LabelRules, RowBuilder, Unfit, names_among
 from noregret.streams.stream import Piece, Stream
 
@@ -84,20 +84,15 @@ class PairStream(Stream):
         return Piece(parsed, self.name, "example", first, 0, reasons)
 
 
+#: Labels come beside the features, and Python itself tells numbers from texts.
+_UNUSED = ("label", "weight", "numeric")
+
+
+@takes(Choice, Features, without=_UNUSED)
 def open_pairs(
     pairs: Iterable[tuple[Mapping[Any, Any], Any]],
     *,
-    drop: str | Iterable[str] = (),
-    keep: str | Iterable[str] | None = None,
-    categorical: str | Iterable[str] = (),
-    missing: Missing = "refuse",
-    unlabelled: Unlabelled = "refuse",
     labels: Labels = "real",
-    constant: float = 0.0,
-    bits: int | None = None,
-    remember: int = 0,
-    names: FeatureNames | None = None,
-    grow: bool = True,
     dtype: Literal["float32", "float64"] = "float64",
     **options: Any,
 ) -> PairStream:
@@ -109,13 +104,14 @@ def open_pairs(
     ([[2.0, 1.0], [0.0, 0.0]], [1.0, -1.0], ['a', 'b=x'])
     """
     check(labels)
-    choice = choose(None, None, drop, keep, categorical, (), missing, unlabelled)
+    choice, options = made(Choice, options, _UNUSED)
+    features, options = made(Features, options)
     return PairStream(
         pairs,
-        Features(bits, constant, remember, names, grow),
+        features,
         FeatureRules.by_choice(choice, largest_of(dtype)),
         labels=labels,
-        unlabelled=unlabelled == "keep",
+        unlabelled=choice.unlabelled == "keep",
         dtype=dtype,
         **options,
     )

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.columns import LOOK, Missing, Unlabelled, choose
+from noregret.streams.columns import LOOK, Choice
 from noregret.streams.errors import Malformed
 from noregret.streams.features import Features, largest_of
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels, are_classes, check
-from noregret.streams.names import FeatureNames
+from noregret.streams.options import made, takes
 from noregret.streams.records import (
     FeatureRules,
     LabelRules,
@@ -71,7 +70,7 @@ def decode_line(line: bytes) -> dict[str, Any] | None:
 
 
 def _located(error: Unfit, line: bytes) -> Malformed:
-    """Return what is wrong under a key with the place where that key stands."""
+    """Return the fault under a key with the column of that key in the line."""
     key = error.key.rpartition(".")[2]
     column = line.find(json.dumps(key, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     found = json.dumps(error.found, default=repr).encode("utf-8", "surrogatepass")
@@ -129,7 +128,7 @@ class JsonFormat:
             raise _located(error, line) from None
 
     def explain(self, line: bytes) -> Malformed:
-        """Say why a line is refused."""
+        """Return the reason why a line is refused."""
         try:
             self._read(line, RowBuilder(self.features, self.rules, self.dtype), 0)
         except Malformed as reason:
@@ -137,22 +136,15 @@ class JsonFormat:
         raise AssertionError(f"{line!r} was refused, but can be read")
 
 
+#: JSON itself tells numbers from texts.
+_UNUSED = ("numeric",)
+
+
+@takes(Choice, Features, without=_UNUSED)
 def open_jsonl(
     inputs: Inputs,
     *,
-    label: str | None = None,
-    weight: str | None = None,
-    drop: str | Iterable[str] = (),
-    keep: str | Iterable[str] | None = None,
-    categorical: str | Iterable[str] = (),
-    missing: Missing = "refuse",
-    unlabelled: Unlabelled = "refuse",
     labels: Labels = "real",
-    constant: float = 0.0,
-    bits: int | None = None,
-    remember: int = 0,
-    names: FeatureNames | None = None,
-    grow: bool = True,
     dtype: Literal["float32", "float64"] = "float64",
     **options: Any,
 ) -> TextStream:
@@ -187,24 +179,24 @@ def open_jsonl(
     ([[0.5, 1.0, 1.0], [2.0, 0.0, 0.0]], [1.0, -1.0], ['a', 'w=b', 'w=c'])
     """
     check(labels)
-    choice = choose(label, weight, drop, keep, categorical, (), missing, unlabelled)
+    choice, options = made(Choice, options, _UNUSED)
     rules = FeatureRules.by_choice(choice, largest_of(dtype))
-    features = Features(bits, constant, remember, names, grow)
+    features, options = made(Features, options)
     source = Source(inputs)
     where = source.inputs[0].name
     first: list[dict[str, Any]] = []
-    if label is None or labels == "binary":
+    if choice.label is None or labels == "binary":
         first = _objects(source.head(LOOK))
     key = label_key(first[0] if first else {}, choice, where)
     found = [record.get(key) for record in first]
     if labels == "binary" and len({name for name in found if isinstance(name, str)}) == 1:
-        # The other label is looked for in more lines.
+        # Look for the other label in more lines.
         found = [record.get(key) for record in _objects(source.head())]
     pair = names_among(found, labels, where)
-    label_rules = LabelRules(pair, unlabelled == "keep", are_classes(labels))
+    label_rules = LabelRules(pair, choice.unlabelled == "keep", are_classes(labels))
     return TextStream(
         source,
-        JsonFormat(features, rules, key, label_rules, weight, dtype),
+        JsonFormat(features, rules, key, label_rules, choice.weight, dtype),
         labels=labels if pair is None else pair,
         names=features.names,
         **options,
@@ -212,7 +204,7 @@ def open_jsonl(
 
 
 def _objects(lines: list[bytes]) -> list[dict[str, Any]]:
-    """Return the objects of the first lines; those refused are so when their turn comes."""
+    """Return the objects of the first lines; bad ones are refused when they are parsed."""
     found = []
     for line in lines:
         try:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from noregret.streams.errors import StreamError
 
-#: With more classes than that, what is read is hardly a column of classes.
+#: Largest number of classes: a column with more is most likely not one of classes.
 MOST_CLASSES = 1000
 
 
@@ -31,7 +31,7 @@ LabelMap: TypeAlias = dict[float | str, float]
 """What was written, and the -1 or +1 or the number of a class that it became."""
 
 _CONVENTIONS = ((-1.0, 1.0), (0.0, 1.0), (1.0, 2.0))
-#: A 1 is +1 beside -1 or 0, and -1 beside 2: so many rows are looked at to tell.
+#: A 1 is +1 beside -1 or 0, and -1 beside 2: the first LOOK rows decide.
 LOOK = 8192
 
 
@@ -126,7 +126,7 @@ class LabelReader:
         return self._left == 0
 
     def decide(self) -> None:
-        """Settle what can no longer be told: there are no more rows to look at."""
+        """Decide what the labels mean by the rows seen: there are no more."""
         self._left = 0
         self._pairs = tuple(pair for pair in self._pairs if pair[1] == 1.0) or self._pairs
 

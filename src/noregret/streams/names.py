@@ -1,4 +1,4 @@
-"""Columns and the names of features: exact dictionaries, and what is remembered of hashed ones.
+"""Columns and the names of features: exact dictionaries, and names kept of hashed ones.
 
 All names lie one after the other in one array of bytes; a table of open addressing finds
 them. Parsers add names from a kernel (`find_or_add`), everybody else through the objects. A
@@ -40,7 +40,7 @@ class Dictionary(NamedTuple):
 
 
 class Names(Protocol):
-    """What a stream knows about its columns."""
+    """Names of the columns of a stream."""
 
     def __len__(self) -> int:
         """Return how many names are known."""
@@ -124,7 +124,7 @@ def _find_all(dictionary, buffer, ends, columns, first, most):  # type: ignore[n
 
 @kernel(counted=False)
 def _restore(dictionary, buffer, ends):  # type: ignore[no-untyped-def]
-    """Add the names that `ends` tells of; return the first that was there before, or all."""
+    """Add the names buffer[ends[k]:ends[k + 1]]; return the first that occurs twice, or all."""
     names = np.uint64(ends.shape[0]) - _1
     for k in range(names):
         begin, end = ends[k], ends[k + _1]
@@ -159,7 +159,7 @@ class FeatureNames:
         return (self.name(column) for column in range(len(self)))
 
     def reserve(self, names: int, size: int) -> None:
-        """Make room for so many more names of so many bytes together."""
+        """Make room for `names` more names with `size` bytes in all."""
         known = len(self)
         if known + names > len(self.hashes):
             room = _power(max(known + names, 2 * len(self.hashes)))
@@ -224,7 +224,7 @@ class FeatureNames:
         return self.text[begin:end].tobytes()
 
     def arrays(self) -> Arrays:
-        """Return what a model file keeps: the bytes of all names, and where each ends.
+        """Return the arrays for a model file: the bytes of all names, and where each ends.
 
         >>> kept = FeatureNames(["a", "bc"]).arrays()
         >>> kept["name_text"].tobytes(), kept["name_offsets"].tolist()
@@ -235,7 +235,7 @@ class FeatureNames:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> FeatureNames:
-        """Return the dictionary of which `arrays` tells; refuse what cannot be one."""
+        """Return the dictionary stored in `arrays`; refuse arrays that cannot be one."""
         text, offsets = arrays["name_text"], arrays["name_offsets"]
         if text.dtype != np.uint8 or offsets.dtype != np.uint64 or text.ndim + offsets.ndim != 2:
             raise ValueError(
@@ -270,7 +270,7 @@ class HashedNames:
 
     def __init__(self, bits: int, limit: int = 0) -> None:
         self.bits = bits
-        #: Remembered at most; further names are not looked at.
+        #: Largest number of names kept; further ones are ignored.
         self.limit = limit
         self.names = FeatureNames()
         self.slots: NDArray[np.uint32] = np.zeros(_FIRST_NAMES, np.uint32)
@@ -311,12 +311,12 @@ class HashedNames:
         return CONSTANT & mask(self.bits) if name == "Constant" else None
 
     def arrays(self) -> Arrays:
-        """Return what a model file keeps: the names and their slots."""
+        """Return the arrays for a model file: the names and their slots."""
         return {**self.names.arrays(), "name_slots": self.slots[: len(self)].copy()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, bits: int, limit: int = 0) -> HashedNames:
-        """Return the names of which `arrays` tells; refuse slots beyond 2^bits."""
+        """Return the names stored in `arrays`; refuse slots beyond 2^bits."""
         made = cls(bits, limit)
         made.names = FeatureNames.from_arrays(arrays)
         slots = arrays["name_slots"]

@@ -22,10 +22,10 @@ _TOP_BITS = np.uint64(0x8080_8080_8080_8080)
 _PAIRS = np.uint64(0x0000_00FF_0000_00FF)
 _LEFT_PAIRS = np.uint64(100 + (1_000_000 << 32))
 _RIGHT_PAIRS = np.uint64(1 + (10_000 << 32))
-#: Exponents need not grow beyond: no text is long enough to make up for so many places.
+#: Exponents are cut off here: no text has enough digits to make up for a larger one.
 _FAR = 10**12
 _TEN_TO_8 = np.uint64(10**8)
-#: More digits than a word holds make this of an integer.
+#: The value of integers with more digits than a word holds.
 HUGE = np.uint64(2**64 - 1)
 
 

@@ -1,7 +1,7 @@
 """Rows in order: columns ascending, each of them once.
 
 Hashing sends features of a line to columns in any order, two of them perhaps to the same one.
-Passes want neither: they step several features at a time, and ||x|| is that of the merged row.
+Passes allow neither: they step several features at a time, and ||x|| is that of the merged row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
-#: Runs of so many keys are sorted by insertion, then merged.
+#: Length of the runs that are sorted by insertion, then merged.
 _RUN = np.uint64(24)
 
 

@@ -30,7 +30,7 @@ class PrivateFile:
 
     def __init__(self, path: Path) -> None:
         self._descriptor = -1
-        #: What an error begins with.
+        #: The text that error messages begin with.
         self.where = str(path)
         #: What was read since `forget`: where in the file, and the bytes.
         self.held: list[tuple[int, NDArray[np.uint8]]] = []
@@ -92,7 +92,7 @@ class PrivateFile:
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed, which it is not while anyone refers to it."""
+        """False: the file stays open as long as anyone refers to it."""
         return False
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class PrivateFile:
         return True
 
     def array(self, buffer: Any, kind: Any, count: int) -> NDArray[Any] | None:
-        """Return what lies in a buffer of Arrow as an array, None if it was not read so."""
+        """Return the content of a buffer of Arrow as an array, None if it was not read here."""
         size = count * np.dtype(kind).itemsize
         for _, held in self.held:
             begin = buffer.address - held.ctypes.data

@@ -51,7 +51,7 @@ def _short(shown: str) -> str:
 
 
 class Unfit(Malformed):
-    """A value that is no feature, by the name of its key or column.
+    """A value that cannot be a feature or label, by the name of its key or column.
 
     >>> str(Unfit("age", None, "a number"))
     "'age': found None, expected a number"
@@ -61,7 +61,7 @@ class Unfit(Malformed):
         try:
             shown = repr(found)
         except ValueError:
-            # Python writes no integers of so many digits.
+            # Python refuses to write integers of thousands of digits.
             shown = f"a {type(found).__name__} that is too long to show"
         #: The key as it is shown to people.
         self.place = _short(repr(key))
@@ -133,7 +133,7 @@ class FeatureRules:
             if chosen and (name in self.drop or (kept is not None and name not in kept)):
                 continue
             kind = type(value)
-            # What most values are comes first, with nothing to be looked up or called.
+            # The most frequent types come first, without any look-up or call.
             if kind is float and plain and -largest <= value <= largest:
                 if value:
                     names.append(name)
@@ -162,7 +162,7 @@ class FeatureRules:
             elif isinstance(value, datetime.date):
                 self._add_number(name, days(value), names, values)
             elif type(value).__name__ == "NAType":
-                # What pandas has for missing values of any kind, told without loading it.
+                # pandas.NA, the missing value of any type, recognised without importing pandas.
                 self._add_missing(name, value, names, values)
             else:
                 raise Unfit(name, value, "a number, text, a date, a dictionary or a list of texts")
@@ -188,7 +188,7 @@ class FeatureRules:
 
 
 def as_number(key: str, value: Any, largest: float = sys.float_info.max) -> float:
-    """Return a finite float, or say what is under the key instead."""
+    """Return a finite float, or raise Unfit."""
     number = math.nan
     if isinstance(value, _NUMBERS):
         try:
@@ -234,7 +234,7 @@ class LabelRules:
 
 
 def _name_of(key: str, value: Any) -> str:
-    """Return what the class of a label is called."""
+    """Return the name of the class that a label means."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bool | np.bool_):

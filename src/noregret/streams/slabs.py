@@ -1,4 +1,4 @@
-"""Memory that is used again: arrays for what a parser writes, free once nobody refers to them."""
+"""A pool of arrays for parsers to write to, reused once nobody refers to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _references(arrays: list[NDArray[Any]]) -> list[int]:
     return [sys.getrefcount(array) for array in arrays]
 
 
-#: As many references has an array that only a list knows; that depends on the interpreter.
+#: The reference count of an array that only a list holds; it depends on the interpreter.
 (_UNUSED,) = _references([np.empty(0)])
 
 
@@ -45,7 +45,7 @@ class Slabs:
         self._guard = threading.Lock()
 
     def take(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Return an array that nobody else has, with anything in it."""
+        """Return an uninitialised array that nobody else has."""
         if size > _LARGEST:
             return np.empty(size, dtype)
         kind = np.dtype(dtype), size
@@ -57,6 +57,6 @@ class Slabs:
             slab = np.empty(size, dtype)
             slabs.append(slab)
             if len(slabs) > _KEPT:
-                # Whoever keeps every block owns them: they are no longer the pool's business.
+                # A consumer that keeps every block owns the memory: take it out of the pool.
                 slabs.pop(0)
             return slab[:]

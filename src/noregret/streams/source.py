@@ -13,7 +13,7 @@ from noregret.streams.errors import StreamError
 from noregret.streams.format import PADDING
 from noregret.streams.inputs import Input, Inputs, Tap, find
 
-#: How much text is parsed at once: enough that what Python does for a chunk is little beside it.
+#: Bytes of text parsed at once: enough that the time in Python between chunks is negligible.
 CHUNK = 1 << 22
 #: A line that is longer than this is an error, not an example.
 LONGEST_LINE = 1 << 28
@@ -21,7 +21,7 @@ LONGEST_LINE = 1 << 28
 _TEXT = 8000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_END = b"\n"
-#: What files that are no text begin with.
+#: The first bytes of files that are not text.
 _KNOWN = {
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",

@@ -132,7 +132,7 @@ class Stream(ABC):
         if not len(parsed.faults) and not len(strange):
             yield from self._parts(block, 0, len(block))
             return
-        # Bad lines in their order: where in the rows they stand, and what is to be said of them.
+        # Bad lines in their order, each with its message.
         bad: list[tuple[int, str]] = []
         wanted = self._wanted
         for line, reason in piece.reasons[:wanted]:
@@ -174,7 +174,7 @@ class Stream(ABC):
 
 
 def _looked_at(pieces: Iterable[Piece], reader: LabelReader, on_error: OnError) -> Iterator[Piece]:
-    """Hold pieces back until it is known what their labels mean, or that it must be decided."""
+    """Hold pieces back until the meaning of their labels is known or must be decided."""
     held: list[Piece] = []
     size = 0
     for piece in pieces:

@@ -37,7 +37,7 @@ _INDEX = re.compile(rb"\+?0*([0-9]+)")
 
 @dataclass(frozen=True)
 class Rules:
-    """What makes a line an example, read by plain Python: slow, and the truth for the kernel."""
+    """The grammar of a line in plain Python: slow, and the reference for tests of the kernel."""
 
     first_index: int = 1
     #: The number of columns where it is known, else 0.
@@ -51,7 +51,7 @@ class Rules:
 
     @property
     def shift(self) -> int:
-        """How many columns stand before the first feature."""
+        """The number of columns before the first feature."""
         return int(self.constant != 0.0)
 
     @property
@@ -119,7 +119,7 @@ class Rules:
 
 
 class SvmlightText:
-    """The format as `TextStream` wants it."""
+    """The format as `TextStream` takes it."""
 
     parallel = True
 
@@ -152,7 +152,7 @@ class SvmlightText:
         )
 
     def explain(self, line: bytes) -> Malformed:
-        """Say why a line is refused."""
+        """Return the reason why a line is refused."""
         try:
             self.rules.parse_line(line)
         except Malformed as reason:
@@ -162,7 +162,7 @@ class SvmlightText:
 
 @dataclass(frozen=True)
 class NumberedColumns:
-    """What the columns of a svmlight file are called: by their index."""
+    """Names of the columns of a svmlight file: their indices."""
 
     first_index: int
     shift: int

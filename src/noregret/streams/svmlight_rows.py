@@ -1,4 +1,4 @@
-"""The kernel that reads svmlight text; `svmlight.Rules` says the same in plain Python."""
+"""The kernel that reads svmlight text; `svmlight.Rules` is the same in plain Python."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FeatureRules(NamedTuple):
 
 @kernel(inline=True)
 def is_blank(byte):  # type: ignore[no-untyped-def]
-    """Say whether a byte parts the words of a line: tab, vertical tab, feed, return or space."""
+    """Whether a byte separates words: tab, vertical tab, form feed, return or space."""
     return byte == _SPACE or (_TAB <= byte <= _RETURN and byte != _LINE_END)
 
 

@@ -7,7 +7,7 @@ NaN are missing. Other types (lists, times, structures) are refused unless they 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -24,9 +24,6 @@ from noregret.streams.columns import (
     NUMBER,
     WEIGHT,
     Choice,
-    Missing,
-    Unlabelled,
-    choose,
     given_names,
     named_pair,
 )
@@ -35,7 +32,7 @@ from noregret.streams.features import Features, largest_of, without_unknown
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
 from noregret.streams.labels import Labels, are_classes, check
-from noregret.streams.names import FeatureNames
+from noregret.streams.options import made, takes
 from noregret.streams.order import order_rows
 from noregret.streams.records import Unfit
 from noregret.streams.stream import Piece, Stream
@@ -185,7 +182,7 @@ class ArrowStream(Stream):
             places = [np.nan if text is None else float(k) for k, text in enumerate(texts)]
             return np.array(places)[codes], [text or "" for text in texts]
         meaning = {None: np.nan, self._pair[0]: -1.0, self._pair[1]: 1.0}
-        # A name that is none of the two is as little a label as a number without end.
+        # Any other name becomes infinite, which is refused as a label.
         return np.array([meaning.get(text, np.inf) for text in texts])[codes], None
 
     def _label_expected(self, role: int) -> str:
@@ -201,7 +198,7 @@ class ArrowStream(Stream):
         kept: NDArray[np.bool_],
         problems: list[tuple[str, NDArray[np.bool_], str]],
     ) -> list[tuple[int, Malformed]]:
-        """Say of the rows refused what the first of their columns at fault holds."""
+        """Return for each refused row the first of its columns at fault, and its value."""
         reasons: list[tuple[int, Malformed]] = []
         for row in np.flatnonzero(~kept)[: self._wanted].tolist():
             name, expected = next((n, e) for n, bad, e in problems if bad[row])
@@ -246,23 +243,11 @@ class ArrowStream(Stream):
         )
 
 
+@takes(Choice, Features)
 def open_table(
     inputs: Inputs | Any,
     *,
-    label: str | None = None,
-    weight: str | None = None,
-    drop: str | Iterable[str] = (),
-    keep: str | Iterable[str] | None = None,
-    categorical: str | Iterable[str] = (),
-    numeric: str | Iterable[str] = (),
-    missing: Missing = "refuse",
-    unlabelled: Unlabelled = "refuse",
     labels: Labels = "real",
-    constant: float = 0.0,
-    bits: int | None = None,
-    remember: int = 0,
-    names: FeatureNames | None = None,
-    grow: bool = True,
     dtype: Literal["float32", "float64"] = "float64",
     **options: Any,
 ) -> ArrowStream:
@@ -272,7 +257,7 @@ def open_table(
     (`__arrow_c_stream__`): a table, a data frame of pandas or polars, a reader of batches.
     """
     check(labels)
-    choice = choose(label, weight, drop, keep, categorical, numeric, missing, unlabelled)
+    choice, options = made(Choice, options)
     import_arrow("a table of Arrow")
     tables: list[TableInput] = []
     if hasattr(inputs, "__arrow_c_stream__"):
@@ -282,11 +267,5 @@ def open_table(
             if one.path is None:
                 raise StreamError("tables are not read in one go, expected a file, found '-'")
             tables.append(TableFile(one.path))
-    return ArrowStream(
-        tables,
-        choice,
-        Features(bits, constant, remember, names, grow),
-        labels=labels,
-        dtype=dtype,
-        **options,
-    )
+    features, options = made(Features, options)
+    return ArrowStream(tables, choice, features, labels=labels, dtype=dtype, **options)

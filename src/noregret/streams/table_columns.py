@@ -57,7 +57,7 @@ class TableColumns:
         return role
 
     def name_labels(self, pair: tuple[str, str] | None, classes: bool) -> None:
-        """Say what the names of the two labels are, None if they are numbers, or of classes."""
+        """Set the role of the label: the names of two labels, None for numbers, or classes."""
         if self.label is None:
             return
         if classes:

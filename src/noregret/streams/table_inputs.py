@@ -113,7 +113,7 @@ class TableFile:
                 else:
                     whole = self._messages(self._reader(file), columns)
                 for batch, share in whole:
-                    # What a damaged file holds may point anywhere.
+                    # Offsets in a damaged file may point anywhere.
                     batch.validate(full=True)
                     for start in range(0, batch.num_rows, BATCH):
                         yield batch.slice(start, BATCH), int(share * size)

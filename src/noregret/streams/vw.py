@@ -1,4 +1,4 @@
-"""Streams of Vowpal Wabbit's text format; `vw_grammar` says what a line means.
+"""Streams of Vowpal Wabbit's text format; `vw_grammar` defines it.
 
 Features are hashed to the slots where Vowpal Wabbit has them, or get columns of their own by
 an exact dictionary of their names.
@@ -30,6 +30,7 @@ from noregret.streams.interactions import (
 )
 from noregret.streams.labels import Labels
 from noregret.streams.names import FeatureNames, HashedNames
+from noregret.streams.options import made, takes
 from noregret.streams.order import order_rows
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
@@ -41,7 +42,7 @@ from noregret.streams.vw_parts import PART, Lines, cut_rows, with_constant
 
 Unlabelled = Literal["refuse", "keep"]
 
-#: As many as Vowpal Wabbit takes by default.
+#: The default of Vowpal Wabbit.
 DEFAULT_BITS = 18
 
 _ALL = 0xFFFFFFFF
@@ -249,7 +250,7 @@ class VwFormat:
         return hashed & int(self._last)
 
     def explain(self, line: bytes) -> Malformed:
-        """Say why a line is refused."""
+        """Return the reason why a line is refused."""
         try:
             self.read_line(line)
         except Malformed as reason:
@@ -257,35 +258,12 @@ class VwFormat:
         raise AssertionError(f"the kernel refused {line!r}, which is an example")
 
 
-def open_vw(
-    inputs: Inputs,
-    *,
-    labels: Labels = "real",
-    bits: int | None = DEFAULT_BITS,
-    hash: HashRule = "strings",
-    constant: float = 0.0,
-    interactions: Iterable[str | bytes] = (),
-    unlabelled: Unlabelled = "refuse",
-    dtype: Literal["float32", "float64"] = "float64",
-    names: FeatureNames | None = None,
-    grow: bool = True,
-    remember: int = 0,
-    **options: Any,
-) -> TextStream:
+@takes(VwFormat)
+def open_vw(inputs: Inputs, *, labels: Labels = "real", **options: Any) -> TextStream:
     """Open Vowpal Wabbit's text format as a stream of blocks; see `read` and `VwFormat`."""
     if isinstance(labels, tuple) and any(isinstance(one, str) for one in labels):
         raise StreamError(f"labels={labels!r}: labels of this format are numbers")
-    text = VwFormat(
-        bits=bits,
-        hash=hash,
-        constant=constant,
-        interactions=interactions,
-        unlabelled=unlabelled,
-        dtype=dtype,
-        names=names,
-        grow=grow,
-        remember=remember,
-    )
+    text, options = made(VwFormat, options)
     features = text.features
     width = 0 if features.exact else features.width
     return TextStream(

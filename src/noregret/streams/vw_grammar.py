@@ -34,7 +34,7 @@ from noregret.streams.hashing import HashRule, hash_name
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-#: What begins like this is a number, or wrong.
+#: First bytes of numbers; a value that begins so and is no number is refused.
 _NUMERIC = b"0123456789+-."
 _NOT_FINITE = frozenset({b"inf", b"infinity", b"nan"})
 _HEAD_WORD = re.compile(rb"[^ |]+")
@@ -52,7 +52,7 @@ class Feature:
     namespace: bytes
     name: bytes
     value: float
-    #: What stands in place of a number after the colon.
+    #: The word after the colon, where it is not a number.
     word: bytes = b""
     #: The place of a feature without a name among those of its namespace.
     number: int = 0

@@ -1,4 +1,4 @@
-"""The text format of Vowpal Wabbit as a kernel on bytes; `vw_grammar` says what it means."""
+"""The kernel that reads the text format of Vowpal Wabbit; `vw_grammar` defines it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEWLINE, _RETURN, _TAB, _SPACE, _BAR, _COLON, _QUOTE = (np.uint8(ord(c)) for c 
 _ONES, _TOP_BITS = np.uint64(0x0101_0101_0101_0101), np.uint64(0x8080_8080_8080_8080)
 _COLONS, _BARS = _ONES * np.uint64(ord(":")), _ONES * np.uint64(ord("|"))
 
-#: What ends a feature's name or a namespace; what a number begins with.
+#: Bytes that end a name or a namespace; bytes that a number begins with.
 _ENDS = np.zeros(256, np.uint8)
 _ENDS[list(b" \t\r\n:|")] = 1
 _NUMERIC = np.zeros(256, np.uint8)
@@ -59,7 +59,7 @@ def _line_end(text, at):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def _value_end(text, at):  # type: ignore[no-untyped-def]
-    """Return whether what stands in place of a number may end at `at`."""
+    """Return whether a word in place of a number may end at `at`."""
     c = byte_at(text, at)
     return c == _SPACE or c == _TAB or c == _BAR or _line_end(text, at)
 
@@ -243,7 +243,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
                 )
                 falls |= fell
             nameless = np.uint32(0)
-            # What does not go on with a space here ends the namespace, or is wrong.
+            # Anything but a space here ends the namespace, or is an error.
             while good and (byte_at(text, at) == _SPACE or byte_at(text, at) == _TAB):
                 at += _1
                 name = at

@@ -12,7 +12,7 @@ NO_PART = np.uint32(0xFFFFFFFF)
 
 _0, _1, _10 = np.uint64(0), np.uint64(1), np.uint64(10)
 _CARET, _STAR, _COLON, _ZERO = (np.uint8(ord(c)) for c in "^*:0")
-#: What a name takes beside its parts: two carets, or a colon and a number of ten digits.
+#: Most bytes of a name beside its parts: two carets, or a colon and ten digits.
 _BESIDE = 12
 
 
