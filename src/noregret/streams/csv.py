@@ -25,7 +25,7 @@ from noregret.streams.csv_head import column_names, learn_grammar
 from noregret.streams.csv_rows import ABSENT, LineRules, Texts, parse_lines, spell
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features, largest_of, without_unknown
-from noregret.streams.format import Parsed, Written, check_text
+from noregret.streams.format import Parsed, Written, check_text, explained
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels, check
 from noregret.streams.names import NO_ROOM, FeatureNames
@@ -155,11 +155,7 @@ class CsvFormat:
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""
-        try:
-            self.grammar.read(line)
-        except Malformed as reason:
-            return reason
-        raise AssertionError(f"the kernel refused {line!r}, the grammar does not")
+        return explained(self.grammar.read, line)
 
 
 @takes(Choice, Features)

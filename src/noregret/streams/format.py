@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -107,6 +107,15 @@ class TextFormat(Protocol):
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused; called for refused lines only."""
+
+
+def explained(read: Callable[[bytes], object], line: bytes) -> Malformed:
+    """Return the reason why `read`, the format in plain Python, refuses a line."""
+    try:
+        read(line)
+    except Malformed as reason:
+        return reason
+    raise AssertionError(f"{line!r} was refused, but can be read")
 
 
 def check_text(buffer: NDArray[np.uint8], stop: int) -> None:

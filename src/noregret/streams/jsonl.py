@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from noregret.streams.columns import LOOK, Choice
 from noregret.streams.errors import Malformed
 from noregret.streams.features import Features, largest_of
-from noregret.streams.format import Parsed
+from noregret.streams.format import Parsed, explained
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels, are_classes, check
 from noregret.streams.options import made, takes
@@ -129,11 +129,8 @@ class JsonFormat:
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""
-        try:
-            self._read(line, RowBuilder(self.features, self.rules, self.dtype), 0)
-        except Malformed as reason:
-            return reason
-        raise AssertionError(f"{line!r} was refused, but can be read")
+        builder = RowBuilder(self.features, self.rules, self.dtype)
+        return explained(lambda line: self._read(line, builder, 0), line)
 
 
 #: JSON itself tells numbers from texts.

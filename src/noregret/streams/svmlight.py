@@ -22,7 +22,7 @@ from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of
-from noregret.streams.format import Parsed, Written, check_text
+from noregret.streams.format import Parsed, Written, check_text, explained
 from noregret.streams.inputs import Inputs
 from noregret.streams.labels import Labels
 from noregret.streams.slabs import Slabs
@@ -153,11 +153,7 @@ class SvmlightText:
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""
-        try:
-            self.rules.parse_line(line)
-        except Malformed as reason:
-            return reason
-        raise AssertionError(f"the kernel refused {line!r}, which is an example")
+        return explained(self.rules.parse_line, line)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from noregret.streams.block import Csr
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import INTERCEPT, Features, largest_of, without_unknown
-from noregret.streams.format import Parsed, Written, check_text
+from noregret.streams.format import Parsed, Written, check_text, explained
 from noregret.streams.hashing import HashRule, combine, mask
 from noregret.streams.inputs import Inputs
 from noregret.streams.interactions import (
@@ -251,11 +251,7 @@ class VwFormat:
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""
-        try:
-            self.read_line(line)
-        except Malformed as reason:
-            return reason
-        raise AssertionError(f"the kernel refused {line!r}, which is an example")
+        return explained(self.read_line, line)
 
 
 @takes(VwFormat)
