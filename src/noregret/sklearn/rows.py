@@ -7,7 +7,7 @@ once, and float32 stays float32.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,21 +17,27 @@ from noregret.rows.examples import CHUNK, Rows
 from noregret.rows.sealed import Seal, Sealed
 from noregret.rows.soundness import LARGEST_FEATURE, descents
 from noregret.streams import Block
-from noregret.streams.block import Csr
 
 Order = npt.NDArray[np.intp]
 
 _1 = np.uint64(1)
 
 
-@kernel(fast=True, counted=False)
-def write_rows(rows, width, order, constant, out):  # type: ignore[no-untyped-def]
-    """Write the rows of the order one after the other, each with a last feature 1 if wanted.
+class Columns(NamedTuple):
+    """How many columns rows have, and whether a constant feature 1 follows them."""
 
-    Returns whether all of them are seen to be sound, which saves the core another look.
+    width: np.uint32
+    constant: bool
+
+
+@kernel(fast=True)
+def write_rows(indptr, indices, values, order, columns, new_indptr, new_indices, new_values):  # type: ignore[no-untyped-def]
+    """Write the rows of the order one after the other, each with the constant if there is one.
+
+    Returns whether all of them are seen to be sound, which saves the core another look. Arrays
+    are arguments of their own: single rows come here, too, and a bundle takes longer to unpack.
     """
-    indptr, indices, values = rows
-    new_indptr, new_indices, new_values = out
+    width, constant = columns
     k = np.uint64(0)
     new_indptr[0] = k
     falls = np.uint32(0)
@@ -63,7 +69,7 @@ class Feeder:
     def __init__(self, constant: bool) -> None:
         self.constant = constant
         self._matrix = np.zeros((0, 0))
-        self._arrays = Csr(np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
+        self._arrays = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
 
     def fresh(self) -> Feeder:
         """Return one that does the same and has no buffers yet."""
@@ -118,10 +124,11 @@ class Feeder:
             indptr = np.empty(len(chosen) + 1, np.uint64)
         if len(indices) < room or values.dtype != rows.values.dtype:
             indices, values = np.empty(room, np.uint32), np.empty(room, rows.values.dtype)
-        self._arrays = Csr(indptr, indices, values)
-        given = Csr(rows.indptr, rows.indices, rows.values)
-        width_given = np.uint32(rows.width)
-        sound = write_rows(given, width_given, chosen, self.constant, self._arrays)
+        self._arrays = indptr, indices, values
+        columns = Columns(np.uint32(rows.width), self.constant)
+        sound = write_rows(
+            rows.indptr, rows.indices, rows.values, chosen, columns, indptr, indices, values
+        )
         return _block(indptr[: len(chosen) + 1], indices[:room], values[:room], width, sound)
 
 
