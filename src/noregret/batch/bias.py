@@ -54,8 +54,8 @@ class Balancer:
         c = problem.weight
         some = c > 0.0
         for ends, side in ((self.lowest, 1.0), (self.highest, -1.0)):
-            reach = side * float(np.sum((c * ends)[some]))
-            if reach > 0.0 or (reach == 0.0 and not self._finite(ends, some)):
+            extreme = side * float(np.sum((c * ends)[some]))
+            if extreme > 0.0 or (extreme == 0.0 and not self._finite(ends, some)):
                 name = type(problem.loss).__name__
                 raise ValueError(f"{name} falls forever along a bias on these labels: none is best")
 
@@ -74,10 +74,10 @@ class Balancer:
         total = float(c @ room)
         if total > 2.0 * abs(excess):
             return self._inside(slopes - (excess / total) * room)
-        reach = 1.0 + float(np.max(np.abs(slopes))) + abs(excess)
-        while not self._excess(slopes - reach) <= 0.0 <= self._excess(slopes + reach):
-            reach *= 2.0
-        low, high = -reach, reach
+        high = 1.0 + float(np.max(np.abs(slopes))) + abs(excess)
+        while not self._excess(slopes - high) <= 0.0 <= self._excess(slopes + high):
+            high *= 2.0
+        low = -high
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             if self._excess(slopes + middle) <= 0.0:

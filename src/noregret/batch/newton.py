@@ -169,7 +169,7 @@ class Joint:
         for halving in range(HALVINGS):
             length = 0.5**halving
             theta = np.empty_like(change)
-            joint.reach(
+            joint.limited_step(
                 problem.mirror, here.theta, length * change, here.reference, diagonal, theta
             )
             with np.errstate(all="ignore"):

@@ -107,7 +107,7 @@ class Problem:
         terms = as_labels(y, len(rows), loss), as_weights(weight, len(rows))
         offsets = as_offsets(offset, len(rows))
         mirror = mirror.resolved(rows.width)
-        # Maps that nobody has bounded from above are refused here and not after the work.
+        # Refuse a map without an upper bound on its conjugate here, before any work.
         mirror.conjugate_upper(np.zeros(1), 1.0, 0.0, 1.0)
         return cls(sound_rows(rows, 0), *terms, offsets, loss, mirror, float(strength), radius)
 
@@ -309,7 +309,7 @@ def evaluate(problem: Problem, slopes: Vector) -> tuple[Vector, float, float]:
 
 
 def closed(primal: float, dual: float, tol: float) -> bool:
-    """Tell whether a gap is within the tolerance; that of an infinite objective never is.
+    """Return whether a gap is within the tolerance; that of an infinite objective never is.
 
     >>> closed(2.0, 1.5, 0.25), closed(math.inf, 1.5, 0.25)
     (True, False)

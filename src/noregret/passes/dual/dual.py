@@ -41,7 +41,7 @@ RECORD_AHEAD = np.uint64(12)
 ROW_AHEAD = np.uint64(4)
 #: Features whose indices fill a line of the cache.
 LINE = np.uint64(16)
-#: How much more curvature than at theta a step in a ball reckons with.
+#: A step in a ball assumes the curvature at theta times this factor.
 MARGIN = 1.02
 
 
@@ -192,8 +192,8 @@ def _best_slope(loss, mirror, rows, memory, i, square):  # type: ignore[no-untyp
     """Return a slope that raises the dual, <theta, x> and the prediction.
 
     For the Euclidean map it is the best slope. Between t and t + step * x the curvature is at
-    most the largest kappa there times q: a step that reckons with as much never overshoots. It
-    is tried with little more than the kappa at t, since one row hardly ever moves it.
+    most the largest kappa there times q: a step that assumes this curvature never overshoots.
+    First try little more than the kappa at t, since one row hardly ever moves it.
     """
     records = memory.records
     product = _read(memory.theta, _recorded(rows, records, i), rows.values)
@@ -210,7 +210,7 @@ def _best_slope(loss, mirror, rows, memory, i, square):  # type: ignore[no-untyp
                 break
             share = min(MARGIN * needed, 1.0) if trial < 2 else 1.0
             new = loss.proximal_slope(y, p + share * q * s, share * q, s)
-    # Where numbers overflow a row stays as it is, so that the slopes at hand are always finite.
+    # Where numbers overflow a row keeps its slope, so that slopes are always finite.
     return (new if abs(new) < np.inf else s), product, p
 
 

@@ -164,8 +164,8 @@ def stiffness(mirror, theta, aim, reference, found):  # type: ignore[no-untyped-
 
 
 @kernel
-def reach(mirror, theta, change, reference, stiff, found):  # type: ignore[no-untyped-def]
-    """Write theta + change, halved in every coordinate until its weight moves as was reckoned.
+def limited_step(mirror, theta, change, reference, stiff, found):  # type: ignore[no-untyped-def]
+    """Write theta + change, halved in each coordinate until its weight moves near its tangent.
 
     Beyond the end of a flat part, or of an exponential, a weight runs away from its tangent.
     """
