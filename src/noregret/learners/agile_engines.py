@@ -47,10 +47,6 @@ class AgileEngine(Engine):
         kind = ImplicitAgileRule if self.implicit else agile.AgileRule
         return kind(self.loss, self.mirror, self.rate, self.domain, self.conservative, self.clip)
 
-    def memory(self) -> agile.Memory:
-        """Return the arrays that the rule keeps from row to row."""
-        return agile.Memory(self.state, self.slots, self.work)
-
     def resum(self) -> None:
         """Fold the global factor into theta, recompute v and S, and stay within a ball."""
         self.settle()

@@ -22,7 +22,7 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes import sync
 from noregret.passes.descent import coordinate, linear, mapped
-from noregret.passes.frame import Labels, Memory, Rule, block, play
+from noregret.passes.frame import Labels, Memory, Rule, WorkMemory, block, play
 from noregret.passes.rows import WORK
 from noregret.passes.slots import Slot, Stop, new_slots
 from noregret.passes.switches import Averages, Dropped, Kept, distance
@@ -63,6 +63,8 @@ class Engine:
     accumulator_column: int
     #: Whether a weight depends on the record of its own feature and on scalars only.
     by_record = True
+    #: Shape of a prediction: a number, or as many as there are scores.
+    prediction_shape: tuple[int, ...] = ()
     #: Shape of the rule's scratch array, which no file keeps.
     work_shape: tuple[int, ...] = (0,)
     #: Whether the average is always kept or never; None where the learner chooses.
@@ -126,6 +128,8 @@ class Engine:
 
     def memory(self) -> Any:
         """Return the arrays that the rule keeps from row to row."""
+        if self.work.size:
+            return WorkMemory(self.state, self.slots, self.work)
         return Memory(self.state, self.slots)
 
     def run(
@@ -234,8 +238,8 @@ class Engine:
         """Return the largest |x_i| seen a feature where the class is measured by these."""
         return None
 
-    def prediction(self, columns: Any, values: Vector) -> Call | None:
-        """Return the kernel that predicts one row and its arguments, if there is a direct one."""
+    def prediction(self) -> Call | None:
+        """Return the kernel that predicts a row, if any, and its arguments before that row."""
         return None
 
     def arrays(self) -> dict[str, Vector]:
@@ -305,10 +309,6 @@ class MappedEngine(Engine):
         """Return the mapped rule."""
         return self.kind(self.loss, self.mirror, self.rate, self.averages, self.conservative)
 
-    def memory(self) -> Any:
-        """Return the arrays that the rule keeps from row to row."""
-        return mapped.Memory(self.state, self.slots, self.work)
-
     def play_at_lower_rate(self, row: int, again: Callable[[], Any]) -> tuple[int, Stop]:
         """Lower the rate inside phi for the coming row and play on; undo it if that is refused."""
         wanted = float(self.work[0, 0])
@@ -367,10 +367,6 @@ class CoordinateEngine(Engine):
         return coordinate.CoordinateRule(
             self.loss, self.mirror, rate, self.averages, self.conservative
         )
-
-    def memory(self) -> coordinate.Memory:
-        """Return the arrays that the rule keeps from row to row."""
-        return coordinate.Memory(self.state, self.slots, self.work)
 
     def kappa(self, ledger: Vector) -> float:
         """Return 1: the factors of the weights are their own."""

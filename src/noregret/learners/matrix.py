@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import mirrors, rates
-from noregret.arrays import as_whole
+from noregret.arrays import Vector, as_whole
+from noregret.combinations import MATRIX, Parts, require_together
 from noregret.files.fields import Setting
 from noregret.learners.base import Learnt
 from noregret.learners.matrix_binary import two_classes
 from noregret.learners.matrix_certificate import MatrixCertificate
-from noregret.learners.matrix_engines import MatrixEngine, choose_matrix_engine
-from noregret.learners.matrix_parts import MatrixCombination
+from noregret.learners.matrix_engines import MatrixEngine, OneScores, choose_matrix_engine
 from noregret.learners.matrix_targets import as_targets, count_of
 from noregret.learners.mirror_descent import MirrorDescent
-from noregret.learners.one_scores import OneScores, SingleScoresLearner
-from noregret.losses import ScoreLoss
+from noregret.learners.one_row import SingleRowLearner
+from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.matrices.score_rounds import score_rows
+from noregret.proof.convexity import require_convex
 from noregret.proof.evidence import Evidence
 from noregret.rates import Rate
 from noregret.rows.examples import as_rows, as_weights
 from noregret.turns import one_at_a_time
 
-Vector = npt.NDArray[np.float64]
+
+@dataclass(frozen=True)
+class MatrixCombination(Parts):
+    """The parts of a learner of several scores, checked against one another."""
+
+    loss: ScoreLoss
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.loss, ScoreLoss):
+            raise ValueError(f"MatrixDescent(loss=...) must be one of ScoreLoss, got {self.loss!r}")
+        require_together(self, MATRIX, "learner")
+        inner: Loss | ScoreLoss = self.loss
+        if isinstance(self.loss, OneAgainstRest):
+            inner = self.loss.loss
+            require_convex(self.loss.loss)
+        if self.implicit and not self.loss.has_conjugate():
+            raise ValueError(
+                f"{type(inner).__name__} has no exact steps: use Softmax, MulticlassHinge, or "
+                "OneAgainstRest of a loss with a conjugate"
+            )
+
+    def growable(self) -> bool:
+        """Return whether a feature never seen has weight 0 and adds nothing to S."""
+        return self.mirror.grows()
+
+    def resolved(self, size: int) -> Rate:
+        """Return the rate for a matrix of `size` weights, its scale filled in."""
+        return self.rate.resolved(lambda: self.mirror.natural_scale(size))
 
 
-class MatrixDescent(SingleScoresLearner):
+class MatrixDescent(SingleRowLearner[Vector]):
     """Online mirror descent for K scores s = x W, with a certificate at every moment.
 
     Each round: predict s, suffer loss(y, s), step by its subgradient z = g (x) x, g the slopes
@@ -63,6 +91,8 @@ class MatrixDescent(SingleScoresLearner):
 
     _parts: MatrixCombination
     _engine: MatrixEngine | None
+    _bound_pass = OneScores
+    _alone = staticmethod(np.asarray)
 
     def __init__(
         self,
@@ -97,7 +127,6 @@ class MatrixDescent(SingleScoresLearner):
         )
         super().__init__(parts, dimension)
         self._outputs = None if outputs is None else as_whole("outputs", outputs)
-        self._one: OneScores | None = None
 
     @property
     def rate(self) -> Rate:
@@ -187,6 +216,9 @@ class MatrixDescent(SingleScoresLearner):
         if state is not None:
             matrix._restore({"ledger": ledger, "state": state, "slots": slots})
         return matrix
+
+    def _labels_of_one(self, y: Any) -> Any:
+        return [y]
 
     @property
     def weights(self) -> Vector:

@@ -12,13 +12,15 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.jit import Call
+from noregret.arrays import Vector
+from noregret.jit import Call, entry
 from noregret.learners.engines import Engine, LinearEngine, MappedEngine, room_for
+from noregret.learners.one_row import NO_FEATURES, Columns, OneRow
 from noregret.learners.unit_free_engines import ScaleFreeEngine
 from noregret.losses import ScoreLoss
 from noregret.mirrors import Mirror
+from noregret.passes.checks import SOUND, check_rows
 from noregret.passes.descent import scale_free
 from noregret.passes.matrices.matrix_lazy import (
     ImplicitScoresRule,
@@ -26,12 +28,10 @@ from noregret.passes.matrices.matrix_lazy import (
     MappedScoresRule,
 )
 from noregret.passes.matrices.matrix_scale_free import ScaleFreeScoresRule, Work, score_row
-from noregret.passes.matrices.score_rounds import Memory
+from noregret.passes.matrices.score_rounds import Memory, score_rows
 from noregret.passes.rows import TOGETHER
 from noregret.rates import Rate
 from noregret.rounding.slack import ROOT_UNDERFLOW, grown
-
-Vector = npt.NDArray[np.float64]
 
 
 class MatrixEngine(Engine):
@@ -48,7 +48,7 @@ class MatrixEngine(Engine):
 
     def open(self, outputs: int, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
-        self.outputs, self.dimension = outputs, dimension
+        self.outputs, self.dimension, self.prediction_shape = outputs, dimension, (outputs,)
         self.capacity = room_for(dimension) if self.growable else dimension
         self._buffers = np.empty((2, outputs))
         # Large enough for every rule.
@@ -68,6 +68,8 @@ class MatrixEngine(Engine):
         if dimension > self.capacity:
             self.enlarge(self.outputs, dimension)
         self.dimension = dimension
+        # A new view: passes that are bound to the old one look the dimension up again.
+        self.state = self.state[:]
 
     def memory(self) -> Memory:
         """Return the arrays that the rule keeps from row to row."""
@@ -83,7 +85,7 @@ class MatrixEngine(Engine):
         """Return a number a record as a matrix, a row a class."""
         return flat.reshape(self.outputs, self.capacity)[:, : self.dimension]
 
-    def weights_of(self, columns: npt.NDArray[np.uint32], ledger: Vector) -> Vector:
+    def weights_of(self, columns: Columns, ledger: Vector) -> Vector:
         """Return the weights of some features, a row each; the others are not read."""
         reader = copy.copy(self)
         reader.capacity = reader.dimension = len(columns)
@@ -127,9 +129,9 @@ class MatrixScaleFree(MatrixEngine, ScaleFreeEngine):
         """Return the scalars of a pass that has seen nothing, a row of them a score."""
         return np.tile(super().new_slots(), (self.outputs, 1))
 
-    def prediction(self, columns: Any, values: Vector) -> Call:
-        """Return the kernel that scores one row, and its arguments but the scores."""
-        return score_row, (self.records, self.slots, columns, values)
+    def prediction(self) -> Call:
+        """Return the kernel that scores one row, and its first arguments."""
+        return score_row, (self.records, self.slots)
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights, as far as they do not depend on the coming row."""
@@ -153,6 +155,37 @@ class MatrixScaleFree(MatrixEngine, ScaleFreeEngine):
     def sizes(self) -> Vector:
         """Return the largest |x_i| seen by each class: SMALLEST_SIZE if less, 0 if it is 0."""
         return self.matrix(super().sizes())
+
+
+class OneScores(OneRow):
+    """The pass of a learner of several scores, bound to everything but the row."""
+
+    engine: MatrixEngine
+
+    def _prepare(self) -> None:
+        self._check = entry((check_rows, (self._indptr, *NO_FEATURES, 1)))
+        if self._direct is not None:
+            reading = (*self._direct[1], *NO_FEATURES, self._prediction[0])
+            self._predict = entry((self._direct[0], reading))
+
+    def predict(self, columns: Columns, values: Vector) -> Vector | None:
+        """Return the scores, None if the row cannot be read or there is no direct kernel."""
+        scores = np.empty(self.engine.outputs)
+        if self._direct is None or not self._predict(*self._direct[1], columns, values, scores):
+            return None
+        return scores
+
+    def product(self, columns: Columns, values: Vector) -> Vector | None:
+        """Return x W with the weights of the coming round, None if the row cannot be read."""
+        span = np.array([0, len(columns)], np.uint64)
+        sound = self._check(span, columns, values, self._width)[1] == SOUND
+        if not (self.engine.by_record and sound):
+            return None
+        scores = np.empty((1, self.engine.outputs))
+        places = np.arange(len(columns), dtype=np.uint32)
+        score_rows(self.engine.weights_of(columns, self._ledger), span, places, values, scores)
+        found: Vector = scores[0]
+        return found
 
 
 def choose_matrix_engine(

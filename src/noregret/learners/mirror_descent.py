@@ -12,7 +12,7 @@ from noregret.files.fields import Arrays, Setting
 from noregret.learners.base import Fixed, Learnt
 from noregret.learners.combination import Combination, choose_engine
 from noregret.learners.engines import Engine
-from noregret.learners.one_row import OneRow, SingleRowLearner
+from noregret.learners.one_row import Columns, SingleRowLearner
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
@@ -25,7 +25,7 @@ from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 
-class MirrorDescent(SingleRowLearner):
+class MirrorDescent(SingleRowLearner[float]):
     """Online mirror descent for linear predictors, with a certificate at every moment.
 
     Each round: predict p = <w, x>, suffer loss(y, p), step by its subgradient z = slope * x.
@@ -58,6 +58,7 @@ class MirrorDescent(SingleRowLearner):
 
     _parts: Combination
     _engine: Engine | None
+    _alone = staticmethod(float)
 
     def __init__(
         self,
@@ -102,7 +103,6 @@ class MirrorDescent(SingleRowLearner):
         #: Z and the sum of the weights of the epochs before the last restart.
         self._past_gradient: Vector | None = None
         self._past_iterates: Vector | None = None
-        self._one: OneRow | None = None
         if row_limit is not None:
             if not row_limit > 0.0:
                 raise ValueError(f"row_limit must be a number above 0, got {row_limit}")
@@ -183,6 +183,13 @@ class MirrorDescent(SingleRowLearner):
         """
         finished: Vector = self._finished(self._products(X))
         return finished
+
+    def _as_rows(self, columns: Columns, values: Vector) -> Rows:
+        if not self._is_open() and not self._growable:
+            raise ValueError(
+                "this map must know its features in advance: make the learner with dimension="
+            )
+        return super()._as_rows(columns, values)
 
     def _finished(self, products: Any) -> Any:
         engine = self._engine

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import real_array, refuse_masked
+from noregret.arrays import Vector, real_array, refuse_masked
 from noregret.jit import Call, entry
 from noregret.learners.base import Learner
 from noregret.learners.engines import Engine
@@ -24,39 +25,77 @@ from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows, take_records
 from noregret.proof.ledger import MOST_ROUNDS, Entry
 from noregret.rows.examples import LARGEST_LABEL, LARGEST_WEIGHT, Rows
-from noregret.turns import Turn, one_at_a_time, taken, turn_of
+from noregret.turns import one_at_a_time
 
 Columns = npt.NDArray[np.uint32]
-Vector = npt.NDArray[np.float64]
+#: What a learner predicts for a row: a number, or a vector of scores.
+_Told = TypeVar("_Told", float, Vector)
 
 _COLUMN, _FLOAT = np.dtype(np.uint32), np.dtype(np.float64)
+#: The columns and values of a row without features.
+NO_FEATURES = np.zeros(0, _COLUMN), np.zeros(0)
 _DONE, _RATE = int(Stop.DONE), int(Stop.RATE)
 _ROUNDS = int(Entry.ROUNDS)
 #: A float, since an entry of the ledger is compared with it in every call.
 _MOST_ROUNDS = float(MOST_ROUNDS)
 #: Types of labels and weights on the fast path; `learn` takes or refuses others.
 PLAIN = {float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_}
+#: The labels that a loss of one score takes, None for every finite number.
+_LABELS = {"sign": frozenset((1.0, -1.0)), "real": None}
 
 
-class BoundPass:
+class OneRow:
     """The machine code of an engine's pass with its arguments; a call replaces the `Block`."""
 
-    def __init__(self, engine: Engine, ledger: Vector, prediction: Vector) -> None:
-        self.engine, self._ledger, self._prediction = engine, ledger, prediction
-        self._indptr = np.zeros(2, np.uint64)
+    def __init__(self, engine: Engine, ledger: Vector) -> None:
+        self.engine, self._ledger = engine, ledger
+        # Weights are read by an engine whose records are those of the row alone.
+        self._reader = copy.copy(engine)
+        self._indptr, self._weight = np.zeros(2, np.uint64), np.empty(1)
         self._entry = ledger.item
-        self._y, self._weight = np.empty(1), np.empty(1)
+        #: Whether the engine starts anew at times, which only `learn` does.
+        self.restarting = engine.rate.restarts()
         self._play = entry(self.bind())
+        self._prepare()
 
     def bind(self) -> Call:
         """Look up all but the row; return the call of the pass, with a row of no features."""
-        self.state = self.engine.state
-        rows = Rows(self._indptr, np.zeros(0, _COLUMN), self._y[:0], len(self.state))
-        call = self.engine.call(rows, self._y, self._weight, 0, self._ledger, self._prediction)
+        engine, shape, kind = self.engine, self.engine.prediction_shape, self.engine.loss.labels
+        self.state, self._width = engine.state, engine.dimension
+        self._reader.slots = engine.slots
+        self._labels = _LABELS.get(kind, frozenset(range(*shape) if kind == "class" else ()))
+        self._prediction = np.empty((1, *shape))
+        # Rows of numbers, as labels of other losses are, are left to `learn`.
+        self._y = np.empty((1, *shape) if self._labels == frozenset() else 1)
+        self._taken: Callable[[], Any]
+        self._taken = self._prediction[0].copy if shape else self._prediction.item
+        self._direct = engine.prediction()
+        rows = Rows(self._indptr, *NO_FEATURES, self._width)
+        call = engine.call(rows, self._y, self._weight, 0, self._ledger, self._prediction)
         self._arguments = list(call[1])
         self._place = next(k for k, one in enumerate(call[1]) if type(one) is Block)
-        self._width = rows.width
         return call
+
+    def _prepare(self) -> None:
+        """Compile what readers need, and make arrays for them: another thread may learn."""
+        self._lock = threading.Lock()
+        self._order, none = NO_FEATURES
+        self._span, self._read = np.zeros(2, np.uint64), np.empty(1)
+        self._records = np.zeros((0, self.engine.columns))
+        self._take = entry((take_records, (self.state, self._order, none, self._records)))
+        self._multiply = entry((predict_rows, (none, self._span, self._order, none, self._read)))
+        if self._direct is not None:
+            self._predict = entry((self._direct[0], (*self._direct[1], *NO_FEATURES)))
+
+    def learn(self, columns: Columns, values: Vector, y: float, weight: float) -> Any:
+        """Learn a row; return the prediction before it, None if the row was left alone."""
+        if type(y) not in PLAIN or type(weight) not in PLAIN:
+            return None
+        labels = self._labels
+        known = abs(y) <= LARGEST_LABEL if labels is None else y in labels
+        if known and 0.0 <= weight <= LARGEST_WEIGHT and self.played(columns, values, y, weight):
+            return self._taken()
+        return None
 
     def played(self, columns: Columns, values: Vector, y: float, weight: float) -> bool:
         """Play a row; return whether that was done, or else nothing was changed."""
@@ -82,56 +121,14 @@ class BoundPass:
             self.engine.answer(Stop(stop))
         return True
 
-
-class OneRow(BoundPass):
-    """The pass of a learner of one score."""
-
-    def __init__(self, engine: Engine, ledger: Vector) -> None:
-        # Weights are read by an engine whose records are those of the row alone.
-        self._reader = copy.copy(engine)
-        self._order = np.zeros(0, _COLUMN)
-        super().__init__(engine, ledger, np.empty(1))
-        self._signs = engine.loss.labels == "sign"
-        #: Whether the engine starts anew at times, which only `learn` does.
-        self.restarting = engine.rate.restarts()
-        self._lock = threading.Lock()
-        # For readers only: another thread may learn while they read.
-        self._span, self._read = np.zeros(2, np.uint64), np.empty(1)
-        self._records = np.zeros((0, engine.columns))
-        self._take = entry((take_records, (self.state, self._order, self._y, self._records)))
-        predicting = self._y, self._indptr, self._order, self._y, self._prediction
-        self._multiply = entry((predict_rows, predicting))
-        direct = engine.prediction(self._order, self._y)
-        self._predict = None if direct is None else entry(direct)
-
-    def bind(self) -> Call:
-        """Look up all but the row; return the call of the pass, with a row of no features."""
-        self._reader.slots = self.engine.slots
-        direct = self.engine.prediction(self._order, self._y)
-        self._given = () if direct is None else direct[1][:-2]
-        return super().bind()
-
-    def learn(self, columns: Columns, values: Vector, y: float, weight: float) -> float | None:
-        """Learn a row; return the prediction before it, None if the row was left alone."""
-        if type(y) not in PLAIN or type(weight) not in PLAIN:
-            return None
-        try:
-            known = y == 1.0 or y == -1.0 if self._signs else abs(y) <= LARGEST_LABEL
-            known = known and 0.0 <= weight <= LARGEST_WEIGHT
-        except TypeError:
-            return None
-        return (
-            self._prediction.item() if known and self.played(columns, values, y, weight) else None
-        )
-
-    def predict(self, columns: Columns, values: Vector) -> float | None:
+    def predict(self, columns: Columns, values: Vector) -> Any:
         """Return the prediction, None if the row cannot be read or there is no direct kernel."""
-        if self._predict is None:
+        if self._direct is None:
             return None
-        prediction: float = self._predict(*self._given, columns, values)
+        prediction: float = self._predict(*self._direct[1], columns, values)
         return prediction if prediction == prediction else None
 
-    def product(self, columns: Columns, values: Vector) -> float | None:
+    def product(self, columns: Columns, values: Vector) -> Any:
         """Return <w, x> with the weights of the coming round, None if the row cannot be read."""
         if not self.engine.by_record:
             return None
@@ -151,13 +148,13 @@ class OneRow(BoundPass):
             return self._read.item()
 
 
-class SingleRowLearner(Learner):
-    """A learner of one score with a fast path for single rows."""
+class SingleRowLearner(Learner, Generic[_Told]):
+    """A learner with a fast path for single rows."""
 
-    _engine: Engine | None
-    _ledger: Vector
-    _one: OneRow | None
-    _learning_turn: Turn
+    #: What plays single rows, and the type of one of many predictions.
+    _bound_pass: type[OneRow] = OneRow
+    _alone: Callable[[Any], _Told]
+    _one: OneRow | None = None
 
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X."""
@@ -169,85 +166,80 @@ class SingleRowLearner(Learner):
 
     def _finished(self, products: Any) -> Any:
         """Return the predictions, one or many, that <w, x> stands for."""
-        raise NotImplementedError
+        return products
 
-    def learn_one(self, indices: Any, values: Any, y: float, weight: float = 1.0) -> float:
+    def learn_one(self, indices: Any, values: Any, y: Any, weight: float = 1.0) -> _Told:
         """Learn one row, given by its columns and their values; return the prediction before it.
 
         It does what `learn` does with that row, to the bit, and costs little more than the
-        round itself where `indices` is an array of uint32 and `values` one of float64.
+        round itself where `indices` is an array of uint32 and `values` one of float64. The
+        prediction is a number, or a vector of scores where the learner has several.
 
         >>> import noregret as nr
         >>> squared, euclidean = nr.losses.Squared(), nr.mirrors.Euclidean()
         >>> learner = nr.MirrorDescent(squared, euclidean, nr.rates.Constant(0.25))
         >>> learner.learn_one([0, 7], [1.0, 2.0], 1), learner.predict_one([7], [1.0])
         (0.0, 1.0)
+        >>> learner = nr.MatrixDescent(nr.losses.MulticlassHinge(), rate=nr.rates.Constant(1))
+        >>> learner.learn_one([0, 7], [1.0, 2.0], 1), learner.predict_one([7], [1.0])
+        (array([0., 0.]), array([-2.,  2.]))
         """
         columns, features = as_row(indices, values)
-        # The turn of `one_at_a_time`, written out: passing arguments on would cost as much again.
-        try:
-            turn: Turn = self._learning_turn
-        except AttributeError:
-            turn = turn_of(self)
-        mine = True
-        try:
-            try:
-                turn.pop()
-            except IndexError:
-                mine = False
-                raise taken(self) from None
-            prediction = self.learn_row(columns, features, y, weight)
-        finally:
-            if mine:
-                turn.append(None)
+        prediction = self._learn_row_in_turn(columns, features, y, weight)
         if prediction is None:
-            return float(self.learn(self._as_rows(columns, features), y, weight)[0])
+            labels = self._labels_of_one(y)
+            return self._alone(self.learn(self._as_rows(columns, features), labels, weight)[0])
         return prediction
 
-    def learn_row(self, columns: Columns, values: Vector, y: float, weight: float) -> float | None:
+    def learn_row(self, columns: Columns, values: Vector, y: Any, weight: float) -> _Told | None:
         """Learn one row as `learn_one` does; None, with nothing changed, if that needs `learn`.
 
         For a caller that lets one thread at a time come here, and whose arrays are those that
         `as_row` returns.
         """
-        one = self._bound()
+        one = self._one
+        # As `_bound`, without a call.
+        if one is None or one.engine is not self._engine or one.state is not one.engine.state:
+            one = self._bound()
         if one is None or one.restarting:
             return None
-        prediction = one.learn(columns, values, y, weight)
+        prediction: _Told | None = one.learn(columns, values, y, weight)
         if prediction is None and self.growable:
             prediction = self._learn_wider(one, columns, values, y, weight)
         if prediction is not None:
             self._weights = None
         return prediction
 
+    _learn_row_in_turn = one_at_a_time(learn_row)
+
     def _learn_wider(
-        self, one: OneRow, columns: Columns, values: Vector, y: float, weight: float
-    ) -> float | None:
+        self, one: OneRow, columns: Columns, values: Vector, y: Any, weight: float
+    ) -> _Told | None:
         """Learn a row with features that are new; None, with nothing changed, if it has none."""
         known = self.dimension
         if len(columns) == 0 or columns[-1] < known:
             return None
         one.engine.grow(int(columns[-1]) + 1)
         one.bind()
-        prediction = one.learn(columns, values, y, weight)
+        prediction: _Told | None = one.learn(columns, values, y, weight)
         if prediction is None:
             one.engine.grow(known)
         return prediction
 
-    def predict_one(self, indices: Any, values: Any) -> float:
+    def predict_one(self, indices: Any, values: Any) -> _Told:
         """Return the prediction for one row, given by its columns and their values."""
         columns, features = as_row(indices, values)
         one = self._one
         if one is None or one.engine is not self._engine or one.state is not one.engine.state:
             one = self._bound_to_read()
         if one is not None:
-            prediction = one.predict(columns, features)
+            prediction: _Told | None = one.predict(columns, features)
             if prediction is not None:
                 return prediction
             product = one.product(columns, features)
             if product is not None:
-                return float(self._finished(product))
-        return float(self.predict(self._as_rows(columns, features))[0])
+                return self._alone(self._finished(product))
+        return self._alone(self.predict(self._as_rows(columns, features))[0])
 
     def _bound(self) -> OneRow | None:
         """Return what plays single rows, None before there is an engine."""
@@ -255,32 +247,28 @@ class SingleRowLearner(Learner):
         if engine is None:
             return None
         if one is None or one.engine is not engine:
-            one = self._one = OneRow(engine, self._ledger)
+            one = self._one = self._bound_pass(engine, self._ledger)
         elif one.state is not engine.state:
             one.bind()
         return one
 
+    _bound_in_turn = one_at_a_time(_bound)
+
     def _bound_to_read(self) -> OneRow | None:
         """Bind the pass for a reader, but not while another thread learns: that one may."""
         try:
-            return _bind(self)
+            return self._bound_in_turn()
         except RuntimeError:
             return None
+
+    def _labels_of_one(self, y: Any) -> Any:
+        """Return the label of one row as `learn` takes the labels of many."""
+        return y
 
     def _as_rows(self, columns: Columns, values: Vector) -> Rows:
         """Return one row that is as wide as the learner, or wider where it has to be."""
         width = max(self.dimension, int(columns.max()) + 1 if len(columns) else 0)
-        if not self._is_open() and not self._growable:
-            raise ValueError(
-                "this map must know its features in advance: make the learner with dimension="
-            )
         return Rows(np.array([0, len(columns)], np.uint64), columns, values, width)
-
-
-@one_at_a_time
-def _bind(learner: Any) -> OneRow | None:
-    bound: OneRow | None = learner._bound()
-    return bound
 
 
 def as_row(indices: Any, values: Any) -> tuple[Columns, Vector]:

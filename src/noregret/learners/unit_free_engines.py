@@ -66,9 +66,9 @@ class ScaleFreeEngine(SizedEngine):
         """Return the rule of `rates.ScaleFree`."""
         return self.kind(self.loss, self.mirror, self.real)
 
-    def prediction(self, columns: Any, values: Vector) -> Call:
-        """Return the kernel that predicts one row, and its arguments."""
-        return scale_free.predict_row, (self.real, self.state, self.slots, columns, values)
+    def prediction(self) -> Call:
+        """Return the kernel that predicts one row, and its first arguments."""
+        return scale_free.predict_row, (self.real, self.state, self.slots)
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights, as far as they do not depend on the coming row."""

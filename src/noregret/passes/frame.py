@@ -40,6 +40,14 @@ class Memory(NamedTuple):
     slots: Vector
 
 
+class WorkMemory(NamedTuple):
+    """Records, scalars, and room for what a rule works with."""
+
+    state: Vector
+    slots: Vector
+    work: Vector
+
+
 class Rule(Component):
     """One pass: what it reads from a row, and what it does with it.
 

@@ -20,7 +20,7 @@ from noregret.domains import Domain
 from noregret.jit import kernel
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes.frame import Rule, Vector
+from noregret.passes.frame import Rule, Vector, WorkMemory
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
     LARGEST_PREDICTION,
@@ -52,14 +52,6 @@ COLUMNS = len(Column)
 
 #: The global factor is folded into theta before its inverse loses range.
 SMALLEST_FACTOR = 1e-60
-
-
-class Memory(NamedTuple):
-    """Records, scalars, and the numbers of an implicit step's search."""
-
-    state: Vector
-    slots: Vector
-    search: Vector
 
 
 class Found(NamedTuple):
@@ -100,7 +92,7 @@ class AgileRule(Rule):
         return COLUMNS
 
     def examine(
-        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+        self, row: Row, label: float, mass: float, memory: WorkMemory, ledger: Vector
     ) -> tuple[Found, int]:
         """Predict with the rate of the coming round."""
         slots = memory.slots
@@ -121,7 +113,7 @@ class AgileRule(Rule):
         found = Found(played, powers, local, low, high, allowed, kappa)
         return found, Stop.DONE if fits else Stop.OVERFLOW
 
-    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+    def commit(self, row: Row, memory: WorkMemory, ledger: Vector, found: Found) -> int:
         """Enter the round, step and project."""
         slots, played, kappa = memory.slots, found.played, found.kappa
         eta = played.eta
@@ -154,7 +146,7 @@ class AgileRule(Rule):
                     stop = Stop.RESUM
         return Stop.SETTLE if stop == Stop.DONE and settle else stop
 
-    def moving_slope(self, row: Row, memory: Memory, found: Found, slope: float) -> float:
+    def moving_slope(self, row: Row, memory: WorkMemory, found: Found, slope: float) -> float:
         """Return the weighted slope that theta moves by."""
         return slope
 

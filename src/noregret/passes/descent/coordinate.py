@@ -16,7 +16,7 @@ import numpy as np
 from noregret.jit import collect, kernel, write_step
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes.frame import Rule, Vector
+from noregret.passes.frame import Rule, Vector, WorkMemory
 from noregret.passes.rounds import Round, enter_round, playable, row_norm, step_slope
 from noregret.passes.rows import TOGETHER, Row, fetch_ahead, place
 from noregret.passes.slots import Slot, Stop
@@ -52,14 +52,6 @@ _X, _WEIGHT = np.uint64(4), np.uint64(5)
 WORK = (6, TOGETHER)
 
 
-class Memory(NamedTuple):
-    """Records, scalars, and room for the features that are computed together."""
-
-    state: Vector
-    slots: Vector
-    work: Vector
-
-
 class Found(NamedTuple):
     """What `examine` found: the round, and by how much the largest |x_i| have grown."""
 
@@ -90,7 +82,7 @@ class CoordinateRule(Rule):
         return self.averages.columns(WIDTHS[0], WIDTHS[1])
 
     def examine(
-        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+        self, row: Row, label: float, mass: float, memory: WorkMemory, ledger: Vector
     ) -> tuple[Found, int]:
         """Predict with factors that know the sizes of this row."""
         threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
@@ -113,7 +105,7 @@ class CoordinateRule(Rule):
         played = Round(label, mass, raw, slope, one_norm, norm, self.rate.scale)
         return Found(played, growth, threshold), Stop.DONE if fits else Stop.OVERFLOW
 
-    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+    def commit(self, row: Row, memory: WorkMemory, ledger: Vector, found: Found) -> int:
         """Enter the round, bring the sums of weights up to date and step."""
         played = found.played
         slope = step_slope(self.loss, played, self.conservative)

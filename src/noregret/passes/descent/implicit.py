@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.descent.agile import AgileRule, Column, Found, Memory
+from noregret.passes.descent.agile import AgileRule, Column, Found
+from noregret.passes.frame import WorkMemory
 from noregret.passes.rows import Row, place
 from noregret.passes.slots import SHRUNK, Slot
 
@@ -132,7 +133,7 @@ def implicit_slope(loss, mirror, memory, played, powers, row):  # type: ignore[n
         return loss.proximal_slope(y, played.prediction, pace * powers, g)
     if not abs(g) > 0.0:
         return 0.0
-    search = memory.search
+    search = memory.work
     begin_search(search, g)
     s, more = g, True
     while more:
@@ -148,7 +149,7 @@ class ImplicitAgileRule(AgileRule):
     The certificate keeps the line at the prediction made.
     """
 
-    def moving_slope(self, row: Row, memory: Memory, found: Found, slope: float) -> float:
+    def moving_slope(self, row: Row, memory: WorkMemory, found: Found, slope: float) -> float:
         """Return the weighted slope at the weights that the step leads to."""
         played = found.played
         moved = implicit_slope(self.loss, self.mirror, memory, played, found.powers, row)

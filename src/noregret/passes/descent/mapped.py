@@ -14,7 +14,7 @@ from typing import NamedTuple
 from noregret.jit import kernel
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes.frame import Rule, Vector
+from noregret.passes.frame import Rule, Vector, WorkMemory
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
     Round,
@@ -40,17 +40,6 @@ class Column(IntEnum):
     THETA = 0
     VALUE = 1
     ACCUMULATOR = 2
-
-
-class Memory(NamedTuple):
-    """Records, scalars, and room for the features that are mapped together.
-
-    After RATE `work[0, 0]` is the rate that the row asks for.
-    """
-
-    state: Vector
-    slots: Vector
-    work: Vector
 
 
 class Found(NamedTuple):
@@ -79,7 +68,7 @@ class MappedRule(Rule):
         return self.averages.columns(WIDTHS[0], WIDTHS[1])
 
     def examine(
-        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
+        self, row: Row, label: float, mass: float, memory: WorkMemory, ledger: Vector
     ) -> tuple[Found, int]:
         """Predict, or ask for a lower rate inside phi."""
         raw, powers, one_norm, local, low, high = read_mapped_row(self.mirror, memory.state, row)
@@ -97,7 +86,7 @@ class MappedRule(Rule):
         fits = playable(self.loss, label, mass, p, slope, norm)
         return found, Stop.DONE if fits else Stop.OVERFLOW
 
-    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+    def commit(self, row: Row, memory: WorkMemory, ledger: Vector, found: Found) -> int:
         """Enter the round, step by -z and keep S."""
         slots, played, kappa = memory.slots, found.played, found.kappa
         ledger[Entry.LARGEST_REACH] = found.allowed
