@@ -73,21 +73,23 @@ def _sources(place: str) -> dict[Path, str]:
 
 @cache
 def _compile_sources() -> None:
-    """Bring the byte code up to date, so that copies need to compile the mutated file only."""
+    """Bring the byte code up to date, so that only the mutated file is compiled in a copy."""
     compileall.compile_dir(ROOT / "src", quiet=2)
 
 
 @contextmanager
 def mutated_tree(mutation: Mutation) -> Iterator[Path]:
-    """Make a copy of the project with that mutation: links, but for the package itself."""
+    """Make a copy of the project with that mutation: links, but for the mutated file."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         tree = Path(name)
         for path in ROOT.iterdir():
             if path.name in ("tests", "bench", "docs", "examples") or path.is_file():
                 (tree / path.name).symlink_to(path)
         _compile_sources()
-        shutil.copytree(ROOT / "src", tree / "src")
-        (tree / PACKAGE / mutation.file()).write_text(mutation.applied(), encoding="utf-8")
+        shutil.copytree(ROOT / "src", tree / "src", copy_function=os.symlink)
+        mutated = tree / PACKAGE / mutation.file()
+        mutated.unlink()
+        mutated.write_text(mutation.applied(), encoding="utf-8")
         yield tree
 
 
