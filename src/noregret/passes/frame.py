@@ -62,6 +62,10 @@ class Rule(Component):
         """Return how many columns a record of `state` has."""
         raise NotImplementedError
 
+    def fits(self, memory: Any) -> bool:
+        """Return whether arrays have the widths that are compiled in."""
+        return bool(memory.state.shape[-1] == self.columns())
+
     def examine(
         self, row: Row, label: float, mass: float, memory: Any, ledger: Vector
     ) -> tuple[Any, int]:
@@ -76,8 +80,8 @@ class Rule(Component):
 @kernel(counted=False)
 def play(rule, rows, labels, first, memory, ledger, predictions):  # type: ignore[no-untyped-def]
     """Play the rows from `first` on; return (next row, why it stopped)."""
-    # Assert the width so that the compiler treats it as a constant in address arithmetic.
-    assert memory.state.shape[-1] == rule.columns()
+    # Assert the widths so that the compiler treats them as constants in address arithmetic.
+    assert rule.fits(memory)
     sound = np.uint64(rows.trusted)
     for t in range(np.uint64(first), np.uint64(labels.y.shape[0])):
         if t >= sound:

@@ -81,6 +81,10 @@ class CoordinateRule(Rule):
         """Return how many columns a record has."""
         return self.averages.columns(WIDTHS[0], WIDTHS[1])
 
+    def fits(self, memory: WorkMemory) -> bool:
+        """Return whether records and `work` have the widths that are compiled in."""
+        return bool(memory.state.shape[-1] == self.columns() and memory.work.shape[1] == TOGETHER)
+
     def examine(
         self, row: Row, label: float, mass: float, memory: WorkMemory, ledger: Vector
     ) -> tuple[Found, int]:

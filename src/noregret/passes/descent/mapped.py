@@ -24,7 +24,7 @@ from noregret.passes.rounds import (
     row_norm,
     step_slope,
 )
-from noregret.passes.rows import Row, add_mapped_row, read_mapped_row
+from noregret.passes.rows import TOGETHER, Row, add_mapped_row, read_mapped_row
 from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, leap_limit, next_rate
 from noregret.passes.switches import Averages
 from noregret.proof.ledger import Entry
@@ -66,6 +66,10 @@ class MappedRule(Rule):
     def columns(self) -> int:
         """Return how many columns a record has."""
         return self.averages.columns(WIDTHS[0], WIDTHS[1])
+
+    def fits(self, memory: WorkMemory) -> bool:
+        """Return whether records and `work` have the widths that are compiled in."""
+        return bool(memory.state.shape[-1] == self.columns() and memory.work.shape[1] == TOGETHER)
 
     def examine(
         self, row: Row, label: float, mass: float, memory: WorkMemory, ledger: Vector

@@ -167,6 +167,10 @@ class MappedScoresRule(MappedRule):
 
     loss: ScoreLoss  # type: ignore[assignment]
 
+    def fits(self, memory: Any) -> bool:
+        """Return whether records have the width that is compiled in; `work` may be wider."""
+        return bool(memory.state.shape[-1] == self.columns())
+
     def examine(
         self, row: Row, label: Any, mass: float, memory: Any, ledger: Vector
     ) -> tuple[Any, int]:
