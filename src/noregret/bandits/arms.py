@@ -92,11 +92,6 @@ class ArmBandit(Decider[tuple[int, float]]):
         """The rate of the coming round."""
         return float(self._book[ArmSum.ETA])
 
-    @property
-    def probabilities(self) -> Vector:
-        """The probability of each arm in the coming round."""
-        raise NotImplementedError
-
     def _draw(self, u: float) -> tuple[int, float]:
         """Return the arm at u of the distribution function, and its probability."""
         raise NotImplementedError

@@ -9,28 +9,13 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.proof.protocol import Proof, at_least, measured
-from noregret.proof.statement import NOTHING, Measured, Statement, finite
+from noregret.proof.statement import Statement, finite
 
-PATH = "on this path"
-MEAN = "in expectation"
+#: In which sense a theorem holds. One run can contradict only those about its own path. The others
+#: are stated by `NOTHING`, as the theorem has them, beside what was measured.
+PATH, MEAN = "on this path", "in expectation"
 #: The regret that the theorems on arms bound.
 FIXED_ARM, ANY_ARM = "cost - cost of an arm fixed in advance", "cost - cost of any arm"
-
-
-def statement(
-    name: str, reference: str, holds: str, claim: str, value: float, reason: str = ""
-) -> Statement:
-    """Return a statement, or say why it cannot be made.
-
-    What holds in expectation or with high probability is printed as the theorem has it, beside
-    what was measured: one run cannot contradict it.
-    """
-    return NOTHING.state(name, reference, value, reason, claim=claim, holds=holds)
-
-
-def on_path(name: str, reference: str, claim: str, value: float, measured: Measured) -> Statement:
-    """Return a statement about this very run, if the run does not contradict it."""
-    return measured.state(name, reference, value, claim=claim, holds=PATH)
 
 
 class CostProof(Proof):

@@ -10,12 +10,12 @@ import numpy as np
 from noregret.arrays import Indices, Vector, as_positive, as_real, as_whole
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit, ArmSum, enter_cost
-from noregret.bandits.bandit_certificate import ANY_ARM, FIXED_ARM, MEAN, on_path, statement
+from noregret.bandits.bandit_certificate import ANY_ARM, FIXED_ARM, MEAN, PATH
 from noregret.bandits.tree import find, new_tree, set_leaf, sum_up
 from noregret.elementary import exp
 from noregret.files.fields import Array, Fields, Setting
 from noregret.jit import kernel
-from noregret.proof.statement import Statement
+from noregret.proof.statement import NOTHING, Statement
 
 #: A root below this is made one again: the other weights would be lost to underflow.
 SMALLEST_ROOT = 1e-200
@@ -177,12 +177,12 @@ class Exp3(ArmBandit):
             (", simpler", "Theorem 2.22 with exp(-a) <= 1 - a + a^2/2", book[ArmSum.LOCAL]),
         )
         return [
-            on_path(
+            measured.state(
                 f"regret on the estimates{name}",
                 f"Shalev-Shwartz 2012, {reference}; falling rates: McMahan 2017, Theorem 1",
-                "cost - least estimate",
                 (complexity + float(stability)) * (1.0 + slack) + slack + drift,
-                measured,
+                claim="cost - least estimate",
+                holds=PATH,
             )
             for name, reference, stability in kinds
         ]
@@ -198,7 +198,14 @@ class Exp3(ArmBandit):
              theorems.exp3_regret_halved(arms, eta, arms * etas)),
         )  # fmt: skip
         return self._paths() + [
-            statement(name, f"Shalev-Shwartz 2012, {proof}", MEAN, FIXED_ARM, value * slack, reason)
+            NOTHING.state(
+                name,
+                f"Shalev-Shwartz 2012, {proof}",
+                value * slack,
+                reason,
+                claim=FIXED_ARM,
+                holds=MEAN,
+            )
             for name, proof, value in kinds[0 if held else 1 :]
         ]
 
@@ -278,7 +285,9 @@ class Exp3IX(Exp3):
         promised = theorems.implicit_regret(self.arms, self.eta, etas, self._failure())
         promised *= 1.0 + slack
         return self._paths() + [
-            statement(f"EXP3-IX, {name}", f"Neu 2015, {proof}", sure, ANY_ARM, value, reason)
+            NOTHING.state(
+                f"EXP3-IX, {name}", f"Neu 2015, {proof}", value, reason, claim=ANY_ARM, holds=sure
+            )
             for name, proof, value in (
                 ("after the fact", "Corollary 1", regret),
                 ("in advance", "proof of Theorem 1", promised),

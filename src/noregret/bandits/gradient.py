@@ -12,7 +12,7 @@ import numpy as np
 from noregret import mirrors, rates
 from noregret.arrays import Vector, as_number, as_positive, as_vector, as_whole
 from noregret.bandits import theorems
-from noregret.bandits.bandit_certificate import MEAN, CostProof, on_path, statement
+from noregret.bandits.bandit_certificate import MEAN, PATH, CostProof
 from noregret.bandits.decisions import generator
 from noregret.bandits.shrunken import Shrunken
 from noregret.domains import Domain
@@ -29,7 +29,7 @@ from noregret.files.fields import (
 from noregret.oco.setting import settle
 from noregret.proof.ledger import require_room
 from noregret.proof.protocol import measured
-from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
+from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, suspect_of
 from noregret.rounding.slack import grown, rounding_error
 from noregret.turns import one_at_a_time
 
@@ -283,12 +283,12 @@ class GradientBandit(Saved):
         room = 2.0 * slack + ROUNDING * (sums["magnitude"] + abs(regret))
         measured = Measured(regret, room, suspect_of((self.domain, "project() or support()")))
         found = [
-            on_path(
+            measured.state(
                 f"regret on the estimates{name}",
                 f"{survey}, {reference}",
-                claim,
                 complexity + stability + slack,
-                measured,
+                claim=claim,
+                holds=PATH,
             )
             for name, reference, stability in (
                 ("", "Lemma 2.20", sums["divergence"]),
@@ -315,7 +315,9 @@ class GradientBandit(Saved):
                 ("bandit gradient descent, sharper", "Corollary 4.5 by Theorem 2.21", half),
             ]
         return found + [
-            statement(name, f"{survey}, {reference}", MEAN, claim, grown(value, 64.0))
+            NOTHING.state(
+                name, f"{survey}, {reference}", grown(value, 64.0), claim=claim, holds=MEAN
+            )
             for name, reference, value in kinds
         ]
 
@@ -332,4 +334,4 @@ class GradientBandit(Saved):
         )
         claim = f"cost - cost of a u fixed in advance in {self.domain}"
         reference = "Flaxman, Kalai, McMahan 2005, section 3; Shalev-Shwartz 2012, Theorem 2.21"
-        return statement(name, reference, MEAN, claim, grown(value, 64.0))
+        return NOTHING.state(name, reference, grown(value, 64.0), claim=claim, holds=MEAN)

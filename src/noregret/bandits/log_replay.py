@@ -69,9 +69,8 @@ def replay(
     >>> replay(Exp3(arms=2, eta=0.1, seed=1), log).rows
     4
     """
-    contextual = isinstance(policy, ContextualBandit)
-    if contextual != (contexts is not None):
-        wanted = "needs contexts" if contextual else "has no use for contexts"
+    if isinstance(policy, ContextualBandit) != (contexts is not None):
+        wanted = "needs contexts" if contexts is None else "has no use for contexts"
         raise ValueError(f"{type(policy).__name__} {wanted}")
     if policy.arms != log.count or policy.costs != log.range:
         raise ValueError(
@@ -85,19 +84,15 @@ def replay(
     smallest = float(log.propensities.min(initial=1.0))
     # Equal propensities are known before any arm is drawn.
     promised = least is not None or bool((log.propensities == smallest).all())
-    if least is None:
-        least = smallest
+    least = smallest if least is None else least
     if not 0.0 < least <= smallest:
         raise ValueError(f"least must be above 0 and at most {smallest:g}, got {least}")
-    rng = generator(seed)
+    rng, tell = generator(seed), policy.reward if rewards else policy.learn
+    player: Any = policy
     accepted: list[int] = []
-    tell = policy.reward if rewards else policy.learn
     for row in range(len(log)):
-        if isinstance(policy, ContextualBandit):
-            assert rows is not None
-            decision = policy.decide_row(rows.part(row, row + 1))
-        else:
-            decision = policy.decide()
+        context = None if rows is None else rows.part(row, row + 1)
+        decision = player.decide() if context is None else player.decide_row(context)
         fair = rng.random() * log.propensities[row] < least
         if fair and decision.arm == log.arms[row]:
             tell(decision, float(log.outcomes[row]))

@@ -9,10 +9,10 @@ import numpy as np
 from noregret.arrays import Indices, Vector
 from noregret.bandits import theorems
 from noregret.bandits.arms import ArmBandit, ArmSum, enter_cost
-from noregret.bandits.bandit_certificate import FIXED_ARM, MEAN, on_path, statement
+from noregret.bandits.bandit_certificate import FIXED_ARM, MEAN, PATH
 from noregret.files.fields import Array
 from noregret.jit import kernel
-from noregret.proof.statement import Statement
+from noregret.proof.statement import NOTHING, Statement
 
 #: Newton's method doubles its digits; this many steps are never needed.
 MOST_STEPS = 100
@@ -148,20 +148,20 @@ class TsallisINF(ArmBandit):
         path += float(book[ArmSum.DRIFT]) + slack * (self._cost + 1.0)
         mean = theorems.tsallis_regret(self.arms, self.eta, float(book[ArmSum.ETAS]))
         return [
-            on_path(
+            self._measured().state(
                 "regret on the estimates",
                 "McMahan 2017, Theorem 1, with the stability of one arm in closed form",
-                "cost - least estimate",
                 path,
-                self._measured(),
+                claim="cost - least estimate",
+                holds=PATH,
             ),
-            statement(
+            NOTHING.state(
                 "Tsallis-INF",
                 "Zimmert and Seldin 2021, Theorem 1",
-                MEAN,
-                FIXED_ARM,
                 mean * (1.0 + slack),
                 reason,
+                claim=FIXED_ARM,
+                holds=MEAN,
             ),
         ]
 

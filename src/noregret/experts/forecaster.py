@@ -203,15 +203,13 @@ class Forecaster(WeightedGame):
         return broken_in(self.loss, *found)
 
     def _concave(self) -> list[Statement]:
-        """Return the bound for exp-concave losses, if this one is on the range."""
+        """Return the bound for exp-concave losses, still to be judged, if it is about this one."""
         if self._state.kind != FIXED or not self.concavity > 0.0:
             return []
-        reason = ""
-        if self.eta > self.concavity:
-            reason = f"eta = {exact(self.eta)}, needed <= {exact(self.concavity)}"
-        value = math.inf if reason else math.log(self.experts) / self.eta
-        name, reference = "exp-concave loss, ln d/eta", f"{GAMES}, Theorem 3.2"
-        return [Statement(name, reference, value, applies=not reason, reason=reason)]
+        needed = f"eta = {exact(self.eta)}, needed <= {exact(self.concavity)}"
+        reason = needed if self.eta > self.concavity else ""
+        name, value = "exp-concave loss, ln d/eta", math.log(self.experts) / self.eta
+        return [Statement(name, f"{GAMES}, Theorem 3.2", value, reason=reason)]
 
 
 def _judged(bound: Statement, run: Measured) -> Statement:
