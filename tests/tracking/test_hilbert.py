@@ -18,11 +18,10 @@ import noregret as nr
 from noregret import catalogue
 from noregret.files import store
 from noregret.proof.statement import Statement
-from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert import KernelDescent
 from noregret.tracking.kernels import Gaussian, Kernel, Linear, Polynomial, gram
 from noregret.tracking.lemmas import ShiftingBounds
-from noregret.tracking.schedules import Schedule
+from noregret.tracking.schedules import KernelSchedule, Schedule
 from noregret.tracking.shifting import shifting_bounds
 
 KERNELS = [Linear(), Polynomial(2), Polynomial(3, 0.5), Gaussian(0.7)]

@@ -18,9 +18,8 @@ from noregret.classes.littlestone import SearchLimit
 from noregret.classes.tables import as_class
 from noregret.jit import kernel
 
-#: The last so many points are chosen for the smallest cells alone.
+#: How many of the last points are chosen for the smallest cells alone, and the number of these.
 _TAIL = 6
-#: And so many cells these are.
 _CELLS = 4
 
 

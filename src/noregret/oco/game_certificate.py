@@ -19,7 +19,7 @@ from noregret.arrays import Vector, as_vector
 from noregret.component import built_in
 from noregret.losses import Regression
 from noregret.mirrors.base import declares
-from noregret.oco.setting import Setting
+from noregret.oco.setting import GameSetting
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
 from noregret.proof.loss_promises import listed
@@ -86,7 +86,7 @@ class GameCertificate(Certificate):
     right to about 16 units in the last place.
     """
 
-    setting: Setting = field(kw_only=True)
+    setting: GameSetting = field(kw_only=True)
     theorems: Callable[[Comparators], Iterator[Statement]] = field(kw_only=True)
     monitors: Monitors = field(kw_only=True, default_factory=Monitors)
     #: Sum of the sigma_t, and of sigma_t w_t; the gradient is the sum of z_t - sigma_t w_t.

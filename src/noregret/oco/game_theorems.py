@@ -21,7 +21,7 @@ from noregret.proof.statement import Statement
 from noregret.rounding.printed import exact
 
 if TYPE_CHECKING:
-    from noregret.oco.leaders import Facts
+    from noregret.oco.leaders import LeaderFacts
 
 SURVEY = "Shalev-Shwartz 2012"
 
@@ -68,7 +68,7 @@ def _complexity(comparators: Comparators) -> tuple[float, str]:
 def _mirror_descent(comparators: Comparators) -> Iterator[Statement]:
     certificate = comparators.certificate
     ledger, monitors = certificate.ledger, certificate.monitors
-    smoothness = certificate.setting.smoothness
+    smoothness = certificate.setting.mirror.smoothness()
     complexity, reason = _complexity(comparators)
     title = "mirror descent" if certificate.lazy else "agile mirror descent"
     theorem = f"{SURVEY}, Theorem 2.21" if certificate.lazy else "Cesa-Bianchi 2024, eq. 5-6"
@@ -100,7 +100,7 @@ def _in_advance(
     limit = float(certificate.ledger[Entry.ROW_LIMIT])
     if not math.isfinite(limit):
         return
-    smoothness, rate = certificate.setting.smoothness, certificate.rate
+    smoothness, rate = certificate.setting.mirror.smoothness(), certificate.rate
     value = complexity + 0.5 * smoothness * limit**2 * certificate.monitors.etas
     scale = rate.gradient_scale()
     if scale > 0.0:
@@ -141,7 +141,7 @@ def _local_norms(comparators: Comparators, complexity: float, outside: str) -> I
         yield comparators.bound(
             "exponentiated gradient, range of costs",
             f"{SURVEY}, Lemma 2.20 with Hoeffding's lemma",
-            complexity + 0.125 * certificate.setting.smoothness * monitors.ranges,
+            complexity + 0.125 * certificate.setting.mirror.smoothness() * monitors.ranges,
             outside,
         )
 
@@ -178,7 +178,7 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Statement]:
         )
 
 
-def leader_bounds(facts: Facts, comparators: Comparators) -> Iterator[Statement]:
+def leader_bounds(facts: LeaderFacts, comparators: Comparators) -> Iterator[Statement]:
     """Return the bounds that speak about follow the leader."""
     setting, u = comparators.certificate.setting, comparators.u
     measured, rounding = facts.measured(comparators), 2.0 * comparators.certificate.slack
@@ -217,10 +217,10 @@ def leader_bounds(facts: Facts, comparators: Comparators) -> Iterator[Statement]
     )
 
 
-def regularized_bounds(facts: Facts, comparators: Comparators) -> Iterator[Statement]:
+def regularized_bounds(facts: LeaderFacts, comparators: Comparators) -> Iterator[Statement]:
     """Return the bounds that speak about follow the regularised leader."""
     certificate = comparators.certificate
-    ledger, smoothness = certificate.ledger, certificate.setting.smoothness
+    ledger, smoothness = certificate.ledger, certificate.setting.mirror.smoothness()
     eta = float(ledger[Entry.LAST_ETA])
     reason = comparators.outside()
     complexity = comparators.complexity(eta) if not reason else 0.0

@@ -27,7 +27,7 @@ from noregret.oco.losses import (
     on_interval,
 )
 from noregret.oco.point_player import PointPlayer
-from noregret.oco.setting import Setting, settle
+from noregret.oco.setting import GameSetting, settle
 from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement
 from noregret.rates import UNBOUNDED
 from noregret.turns import one_at_a_time
@@ -45,7 +45,7 @@ class Past:
     Linear and quadratic losses are kept as (c/2)||w||^2 + <b, w> + constant, all others one by one.
     """
 
-    setting: Setting
+    setting: GameSetting
     eta: float
     b: Vector
     c: float = 0.0
@@ -128,7 +128,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Facts:
+class LeaderFacts:
     """The quantities that the theorems about leaders use, after a round."""
 
     #: Sum of f_t(w_t) - f_t(w_(t+1)), and of F_(t+1)(w_t) - F_(t+1)(w_(t+1)), F_t = R + past.
@@ -170,15 +170,15 @@ class Leader(PointPlayer):
 
     def __init__(
         self,
-        setting: Setting,
+        setting: GameSetting,
         eta: float,
         minimizer: Minimizer | None,
         nonnegative: bool,
-        theorems: Callable[[Facts, Comparators], Iterator[Statement]],
+        theorems: Callable[[LeaderFacts, Comparators], Iterator[Statement]],
     ) -> None:
         super().__init__(setting, nonnegative)
         self._past = Past(setting, eta, np.zeros(setting.dimension))
-        self._minimizer, self._theorems, self._facts = minimizer, theorems, Facts()
+        self._minimizer, self._theorems, self._facts = minimizer, theorems, LeaderFacts()
 
     @one_at_a_time
     def face(self, loss: Any) -> float:

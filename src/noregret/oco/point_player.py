@@ -9,7 +9,7 @@ import numpy as np
 
 from noregret.arrays import Vector, as_number, as_vector
 from noregret.oco.game_certificate import ConvexLoss, GameCertificate, NonnegativeLoss
-from noregret.oco.setting import Setting
+from noregret.oco.setting import GameSetting
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rates import UNBOUNDED
 from noregret.rounding.slack import add_compensated
@@ -25,7 +25,7 @@ class PointPlayer:
     """
 
     def __init__(
-        self, setting: Setting, nonnegative: bool, gradient_limit: float = math.inf
+        self, setting: GameSetting, nonnegative: bool, gradient_limit: float = math.inf
     ) -> None:
         self._setting, self.nonnegative = setting, bool(nonnegative)
         self._w = setting.first.copy()

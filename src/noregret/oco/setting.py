@@ -27,7 +27,7 @@ from noregret.rates import Rate
 
 
 @dataclass(frozen=True)
-class Setting:
+class GameSetting:
     """The parts of a game, checked against one another; made by `settle`."""
 
     dimension: int
@@ -70,11 +70,6 @@ class Setting:
     def steady(self) -> bool:
         """Whether the regulariser stays the same from round to round."""
         return self.mirror.standing() is self.mirror
-
-    @property
-    def smoothness(self) -> float:
-        """The c for which a round costs at most (eta/2) c ||z||_*^2; NaN if none is known."""
-        return self.mirror.smoothness()
 
     def complexity(self, radius: float | None, eta: float) -> float:
         """Return the maximum of (R(u) - R(w_1)) / eta over a class inside the set, else infinity.
@@ -125,7 +120,7 @@ class Setting:
 
 def settle(
     dimension: int, mirror: Mirror, rate: Rate, domain: Domain | None, lazy: bool
-) -> Setting:
+) -> GameSetting:
     """Return the setting of a game, or say in one line what does not go together."""
     require_kind("mirror", mirror)
     require_kind("rate", rate)
@@ -136,20 +131,20 @@ def settle(
     require_together(Parts(None, mirror, rate, domain, lazy), GAME, "game")
     mirror, domain = parted(mirror, domain)
     mirror = mirror.resolved(dimension)
-    setting = Setting(dimension, mirror, rate, domain, lazy)
+    setting = GameSetting(dimension, mirror, rate, domain, lazy)
     if not np.isfinite(setting.first).all():
         raise ValueError("the first point of the game is not finite")
     filled = rate.resolved(lambda: _natural_scale(setting))
-    return setting if filled is rate else Setting(dimension, mirror, filled, domain, lazy)
+    return setting if filled is rate else GameSetting(dimension, mirror, filled, domain, lazy)
 
 
-def _natural_scale(setting: Setting) -> float:
+def _natural_scale(setting: GameSetting) -> float:
     """Return the scale that balances the two halves of the adaptive bound over the game's set."""
-    wide = Setting(
+    wide = GameSetting(
         max(setting.dimension, 2), setting.mirror, setting.rate, setting.domain, setting.lazy
     )
     size = setting.mirror.natural_size(wide.dimension)
     if wide.bounded:
         size = wide.complexity(None, 1.0)
-    smoothness = setting.smoothness
+    smoothness = setting.mirror.smoothness()
     return math.sqrt(size / smoothness) if smoothness > 0.0 else math.sqrt(size)

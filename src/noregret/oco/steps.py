@@ -127,7 +127,7 @@ def tuned(
             raise ValueError(f"{mirror} has no set of its own: say radius=")
     if undeclared(setting.mirror):
         raise ValueError(undeclared(setting.mirror))
-    complexity, smoothness = setting.complexity(radius, 1.0), setting.smoothness
+    complexity, smoothness = setting.complexity(radius, 1.0), setting.mirror.smoothness()
     if not math.isfinite(complexity):
         raise ValueError(f"radius {radius} is not within the set of the game")
     if not smoothness > 0.0:

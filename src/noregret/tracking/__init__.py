@@ -5,14 +5,13 @@ their bounds against moving comparators, proves drift, and has the kernel form.
 """
 
 from noregret.tracking.drift import DriftProof, drift_proof
-from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert import KernelDescent
 from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.kernels import Gaussian, Linear, Polynomial
 from noregret.tracking.lemmas import ShiftingBounds
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.path import hindsight_path
-from noregret.tracking.schedules import Schedule
+from noregret.tracking.schedules import KernelSchedule, Schedule
 from noregret.tracking.shifting import shifting_bounds, tuned_alpha
 
 __all__ = [

@@ -35,12 +35,12 @@ from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rounding.printed import exact, up
 from noregret.rounding.slack import grown
 from noregret.rows.examples import as_labels, as_rows
-from noregret.tracking.expansions import KernelSchedule
 from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.hilbert_pass import Column, HilbertRule, Memory, Place, predict_points
 from noregret.tracking.kernels import Kernel
 from noregret.tracking.lemmas import ShiftingBounds, stated
 from noregret.tracking.rerun import check_same
+from noregret.tracking.schedules import KernelSchedule
 from noregret.turns import one_at_a_time
 
 

@@ -35,6 +35,8 @@ from noregret.learners import MirrorDescent
 from noregret.learners.base import learn_together
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
+from noregret.passes.frame import Labels, Memory, block
+from noregret.passes.rows import place, row_of
 from noregret.proof.ledger import require_room
 from noregret.proof.loss_promises import Broken
 from noregret.rounding.slack import rounding_error
@@ -62,63 +64,57 @@ DECAY = 0.99
 AFRESH = 1 << 16
 SMALLEST_FACTOR = 1e-60
 
-_LENGTH, _FACTOR, _ROUNDS = 0, 1, 2
+#: Columns of a feature's record: w / factor and the mean square. Scalars: the squared length of w,
+#: the common factor of the weights, and the rounds.
+_WEIGHT, _SQUARES = range(2)
+_LENGTH, _FACTOR, _ROUNDS = range(3)
 
 
 @kernel(inline=True)
 def _step(state, i, x, slope, eta, factor):  # type: ignore[no-untyped-def]
     """Move one weight; return by how much its square has changed."""
     g = slope * x
-    state[i, 1] += (1.0 - DECAY) * (g * g - state[i, 1])
-    if not 0.0 < state[i, 1] < np.inf:
+    state[i, _SQUARES] += (1.0 - DECAY) * (g * g - state[i, _SQUARES])
+    if not 0.0 < state[i, _SQUARES] < np.inf:
         return 0.0
-    old = factor * state[i, 0]
-    new = old - eta * g / np.sqrt(state[i, 1])
-    state[i, 0] = new / factor
+    old = factor * state[i, _WEIGHT]
+    new = old - eta * g / np.sqrt(state[i, _SQUARES])
+    state[i, _WEIGHT] = new / factor
     return new * new - old * old
 
 
-@kernel
-def scaled_pass(  # type: ignore[no-untyped-def]
-    loss, eta, radius, indptr, indices, values, y, weight, state, scalars, predictions
-):
-    """Run over the rows; columns of `state` are w / factor and the mean squares."""
-    for t in range(np.uint64(y.shape[0])):
-        factor = scalars[_FACTOR]
+@kernel(counted=False)
+def scaled_pass(loss, eta, radius, rows, labels, memory, predictions):  # type: ignore[no-untyped-def]
+    """Run over the rows; `memory.state` has a record a feature, `memory.slots` the scalars."""
+    state, slots = memory.state, memory.slots
+    for t in range(np.uint64(predictions.shape[0])):
+        row = row_of(rows, t)
+        factor = slots[_FACTOR]
         p = 0.0
-        if values.ndim == 2:
-            for j in range(np.uint64(values.shape[1])):
-                p += state[j, 0] * np.float64(values[t, j])
-        else:
-            for k in range(indptr[t], indptr[t + np.uint64(1)]):
-                p += state[indices[k], 0] * np.float64(values[k])
+        for k in range(row.end - row.begin):
+            i, x = place(row, k)
+            p += state[i, _WEIGHT] * x
         p *= factor
         predictions[t] = p
-        slope = weight[t] * loss.slope(y[t], p)
+        slope = labels.weight[t] * loss.slope(labels.y[t], p)
         change = 0.0
-        if values.ndim == 2:
-            for j in range(np.uint64(values.shape[1])):
-                x = np.float64(values[t, j])
-                if slope * x != 0.0:
-                    change += _step(state, j, x, slope, eta, factor)
-        else:
-            for k in range(indptr[t], indptr[t + np.uint64(1)]):
-                x = np.float64(values[k])
-                if slope * x != 0.0:
-                    change += _step(state, indices[k], x, slope, eta, factor)
-        scalars[_LENGTH] += change
-        scalars[_ROUNDS] += 1.0
-        if scalars[_ROUNDS] % AFRESH == 0.0 or factor < SMALLEST_FACTOR:
+        for k in range(row.end - row.begin):
+            i, x = place(row, k)
+            if slope * x != 0.0:
+                change += _step(state, i, x, slope, eta, factor)
+        slots[_LENGTH] += change
+        slots[_ROUNDS] += 1.0
+        if slots[_ROUNDS] % AFRESH == 0.0 or factor < SMALLEST_FACTOR:
             total = 0.0
-            for i in range(state.shape[0]):
-                state[i, 0] *= factor
-                total += state[i, 0] * state[i, 0]
+            for i in range(np.uint64(state.shape[0])):
+                state[i, _WEIGHT] *= factor
+                total += state[i, _WEIGHT] * state[i, _WEIGHT]
             factor = 1.0
-            scalars[_FACTOR] = 1.0
-            scalars[_LENGTH] = total
-        if scalars[_LENGTH] > radius * radius:
-            scalars[_FACTOR] = factor * (radius / np.sqrt(scalars[_LENGTH]))
-            scalars[_LENGTH] = radius * radius
+            slots[_FACTOR] = 1.0
+            slots[_LENGTH] = total
+        if slots[_LENGTH] > radius * radius:
+            slots[_FACTOR] = factor * (radius / np.sqrt(slots[_LENGTH]))
+            slots[_LENGTH] = radius * radius
 
 
 class ScaledDescent:
@@ -142,23 +138,22 @@ class ScaledDescent:
     def __init__(self, loss: Loss, eta: float, radius: float) -> None:
         self.loss, self.eta, self.radius = loss, float(eta), float(radius)
         self._state = np.zeros((0, 2))
-        self._scalars = np.array([0.0, 1.0, 0.0])
+        self._slots = np.array([0.0, 1.0, 0.0])
 
     def learn(self, rows: Rows, y: Vector, weight: Vector) -> Vector:
         """Learn sound rows one after the other; return the predictions made before each."""
         if rows.width > len(self._state):
             self._state = np.pad(self._state, ((0, rows.width - len(self._state)), (0, 0)))
         predictions = np.empty(len(y))
-        scaled_pass(
-            self.loss, self.eta, self.radius, rows.indptr, rows.indices, rows.values, y, weight,
-            self._state, self._scalars, predictions,
-        )  # fmt: skip
+        memory = Memory(self._state, self._slots)
+        labels = Labels(y, weight)
+        scaled_pass(self.loss, self.eta, self.radius, block(rows), labels, memory, predictions)
         return predictions
 
     @property
     def weights(self) -> Vector:
         """The weights of the coming round."""
-        return np.asarray(self._scalars[_FACTOR] * self._state[:, 0])
+        return np.asarray(self._slots[_FACTOR] * self._state[:, _WEIGHT])
 
 
 class Tracker:

@@ -1,13 +1,15 @@
 """Moving comparators: a fixed predictor for each segment of rounds.
 
-Rounds are counted from 0, as the rows of X are. For a schedule u_0, ..., u_(T-1) its loss is
-sum_t f_t(u_t) and its size sum_t ||u_t - u_(t+1)||_p; rounds without a shift cost no work.
+Predictors are vectors, or in the space of a kernel points with coefficients. Rounds are counted
+from 0, as the rows of X are. For a schedule u_0, ..., u_(T-1) its loss is sum_t f_t(u_t) and its
+size sum_t ||u_t - u_(t+1)||_p; rounds without a shift cost no work.
 Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, section 1.
 """
 
 from __future__ import annotations
 
 import bisect
+import math
 import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -19,10 +21,14 @@ from noregret.arrays import Vector
 from noregret.jit import kernel
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
+from noregret.passes.frame import block
+from noregret.passes.rows import place, row_of
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import EPSILON, UNDERFLOW, grown, rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows
+from noregret.tracking.hilbert_pass import Column, predict_points
+from noregret.tracking.kernels import Kernel, gram
 
 _ERRORS = ROUND_ERRORS * EPSILON
 
@@ -157,13 +163,87 @@ class Schedule:
         )
 
 
+class KernelSchedule:
+    """Comparators u = sum_j b_j K(v_j, .) with the round at which each takes over.
+
+    >>> schedule = KernelSchedule([(0, [[0.0]], [1.0]), (5, [[0.0]], [-1.0])])
+    >>> from noregret.tracking.kernels import Gaussian
+    >>> [round(number, 12) for number in schedule.measured(Gaussian())]
+    [2.0, 1.0, 1.0]
+    """
+
+    def __init__(self, parts: Iterable[tuple[int, npt.ArrayLike, npt.ArrayLike]]) -> None:
+        """Take (first round, points, coefficients) of each segment."""
+        self.parts: list[tuple[int, Vector, Vector]] = []
+        for start, points, coefficients in parts:
+            rows = np.atleast_2d(np.array(points, np.float64))
+            weights = np.atleast_1d(np.array(coefficients, np.float64))
+            if weights.shape != (len(rows),) or not np.isfinite(weights).all():
+                raise ValueError(
+                    f"KernelSchedule: {len(rows)} points need as many finite coefficients, "
+                    f"got the shape {weights.shape}"
+                )
+            self.parts.append((int(start), rows, weights))
+        # A schedule with the same rounds checks them, and gives a loss one feature, u(x).
+        self._ones = Schedule([(start, [1.0]) for start, _, _ in self.parts])
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def measured(self, kernel: Kernel) -> tuple[float, float, float]:
+        """Return the size, the norm of the last comparator and the largest norm, rounded up."""
+        norms = [_norm_upper(kernel, points, b) for _, points, b in self.parts]
+        steps = [
+            _norm_upper(kernel, np.concatenate([v, w]), np.concatenate([b, -c]))
+            for (_, v, b), (_, w, c) in zip(self.parts, self.parts[1:], strict=False)
+        ]
+        size = grown(float(np.sum(steps)), len(steps) + 1.0)
+        return size, norms[-1], max(norms)
+
+    def loss_between(
+        self, kernel: Kernel, loss: Loss, rows: Rows, labels: Vector, largest: tuple[float, float]
+    ) -> tuple[float, float]:
+        """Return numbers between which the schedule's loss lies.
+
+        largest: upper bounds on sqrt(K(x, x)) and on ||x||^2 of the features over all rows.
+        """
+        predictions, found = np.empty(len(rows)), []
+        segments = zip(self._ones.segments(len(rows)), self.parts, strict=True)
+        for (start, stop, one), (_, points, coefficients) in segments:
+            if points.shape[1] != rows.width:
+                raise ValueError(
+                    f"the points of the schedule have {points.shape[1]} features, X {rows.width}"
+                )
+            columns = np.zeros((len(points), len(Column)))
+            columns[:, Column.COEFFICIENT] = coefficients
+            columns[:, Column.SQUARE] = np.sum(points * points, axis=1)
+            inside, chunk = predictions[start:stop], rows.part(start, stop)
+            predict_points(kernel, points, columns, 1.0, block(chunk), inside)
+            square = max(largest[1], float(columns[:, Column.SQUARE].max()))
+            roundings = kernel.power(square) * (rows.width + 8.0) + len(points) + 16.0
+            norms = np.sqrt(np.maximum(np.diag(gram(kernel, points, points)), 0.0))
+            mass = float(np.abs(coefficients) @ norms) * largest[0]
+            feature = as_rows(inside.reshape(-1, 1))
+            error = rounding_error(2.0 * roundings, mass)
+            found.append(segment_loss(loss, feature, labels[start:stop], one, error))
+        return summed(found)
+
+
+def _norm_upper(kernel: Kernel, points: Vector, b: Vector) -> float:
+    """Return sqrt(b'Kb), rounded up."""
+    matrix = gram(kernel, points, points)
+    mass = float(np.abs(b) @ np.sqrt(np.maximum(np.diag(matrix), 0.0)))
+    square = float(np.sum(points * points, axis=1).max(initial=0.0))
+    roundings = kernel.power(square) * (points.shape[1] + 8.0) + 2.0 * len(b) + 8.0
+    value = max(float(b @ matrix @ b), 0.0) + rounding_error(2.0 * roundings, mass) * mass
+    return grown(math.sqrt(value), 4.0)
+
+
 def segment_loss(
     loss: Loss, rows: Rows, labels: Vector, u: Vector, error: float = 0.0
 ) -> tuple[float, float]:
     """Return bounds on a fixed predictor's loss, with an error of at most `error` in <u, x>."""
-    low, high, size = _segment_loss(
-        loss, rows.indptr, rows.indices, rows.values, labels, u, float(error)
-    )
+    low, high, size = _segment_loss(loss, block(rows), labels, u, float(error))
     slack = rounding_error(len(labels) + 2.0, size) + len(labels) * UNDERFLOW
     return (max(low - slack, 0.0) if loss.nonnegative else low - slack), high + slack
 
@@ -180,29 +260,21 @@ def summed(intervals: list[tuple[float, float]]) -> tuple[float, float]:
     return low - slack if low != 0.0 else 0.0, high + slack
 
 
-@kernel
-def _segment_loss(loss, indptr, indices, values, y, u, known):  # type: ignore[no-untyped-def]
+@kernel(counted=False)
+def _segment_loss(loss, rows, y, u, known):  # type: ignore[no-untyped-def]
     """Return a fixed predictor's loss rounded down and up, and the sum of absolute terms."""
     below = 0.0
     above = 0.0
     total = 0.0
     for t in range(np.uint64(y.shape[0])):
+        row = row_of(rows, t)
         p = 0.0
         size = 0.0
-        count = 4.0
-        if values.ndim == 2:
-            for j in range(np.uint64(values.shape[1])):
-                term = np.float64(values[t, j]) * u[j]
-                p += term
-                size += abs(term)
-                count += 1.0
-        else:
-            for k in range(indptr[t], indptr[t + np.uint64(1)]):
-                term = np.float64(values[k]) * u[indices[k]]
-                p += term
-                size += abs(term)
-                count += 1.0
-        error = count * EPSILON * size + known
+        for k in range(row.end - row.begin):
+            i, x = place(row, k)
+            p += x * u[i]
+            size += abs(x * u[i])
+        error = (4.0 + np.float64(row.end - row.begin)) * EPSILON * size + known
         value = loss.value(y[t], p)
         steepness = abs(loss.slope(y[t], p))
         rounded = _ERRORS * (abs(value) + steepness * (abs(y[t]) + abs(p)))
