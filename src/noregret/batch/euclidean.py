@@ -108,15 +108,17 @@ class Ascent:
         self.problem, rows = problem, problem.rows
         scale, curvature = curvatures(problem, "strength")
         ends = (0.0, 0.0) if rows.dense else (rows.indptr[:-1], rows.indptr[1:])
-        places = slopes, problem.y, curvature, scale, problem.offset, *ends, 0.0
-        # Rows of weight 0 stand behind the others.
-        order = np.argsort(problem.weight == 0.0, kind="stable").astype(np.uint32)
+        records = np.empty((len(rows), dual.PLACES))
+        places = slopes, problem.y, curvature, scale, problem.offset, *ends
+        for place, column in enumerate(places):
+            records[:, place] = column
+        order = np.flatnonzero(problem.weight).astype(np.uint32)
         theta = np.zeros(rows.width) if centre is None else centre.copy()
         dual.gather(problem.block, -scale * slopes, theta)
-        self.memory = dual.Memory(np.column_stack(np.broadcast_arrays(*places)), theta, order)
+        self.memory = dual.Memory(records, theta, order)
         self.records, self.theta, self.order = self.memory
         self.state = np.uint64(seed_state(seed))
-        self.active = self.counted = np.uint64(np.count_nonzero(problem.weight))
+        self.active = self.counted = np.uint64(len(order))
         self.far = FAR
         #: Damping of the next Newton step, in units of the diagonal of its matrix.
         self.damping = FIRST_DAMPING
