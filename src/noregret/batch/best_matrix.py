@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import mirrors
-from noregret.arrays import as_positive
+from noregret.arrays import Vector, as_positive
 from noregret.batch.euclidean import curvatures, seed_state
 from noregret.batch.problem import (
     LINK_ERRORS,
@@ -44,8 +43,6 @@ from noregret.proof.certificate import ROUND_ERRORS
 from noregret.rounding.norms import norm_upper
 from noregret.rounding.slack import certified_ceiling, grown, rounding_error
 from noregret.rows.examples import Rows, as_weights
-
-Vector = npt.NDArray[np.float64]
 
 #: The gap is computed exactly once an epoch's estimate of it is at most this multiple of the goal.
 AHEAD = 2.0

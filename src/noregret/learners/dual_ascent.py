@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import as_whole
+from noregret.arrays import Vector, as_whole
 from noregret.files.fields import Arrays, Setting
 from noregret.learners.base import Fixed, Learner, Learnt
 from noregret.learners.combination import Combination
@@ -25,8 +24,6 @@ from noregret.proof.ledger import Entry
 from noregret.rates import Constant
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 from noregret.turns import one_at_a_time
-
-Vector = npt.NDArray[np.float64]
 
 UPDATES = ("conservative", "aggressive", "exact", "window", "mini", "leader")
 SCHEDULES = ("last", "random", "oldest", "support")

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Vector
 from noregret.losses import Hinge
 from noregret.passes.dual.dual_steps import (
     ERROR,
@@ -37,8 +37,6 @@ from noregret.rounding.slack import (
     grown,
     rounding_error,
 )
-
-Vector = npt.NDArray[np.float64]
 
 _SOURCE = "Shalev-Shwartz, Singer 2006"
 

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import losses
+from noregret.arrays import Vector
 from noregret.losses import OneAgainstRest
 from noregret.mirrors import Mirror
 from noregret.passes.slots import new_slots
@@ -18,7 +18,6 @@ from noregret.rates import Rate
 if TYPE_CHECKING:
     from noregret.learners.mirror_descent import MirrorDescent
 
-Vector = npt.NDArray[np.float64]
 
 #: Losses that depend on y p alone: the other class then has the same rounds with opposite sign.
 _EVEN = (losses.Hinge, losses.SquaredHinge, losses.Logistic)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import real_array
+from noregret.arrays import Vector, real_array
 from noregret.losses import ScoreLoss
 from noregret.rows.examples import LARGEST_LABEL
-
-Vector = npt.NDArray[np.float64]
 
 
 def as_targets(y: Any, count: int, loss: ScoreLoss, outputs: int | None) -> Vector:
