@@ -186,18 +186,16 @@ class _Facts:
         ledger = certificate.ledger
         self.certificate = certificate
         self.complexity = certificate.mirror.complexity(radius, 1.0, len(certificate.gradient))
-        self.outside = ""
-        if math.isinf(self.complexity):
-            self.outside = f"radius {exact(radius)} is not that of the map"
+        unlike = f"radius {exact(radius)} is not that of the map"
+        self.outside = unlike if math.isinf(self.complexity) else ""
         loss = certificate.loss_function
         # A subclass may mean something else by its margin.
         self.margin = loss.margin if type(loss) is Hinge else math.nan
         self.smoothness = certificate.mirror.smoothness()
         self.row = float(ledger[Entry.LARGEST_ROW])
         self.counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
-        self.weighted = ""
-        if not ledger[Entry.LEAST_WEIGHT] == 1.0 == ledger[Entry.MOST_WEIGHT]:
-            self.weighted = "the examples do not all weigh 1"
+        even = ledger[Entry.LEAST_WEIGHT] == 1.0 == ledger[Entry.MOST_WEIGHT]
+        self.weighted = "" if even else "the examples do not all weigh 1"
         #: Why a mistake need not cost the margin of the loss.
         self.uneven = "the margins depend on the trial" if certificate.margins else ""
 

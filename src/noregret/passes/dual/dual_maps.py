@@ -46,6 +46,14 @@ OVERSHOT = 1e-9
 FAINTEST = 1e-9
 
 
+class Search(NamedTuple):
+    """Records of theta and v, scalars, and the theta and v of the row that a search tries."""
+
+    state: Any
+    slots: Any
+    work: Any
+
+
 class Slopes(NamedTuple):
     """The memory of batch ascent: beside that of a search, a slope and its curvature a row."""
 

@@ -29,6 +29,7 @@ from noregret.passes.dual.dual_rows import (
     admit,
     allot,
     draw,
+    kept_row,
     slot_of,
     stalest,
     write_row,
@@ -42,7 +43,7 @@ from noregret.passes.dual.dual_steps import (
     enter_slope,
     kappa,
     move,
-    read_kept,
+    read_row,
     visit,
 )
 from noregret.passes.frame import Rule, Vector
@@ -111,7 +112,7 @@ class DualRule(Rule):
         j = slot_of(kept, kept.ring[COUNT])
         powers, one_norm = write_row(self.mirror, row, kept, start, j)
         norm = row_norm(self.mirror, powers, one_norm)
-        raw = read_kept(self, memory, j)
+        raw = read_row(memory.state, self.columns(), kept_row(kept, j))
         product, offset = kappa(self, memory) * raw, memory.offset[row.t]
         p = product + (offset + memory.lead[row.t])
         slope = self.loss.slope(label, p)
@@ -124,35 +125,28 @@ class DualRule(Rule):
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Admit the row, enter the round, and raise D."""
-        _play_round(self, memory, ledger, found, row.t)
+        loss, accounts, kept, played = self.loss, memory.accounts, memory.kept, found.played
+        label, mass = played.label, played.mass
+        offset, lead = memory.offset[row.t], memory.lead[row.t]
+        mistake = loss.mistake(label, played.prediction)
+        j = slot_of(kept, kept.ring[COUNT])
+        admit(kept, j)
+        _record(self, kept.book, j, played, offset + lead)
+        _enter_round(loss, ledger, played, found.p, lead, mistake)
+        if offset != 0.0:
+            ledger[Entry.OFFSETS] = 1.0
+        if lead != 0.0:
+            accounts[MARGINS] = 1.0
+        enter_slope(loss, ledger, accounts, label, mass, offset + lead, 0.0, 1.0)
+        # A loss with values below zero brings D down as it enters, which no step is to blame for.
+        entry = -self.C * mass * loss.conjugate(label, 0.0)  # type: ignore[attr-defined]
+        gain = _raise_dual(self, memory, ledger, found, j, mistake)
+        add_compensated(accounts, VALUE, entry + gain)
+        if mistake:
+            add_compensated(accounts, PROGRESS, entry + gain)
+        if gain < 0.0 and accounts[FELL] == 0.0:
+            accounts[FELL] = ledger[Entry.ROUNDS]
         return Stop.DONE
-
-
-# Not inlined: each level of inlined functions would be optimised once more.
-@kernel(counted=False)
-def _play_round(rule, memory, ledger, found, t):  # type: ignore[no-untyped-def]
-    """Admit the row that was examined last, row t of the block, and raise D."""
-    loss, accounts, kept, played = rule.loss, memory.accounts, memory.kept, found.played
-    label, mass = played.label, played.mass
-    offset, lead = memory.offset[t], memory.lead[t]
-    mistake = loss.mistake(label, played.prediction)
-    j = slot_of(kept, kept.ring[COUNT])
-    admit(kept, j)
-    _record(rule, kept.book, j, played, offset + lead)
-    _enter_round(loss, ledger, played, found.p, lead, mistake)
-    if offset != 0.0:
-        ledger[Entry.OFFSETS] = 1.0
-    if lead != 0.0:
-        accounts[MARGINS] = 1.0
-    enter_slope(loss, ledger, accounts, label, mass, offset + lead, 0.0, 1.0)
-    # A loss with values below zero brings D down as it enters, which no step is to blame for.
-    entry = -rule.C * mass * loss.conjugate(label, 0.0)
-    gain = _raise_dual(rule, memory, ledger, found, j, mistake)
-    add_compensated(accounts, VALUE, entry + gain)
-    if mistake:
-        add_compensated(accounts, PROGRESS, entry + gain)
-    if gain < 0.0 and accounts[FELL] == 0.0:
-        accounts[FELL] = ledger[Entry.ROUNDS]
 
 
 @kernel(inline=True)
@@ -225,7 +219,7 @@ def _sweep(rule, memory, ledger):  # type: ignore[no-untyped-def]
         open_gap = 0.0
         for back in range(_1, count + _1):
             j = slot_of(kept, kept.ring[COUNT] - back)
-            raw = read_kept(rule, memory, j)
+            raw = read_row(memory.state, rule.columns(), kept_row(kept, j))
             gain, distance, gap = visit(rule, memory, ledger, j, raw)
             total += gain
             moved = max(moved, distance)
@@ -254,7 +248,7 @@ def _mini_updates(rule, memory, ledger):  # type: ignore[no-untyped-def]
         else:
             j = slot_of(kept, count - _1 - back)
         if schedule != SUPPORT or kept.book[j, SLOPE] != 0.0:
-            raw = read_kept(rule, memory, j)
+            raw = read_row(memory.state, rule.columns(), kept_row(kept, j))
             gain, _, _ = visit(rule, memory, ledger, j, raw)
             total += gain
     return total

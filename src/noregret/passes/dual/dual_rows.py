@@ -135,15 +135,14 @@ def admit(kept, j):  # type: ignore[no-untyped-def]
 
 
 @kernel(counted=False)
-def gram(kept, i, j):  # type: ignore[no-untyped-def]
-    """Return <x_i, x_j> of two kept rows; indices rise within a row."""
-    one, two = kept_row(kept, i), kept_row(kept, j)
+def gram(one, two):  # type: ignore[no-untyped-def]
+    """Return the inner product of two sparse rows; indices rise within a row."""
     k, m = one.begin, two.begin
     product = 0.0
     while k < one.end and m < two.end:
-        a, b = kept.indices[k], kept.indices[m]
+        a, b = one.indices[k], two.indices[m]
         if a == b:
-            product += kept.values[k] * kept.values[m]
+            product += one.values[k] * two.values[m]
         k += _1 if a <= b else _0
         m += _1 if b <= a else _0
     return product

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.dual.dual_maps import Variable, climb, part_of_step, settle, try_move
+from noregret.passes.dual.dual_maps import Search, Variable, climb, part_of_step, settle, try_move
 from noregret.passes.dual.dual_online import DualRule
 from noregret.passes.dual.dual_rows import (
     CURVATURE,
@@ -27,7 +27,7 @@ from noregret.passes.dual.dual_rows import (
     gram,
     kept_row,
 )
-from noregret.passes.dual.dual_steps import ERROR, Memory, move, read_kept, replace_slope
+from noregret.passes.dual.dual_steps import ERROR, Memory, move, read_row, replace_slope
 from noregret.passes.frame import Vector
 from noregret.passes.rounds import LARGEST_LOSS
 from noregret.passes.slots import Slot, keep_sum
@@ -66,7 +66,7 @@ class PlainRule(DualRule):
         if fall == 0.0 or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
             return 0.0, 0.0
         bend = height - lower + fall * (p - q * fall)
-        _shift(self, memory, j, -scale * fall)
+        _shift(memory.state, memory.accounts, kept_row(memory.kept, j), -scale * fall)
         replace_slope(self, memory, ledger, j, new)
         if self.fraction < 1.0:
             # Short of the maximum the slope is not one at the new prediction.
@@ -75,11 +75,11 @@ class PlainRule(DualRule):
 
     def shift(self, memory: Memory, j: Any, fall: float, height: float) -> float:
         """Add -C c fall x to theta."""
-        book = memory.kept.book
-        p = read_kept(self, memory, j) + book[j, OFFSET]
+        book, row = memory.kept.book, kept_row(memory.kept, j)
+        p = read_row(memory.state, 1, row) + book[j, OFFSET]
         scale = self.C * book[j, WEIGHT]
         q = scale * book[j, SQUARE]
-        _shift(self, memory, j, -scale * fall)
+        _shift(memory.state, memory.accounts, row, -scale * fall)
         change: float = scale * (height + fall * (p - 0.5 * q * fall))
         return change
 
@@ -104,22 +104,24 @@ class MappedRule(DualRule):
         book = memory.kept.book
         y, offset, s = book[j, LABEL], book[j, OFFSET], book[j, SLOPE]
         scale = self.C * book[j, WEIGHT]
-        row = kept_row(memory.kept, j)
+        row, search = kept_row(memory.kept, j), Search(memory.state, memory.slots, memory.work)
         gain = 0.0
         distance = 0.0
         _prepare(self.mirror, memory.slots, scale, row)
         for _ in range(RESUMED):
             variable = Variable(y, s, offset, -scale, 0.0, book[j, CURVATURE])
-            new, total, q = climb(self.loss, self.mirror, memory, row, variable, CLOSED)
+            new, total, q = _best_slope(self.loss, self.mirror, search, row, variable)
             if self.fraction < 1.0 and new != s:
                 new = part_of_step(s, new, self.fraction)
-                try_move(self.mirror, memory, row, -scale * (new - s))
+                _try_step(self.mirror, search, row, -scale * (new - s))
             lower = self.loss.conjugate(y, new)  # type: ignore[attr-defined]
             if new == s or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
                 break
             fall = new - s
             # An infinite S says that numbers left their range on the way: sum it afresh.
-            rise, redone = _take(self.mirror, memory, row, -scale * fall, not total < np.inf)
+            rise, redone = _take(
+                self.mirror, search, row, memory.accounts, -scale * fall, not total < np.inf
+            )
             gain += max(scale * (height - lower + fall * offset) - rise, 0.0)
             distance += abs(fall)
             replace_slope(self, memory, ledger, j, new)
@@ -133,10 +135,11 @@ class MappedRule(DualRule):
     def shift(self, memory: Memory, j: Any, fall: float, height: float) -> float:
         """Add -C c fall x to theta and bring v and S along."""
         book, row = memory.kept.book, kept_row(memory.kept, j)
+        search = Search(memory.state, memory.slots, memory.work)
         scale = self.C * book[j, WEIGHT]
         _prepare(self.mirror, memory.slots, scale, row)
-        try_move(self.mirror, memory, row, -scale * fall)
-        rise, _ = _take(self.mirror, memory, row, -scale * fall, False)
+        _try_step(self.mirror, search, row, -scale * fall)
+        rise, _ = _take(self.mirror, search, row, memory.accounts, -scale * fall, False)
         change: float = scale * (height + fall * book[j, OFFSET]) - rise
         return change
 
@@ -146,17 +149,16 @@ class MappedRule(DualRule):
 
 
 @kernel(fast=True, counted=False)
-def _shift(rule, memory, j, step):  # type: ignore[no-untyped-def]
+def _shift(state, accounts, row, step):  # type: ignore[no-untyped-def]
     """Add step * x to theta and account for the rounding."""
-    state, row = memory.state, kept_row(memory.kept, j)
-    assert state.shape[1] == rule.columns()
+    assert state.shape[1] == 1
     error = 0.0
     for k in range(row.begin, row.end):
         term = step * row.values[k]
         theta = state[row.indices[k], _0] + term
         state[row.indices[k], _0] = theta
         error += abs(theta) + 4.0 * abs(term)
-    memory.accounts[ERROR] += error
+    accounts[ERROR] += error
 
 
 @kernel(inline=True)
@@ -172,13 +174,24 @@ def _prepare(mirror, slots, scale, row):  # type: ignore[no-untyped-def]
         slots[Slot.REFERENCE] = mirror.reference(largest, largest)
 
 
+# Kernels of their own, not inlined: the code of a search takes long to optimise.
 @kernel(counted=False)
-def _take(mirror, memory, row, step, limited):  # type: ignore[no-untyped-def]
+def _best_slope(loss, mirror, search, row, variable):  # type: ignore[no-untyped-def]
+    return climb(loss, mirror, search, row, variable, CLOSED)
+
+
+@kernel(counted=False)
+def _try_step(mirror, search, row, step):  # type: ignore[no-untyped-def]
+    try_move(mirror, search, row, step)
+
+
+@kernel(counted=False)
+def _take(mirror, search, row, accounts, step, limited):  # type: ignore[no-untyped-def]
     """Make what was tried in `work` the state; return the change of G and whether S was redone.
 
     `limited` asks for a sum S afresh.
     """
-    state, slots, work = memory.state, memory.slots, memory.work
+    state, slots, work = search
     reference = slots[Slot.REFERENCE]
     before = mirror.psi(slots[Slot.SUM], reference)
     change = 0.0
@@ -195,7 +208,7 @@ def _take(mirror, memory, row, step, limited):  # type: ignore[no-untyped-def]
         error += abs(moved) + 4.0 * abs(step * x)
         largest = max(largest, moved)
         size = max(size, abs(moved))
-    memory.accounts[ERROR] += error
+    accounts[ERROR] += error
     if mirror.separable():
         return change, False
     total = slots[Slot.SUM] + change
@@ -223,13 +236,14 @@ def _visit_pair(rule, memory, ledger, i, j):  # type: ignore[no-untyped-def]
     inside, else the best point of the four edges.
     """
     loss, book = rule.loss, memory.kept.book
+    one_row, two_row = kept_row(memory.kept, i), kept_row(memory.kept, j)
     y1, y2 = book[i, LABEL], book[j, LABEL]
     cap1, cap2 = rule.C * book[i, WEIGHT], rule.C * book[j, WEIGHT]
     k11, k22 = book[i, SQUARE], book[j, SQUARE]
-    k12 = y1 * y2 * gram(memory.kept, i, j)
+    k12 = y1 * y2 * gram(one_row, two_row)
     a0, b0 = -y1 * book[i, SLOPE] * cap1, -y2 * book[j, SLOPE] * cap2
-    p1 = read_kept(rule, memory, i) + book[i, OFFSET]
-    p2 = read_kept(rule, memory, j) + book[j, OFFSET]
+    p1 = read_row(memory.state, 1, one_row) + book[i, OFFSET]
+    p2 = read_row(memory.state, 1, two_row) + book[j, OFFSET]
     # The margin asked for is minus the conjugate at the steepest slope.
     e1 = -loss.conjugate(y1, -y1) - y1 * p1
     e2 = -loss.conjugate(y2, -y2) - y2 * p2

@@ -18,7 +18,6 @@ from noregret.passes.dual.dual_rows import (
     VISITED,
     WEIGHT,
     Kept,
-    kept_row,
 )
 from noregret.passes.promises import keep_conjugate
 from noregret.passes.slots import Slot
@@ -52,14 +51,13 @@ class Memory(NamedTuple):
 
 
 @kernel(fast=True, inline=True)
-def read_kept(rule, memory, j):  # type: ignore[no-untyped-def]
-    """Return sum v_i x_i over the row in slot j; v is the last column of a record."""
-    state, row = memory.state, kept_row(memory.kept, j)
+def read_row(state, columns, row):  # type: ignore[no-untyped-def]
+    """Return sum v_i x_i over a kept row; v is the last column of a record."""
     # Assert the width so that the compiler treats it as a constant in address arithmetic.
-    assert state.shape[1] == rule.columns()
+    assert state.shape[1] == columns
     raw = 0.0
     for k in range(row.begin, row.end):
-        raw += state[row.indices[k], rule.columns() - 1] * row.values[k]
+        raw += state[row.indices[k], columns - 1] * row.values[k]
     return raw
 
 
@@ -114,7 +112,7 @@ def move(rule, memory, ledger, j, new):  # type: ignore[no-untyped-def]
 
 @kernel(counted=False)
 def visit(rule, memory, ledger, j, raw):  # type: ignore[no-untyped-def]
-    """Maximise D over the slope of slot j alone; `raw` is what `read_kept` returns.
+    """Maximise D over the slope of slot j alone; `raw` is what `read_row` returns.
 
     Returns the gain, how far the slope moved, and what the row contributed to the duality gap
     before.
