@@ -128,3 +128,15 @@ def test_a_prediction_reads_the_features_of_its_row_alone(name: str) -> None:
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
     # Those of all features would be kept for the next call.
     assert made._weights is None
+
+
+def test_targets_that_are_rows_of_numbers() -> None:
+    """A single row of them is learnt as a block of one, and read as any other."""
+    parts = losses.PairwiseHinge(), mirrors.Euclidean(), rates.Constant(0.1)
+    one, many = (MatrixDescent(*parts, outputs=3, dimension=DIMENSION) for _ in range(2))
+    X, _, _ = stream()
+    for row in rows(X[:5]):
+        one.learn_one(*row, [2.0, 0.0, 1.0])
+    many.learn(X[:5], np.tile([2.0, 0.0, 1.0], (5, 1)))
+    assert state(one) == state(many) and one.rounds == 5
+    np.testing.assert_array_equal(one.predict_one([0], [1.0]), one.weights[0])
