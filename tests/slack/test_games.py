@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -61,18 +59,14 @@ def test_the_tangent_of_a_parabola_moves_Z_and_its_height() -> None:
     assert size >= 0.5 * bend * float(point @ point)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(20))
 def test_moments_of_an_exact_fit_have_no_floor_above_zero(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    X = np.round(rng.normal(size=(50, 3)) * 64.0) / 64.0
-    u = np.round(rng.normal(size=3) * 64.0) / 64.0
+    X = np.round(rng.normal(size=(400, 2)) * 64.0) / 64.0
+    u = np.round(rng.normal(size=2) * 64.0) / 64.0
+    # Multiples of 1/4096: the products are exact, u loses nothing, and so is their sum.
     y = X @ u
-    lost = sum(
-        (sum(Fraction(a) * Fraction(b) for a, b in zip(row, u.tolist(), strict=True)) - Fraction(t))
-        ** 2
-        for row, t in zip(X.tolist(), y.tolist(), strict=True)
-    )
-    assert lost == 0
     moments = Moments()
-    moments.add(X, y)
-    assert moments.floor(100.0) == 0.0
+    moments.add(X, y, rng.random(400))
+    # Without room beyond u nothing but the slack covers the rounding of s - v'Av.
+    assert moments.floor(1.0001 * float(np.linalg.norm(u))) == 0.0

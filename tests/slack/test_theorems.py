@@ -338,3 +338,20 @@ def test_coin_betting(radius: float, rounds: int) -> None:
         costs.append(((first + CURVATURE * b * (v * (1.0 + off) + h * h)) / m).min())
     best = 0.9 + radius * float(np.linalg.norm(np.maximum(costs, 0.0)))
     assert best * (1.0 - 1e-9) <= coins.regret(radius, rounds) <= 1.03 * best
+
+
+def test_what_theorems_are_measured_against_is_the_largest_linear_regret() -> None:
+    run = Run(descent(mirrors.Ball(2.0)))
+    seen: dict[str, float] = {}
+    state = Measured.state
+
+    def noted(measured: Measured, name: str, *given: Any, **more: Any) -> Statement:
+        seen[name] = measured.value
+        return state(measured, name, *given, **more)
+
+    with mock.patch.object(Measured, "state", noted):
+        assert run.proof.bounds
+    linear = float((run.w * run.z).sum()) + 2.0 * float(np.linalg.norm(run.z.sum(axis=0)))
+    for value in seen.values():
+        assert value == pytest.approx(linear, rel=1e-9)
+        assert value > linear
