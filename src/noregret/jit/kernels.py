@@ -71,6 +71,17 @@ class _Pickler(serialize.NumbaPickler):
         return super().reducer_override(value)
 
 
+class _Unpickler(pickle.Unpickler):
+    """Reads component types as those of the signature."""
+
+    def __init__(self, file: io.BytesIO, components: list[ComponentType]) -> None:
+        super().__init__(file)
+        self._components = components
+
+    def persistent_load(self, place: int) -> ComponentType:
+        return self._components[place]
+
+
 def _environment(constants: list[Any], name: str) -> Environment:
     """Return the constants of a compiled function, without importing where it was defined."""
     found = lookup_environment(name)
@@ -149,9 +160,7 @@ class KernelCache(NullCache):
         if payload is None:
             return None
         try:
-            unpickler = pickle.Unpickler(io.BytesIO(payload))
-            unpickler.persistent_load = components.__getitem__  # type: ignore[method-assign]
-            symbols, data = unpickler.load()
+            symbols, data = _Unpickler(io.BytesIO(payload), components).load()
             rtsys.initialize(target_context)
             # Loading all that numba can compile takes 0.3 s: only if a symbol is missing.
             if any(binding.address_of_symbol(symbol) is None for symbol in symbols):

@@ -7,7 +7,7 @@ once, and float32 stays float32.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,21 +23,20 @@ Order = npt.NDArray[np.intp]
 _1 = np.uint64(1)
 
 
-class Columns(NamedTuple):
-    """How many columns rows have, and whether a constant feature 1 follows them."""
-
-    width: np.uint32
-    constant: bool
+#: In place of the column of a constant feature: there is none.
+NO_CONSTANT = -1
+#: In place of the number of columns: rows have to be checked again.
+UNSOUND = np.uint64(2**33)
 
 
 @kernel(fast=True)
-def write_rows(indptr, indices, values, order, columns, new_indptr, new_indices, new_values):  # type: ignore[no-untyped-def]
-    """Write the rows of the order one after the other, each with the constant if there is one.
+def write_rows(indptr, indices, values, order, constant, new_indptr, new_indices, new_values):  # type: ignore[no-untyped-def]
+    """Write the rows of the order one after the other, each with a 1 in column `constant`.
 
-    Returns whether all of them are seen to be sound, which saves the core another look. Arrays
-    are arguments of their own: single rows come here, too, and a bundle takes longer to unpack.
+    Returns how many columns the rows name, the constant aside, or UNSOUND. Arrays are arguments
+    of their own: single rows come here, too, and a bundle takes longer to unpack.
     """
-    width, constant = columns
+    width = np.uint64(0)
     k = np.uint64(0)
     new_indptr[0] = k
     falls = np.uint32(0)
@@ -53,14 +52,15 @@ def write_rows(indptr, indices, values, order, columns, new_indptr, new_indices,
             new_values[shift + j] = values[j]
             total += abs(values[j])
         if end > begin:
-            falls += descents(indices, begin, end) + np.uint32(indices[end - _1] >= width)
+            falls += descents(indices, begin, end)
+            width = max(width, np.uint64(indices[end - _1]) + _1)
         k = shift + end
-        if constant:
-            new_indices[k] = width
+        if constant != NO_CONSTANT:
+            new_indices[k] = np.uint32(constant)
             new_values[k] = 1.0
             k += _1
         new_indptr[np.uint64(t) + _1] = k
-    return falls == 0 and total < np.inf and total <= LARGEST_FEATURE
+    return width if falls == 0 and total < np.inf and total <= LARGEST_FEATURE else UNSOUND
 
 
 class Feeder:
@@ -125,10 +125,11 @@ class Feeder:
         if len(indices) < room or values.dtype != rows.values.dtype:
             indices, values = np.empty(room, np.uint32), np.empty(room, rows.values.dtype)
         self._arrays = indptr, indices, values
-        columns = Columns(np.uint32(rows.width), self.constant)
-        sound = write_rows(
-            rows.indptr, rows.indices, rows.values, chosen, columns, indptr, indices, values
+        constant = rows.width if self.constant else NO_CONSTANT
+        named = write_rows(
+            rows.indptr, rows.indices, rows.values, chosen, constant, indptr, indices, values
         )
+        sound = bool(named <= rows.width)
         return _block(indptr[: len(chosen) + 1], indices[:room], values[:room], width, sound)
 
 
