@@ -101,7 +101,7 @@ class ContextualBandit(Policy):
 
     def decide_many(self, X: Any) -> Decisions:
         """Draw an arm for each context, all with the regressors as they are."""
-        return self._decide(self._contexts(X))
+        return self._decide(X)
 
     def learn_logged(self, X: Any, arms: Any, costs: Any, propensities: Any) -> None:
         """Learn from somebody else's decisions: contexts, arms, costs, and their probabilities.
@@ -217,7 +217,7 @@ class ArmFeatureBandit(Policy):
 
     def decide(self, X: Any) -> Decision:
         """Draw one of the arms, a row of X each; tell its cost by `learn(decision.id, cost)`."""
-        return self._decide_one(self._contexts(X))
+        return self._decide_one(X)
 
     def learn_logged(self, X: Any, costs: Any, propensities: Any) -> None:
         """Learn from somebody else's decisions: the row of the arm drawn, cost, probability.

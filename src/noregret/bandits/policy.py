@@ -184,8 +184,9 @@ class Policy(Decider[PendingRow]):
         return as_probabilities(str(self.exploration), chances, *predicted.shape)
 
     @one_at_a_time
-    def _decide(self, rows: Rows) -> Decisions:
-        """Draw the arms of decisions, all with the regressors as they are."""
+    def _decide(self, X: Any) -> Decisions:
+        """Draw the arms of decisions, all with the regressors as they are; X may be checked."""
+        rows = X if isinstance(X, Rows) else self._contexts(X)
         predicted, every = self._predicted(rows)
         count, choices = len(predicted), predicted.shape[1]
         chances = self._explored(predicted, np.arange(count, dtype=np.float64))
@@ -204,8 +205,8 @@ class Policy(Decider[PendingRow]):
             ids[k] = self._waiting.add(PendingRow(arm, chance, choices, columns, values))
         return Decisions(ids, arms, drawn)
 
-    def _decide_one(self, rows: Rows) -> Decision:
-        ids, arms, chances = self._decide(rows)
+    def _decide_one(self, X: Any) -> Decision:
+        ids, arms, chances = self._decide(X)
         return Decision(int(ids[0]), int(arms[0]), float(chances[0]))
 
     def learn(self, decision: Decision | int, cost: float) -> None:
