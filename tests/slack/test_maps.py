@@ -102,7 +102,7 @@ def exact_euclidean(theta: np.ndarray, eta: float) -> Decimal:
         (mirrors.Power(1.5), exact_power),
         (mirrors.Euclidean(), exact_euclidean),
     ],
-    ids=str,
+    ids=lambda given: getattr(given, "__name__", str(given)),
 )
 def test_the_conjugate_is_not_below_the_exact_one(
     mirror: mirrors.Mirror, exact: Callable[[np.ndarray, float], Decimal]

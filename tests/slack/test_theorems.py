@@ -85,7 +85,7 @@ def cube(z: np.ndarray) -> np.ndarray:
         (mirrors.SignedEntropy(2.0), 2.0, math.log(2.0 * D), 4.0, largest),
         (mirrors.ElasticNet(0.25), 2.0, 2.0 + 0.25 * 2.0 * math.sqrt(D), 1.0, two),
     ],
-    ids=lambda given: str(given)[:24],
+    ids=lambda given: getattr(given, "__name__", str(given)),
 )
 def test_observed_gradients(
     mirror: mirrors.Mirror, radius: float, complexity: float, smooth: float, norm: Any
@@ -220,7 +220,7 @@ def conservative(mirror: mirrors.Mirror, loss: Any, rate: float = 1.0, **more: A
         (mirrors.Euclidean(), 0.3, 1.0, two),
         (mirrors.PNorm(3.0), 1.0, 2.0, cube),
     ],
-    ids=str,
+    ids=lambda given: getattr(given, "__name__", str(given)),
 )
 def test_the_perceptron(mirror: mirrors.Mirror, margin: float, smooth: float, norm: Any) -> None:
     run = conservative(mirror, losses.Hinge(margin))
