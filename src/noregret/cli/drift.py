@@ -57,7 +57,7 @@ def drift(
 
         require_matplotlib()
     if one_pass and loss != "squared":
-        raise ValueError(f"--one-pass keeps second moments, which {loss} is not made of")
+        raise ValueError(f"--one-pass keeps second moments, which {loss} is not a function of")
     from noregret.cli.screen import Telling
     from noregret.cli.whole import whole
     from noregret.tracking.drift import drift_proof

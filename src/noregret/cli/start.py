@@ -1,7 +1,7 @@
 """Where the program begins: it says what signals do before it imports anything else.
 
 Python shows a traceback for a Ctrl-C that comes earlier; what is imported before is the package
-itself, which imports next to nothing, and the signals.
+itself, which imports very little, and the signals.
 """
 
 from __future__ import annotations

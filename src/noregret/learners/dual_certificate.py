@@ -229,7 +229,7 @@ class _Facts:
             )
         factor = math.inf if reason else self.certificate.C / gain * CLOSED_FORM
         if factor == math.inf:
-            reason = reason or "mistakes raised the dual by next to nothing"
+            reason = reason or "mistakes raised the dual by too little"
             return NOTHING.state(name, reference, math.inf, reason, measure="mistakes")
         value = self.complexity / gain * CLOSED_FORM + UNDERFLOW
         return Statement(name, reference, value, factor, "mistakes")

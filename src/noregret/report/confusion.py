@@ -13,9 +13,9 @@ from noregret.report.figures import LOSS_COLOR, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Up to so many classes numbers are written into the picture.
+#: Up to this many classes numbers are written into the picture.
 _WRITTEN = 12
-#: Names are cut to so many letters.
+#: Names are cut to this many letters.
 _LETTERS = 16
 
 

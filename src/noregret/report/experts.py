@@ -12,7 +12,7 @@ from noregret.report.figures import new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: So many experts get a colour and a name; the others are drawn as one.
+#: At most this many experts get a colour and a name; the others are drawn as one.
 MOST = 8
 _COLOURS = (
     "#1b4965", "#ca6702", "#2f855a", "#9b2226", "#5fa8d3", "#bb9457", "#6d597a", "#588157"

@@ -138,7 +138,7 @@ class Weighed(NamedTuple):
     balance: Balance
 
     def place(self, learnt: int) -> int:
-        """Return the place of the row after so many learnt ones, rows of weight 0 left out.
+        """Return the place of the row after `learnt` learnt ones, rows of weight 0 left out.
 
         >>> Weighed(None, np.array([1.0, 0.0, 1.0]), Balance()).place(1)
         2

@@ -189,7 +189,7 @@ class LabelReader:
         if self._classes:
             return (
                 f"one of the {MOST_CLASSES:,} classes before it; is this the label, and are "
-                "there so many classes?"
+                "there that many classes?"
             )
         allowed = " or ".join(f"{a:g}/{b:g}" for a, b in self._pairs)
         before = ", ".join(f"{a} as {b:+g}" for a, b in sorted(self._written().items()))
