@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.evaluate import Holdout, Trial, metrics_for, watch
+from noregret.evaluate import Holdout, Point, Trial, metrics_for, watch
 from noregret.evaluate.holdout import in_turn, select
+from noregret.evaluate.trial import parts
 from noregret.streams import Block
 
 
@@ -117,3 +120,38 @@ def test_one_learner_that_diverges_raises_and_one_of_many_is_left_behind() -> No
     list(watch(trials, [rows]))
     assert "diverges" in trials[0].failure and not trials[1].failure
     assert trials[1].points[-1].rounds == 50
+
+
+def test_averages_are_rounded_outwards() -> None:
+    point = Point(3, 0.1, 0, 1.0, 0.1, 0.1)
+    assert Fraction(point.average_floor) * 3 <= Fraction(0.1) <= Fraction(point.average_regret) * 3
+
+
+def test_a_run_that_stopped_at_a_mark_goes_on_to_the_next() -> None:
+    rows = Block(np.arange(5, dtype=np.uint64), np.zeros(4, np.uint32), np.ones(4), np.ones(4), 1)
+    cut = list(parts([rows], iter([2, 4, 6, 8, 10]), seen=4))
+    assert [one if isinstance(one, int) else len(one) for one in cut] == [2, 6, 2, 8]
+
+
+def test_plain_points_are_about_the_loss_without_its_penalty() -> None:
+    learner = nr.MirrorDescent(
+        nr.losses.Hinge(), nr.mirrors.Euclidean(), nr.rates.StronglyConvex(0.5)
+    )
+    learner.learn([[1.0], [2.0], [-1.0]], [1.0, 1.0, 1.0])
+    proof = learner.certificate()
+    assert proof.plain_loss < proof.loss
+    assert Trial(learner, plain=True).look().loss == proof.plain_loss
+    assert Trial(learner).look().loss == proof.loss
+
+
+@pytest.mark.parametrize("loss", [nr.losses.Hinge(), nr.losses.Squared(), nr.losses.Softmax()])
+def test_restored_measures_remember_that_they_are_weighted(loss: nr.losses.Loss) -> None:
+    y, made = np.array([1.0, 1.0]), np.array([0.5, -0.5])
+    if loss.labels == "class":
+        made = np.eye(2)
+    measures = metrics_for(loss)
+    measures.add(y, made, np.array([1.0, 2.0]))
+    again = metrics_for(loss)
+    again.restore(measures.arrays())
+    assert again.summary() == measures.summary()
+    assert again.summary()["weighted"]
