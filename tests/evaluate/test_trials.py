@@ -123,8 +123,11 @@ def test_one_learner_that_diverges_raises_and_one_of_many_is_left_behind() -> No
 
 
 def test_averages_are_rounded_outwards() -> None:
-    point = Point(3, 0.1, 0, 1.0, 0.1, 0.1)
-    assert Fraction(point.average_floor) * 3 <= Fraction(0.1) <= Fraction(point.average_regret) * 3
+    for k in range(1, 40):
+        total = 0.1 * k
+        point = Point(7, total, 0, 1.0, total, total)
+        assert Fraction(point.average_floor) * 7 <= Fraction(total)
+        assert Fraction(point.average_regret) * 7 >= Fraction(total)
 
 
 def test_a_run_that_stopped_at_a_mark_goes_on_to_the_next() -> None:
