@@ -82,3 +82,14 @@ def test_underflows_are_part_of_both_slacks() -> None:
     assert Fraction(proof.slack) >= 4 * Fraction(tiny) * Fraction(tiny)
     assert Fraction(proof.delta) >= 3 * lost
     assert proof.delta < 1e-150
+
+
+def test_a_row_whose_squares_vanish_is_not_taken_for_a_shorter_one() -> None:
+    proof = nr.certify([[1e-200, 1e-200]], [1.0], [0.0], losses.Hinge())
+    true = 2 * Fraction(1e-200) ** 2
+    assert Fraction(float(proof.ledger[Entry.LARGEST_ROW])) ** 2 >= true
+
+
+def test_a_gradient_whose_square_would_overflow_is_refused() -> None:
+    with pytest.raises(ValueError, match="overflows"):
+        nr.certify([[1e100]], [1.0], [0.0], losses.Hinge(), [1e80])
