@@ -229,6 +229,17 @@ def test_a_leap_of_one_coordinate_does_not_drown_the_average() -> None:
     check(learner, X, y, np.ones(1200), "dense64")
 
 
+def test_rows_of_zeros_before_the_first_gradient_are_weights_of_zero() -> None:
+    # The rate is unbounded until a gradient was seen: weights are 0 all the same.
+    learner = nr.MirrorDescent(losses.Hinge(), mirrors.Euclidean(), rates.Adaptive(1.0))
+    x = np.linspace(0.1, 0.3, 9)
+    weight = np.full(5, 0.7)
+    played = learner.learn([0 * x, 0 * x, x, x, x], np.ones(5), weight)
+    assert played[-1] > 0.0
+    # All weights are along x, w = p x / ||x||^2.
+    assert learner.average == pytest.approx(played.sum() / 5.0 * x / (x @ x), rel=1e-12)
+
+
 def test_average_before_the_first_round_is_the_first_weights() -> None:
     learner = nr.MirrorDescent(
         losses.Absolute(), mirrors.Entropy(2.0), rates.Constant(1.0), dimension=4

@@ -16,6 +16,7 @@ import pytest
 import noregret as nr
 from noregret import losses, mirrors, rates
 from noregret.experts import Shares
+from noregret.passes.sync import rebuild
 from noregret.proof.ledger import Entry
 from noregret.rounding.slack import EPSILON
 
@@ -160,3 +161,12 @@ def test_error_of_a_switching_bound_covers_its_logarithms(n: int) -> None:
         proof = share.certificate()
         for k in range(12):
             assert Decimal(proof.switching_bound(k)) >= exact_price(n, alpha, 12, k, 0.3)
+
+
+def test_a_sum_over_all_features_is_compensated() -> None:
+    mirror = mirrors.PNorm(3.0)
+    theta = np.array([2.0**18, *np.full(1000, 1.0)])
+    state = np.column_stack([theta, np.zeros(len(theta))])
+    terms = [mirror.phi(float(a), 1.0) for a in theta]
+    assert sum(terms) == terms[0] != math.fsum(terms)
+    assert rebuild(mirror, state, 1.0, 1.0) == math.fsum(terms)

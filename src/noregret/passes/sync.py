@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.rounding.slack import two_sum
 from noregret.rows.soundness import bounded
 
 
@@ -28,10 +29,8 @@ def rebuild(mirror, state, inner, reference):  # type: ignore[no-untyped-def]
     for i in range(state.shape[0]):
         a = inner * state[i, 0]
         state[i, 1] = mirror.phi_prime(a, reference)
-        term = mirror.phi(a, reference)
-        new = total + term
-        low += (total - new) + term if abs(total) >= abs(term) else (term - new) + total
-        total = new
+        total, lost = two_sum(total, mirror.phi(a, reference))
+        low += lost
     return total + low
 
 
