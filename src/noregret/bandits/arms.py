@@ -85,7 +85,7 @@ class ArmBandit(Decider[tuple[int, float]]):
     @property
     def rounds(self) -> int:
         """How many decisions have had their cost."""
-        return int(self._book[ArmSum.ROUNDS])
+        return int(self._book.item(ArmSum.ROUNDS))
 
     @property
     def eta(self) -> float:

@@ -36,9 +36,10 @@ class Waiting(dict[int, Pending]):
 
     def add(self, kept: Pending) -> int:
         """Keep something for a new decision and return its id."""
-        self[self.made] = kept
-        self.made += 1
-        return self.made - 1
+        number = self.made
+        self[number] = kept
+        self.made = number + 1
+        return number
 
     def find(self, decision: Decision | int) -> tuple[int, Pending]:
         """Return the id of a decision that waits and what was kept of it, or refuse in one line.
@@ -55,8 +56,8 @@ class Waiting(dict[int, Pending]):
                     f"a decision is named by its id, a whole number, got {shown(decision)}"
                 )
             number = int(number)
-        if number in self:
-            kept = self[number]
+        kept = self.get(number)
+        if kept is not None:
             # Two bandits use the same ids; arm and probability tell their decisions apart.
             if isinstance(decision, Decision) and decision[1:] != kept[:2]:
                 raise ValueError(f"decision {number} of this bandit is another: arm {kept[0]}")

@@ -158,7 +158,7 @@ class Exp3(ArmBandit):
     def _draw(self, u: float) -> tuple[int, float]:
         tree = self._tree
         arm = find(tree, u)
-        return arm, float(tree[(len(tree) >> 1) + arm] / tree[1])
+        return arm, tree.item((len(tree) >> 1) + arm) / tree.item(1)
 
     def _suffer(self, arm: int, probability: float, cost: float) -> None:
         suffer(self._tree, self._estimates, self._book, self._implicit, arm, probability, cost)

@@ -27,7 +27,11 @@ def normalise(estimates, weights, book):  # type: ignore[no-untyped-def]
     method comes down on x without overshooting. It starts at the x of the round before.
     """
     eta = book[ArmSum.ETA]
-    highest = estimates.min() - 2.0 / eta
+    # Loops, not array expressions: those take longer than a round has.
+    least = np.inf
+    for k in range(np.uint64(len(estimates))):
+        least = min(least, estimates[k])
+    highest = least - 2.0 / eta
     x, below = min(book[ArmSum.SHIFT], highest), True
     for _ in range(MOST_STEPS):
         total, slope = 0.0, 0.0
@@ -48,7 +52,8 @@ def normalise(estimates, weights, book):  # type: ignore[no-untyped-def]
         root = 2.0 / (eta * (estimates[k] - x))
         weights[k] = root * root
         total += weights[k]
-    weights /= total
+    for k in range(np.uint64(len(weights))):
+        weights[k] /= total
     book[ArmSum.SHIFT] = x
 
 
@@ -132,7 +137,7 @@ class TsallisINF(ArmBandit):
 
     def _draw(self, u: float) -> tuple[int, float]:
         arm = find_arm(self._weights, u)
-        return arm, float(self._weights[arm])
+        return arm, self._weights.item(arm)
 
     def _suffer(self, arm: int, probability: float, cost: float) -> None:
         suffer(self._estimates, self._weights, self._book, arm, probability, cost)

@@ -9,6 +9,7 @@ import numpy as np
 
 from noregret.arrays import Matrix, Vector, first_true, not_real, real_array, refuse_masked
 from noregret.domains.vectors import as_weights
+from noregret.jit import kernel
 from noregret.rounding.printed import exact
 
 #: How far a sum of probabilities may be from 1.
@@ -83,13 +84,28 @@ def one_round(name: str, values: Any, count: int) -> Any:
     return vector
 
 
+@kernel
+def _extremes(table, least, most, lows, highs):  # type: ignore[no-untyped-def]
+    """Write the least and the largest of every row; return whether all lie in [least, most]."""
+    inside = True
+    for t in range(np.uint64(table.shape[0])):
+        low, high = np.inf, -np.inf
+        for i in range(np.uint64(table.shape[1])):
+            cost = table[t, i]
+            low = min(low, cost)
+            high = max(high, cost)
+            inside &= least <= cost and cost <= most
+        lows[t] = low
+        highs[t] = high
+    return inside
+
+
 def require_within(name: str, table: Matrix, low: float, high: float) -> tuple[Vector, Vector]:
     """Return the least and the largest of every row, or name the first entry outside."""
-    if not table.size:
-        return np.zeros(0), np.zeros(0)
-    lows, highs = table.min(axis=1), table.max(axis=1)
-    least, most = max(low, -LARGEST), min(high, LARGEST)
-    if not (lows.min() >= least and highs.max() <= most):
+    lows, highs = np.empty(len(table)), np.empty(len(table))
+    least, most = float(max(low, -LARGEST)), float(min(high, LARGEST))
+    # Compiled: for one round at a time, numpy's reductions would take longer than the round.
+    if not _extremes(table, least, most, lows, highs):
         at = first_true(~((table >= least) & (table <= most)))
         raise ValueError(
             f"{name} row {at[0]}, expert {at[1]}: {exact(table[at])}; expected a number in "
