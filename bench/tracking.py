@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 
 from noregret import catalogue
-from noregret.domains.medians import floored_multiplier
+from noregret.domains.medians import clipped_multiplier
 
 #: How far the slope of the projection may be from 1.
 BAR = 0.15
@@ -58,7 +58,7 @@ def projection(n: int, alpha: float = 0.5) -> Callable[[], float]:
         for _ in range(repeats):
             work = weights.copy()
             begin = time.process_time()
-            floored_multiplier(work, alpha)
+            clipped_multiplier(work, alpha)
             total += time.process_time() - begin
         return total / repeats
 
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="rounds of C-EG a turn")
     parser.add_argument("--turns", type=int, default=7)
     arguments = parser.parse_args()
-    floored_multiplier(np.ones(8), 0.5)
+    clipped_multiplier(np.ones(8), 0.5)
 
     sizes = [10**k for k in range(4, 8) if 10**k <= arguments.largest]
     times = best_times({n: projection(n) for n in sizes}, arguments.turns)

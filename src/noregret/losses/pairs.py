@@ -90,6 +90,7 @@ class PairwiseHinge(PairLoss):
     Reference: Herbrich, Graepel, Obermayer, Large Margin Rank Boundaries for Ordinal
     Regression, 2000; Joachims, Optimizing Search Engines using Clickthrough Data, 2002.
 
+    >>> import numpy as np
     >>> slopes = np.empty(2)
     >>> PairwiseHinge().value_and_slopes(np.array([0.0, 1.0]), np.array([0.0, 0.5]), slopes)
     0.5
@@ -116,6 +117,7 @@ class PairwiseLogistic(PairLoss):
 
     Reference: Burges and others, Learning to Rank using Gradient Descent, 2005.
 
+    >>> import numpy as np
     >>> slopes = np.empty(2)
     >>> value = PairwiseLogistic().value_and_slopes(np.array([0.0, 1.0]), np.zeros(2), slopes)
     >>> round(value, 6), slopes.tolist()

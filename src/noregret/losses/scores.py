@@ -94,6 +94,7 @@ class Softmax(Ranked):
 
     Conjugate: sum_k p_k ln p_k at slopes p - e_y, p a probability vector.
 
+    >>> import numpy as np
     >>> slopes = np.empty(2)
     >>> round(Softmax().value_and_slopes(1.0, np.zeros(2), slopes), 6), slopes.tolist()
     (0.693147, [0.5, -0.5])
@@ -148,6 +149,7 @@ class MulticlassHinge(Ranked):
     Reference: Crammer and Singer, On the Algorithmic Implementation of Multiclass Kernel-based
     Vector Machines, 2001.
 
+    >>> import numpy as np
     >>> slopes = np.empty(3)
     >>> MulticlassHinge().value_and_slopes(0.0, np.array([1.0, 0.5, 0.0]), slopes), slopes.tolist()
     (0.5, [-1.0, 1.0, 0.0])
@@ -205,6 +207,7 @@ class OneAgainstRest(ScoreLoss):
     The target is a class, or a row of 0 and 1 (binary relevance).
     Reference: Rifkin and Klautau, In Defense of One-Vs-All Classification, 2004.
 
+    >>> import numpy as np
     >>> slopes = np.empty(2)
     >>> OneAgainstRest().value_and_slopes(0.0, np.zeros(2), slopes) == 2.0 * math.log(2.0)
     True

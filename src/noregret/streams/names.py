@@ -31,10 +31,10 @@ class Dictionary(NamedTuple):
 
     #: Slots of open addressing: the number of a name plus 1, or 0.
     table: NDArray[np.uint32]
-    #: The hash of each name, and where its bytes begin in `text`.
+    #: The hash of each name, and where it begins in `letters`, the bytes of all names.
     hashes: NDArray[np.uint32]
     offsets: NDArray[np.uint64]
-    text: NDArray[np.uint8]
+    letters: NDArray[np.uint8]
     #: One number: how many names there are.
     total: NDArray[np.uint64]
 
