@@ -12,6 +12,7 @@ from noregret import losses, mirrors
 from noregret.batch import newton as rounds
 from noregret.batch.problem import Problem, link
 from noregret.passes.dual import joint
+from noregret.passes.dual.gap import Terms
 
 MAPS = [
     mirrors.PNorm(4.0),
@@ -110,3 +111,23 @@ def test_derivatives_of_exponentials_know_differences_only(level: float) -> None
     problem = Problem.of(rows, np.zeros(20), losses.NegativeLog(), mirror, strength=1e-6)
     point = rounds.Joint(problem, np.full(20, -1.0), 0.0, False).point(theta, 0.0)
     assert point.growth == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", [losses.Hinge(), losses.Absolute(), losses.Logistic()], ids=str)
+def test_slopes_are_the_derivatives_of_the_smoothed_losses(loss: losses.Loss) -> None:
+    rng = np.random.default_rng(1)
+    count, delta, near = 12, 0.4, 1e-6
+    y = np.where(rng.random(count) < 0.5, 1.0, -1.0)
+    terms = Terms(y, rng.random(count) + 0.5, np.zeros(count))
+    given = np.array([loss.initial_slope(label) for label in y])
+    predictions, slopes, unused = rng.normal(size=count), np.empty(count), np.empty(count)
+    joint.answer(loss, terms, predictions, given, delta, slopes)
+    for t in range(count):
+        ends = []
+        for move in (-near, near):
+            moved = predictions.copy()
+            moved[t] += move
+            ends.append(joint.answer(loss, terms, moved, given, delta, unused))
+        assert (ends[1] - ends[0]) / (2.0 * near) == pytest.approx(
+            terms.weight[t] * slopes[t], abs=1e-5
+        )

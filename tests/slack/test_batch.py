@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from noregret import losses
-from noregret.batch.problem import Problem
+from noregret.batch.problem import Problem, Solution, closed
 
 #: A sum to which these small terms are lost one by one: half a unit in its last place each.
 HIGH, SMALL, MANY = 1.5 * 2.0**60, 2.0**7, 8192
@@ -101,3 +101,24 @@ def test_a_dual_value_that_underflows_is_not_above_it() -> None:
     # s (s/4 + y) vanishes in floating point, and D(s) = -sum of it is above 0 by little.
     true = -sum(s * (s / 4 + t) for s, t in zip(exact(slopes), exact(y), strict=True))
     assert Fraction(problem.dual_lower(slopes)) <= true
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_regulariser_is_rounded_up(seed: int) -> None:
+    weights = np.random.default_rng(seed).normal(size=50)
+    strength = 0.3 + seed
+    # The loss of a row of zeros with the label 0 is 0: only the regulariser is left.
+    problem = Problem.of(np.zeros((1, 50)), [0.0], losses.Absolute(), strength=strength)
+    true = Fraction(strength) * sum(w * w for w in exact(weights)) / 2
+    assert Fraction(problem.primal_upper(weights)) >= true
+
+
+def test_a_gap_is_rounded_up() -> None:
+    ends = (1e-17, -1.0)
+    solution = Solution(np.zeros(1), *ends, alpha=np.zeros(1), passes=1, converged=False)
+    assert Fraction(solution.gap) >= Fraction(ends[0]) - Fraction(ends[1])
+
+
+def test_a_tolerance_is_relative_to_the_larger_of_1_and_the_objective() -> None:
+    assert closed(2.0, 1.985, 0.01) and not closed(2.0, 1.975, 0.01)
+    assert closed(0.5, 0.495, 0.01) and not closed(0.5, 0.487, 0.01)
