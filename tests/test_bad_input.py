@@ -362,3 +362,23 @@ def test_divergence_is_refused_with_the_round() -> None:
         learner.learn(np.full((200, 1), 10.0), np.ones(200))
     assert "\n" not in str(caught.value)
     assert math.isfinite(learner.certificate().loss)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_columns_named_twice_or_out_of_order_are_one_feature_each(known: bool) -> None:
+    values, columns = [1.0, 2.0, -0.5, 3.0, 1.0], [4, 1, 4, 0, 2]
+    X = csr_array((values, columns, [0, 3, 5]), shape=(2, 6))
+    merged = X.copy()
+    merged.sum_duplicates()
+    assert merged.nnz < X.nnz
+
+    def learnt(rows: csr_array) -> np.ndarray:
+        # The rate follows from ||x||, which duplicates that are not merged make another.
+        dimension = 6 if known else None
+        learner = MirrorDescent(
+            losses.Hinge(), mirrors.Euclidean(), rates.Adaptive(1.0), dimension=dimension
+        )
+        learner.learn(rows, [1, -1])
+        return learner.weights
+
+    assert learnt(X).tolist() == learnt(merged).tolist()
