@@ -15,7 +15,7 @@ import noregret as nr
 from bandits.measuring import Scripted, cost_streams
 from noregret.bandits import EstimatedGame, Exp3, Exp3IX, theorems
 from noregret.bandits.arms import ArmSum
-from noregret.bandits.exp3 import fill, suffer
+from noregret.bandits.exp3 import fill, stretch, suffer
 
 #: The survey's costs in the specification: three arms, four rounds.
 Z = np.array([[0.5, 0.0, 1.0], [1.0, 0.25, 0.0], [0.0, 1.0, 0.5], [0.75, 0.5, 0.0]])
@@ -322,3 +322,20 @@ def test_compiled_and_interpreted_agree() -> None:
         suffer.py_func(*parts, 0.0, arm, p, y[arm])
     assert interpreted._book == pytest.approx(compiled._book, rel=1e-12)
     assert interpreted.probabilities == pytest.approx(compiled.probabilities, rel=1e-12)
+
+
+def test_falling_rates_share_the_failures_of_implicit_exploration_among_stretches() -> None:
+    arms, delta = 3, 0.05
+    bandit = Exp3IX(arms, delta=delta, seed=3)
+    costs = np.tile([0.9, 0.8, 0.7], (3_000, 1))
+    bandit.play(costs)
+    proof, k = bandit.certificate(), stretch(3_001)
+    # Stretch k may fail with probability delta / (k (k + 1)): these add up to delta.
+    assert k > 10
+    excess = math.log(arms * k * (k + 1) / delta) / bandit.eta
+    least = float(proof.estimates.min()) - excess
+    assert 0.0 < least
+    assert proof.floor == pytest.approx(least, rel=1e-9)
+    after, advance = (one for one in proof.statements if one.name.startswith("EXP3-IX"))
+    assert after.value == pytest.approx(proof.cost - least, rel=1e-9)
+    assert "in all rounds together" in after.holds and "in all rounds together" in advance.holds
