@@ -91,8 +91,7 @@ class Adversary:
 
     def instance(self) -> int:
         """Return the point of the coming round, 0 when all is decided."""
-        point = self.dimension.split(self.space)
-        self._point = 0 if point is None else point
+        self._point = self.dimension.split(self.space) or 0
         return self._point
 
     def answer(self, prediction: float) -> int:
@@ -140,10 +139,8 @@ class RandomLabels:
 
         With blocks of k = T/d rounds it is at least sqrt(d T / 8).
         """
-        begins = [0, *self._ends[:-1]]
-        blocks = zip(begins, self._ends, strict=True)
         # Each distance is rounded down, the sum to the nearest.
-        summed = math.fsum(mean_distance(end - begin) for begin, end in blocks)
+        summed = math.fsum(map(mean_distance, np.diff([0, *self._ends]).tolist()))
         return 0.5 * (math.nextafter(summed, 0.0) if self.tree.depth > 1 else summed)
 
     @property

@@ -88,7 +88,7 @@ class StatesField(Field):
             and len(weights) > 0
             and weights.max() == 0.0
             and 0 <= flips.min() <= flips.max() <= most
-            and 0 <= errors.min() <= errors.max() <= owner._rounds
+            and 0 <= errors.min() <= errors.max() <= owner.rounds
         ):
             raise ValueError("its states are not those of an agnostic learner")
         keys = [(bits_of(row), int(used)) for row, used in zip(spaces, flips, strict=True)]
@@ -121,8 +121,8 @@ class Agnostic(Saved):
         RateField("eta"),
         Setting("tie"),
         SearchField("limit"),
-        Count("rounds"),
-        Number("loss"),
+        Count("rounds", "rounds"),
+        Number("loss", "loss"),
         Number("stability"),
         StatesField("states"),
     )
@@ -153,8 +153,10 @@ class Agnostic(Saved):
         self.eta = rate
         self._weights: dict[tuple[int, int], float] = {(self.hypotheses.everything, 0): 0.0}
         self._errors = np.zeros(self.hypotheses.size, dtype=np.int64)
-        self._rounds = 0
-        self._loss = 0.0
+        #: The number of labels seen.
+        self.rounds = 0
+        #: The expected number of mistakes, the sum of |p_t - y_t|.
+        self.loss = 0.0
         self._stability = 0.0
 
     @property
@@ -168,16 +170,6 @@ class Agnostic(Saved):
     def states(self) -> int:
         """The number of weights that stand for all of the experts."""
         return len(self._weights)
-
-    @property
-    def rounds(self) -> int:
-        """The number of labels seen."""
-        return self._rounds
-
-    @property
-    def loss(self) -> float:
-        """The expected number of mistakes, the sum of |p_t - y_t|."""
-        return self._loss
 
     def predict(self, x: Any) -> float:
         """Return the probability of label 1 for point x."""
@@ -193,23 +185,23 @@ class Agnostic(Saved):
         """
         examples = pairs(self.hypotheses, x, y)
         self._require_rounds(len(examples))
-        before = self._weights, self._errors.copy(), self._rounds, self._loss, self._stability
+        before = self._weights, self._errors.copy(), self.rounds, self.loss, self._stability
         try:
             return np.array([self._round(*example) for example in examples], dtype=np.float64)
         except BaseException:
-            self._weights, self._errors, self._rounds, self._loss, self._stability = before
+            self._weights, self._errors, self.rounds, self.loss, self._stability = before
             raise
 
     def _require_rounds(self, more: int) -> None:
-        if self.horizon is not None and self._rounds + more > self.horizon:
-            raise ValueError(f"{self._rounds + more} rounds are beyond the horizon {self.horizon}")
+        if self.horizon is not None and self.rounds + more > self.horizon:
+            raise ValueError(f"{self.rounds + more} rounds are beyond the horizon {self.horizon}")
 
     def _round(self, point: int, answer: int) -> float:
         branches = self._branches(point)
         p = self._probability(branches)
         wrong = 1.0 - p if answer else p
         self._stability += self._gap(branches, answer, wrong)
-        self._loss += wrong
+        self.loss += wrong
         grouped: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
         for branch in branches:
             paid = self.eta if branch.label != answer else 0.0
@@ -219,7 +211,7 @@ class Agnostic(Saved):
         largest = max(merged.values())
         self._weights = {key: value - largest for key, value in merged.items()}
         self._errors += self.hypotheses.table[:, point] != answer
-        self._rounds += 1
+        self.rounds += 1
         return p
 
     def _gap(self, branches: list[_Branch], answer: int, wrong: float) -> float:
@@ -255,13 +247,11 @@ class Agnostic(Saved):
             shares = (math.log1p(-self.flip), math.log(self.flip))
             return [[(0, share, share) for share in shares]]
         assert self.horizon is not None
-        left, ahead, count = self.horizon - self._rounds - 1, [], 0
-        for j in range(self._depth + 1):
-            count += math.comb(left, j)
-            ahead.append(math.log(count))
+        left, flips = self.horizon - self.rounds - 1, range(self._depth + 1)
+        ahead = [math.log(sum(math.comb(left, j) for j in flips[: k + 1])) for k in flips]
         return [
             [(k, 0.0, ahead[self._depth - k]) for k in (used, used + 1) if k <= self._depth]
-            for used in range(self._depth + 1)
+            for used in flips
         ]
 
     def _masses(self, branches: list[_Branch]) -> list[float]:
@@ -279,15 +269,15 @@ class Agnostic(Saved):
     def certificate(self) -> AgnosticCertificate:
         """Return the expected mistakes so far beside the best hypothesis and the bounds."""
         return AgnosticCertificate(
-            rounds=self._rounds,
-            loss=self._loss,
+            rounds=self.rounds,
+            loss=self.loss,
             best=int(self._errors.min()),
             dimension=self._depth,
-            bounds=tuple(self._bounds()) if self._rounds else (),
+            bounds=tuple(self._bounds()) if self.rounds else (),
         )
 
     def _bounds(self) -> list[Statement]:
-        t, eta, depth = self._rounds, self.eta, self._depth
+        t, eta, depth = self.rounds, self.eta, self._depth
         if self.flip is not None:
             errors = min(depth, t)
             cost = -errors * math.log(self.flip) - (t - errors) * math.log1p(-self.flip)
@@ -318,12 +308,12 @@ class Agnostic(Saved):
         size = _VISIBLE + self.eta
         size += 0.0 if self.horizon is None else math.log(self.experts)
         steep = 1.0 if self.eta == 0.0 else 1.0 + math.expm1(min(self.eta, 700.0)) / self.eta
-        slack = rounding_error(8.0, (self._rounds + 1.0) ** 2) * size * steep
+        slack = rounding_error(8.0, (self.rounds + 1.0) ** 2) * size * steep
         value = math.inf if reason else value * (1.0 + 1e-14) + slack
         return Statement(name, f"{SURVEY}, Theorem 3.6", value, 1.0, "loss", not reason, reason)
 
     def _check_loaded(self) -> None:
         """Refuse sums that no learner has."""
-        if not all(0.0 <= value <= self._rounds for value in (self._loss, self._stability)):
-            raise ValueError(f"the loss {self._loss} of {self._rounds} rounds is not one")
+        if not all(0.0 <= value <= self.rounds for value in (self.loss, self._stability)):
+            raise ValueError(f"the loss {self.loss} of {self.rounds} rounds is not one")
         self._require_rounds(0)

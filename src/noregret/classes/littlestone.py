@@ -172,69 +172,59 @@ class Littlestone:
     def __init__(self, hypotheses: Any, limit: int = 5_000_000) -> None:
         self.hypotheses: FiniteClass = as_class(hypotheses)
         self.limit = as_whole("limit", limit)
-        self._known: dict[int, tuple[int, int]] = {0: (-1, -1)}
-        # Equal and complementary columns split every V alike.
-        everything = self.hypotheses.everything
-        self._columns = sorted(
-            {c ^ everything if c & 1 else c for c in self.hypotheses.columns} - {0}
-        )
+        self._known: dict[int, tuple[int, int]] = {}
 
     @property
     def states(self) -> int:
         """How many version spaces were looked at so far."""
-        return len(self._known) - 1
+        return len(self._known)
 
     def __call__(self, space: int | None = None) -> int:
         """Return the Littlestone dimension of a version space, that of the class for None."""
         space = self.hypotheses.space(space)
-        size = space.bit_count()
-        low, high = self._known.get(space, (0, size.bit_length() - 1))
-        while low < high and self._at_least(space, size, low + 1):
-            low += 1
-        return low
+        depth = -1
+        while self._at_least(space, depth + 1):
+            depth += 1
+        return depth
 
     def at_least(self, space: int, depth: int) -> bool:
         """Tell whether the Littlestone dimension of a version space is that large.
 
         This can be much quicker than the dimension itself.
         """
-        space = self.hypotheses.space(space)
-        return self._at_least(space, space.bit_count(), as_whole("depth", depth, least=-1))
+        return self._at_least(self.hypotheses.space(space), as_whole("depth", depth, least=-1))
 
-    def _at_least(self, space: int, size: int, depth: int) -> bool:
+    def _at_least(self, space: int, depth: int) -> bool:
+        size = space.bit_count()
         if depth <= 1:
             # The rows of a class differ, so any two hypotheses are told apart by some point.
             return depth < 0 or size > depth
-        if size >> depth == 0:
-            return False
         low, high = self._known.get(space, (1, size.bit_length() - 1))
         if depth <= low or depth > high:
             return depth <= low
-        if len(self._known) > self.limit:
+        if self.states >= self.limit:
             raise SearchLimit(f"gave up after {self.states:,} version spaces of {self.hypotheses}")
-        answer = self._search(space, size, depth)
+        answer = self._search(space, depth)
         self._known[space] = (max(low, depth), high) if answer else (low, min(high, depth - 1))
         return answer
 
-    def _search(self, space: int, size: int, depth: int) -> bool:
-        halves: dict[int, int] = {}
-        for column in self._columns:
-            part = column & space
-            count = part.bit_count()
-            if 2 * count > size or (2 * count == size and part & (space & -space)):
-                part, count = part ^ space, size - count
-            halves[part] = count
-        halves.pop(0, None)
-        columns = len(halves)
-        if size > sum(comb(columns, i) for i in range(depth)):
+    def _search(self, space: int, depth: int) -> bool:
+        size, first = space.bit_count(), space & -space
+        parts = (space & column for column in self.hypotheses.columns)
+        # Equal and complementary columns split V alike: keep the half without the first of V.
+        halves = {part ^ space if part & first else part for part in parts} - {0}
+        if size > sum(comb(len(halves), i) for i in range(depth)):
             return True
         need = 1 << (depth - 1)
-        splits = sorted(((count, part) for part, count in halves.items() if count >= need))
-        return any(
-            self._at_least(part, count, depth - 1)
-            and self._at_least(part ^ space, size - count, depth - 1)
-            for count, part in reversed(splits)
-        )
+        large = (half for half in halves if need <= half.bit_count() <= size - need)
+        even = sorted(large, key=lambda half: abs(2 * half.bit_count() - size))
+        return any(self._splits(space, half, depth - 1) for half in even)
+
+    def _splits(self, space: int, half: int, depth: int) -> bool:
+        """Tell whether both halves of a version space have that dimension at least."""
+        # The smaller half is refuted sooner.
+        halves = sorted((half, space ^ half), key=int.bit_count)
+        return all(self._at_least(one, depth) for one in halves)
 
     def split(self, space: int | None = None) -> int | None:
         """Return the first point that maximises the smaller dimension of the two halves.
@@ -250,9 +240,7 @@ class Littlestone:
     def _splitting(self, space: int, depth: int) -> int:
         """Return the first point both halves of which have that dimension at least."""
         for x, column in enumerate(self.hypotheses.columns):
-            # The smaller half is refuted sooner.
-            halves = sorted((column & space, space & ~column), key=int.bit_count)
-            if all(self._at_least(half, half.bit_count(), depth) for half in halves):
+            if self._splits(space, space & column, depth):
                 return x
         raise AssertionError("a version space of that dimension has a split")
 

@@ -106,7 +106,20 @@ class Ranking(Saved):
 
     def positions(self) -> Vector:
         """Return the probability of each position, columns, for each item, rows."""
-        return self._positions()
+        costs = self._costs()
+        endings = self._endings(costs)
+        beginnings = np.zeros(1 << self.items)
+        result = np.empty((self.items, self.items))
+        bits = 1 << np.arange(self.items)
+        for size in range(self.items):
+            sets = self._layers[size]
+            joint = beginnings[sets][:, None] - costs * size
+            mass = np.where(self._inside[sets], -np.inf, joint + endings[sets[:, None] | bits])
+            result[:, size] = np.exp(mass - endings[0]).sum(axis=0)
+            later = self._layers[size + 1]
+            terms = beginnings[later[:, None] & ~bits] - costs * size
+            beginnings[later] = log_sum_exp(np.where(self._inside[later], terms, -np.inf))
+        return np.asarray(result / result.sum(axis=1, keepdims=True))
 
     def _costs(self) -> Vector:
         return self._counts.astype(np.float64) * (self.eta / max(self.items - 1, 1))
@@ -119,23 +132,6 @@ class Ranking(Saved):
             terms = table[sets[:, None] | 1 << np.arange(self.items)] - costs * size
             table[sets] = log_sum_exp(np.where(self._inside[sets], -np.inf, terms))
         return table
-
-    def _positions(self) -> Vector:
-        costs = self._costs()
-        endings = self._endings(costs)
-        beginnings = np.zeros(1 << self.items)
-        result: Vector = np.empty((self.items, self.items))
-        bits = 1 << np.arange(self.items)
-        for size in range(self.items):
-            sets = self._layers[size]
-            joint = beginnings[sets][:, None] - costs * size
-            mass = np.where(self._inside[sets], -np.inf, joint + endings[sets[:, None] | bits])
-            result[:, size] = np.exp(mass - endings[0]).sum(axis=0)
-            later = self._layers[size + 1]
-            terms = beginnings[later[:, None] & ~bits] - costs * size
-            beginnings[later] = log_sum_exp(np.where(self._inside[later], terms, -np.inf))
-        normed: Vector = result / result.sum(axis=1, keepdims=True)
-        return normed
 
     def draw(self, seed: int | np.random.Generator) -> tuple[int, ...]:
         """Return a list, drawn as the weights say, the top item first."""
@@ -168,8 +164,7 @@ class Ranking(Saved):
         return np.array([self._click(int(item)) for item in given], dtype=np.float64)
 
     def _click(self, item: int) -> float:
-        chances = self._positions()[item]
-        position = 1.0 + float(chances @ np.arange(self.items))
+        position = 1.0 + float(self.positions()[item] @ np.arange(self.items))
         self._loss += position
         self._counts[item] += 1
         return position

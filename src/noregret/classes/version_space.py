@@ -65,50 +65,40 @@ class SpaceField(Field):
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the flags."""
-        arrays["space"] = flags_of(owner._space, owner.hypotheses.size)
+        arrays["space"] = flags_of(owner.space, owner.hypotheses.size)
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Set the version space."""
         if arrays["space"].shape != (owner.hypotheses.size,):
             raise ValueError(f"its version space is not one of {owner.hypotheses}")
-        owner._space = bits_of(arrays["space"])
+        owner.space = bits_of(arrays["space"])
 
 
-_COUNTS = Count("rounds"), Count("mistakes"), Count("broken")
+_COUNTS = Count("rounds", "rounds"), Count("mistakes", "mistakes"), Count("broken")
 
 
 class VersionSpaceLearner(Saved):
     """A deterministic learner whose state is the set of hypotheses that were never wrong."""
 
     _KIND = "learner"
+    #: The bounds in advance and so far, in words, and the reference.
+    _BOUNDS: ClassVar[tuple[str, str, str]]
     _FIELDS: ClassVar[Fields] = (*_COUNTS, ClassField("hypotheses"), SpaceField("space"))
 
     def __init__(self, hypotheses: Any) -> None:
         self.hypotheses: FiniteClass = as_class(hypotheses)
-        self._space = self.hypotheses.everything
-        self._rounds = 0
-        self._mistakes = 0
+        #: The hypotheses that agree with every label so far, as bits.
+        self.space = self.hypotheses.everything
+        #: The number of labels seen.
+        self.rounds = 0
+        #: The number of labels that were not predicted.
+        self.mistakes = 0
         self._broken = 0
-
-    @property
-    def space(self) -> int:
-        """The hypotheses that agree with every label so far, as bits."""
-        return self._space
-
-    @property
-    def rounds(self) -> int:
-        """The number of labels seen."""
-        return self._rounds
-
-    @property
-    def mistakes(self) -> int:
-        """The number of labels that were not predicted."""
-        return self._mistakes
 
     def predict(self, x: Any) -> int:
         """Return the label that the learner would give to point x now."""
         self._require_hypotheses()
-        return self._label(self._space, self.hypotheses.point(x))
+        return self._label(self.space, self.hypotheses.point(x))
 
     @one_at_a_time
     def learn(self, x: Any, y: Any) -> npt.NDArray[np.int64]:
@@ -120,17 +110,17 @@ class VersionSpaceLearner(Saved):
         examples = pairs(self.hypotheses, x, y)
         if examples:
             self._require_hypotheses()
-        space, predictions = self._space, []
+        space, predictions = self.space, []
         for t, (point, answer) in enumerate(examples):
             if space == 0:
                 raise ValueError(f"y[{t - 1}] leaves no hypothesis, nothing can be predicted after")
             predictions.append(self._label(space, point))
             space = self.hypotheses.part(space, point, answer)
-        self._space = space
-        self._rounds += len(examples)
-        self._mistakes += sum(p != y for p, (_, y) in zip(predictions, examples, strict=True))
+        self.space = space
+        self.rounds += len(examples)
+        self.mistakes += sum(p != y for p, (_, y) in zip(predictions, examples, strict=True))
         if space == 0 and examples:
-            self._broken = self._rounds
+            self._broken = self.rounds
         return np.array(predictions, dtype=np.int64)
 
     def label(self, space: int, x: int) -> int:
@@ -138,14 +128,14 @@ class VersionSpaceLearner(Saved):
         return self._label(self.hypotheses.space(space), self.hypotheses.point(x))
 
     def _require_hypotheses(self) -> None:
-        if self._space == 0:
+        if self.space == 0:
             raise ValueError(f"no hypothesis agrees with every label since round {self._broken}")
 
     def _label(self, space: int, x: int) -> int:
         raise NotImplementedError
 
-    def _promises(self) -> tuple[tuple[str, str, int], tuple[str, int]]:
-        """Return name, reference and value of the bound in advance; name and value so far."""
+    def _most(self, space: int) -> int:
+        """Return the most mistakes there can have been when these hypotheses are left."""
         raise NotImplementedError
 
     def certificate(self) -> MistakeCertificate:
@@ -153,25 +143,26 @@ class VersionSpaceLearner(Saved):
         reason = ""
         if self._broken:
             reason = f"no hypothesis agrees with every label since round {self._broken}"
-        (name, reference, before), (later, after) = self._promises()
+        before, now, reference = self._BOUNDS
         bounds = (
-            mistake_bound(name, reference, before, reason),
-            mistake_bound(later, f"proof of {reference}", after, reason),
+            # No more mistakes can follow once a single hypothesis, such as the first, is left.
+            mistake_bound(f"{before}, in advance", reference, self._most(1), reason),
+            mistake_bound(f"{now}, now", f"proof of {reference}", self._most(self.space), reason),
         )
         return MistakeCertificate(
             rule=type(self).__name__,
-            rounds=self._rounds,
-            mistakes=self._mistakes,
+            rounds=self.rounds,
+            mistakes=self.mistakes,
             hypotheses=self.hypotheses.size,
-            remaining=self._space.bit_count(),
+            remaining=self.space.bit_count(),
             broken=self._broken,
             bounds=bounds,
         )
 
     def _check_loaded(self) -> None:
         """Refuse counts that no learner has."""
-        rounds, mistakes, broken = self._rounds, self._mistakes, self._broken
-        if mistakes > rounds or (broken > 0) != (self._space == 0) or broken not in (0, rounds):
+        rounds, mistakes, broken = self.rounds, self.mistakes, self._broken
+        if mistakes > rounds or (broken > 0) != (self.space == 0) or broken not in (0, rounds):
             raise ValueError(
                 f"it counts {mistakes} mistakes in {rounds} rounds, no hypothesis left in {broken}"
             )
@@ -191,14 +182,14 @@ class Consistent(VersionSpaceLearner):
     4
     """
 
+    _BOUNDS = ("|H| - 1", "|H| - |V|", "Corollary 1.1")
+
     def _label(self, space: int, x: int) -> int:
         first = space & -space
         return int(self.hypotheses.columns[x] & first != 0)
 
-    def _promises(self) -> tuple[tuple[str, str, int], tuple[str, int]]:
-        size = self.hypotheses.size
-        before = ("|H| - 1, in advance", "Corollary 1.1", size - 1)
-        return before, ("|H| - |V|, now", size - self._space.bit_count())
+    def _most(self, space: int) -> int:
+        return self.hypotheses.size - space.bit_count()
 
 
 class Halving(VersionSpaceLearner):
@@ -219,15 +210,14 @@ class Halving(VersionSpaceLearner):
       log2(|H| / |V|), now                     mistakes <= 3
     """
 
+    _BOUNDS = ("log2 |H|", "log2(|H| / |V|)", "Theorem 1.2")
+
     def _label(self, space: int, x: int) -> int:
         return int(2 * (space & self.hypotheses.columns[x]).bit_count() >= space.bit_count())
 
-    def _promises(self) -> tuple[tuple[str, str, int], tuple[str, int]]:
-        size = self.hypotheses.size
+    def _most(self, space: int) -> int:
         # floor(log2(a / b)) for whole a >= b is that of floor(a / b).
-        ratio = size // max(self._space.bit_count(), 1)
-        before = ("log2 |H|, in advance", "Theorem 1.2", size.bit_length() - 1)
-        return before, ("log2(|H| / |V|), now", ratio.bit_length() - 1)
+        return (self.hypotheses.size // max(space.bit_count(), 1)).bit_length() - 1
 
 
 class SOA(VersionSpaceLearner):
@@ -243,6 +233,7 @@ class SOA(VersionSpaceLearner):
     [1, 1, 1, 1, 0]
     """
 
+    _BOUNDS = ("Ldim(H)", "Ldim(H) - Ldim(V)", "Lemma 3.3")
     _FIELDS = (*_COUNTS, Setting("tie"), SearchField("limit"), SpaceField("space"))
 
     def __init__(self, hypotheses: Any, tie: int = 1) -> None:
@@ -255,19 +246,14 @@ class SOA(VersionSpaceLearner):
     def _label(self, space: int, x: int) -> int:
         return larger_label(self.dimension, space, x, self.tie)
 
-    def _promises(self) -> tuple[tuple[str, str, int], tuple[str, int]]:
-        all_of_it = self.dimension()
-        before = ("Ldim(H), in advance", "Lemma 3.3", all_of_it)
-        return before, ("Ldim(H) - Ldim(V), now", all_of_it - self.dimension(self._space))
+    def _most(self, space: int) -> int:
+        return self.dimension() - self.dimension(space)
 
 
 def larger_label(dimension: Littlestone, space: int, x: int, tie: int) -> int:
     """Return the label of x whose version space has the larger dimension."""
     ones = space & dimension.hypotheses.columns[x]
-    zeros = space ^ ones
-    if not (zeros and ones):
-        return tie if zeros == ones else int(ones > 0)
-    gain = dimension(ones) - dimension(zeros)
+    gain = dimension(ones) - dimension(space ^ ones)
     return tie if gain == 0 else int(gain > 0)
 
 
