@@ -22,7 +22,7 @@ from noregret import losses, mirrors
 from noregret.learners import DualAscent, dual_store
 from noregret.passes.dual.dual_steps import ACCOUNTS, enter_slope
 from noregret.proof.ledger import Entry, new_ledger
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 
 def exact_hinge(X: Any, y: Any, weight: Any, margin: float, u: Any) -> Fraction:

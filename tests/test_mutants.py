@@ -26,8 +26,8 @@ TEXT = "return _rounded(value, digits, ROUND_FLOOR)"
 
 
 def test_the_runner_tells_killed_from_survived() -> None:
-    fault = Mutation("rounding/printed.py", TEXT, TEXT.replace("FLOOR", "CEILING"), PROBE)
-    harmless = Mutation("rounding/printed.py", TEXT, f"{TEXT}  # changed", PROBE)
+    fault = Mutation("rounding.py", TEXT, TEXT.replace("FLOOR", "CEILING"), PROBE)
+    harmless = Mutation("rounding.py", TEXT, f"{TEXT}  # changed", PROBE)
     server = Server()
     try:
         assert judge(fault, server).outcome == "killed"

@@ -13,7 +13,7 @@ from scipy.stats import binom
 import noregret as nr
 from noregret import catalogue, losses
 from noregret.catalogue import BatchPredictor, batch_predictor
-from noregret.rounding.printed import up
+from noregret.rounding import up
 
 
 def risk(w: float) -> float:

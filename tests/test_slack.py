@@ -1,4 +1,4 @@
-"""The slack module against exact arithmetic, interpreted and compiled."""
+"""The rounding module against exact arithmetic, interpreted and compiled."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from noregret import rounding
 from noregret.jit import add_compensated, kernel
-from noregret.rounding import slack
-from noregret.rounding.slack import EPSILON, SMALLEST, UNDERFLOW
+from noregret.rounding import EPSILON, SMALLEST, UNDERFLOW
 
 EXTREME = (
     0.0,
@@ -34,7 +34,7 @@ EXTREME = (
 
 @kernel
 def compiled_two_sum(a, b):  # type: ignore[no-untyped-def]
-    return slack.two_sum(a, b)
+    return rounding.two_sum(a, b)
 
 
 def pairs() -> list[tuple[float, float]]:
@@ -44,7 +44,7 @@ def pairs() -> list[tuple[float, float]]:
     return [*itertools.product(signed, signed), *some]
 
 
-@pytest.mark.parametrize("function", [slack.two_sum, compiled_two_sum])
+@pytest.mark.parametrize("function", [rounding.two_sum, compiled_two_sum])
 def test_two_sum_loses_nothing(function):
     for a, b in pairs():
         total, lost = function(a, b)
@@ -52,7 +52,7 @@ def test_two_sum_loses_nothing(function):
         assert Fraction(total) + Fraction(lost) == Fraction(a) + Fraction(b)
 
 
-@pytest.mark.parametrize("function", [slack.add_compensated, add_compensated])
+@pytest.mark.parametrize("function", [rounding.add_compensated, add_compensated])
 def test_a_compensated_sum_is_exact_where_its_low_part_is(function):
     draw = random.Random(1)
     terms = [draw.choice((-1.0, 1.0)) * 2.0 ** draw.randint(-40, 60) for _ in range(300)]
@@ -74,36 +74,36 @@ def test_the_error_of_a_sum_is_covered(count):
         total += -term if term < 0.5 else term
         size += term
     exact = sum((Fraction(-t if t < 0.5 else t) for t in terms), Fraction())
-    size = slack.grown(size, count)
+    size = rounding.grown(size, count)
     assert Fraction(size) >= sum(map(Fraction, terms))
-    assert abs(Fraction(total) - exact) <= Fraction(slack.rounding_error(count, size))
+    assert abs(Fraction(total) - exact) <= Fraction(rounding.rounding_error(count, size))
 
 
 def test_one_rounding_is_at_most_half_a_unit_in_the_last_place():
     for size in (1.0, 1.0 + EPSILON, 1.5, 2.0 - EPSILON):
-        lost = slack.two_sum(size, 0.49 * EPSILON)[1]
-        assert 0.0 < abs(lost) <= slack.rounding_error(1.0, size)
+        lost = rounding.two_sum(size, 0.49 * EPSILON)[1]
+        assert 0.0 < abs(lost) <= rounding.rounding_error(1.0, size)
 
 
 @pytest.mark.parametrize("value", [x for x in EXTREME if x > 1e-290 and x < 1e300])
 @pytest.mark.parametrize("roundings", [1.0, 8.0, 1e6])
 def test_a_grown_value_is_above_what_was_rounded(value, roundings):
     high = Fraction(value) * (1 + Fraction(EPSILON) / 2) ** min(int(roundings), 64)
-    assert Fraction(slack.grown(value, roundings)) >= high
+    assert Fraction(rounding.grown(value, roundings)) >= high
 
 
 def test_the_rounding_error_of_a_vector_is_that_of_its_entries():
     sizes = np.array([0.0, 1.0, 1e10])
-    assert slack.rounding_error(3.0, sizes).tolist() == [
-        slack.rounding_error(3.0, float(size)) for size in sizes
+    assert rounding.rounding_error(3.0, sizes).tolist() == [
+        rounding.rounding_error(3.0, float(size)) for size in sizes
     ]
 
 
 def test_a_floor_is_below_the_exact_difference():
     for total, length in pairs():
-        floor = slack.certified_floor(total, abs(length), 0.0, False)
+        floor = rounding.certified_floor(total, abs(length), 0.0, False)
         assert Fraction(floor) <= Fraction(total) - Fraction(abs(length))
-        lower = slack.certified_floor(total, abs(length), abs(total), False)
+        lower = rounding.certified_floor(total, abs(length), abs(total), False)
         exact = Fraction(total) - Fraction(abs(length)) - abs(Fraction(total))
         assert lower == -math.inf or Fraction(lower) <= exact
 
@@ -121,18 +121,18 @@ def test_a_floor_is_below_the_exact_difference():
     ],
 )
 def test_a_floor_of_what_overflowed_says_nothing(total, length, lost):
-    assert slack.certified_floor(total, length, lost, False) == -math.inf
-    assert slack.certified_floor(total, length, lost, True) == 0.0
+    assert rounding.certified_floor(total, length, lost, False) == -math.inf
+    assert rounding.certified_floor(total, length, lost, True) == 0.0
 
 
 def test_only_losses_of_one_sign_lift_a_floor_to_zero():
-    assert slack.certified_floor(1.0, 3.0, 0.0, True) == 0.0
-    assert -2.1 < slack.certified_floor(1.0, 3.0, 0.0, False) < -2.0
+    assert rounding.certified_floor(1.0, 3.0, 0.0, True) == 0.0
+    assert -2.1 < rounding.certified_floor(1.0, 3.0, 0.0, False) < -2.0
 
 
 def test_a_ceiling_of_what_overflowed_says_nothing():
-    assert slack.certified_ceiling(math.nan) == slack.certified_ceiling(math.inf) == math.inf
-    assert slack.certified_ceiling(-2.0) == -2.0
+    assert rounding.certified_ceiling(math.nan) == rounding.certified_ceiling(math.inf) == math.inf
+    assert rounding.certified_ceiling(-2.0) == -2.0
 
 
 def test_the_constants_are_what_they_are_said_to_be():

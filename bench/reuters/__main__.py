@@ -30,7 +30,7 @@ from bench.reuters.experiment import (
     score,
     words,
 )
-from noregret.rounding.printed import up
+from noregret.rounding import up
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noregret.rounding.printed import down
+from noregret.rounding import down
 
 
 def test_down_rounds_down() -> None:

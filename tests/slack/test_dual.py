@@ -12,7 +12,7 @@ from noregret import losses, mirrors
 from noregret.learners import DualAscent
 from noregret.learners.dual_certificate import TRAVELLED, DualCertificate
 from noregret.proof.certificate import ROUND_ERRORS
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 
 def to_and_fro(mirror: mirrors.Mirror, count: int, C: float, x: float = 1.0) -> DualCertificate:

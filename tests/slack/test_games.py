@@ -8,7 +8,7 @@ import pytest
 from noregret import mirrors, oco, rates
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.ledger import Entry
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 from noregret.tracking.static import Moments
 
 

@@ -18,7 +18,7 @@ from noregret import losses, mirrors, rates
 from noregret.experts import Shares
 from noregret.passes.sync import rebuild
 from noregret.proof.ledger import Entry
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 #: Rows that lift Z to 2^10, rows of half a unit in its last place, which are lost, and rows that
 #: bring Z back to 0: Z is off by 2^-31 although no row is above 1.

@@ -19,8 +19,7 @@ import noregret as nr
 from noregret import bandits, catalogue, classes, experts, losses, mirrors, oco, rates, tracking
 from noregret.bandits import ArmFeatureBandit, ContextualBandit, Exp3IX, GradientBandit
 from noregret.learners import DualAscent
-from noregret.proof.protocol import Proof, plain, row
-from noregret.proof.statement import Statement
+from noregret.proof.statement import Proof, Statement, plain, row
 from noregret.sklearn import DualClassifier, OnlineClassifier
 from tests.printed.cases_reached import NO_STATEMENTS
 

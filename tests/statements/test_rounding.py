@@ -18,7 +18,7 @@ import noregret as nr
 from noregret import losses
 from noregret.bandits import Log, ips
 from noregret.batch.problem import Solution
-from noregret.rounding.printed import down_each, exact, up_each
+from noregret.rounding import down_each, exact, up_each
 from noregret.tracking import hindsight_path
 from noregret.tracking.hilbert import KernelDescent
 from noregret.tracking.kernels import Gaussian

@@ -15,7 +15,7 @@ import pytest
 from mpmath import mpf
 
 import noregret as nr
-from noregret.rounding.printed import down, down_each, up
+from noregret.rounding import down, down_each, up
 from noregret.tracking import Gaussian, KernelDescent, Linear, Polynomial
 from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.kernels import Kernel

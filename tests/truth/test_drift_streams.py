@@ -38,7 +38,7 @@ def test_the_judge_catches_a_bound_one_part_in_a_thousand_million_too_high() -> 
 
 def test_the_judge_catches_rounding_that_is_ignored() -> None:
     with (
-        mock.patch("noregret.rounding.slack.EPSILON", 0.0),
+        mock.patch("noregret.rounding.EPSILON", 0.0),
         mock.patch.object(static, "UNDERFLOW", 0.0),
         mock.patch.object(Certificate, "slack", 0.0),
         mock.patch.object(Certificate, "delta", 0.0),

@@ -43,7 +43,7 @@ def test_the_judge_catches_rounding_that_is_ignored() -> None:
     with (
         mock.patch.object(MatrixCertificate, "slack", 0.0),
         mock.patch.object(MatrixCertificate, "delta", 0.0),
-        mock.patch("noregret.rounding.slack.EPSILON", 0.0),
+        mock.patch("noregret.rounding.EPSILON", 0.0),
         mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
         mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),
     ):

@@ -74,7 +74,7 @@ def test_the_referee_catches_a_dual_value_that_is_too_high() -> None:
     with (
         mock.patch.object(plain, "slack", property(lambda self: 0.0 * true_slack(self))),
         mock.patch.object(plain, "delta", property(lambda self: 0.0 * true_delta(self))),
-        mock.patch("noregret.rounding.slack.EPSILON", 0.0),
+        mock.patch("noregret.rounding.EPSILON", 0.0),
         mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
         mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),
         mock.patch.object(plain, "dual", property(lambda self: self.C * self.regularized_floor())),
@@ -98,7 +98,7 @@ def test_the_referee_catches_rounding_that_is_ignored() -> None:
     with (
         mock.patch.object(Certificate, "slack", 0.0),
         mock.patch.object(Certificate, "delta", 0.0),
-        mock.patch("noregret.rounding.slack.EPSILON", 0.0),
+        mock.patch("noregret.rounding.EPSILON", 0.0),
         mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
         mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),
     ):

@@ -16,7 +16,7 @@ from noregret.files.fields import Array, Count, Fields, Random, Setting
 from noregret.jit import add_compensated, kernel
 from noregret.proof.ledger import require_room
 from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement
-from noregret.rounding.slack import rounding_error
+from noregret.rounding import rounding_error
 from noregret.turns import one_at_a_time
 
 

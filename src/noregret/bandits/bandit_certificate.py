@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.proof.protocol import Proof, at_least, measured
-from noregret.proof.statement import Statement, finite
+from noregret.proof.statement import Proof, Statement, at_least, finite, measured
 
 #: In which sense a theorem holds. One run can contradict only those about its own path. The others
 #: are stated by `NOTHING`, as the theorem has them, beside what was measured.

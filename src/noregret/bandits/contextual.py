@@ -18,8 +18,7 @@ from noregret.bandits.policy import Decisions, Policy
 from noregret.files.fields import Field, Setting
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
-from noregret.proof.protocol import indented, measured
-from noregret.proof.statement import Statement
+from noregret.proof.statement import Statement, indented, measured
 from noregret.rows.examples import Rows
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from noregret.arrays import ArrayLike, Vector, as_number, as_vector
 from noregret.bandits.bandit_certificate import CostProof
 from noregret.oco import Game, GameCertificate
-from noregret.proof.protocol import indented, measured
-from noregret.proof.statement import Statement
+from noregret.proof.statement import Statement, indented, measured
 from noregret.turns import one_at_a_time
 
 

@@ -28,9 +28,8 @@ from noregret.files.fields import (
 )
 from noregret.oco.setting import settle
 from noregret.proof.ledger import require_room
-from noregret.proof.protocol import measured
-from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, suspect_of
-from noregret.rounding.slack import grown, rounding_error
+from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, measured, suspect_of
+from noregret.rounding import grown, rounding_error
 from noregret.turns import one_at_a_time
 
 _SUMS = ("rounds", "cost", "played", "divergence", "squares", "magnitude")

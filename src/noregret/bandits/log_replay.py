@@ -11,7 +11,7 @@ from noregret.arrays import Indices, Vector
 from noregret.bandits.arms import ArmBandit
 from noregret.bandits.contextual import ContextualBandit
 from noregret.bandits.decisions import Log, generator
-from noregret.proof.protocol import Proof
+from noregret.proof.statement import Proof
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from noregret.arrays import ArrayLike, Vector, as_positive, first_true, real_arr
 from noregret.bandits.decisions import Log
 from noregret.bandits.exploration import as_probabilities
 from noregret.elementary import log_sum_exp
-from noregret.proof.protocol import Proof
-from noregret.rounding.printed import down, exact, up
+from noregret.proof.statement import Proof
+from noregret.rounding import down, exact, up
 
 FINITE = "finite-sample"
 ASYMPTOTIC = "asymptotic"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from noregret import domains
 from noregret.domains import Domain
-from noregret.rounding.slack import grown, rounding_error
+from noregret.rounding import grown, rounding_error
 
 #: Roundings between a projection on the shrunken set and the point played, a coordinate.
 ROUNDINGS = 16.0

@@ -40,8 +40,7 @@ from noregret.passes.dual import dual, dual_matrix
 from noregret.passes.frame import Labels, block
 from noregret.passes.rows import Block
 from noregret.proof.certificate import ROUND_ERRORS
-from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import certified_ceiling, grown, rounding_error
+from noregret.rounding import certified_ceiling, grown, norm_upper, rounding_error
 from noregret.rows.examples import Rows, as_weights
 
 #: The gap is computed exactly once an epoch's estimate of it is at most this multiple of the goal.

@@ -30,7 +30,7 @@ from noregret.batch.mapped import MappedSolver
 from noregret.batch.newton import Point, Rounds, between
 from noregret.batch.problem import Problem, Solution, Vector, link
 from noregret.passes.dual import dual_maps
-from noregret.rounding.slack import rounding_error
+from noregret.rounding import rounding_error
 
 #: First mu, and its factor when the balance does not fall.
 FIRST_MU = 1.0

@@ -43,9 +43,8 @@ from noregret.batch.problem import (
 )
 from noregret.batch.solver import Progress, Solver, require_options
 from noregret.losses import Loss
-from noregret.proof.protocol import row
-from noregret.rounding.printed import up
-from noregret.rounding.slack import EPSILON, rounding_error
+from noregret.proof.statement import row
+from noregret.rounding import EPSILON, rounding_error, up
 
 #: The gap at which an inner problem counts as solved, as a part of the tolerance; and by what it
 #: is multiplied when that was too rough.

@@ -31,17 +31,19 @@ from noregret.passes.frame import block
 from noregret.passes.rows import Block
 from noregret.proof.certificate import ROUND_ERRORS
 from noregret.proof.convexity import require_convex
-from noregret.proof.protocol import Proof, plain, row
+from noregret.proof.statement import Proof, plain, row
 from noregret.proof.wording import assumption_lines, named, weighted
-from noregret.rounding.norms import norm_upper
-from noregret.rounding.printed import down, up, up_minus
-from noregret.rounding.slack import (
+from noregret.rounding import (
     EPSILON,
     UNDERFLOW,
     certified_ceiling,
+    down,
     grown,
+    norm_upper,
     rounding_error,
     sound_floor,
+    up,
+    up_minus,
 )
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
 

@@ -29,10 +29,8 @@ from noregret.arrays import Vector
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
-from noregret.proof.protocol import Proof
-from noregret.proof.statement import Statement
-from noregret.rounding.printed import exact, up, up_each
-from noregret.rounding.slack import rounding_error
+from noregret.proof.statement import Proof, Statement
+from noregret.rounding import exact, rounding_error, up, up_each
 
 _SURVEY = "Shalev-Shwartz 2012, Theorem 5.1"
 _MARTINGALE = "Cesa-Bianchi, Conconi, Gentile 2004"

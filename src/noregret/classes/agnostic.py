@@ -34,7 +34,7 @@ from noregret.classes.version_space import larger_label
 from noregret.elementary import log_sum_exp
 from noregret.files.fields import Arrays, Count, Field, Header, Number, Saved, Setting
 from noregret.proof.statement import Statement
-from noregret.rounding.slack import rounding_error
+from noregret.rounding import rounding_error
 from noregret.turns import one_at_a_time
 
 #: Weights below exp of minus that much beside the largest do not move a float64.

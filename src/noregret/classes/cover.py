@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from noregret.arrays import as_whole
 from noregret.classes.adversary import Predictor, other_label, play
 from noregret.classes.tables import label
-from noregret.proof.protocol import Proof
-from noregret.rounding.printed import up
+from noregret.proof.statement import Proof
+from noregret.rounding import up
 
 
 class Contrarian:

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from noregret.arrays import as_real, refuse_masked
 from noregret.files.fields import Arrays, Header, Setting
-from noregret.proof.protocol import Proof
-from noregret.proof.statement import Statement
-from noregret.rounding.printed import up
+from noregret.proof.statement import Proof, Statement
+from noregret.rounding import up
 from noregret.visible import shown
 
 Bits = npt.NDArray[np.uint8]

@@ -79,7 +79,7 @@ def certify(
     if next(numbers, None) is not None:
         raise ValueError(f"{predictions}: holds more predictions than the {count:,} examples")
     certificate = certifier.certificate()
-    from noregret.rounding.printed import down, down_each, exact
+    from noregret.rounding import down, down_each, exact
 
     if as_json:
         result = certificate.as_dict(radii[0]) | {"metrics": metrics.summary()}

@@ -39,7 +39,7 @@ def demo(
     from noregret.cli.screen import Table
     from noregret.evaluate import follow, marks
     from noregret.report import draw
-    from noregret.rounding.printed import down
+    from noregret.rounding import down
 
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
     console = plain_console()

@@ -12,7 +12,7 @@ from noregret.cli import choices
 from noregret.cli.console import plain_console
 from noregret.cli.options import Given, reads_examples, require_outputs
 from noregret.cli.writing import Output, to_json
-from noregret.rounding.printed import up, up_each
+from noregret.rounding import up, up_each
 from noregret.visible import visible
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.record import class_names
 from noregret.cli.screen import metrics_line
 from noregret.cli.writing import to_json
-from noregret.rounding.printed import down, down_each, exact
+from noregret.rounding import down, down_each, exact
 from noregret.visible import visible
 
 if TYPE_CHECKING:

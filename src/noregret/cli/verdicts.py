@@ -17,8 +17,7 @@ from noregret.cli.whole import joined, margins
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
 from noregret.proof.ledger import Entry
-from noregret.rounding.printed import down, exact, up
-from noregret.rounding.slack import CLOSED_FORM
+from noregret.rounding import CLOSED_FORM, down, exact, up
 
 if TYPE_CHECKING:
     from noregret.batch import Solution

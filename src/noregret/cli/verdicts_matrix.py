@@ -12,7 +12,7 @@ from noregret.cli.screen import Solver
 from noregret.cli.verdicts import Statements, Verdict
 from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
-from noregret.rounding.slack import rounding_error
+from noregret.rounding import rounding_error
 
 if TYPE_CHECKING:
     from noregret.batch import Solution

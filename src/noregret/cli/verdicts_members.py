@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noregret.experts import AggregateCertificate
-from noregret.rounding.printed import down, up
+from noregret.rounding import down, up
 
 if TYPE_CHECKING:
     from noregret.cli.verdicts import Verdict

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from noregret.arrays import Vector, as_vector
 from noregret.component import Component
 from noregret.domains.vectors import all_finite
-from noregret.rounding.slack import CLOSED_FORM
+from noregret.rounding import CLOSED_FORM
 
 
 class Domain(Component):

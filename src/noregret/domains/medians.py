@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.rounding.slack import two_sum
+from noregret.rounding import two_sum
 
 #: A sample has GROUP groups of GROUP components; its pivot is the median of their medians.
 GROUP = 5

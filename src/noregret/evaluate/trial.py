@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from noregret.evaluate.classes import learn_block
-from noregret.rounding.printed import down_each, up_each
+from noregret.rounding import down_each, up_each
 
 if TYPE_CHECKING:
     import numpy.typing as npt

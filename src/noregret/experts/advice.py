@@ -10,7 +10,7 @@ import numpy as np
 from noregret.arrays import Matrix, Vector, first_true, not_real, real_array, refuse_masked
 from noregret.domains.vectors import as_weights
 from noregret.jit import kernel
-from noregret.rounding.printed import exact
+from noregret.rounding import exact
 
 #: How far a sum of probabilities may be from 1.
 _TOLERANCE = 1e-9

@@ -23,8 +23,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import SIZE
-from noregret.proof.protocol import at_least, at_most
-from noregret.proof.statement import Statement
+from noregret.proof.statement import Statement, at_least, at_most
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
 from noregret.turns import one_at_a_time

@@ -14,11 +14,19 @@ from noregret.experts import expert_theorems
 from noregret.experts.advice import as_distribution
 from noregret.experts.hedge_rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED, ExpertSum
 from noregret.proof.loss_promises import Broken
-from noregret.proof.protocol import Proof, at_least, at_most, measured, row
-from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement
+from noregret.proof.statement import (
+    RANGE,
+    ROUNDING,
+    Measured,
+    Proof,
+    Statement,
+    at_least,
+    at_most,
+    measured,
+    row,
+)
 from noregret.proof.wording import assumption_lines
-from noregret.rounding.printed import exact, up
-from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
+from noregret.rounding import UNDERFLOW, exact, grown, rounding_error, up
 
 SURVEY = "Shalev-Shwartz 2012"
 GAMES = "Cesa-Bianchi, Lugosi 2006"

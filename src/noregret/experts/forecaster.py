@@ -22,8 +22,7 @@ from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import require_room
 from noregret.proof.loss_promises import Broken, assumption_of, broken_in
 from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
-from noregret.rounding.printed import exact
-from noregret.rounding.slack import UNDERFLOW, grown, rounding_error
+from noregret.rounding import UNDERFLOW, exact, grown, rounding_error
 from noregret.rows.examples import as_labels, as_weights
 from noregret.turns import one_at_a_time
 

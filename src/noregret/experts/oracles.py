@@ -18,7 +18,7 @@ import numpy as np
 from noregret.arrays import Indices, Matrix, Vector, as_count, as_positive
 from noregret.experts.advice import LARGEST, as_table, require_within
 from noregret.losses import Loss
-from noregret.rounding.slack import UNDERFLOW, rounding_error
+from noregret.rounding import UNDERFLOW, rounding_error
 from noregret.rows.examples import as_labels
 
 #: Multipliers above minus this part of the gradient's size count as not negative.

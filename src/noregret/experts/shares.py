@@ -21,8 +21,7 @@ from noregret.experts.hedge import CostGame, weighing
 from noregret.experts.hedge_rounds import SMALL_STEP, ExpertSum, enter, gap_of
 from noregret.files.fields import Setting
 from noregret.jit import kernel
-from noregret.rounding.printed import exact
-from noregret.rounding.slack import rounding_error
+from noregret.rounding import exact, rounding_error
 
 UPDATES = ("fixed", "projection")
 #: A smaller share, divided among many experts, could be 0 as a number.

@@ -15,10 +15,17 @@ from noregret.experts.expert_certificate import sum_slack
 from noregret.files.fields import Array, Saved, Setting
 from noregret.jit import add_compensated, kernel
 from noregret.proof.ledger import require_room
-from noregret.proof.protocol import Proof, measured, row
-from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement, contradicted
-from noregret.rounding.printed import up
-from noregret.rounding.slack import rounding_error
+from noregret.proof.statement import (
+    RANGE,
+    ROUNDING,
+    Measured,
+    Proof,
+    Statement,
+    contradicted,
+    measured,
+    row,
+)
+from noregret.rounding import rounding_error, up
 from noregret.turns import one_at_a_time
 
 #: Rows of the state, one number an expert: ln(w_i / first weight), the sum of <w, z> - z_i and

@@ -13,9 +13,8 @@ from noregret.elementary import log_sum_exp
 from noregret.experts import expert_theorems
 from noregret.experts.advice import STEEPEST, as_table
 from noregret.experts.hedge_rounds import gap_of
-from noregret.proof.protocol import Proof, row
-from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement
-from noregret.rounding.printed import up
+from noregret.proof.statement import RANGE, ROUNDING, Measured, Proof, Statement, row
+from noregret.rounding import up
 from noregret.turns import one_at_a_time
 
 

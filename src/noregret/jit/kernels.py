@@ -28,12 +28,12 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.runtime import rtsys
 
+from noregret import rounding
 from noregret.jit import directory
 from noregret.jit.components import ComponentType
 from noregret.jit.directory import cache_events
 from noregret.jit.fingerprint import Fingerprint, combine
 from noregret.jit.functions import FAST, INNER, STRICT, UNCOUNTED, content_named, describe, teach
-from noregret.rounding import slack
 
 #: Settings of numba that change the machine code of one and the same function.
 _SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
@@ -267,5 +267,5 @@ def entry(call: Call) -> Callable[..., Any]:
     return dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments)))
 
 
-#: `slack.add_compensated`, compiled into the kernel that calls it.
-add_compensated = kernel(inline=True)(slack.add_compensated)
+#: `rounding.add_compensated`, compiled into the kernel that calls it.
+add_compensated = kernel(inline=True)(rounding.add_compensated)

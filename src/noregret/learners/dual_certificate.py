@@ -25,15 +25,15 @@ from noregret.proof import closed_forms
 from noregret.proof.certificate import ROUND_ERRORS, Certificate
 from noregret.proof.ledger import Entry
 from noregret.proof.loss_promises import assumption_of
-from noregret.proof.protocol import row
-from noregret.proof.statement import NOTHING, RANGE, ROUNDING, Measured, Statement, suspect_of
+from noregret.proof.statement import NOTHING, RANGE, ROUNDING, Measured, Statement, row, suspect_of
 from noregret.proof.wording import named
-from noregret.rounding.printed import down, exact
-from noregret.rounding.slack import (
+from noregret.rounding import (
     CLOSED_FORM,
     SMALLEST,
     UNDERFLOW,
     certified_ceiling,
+    down,
+    exact,
     grown,
     rounding_error,
 )

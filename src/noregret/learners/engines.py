@@ -29,7 +29,7 @@ from noregret.passes.switches import Averages, Dropped, Kept, distance
 from noregret.proof.evidence import CoordinateRates, Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
-from noregret.rounding.slack import rounding_error
+from noregret.rounding import rounding_error
 from noregret.rows.examples import Rows
 
 #: A rate inside phi falls in steps of this ratio, so that S is rebuilt rarely.

@@ -10,8 +10,7 @@ import numpy as np
 from noregret.arrays import real_array
 from noregret.losses import ScoreLoss
 from noregret.proof.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
-from noregret.rounding.norms import columns_upper, spectral_upper
-from noregret.rounding.slack import grown
+from noregret.rounding import columns_upper, grown, spectral_upper
 
 #: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
 SCORE_ERRORS = 1024.0

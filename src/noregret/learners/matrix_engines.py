@@ -31,7 +31,7 @@ from noregret.passes.matrices.matrix_scale_free import ScaleFreeScoresRule, Work
 from noregret.passes.matrices.score_rounds import Memory, score_rows
 from noregret.passes.rows import TOGETHER
 from noregret.rates import Rate
-from noregret.rounding.slack import ROOT_UNDERFLOW, grown
+from noregret.rounding import ROOT_UNDERFLOW, grown
 
 
 class MatrixEngine(Engine):

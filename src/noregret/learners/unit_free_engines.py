@@ -16,8 +16,7 @@ from noregret.passes.frame import Rule
 from noregret.proof.evidence import Bets, Coins, Evidence, FeatureSizes
 from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import CoinBetting
-from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import ROOT_UNDERFLOW, UNDERFLOW, grown
+from noregret.rounding import ROOT_UNDERFLOW, UNDERFLOW, grown, norm_upper
 
 
 class SizedEngine(Engine):

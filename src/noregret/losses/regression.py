@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from noregret.component import NONNEGATIVE, POSITIVE, allowed
 from noregret.losses.base import LEAST_DIVISOR, Loss, minus_conjugate
-from noregret.rounding.slack import two_sum
+from noregret.rounding import two_sum
 
 
 class Regression(Loss):

@@ -16,7 +16,7 @@ from noregret.elementary import exp
 from noregret.losses.base import Loss, Promised
 from noregret.losses.margins import Logistic
 from noregret.losses.score_duals import entropy, hinge_slopes, softmax_slopes
-from noregret.rounding.slack import two_sum
+from noregret.rounding import two_sum
 
 
 class ScoreLoss(Promised):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from noregret.arrays import Vector
 from noregret.component import Component, reassociable
 from noregret.mirrors.predictors import GEOMETRIES, Predictors
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 #: What a declaration of strong convexity is about: the map, its norm and its class.
 _DECLARED_FOR = (

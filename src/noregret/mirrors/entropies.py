@@ -13,7 +13,7 @@ from noregret.component import POSITIVE, reassociable
 from noregret.elementary import divide, exp, log
 from noregret.mirrors.base import ConvexSet, Mirror
 from noregret.mirrors.separable import Separable
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 #: exp of anything above this is infinite in double precision; weights are capped there.
 LARGEST_EXPONENT = 700.0

@@ -11,8 +11,7 @@ from noregret.arrays import Vector
 from noregret.component import NONNEGATIVE, POSITIVE
 from noregret.mirrors.base import ConvexSet, Mirror
 from noregret.mirrors.separable import ElasticNet, Separable
-from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON, norm_upper
 
 
 def weighted_conjugate_upper(

@@ -13,8 +13,7 @@ from noregret.component import allowed, reassociable
 from noregret.elementary import divide, power
 from noregret.mirrors.base import Mirror
 from noregret.mirrors.predictors import Predictors
-from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON, norm_upper
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.rounding.norms import norm_upper
-from noregret.rounding.printed import down
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON, down, norm_upper
 
 
 @dataclass(frozen=True)

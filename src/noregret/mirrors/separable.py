@@ -13,7 +13,7 @@ from noregret.component import NONNEGATIVE, allowed, reassociable
 from noregret.elementary import power
 from noregret.mirrors.base import Mirror
 from noregret.mirrors.predictors import Predictors
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 
 class Separable(Mirror):

@@ -13,7 +13,7 @@ from noregret.component import POSITIVE
 from noregret.elementary import divide, exp, log, sqrt
 from noregret.mirrors.entropies import LARGEST_EXPONENT, Exponential, logarithms, xlogx
 from noregret.mirrors.separable import WholeLine, sum_upper
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 #: Something to divide by where an exponential has vanished.
 SMALLEST_EXPONENTIAL = 1e-300

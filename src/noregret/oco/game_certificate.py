@@ -23,11 +23,10 @@ from noregret.oco.setting import GameSetting
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
 from noregret.proof.loss_promises import listed
-from noregret.proof.protocol import measured
-from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, suspect_of
+from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, measured, suspect_of
 from noregret.proof.wording import assumption_lines, bound_lines, floor_lines
 from noregret.rates import UNBOUNDED
-from noregret.rounding.printed import exact
+from noregret.rounding import exact
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from noregret.oco.game_certificate import Comparators
 from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import Statement
-from noregret.rounding.printed import exact
+from noregret.rounding import exact
 
 if TYPE_CHECKING:
     from noregret.oco.leaders import LeaderFacts

@@ -12,7 +12,7 @@ from noregret.oco.game_certificate import ConvexLoss, GameCertificate, Nonnegati
 from noregret.oco.setting import GameSetting
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rates import UNBOUNDED
-from noregret.rounding.slack import add_compensated
+from noregret.rounding import add_compensated
 
 #: Sums of many numbers below this are finite.
 LARGEST = 1e290

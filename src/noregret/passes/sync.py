@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.rounding.slack import two_sum
+from noregret.rounding import two_sum
 from noregret.rows.soundness import bounded
 
 

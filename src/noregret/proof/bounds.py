@@ -22,8 +22,7 @@ from noregret.proof.competitors import Facts
 from noregret.proof.convexity import undeclared
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import ROUNDING, Measured, Statement
-from noregret.rounding.printed import exact
-from noregret.rounding.slack import CLOSED_FORM, grown, rounding_error
+from noregret.rounding import CLOSED_FORM, exact, grown, rounding_error
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate

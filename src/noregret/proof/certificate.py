@@ -24,16 +24,15 @@ from noregret.mirrors.predictors import Predictors
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
 from noregret.proof.loss_promises import Broken, assumption_of, broken_promise
-from noregret.proof.protocol import RadiusProof
-from noregret.proof.statement import Statement
+from noregret.proof.statement import RadiusProof, Statement
 from noregret.proof.wording import Objective, certificate_dict, certificate_lines, named
 from noregret.rates import UNBOUNDED, Rate
-from noregret.rounding.norms import norm_upper
-from noregret.rounding.slack import (
+from noregret.rounding import (
     UNDERFLOW,
     certified_ceiling,
     certified_floor,
     grown,
+    norm_upper,
     rounding_error,
 )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from noregret.rounding.printed import exact
+from noregret.rounding import exact
 
 
 def progress(margin: float, rate: float, square: float = 1.0) -> float:

@@ -11,8 +11,7 @@ from noregret.domains import Domain
 from noregret.proof.convexity import undeclared
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
-from noregret.rounding.printed import exact
-from noregret.rounding.slack import CLOSED_FORM, ROOT_UNDERFLOW, UNDERFLOW
+from noregret.rounding import CLOSED_FORM, ROOT_UNDERFLOW, UNDERFLOW, exact
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate

@@ -20,9 +20,7 @@ from noregret.proof.bounds import theorem_bounds
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
 from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
 from noregret.rates import CURVATURE, LARGEST_BET
-from noregret.rounding.norms import norm_upper
-from noregret.rounding.printed import down
-from noregret.rounding.slack import SMALLEST, grown, rounding_error
+from noregret.rounding import SMALLEST, down, grown, norm_upper, rounding_error
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.proof.ledger import Entry
-from noregret.rounding.printed import exact
+from noregret.rounding import exact
 
 
 class Promise(IntEnum):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from noregret.component import Component
-from noregret.proof.protocol import at_least, at_most, measured, row
-from noregret.rounding.printed import down, exact, up
+from noregret.proof.statement import at_least, at_most, measured, row
+from noregret.rounding import down, exact, up
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate

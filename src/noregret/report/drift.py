@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from noregret.report.figures import FLOOR_COLOR, LOSS_COLOR, PROVED_COLOR, new_figure
-from noregret.rounding.printed import down, up
+from noregret.rounding import down, up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

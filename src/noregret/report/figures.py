@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from noregret.rounding.printed import down
+from noregret.rounding import down
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

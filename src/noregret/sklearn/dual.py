@@ -23,7 +23,7 @@ from sklearn.utils.metaestimators import available_if
 
 from noregret.batch import Solution, hindsight
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
-from noregret.rounding.printed import up
+from noregret.rounding import up
 from noregret.rows.examples import Rows
 from noregret.sklearn.choices import require_count
 from noregret.sklearn.columns import Columns

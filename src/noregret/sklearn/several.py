@@ -13,11 +13,9 @@ import numpy as np
 from noregret.batch import Solution
 from noregret.batch.problem import SUMMARY, solution_lines
 from noregret.proof.certificate import Certificate
-from noregret.proof.protocol import RadiusProof, measured, plain
-from noregret.proof.statement import Statement
+from noregret.proof.statement import RadiusProof, Statement, measured, plain
 from noregret.proof.wording import floor_lines
-from noregret.rounding.printed import up_minus
-from noregret.rounding.slack import rounding_error
+from noregret.rounding import rounding_error, up_minus
 from noregret.visible import visible
 
 

@@ -34,10 +34,9 @@ import numpy as np
 from noregret.arrays import as_positive
 from noregret.losses import Loss, Squared
 from noregret.proof.loss_promises import assumption_of
-from noregret.proof.protocol import Proof
-from noregret.proof.statement import finite
+from noregret.proof.statement import Proof, finite
 from noregret.proof.wording import named, weighted
-from noregret.rounding.printed import down, exact, up
+from noregret.rounding import down, exact, up
 from noregret.rows.examples import as_rows
 from noregret.tracking.watch import Span, Watch
 

@@ -32,8 +32,7 @@ from noregret.passes.slots import Stop
 from noregret.proof.certificate import Certificate
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import Entry, new_ledger, require_room
-from noregret.rounding.printed import exact, up
-from noregret.rounding.slack import grown
+from noregret.rounding import exact, grown, up
 from noregret.rows.examples import as_labels, as_rows
 from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.hilbert_pass import Column, HilbertRule, Memory, Place, predict_points

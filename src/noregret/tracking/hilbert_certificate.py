@@ -32,11 +32,9 @@ from noregret.arrays import Vector
 from noregret.losses import Squared
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
-from noregret.proof.protocol import RadiusProof, row
-from noregret.proof.statement import NOTHING, Measured, Statement, suspect_of
+from noregret.proof.statement import NOTHING, Measured, RadiusProof, Statement, row, suspect_of
 from noregret.proof.wording import assumption_lines, bound_lines, floor_lines, loss_lines
-from noregret.rounding.printed import down, exact, up
-from noregret.rounding.slack import grown, rounding_error
+from noregret.rounding import down, exact, grown, rounding_error, up
 from noregret.tracking.hilbert_pass import Place
 from noregret.tracking.kernels import Kernel
 from noregret.tracking.lemmas import Lemma, judged

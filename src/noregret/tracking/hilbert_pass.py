@@ -20,7 +20,7 @@ from noregret.passes.frame import Rule
 from noregret.passes.rounds import LARGEST_GRADIENT, Round, enter_round, playable
 from noregret.passes.rows import Row, place, row_of
 from noregret.passes.slots import Stop
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 from noregret.tracking.kernels import Kernel, total_of
 
 #: The common factor is folded into the coefficients before its inverse loses range.

@@ -38,10 +38,8 @@ import numpy as np
 
 from noregret.losses import Squared
 from noregret.proof.ledger import Entry
-from noregret.proof.protocol import Proof, row
-from noregret.proof.statement import RANGE, ROUNDING, Measured, Statement, finite
-from noregret.rounding.printed import exact, up
-from noregret.rounding.slack import grown, rounding_error
+from noregret.proof.statement import RANGE, ROUNDING, Measured, Proof, Statement, finite, row
+from noregret.rounding import exact, grown, rounding_error, up
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic
 from noregret.tracking.rerun import Rerun

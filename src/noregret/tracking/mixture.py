@@ -39,7 +39,7 @@ from noregret.passes.frame import Labels, Memory, block
 from noregret.passes.rows import place, row_of
 from noregret.proof.ledger import require_room
 from noregret.proof.loss_promises import Broken
-from noregret.rounding.slack import rounding_error
+from noregret.rounding import rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.static import products, row_norms
 from noregret.turns import one_at_a_time

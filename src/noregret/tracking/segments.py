@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.jit import kernel
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 Matrix = npt.NDArray[np.float64]
 

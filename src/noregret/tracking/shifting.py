@@ -25,8 +25,7 @@ from noregret.arrays import Vector
 from noregret.domains import Ball, Box, ClippedSimplex, PNormBall, Simplex
 from noregret.learners import MirrorDescent
 from noregret.proof.statement import Statement
-from noregret.rounding.printed import exact
-from noregret.rounding.slack import grown, rounding_error
+from noregret.rounding import exact, grown, rounding_error
 from noregret.tracking.lemmas import Lemma, ShiftingBounds, lemma, stated
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic, Square
 from noregret.tracking.rerun import Rerun, rerun

@@ -16,7 +16,7 @@ from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
 from noregret.proof.loss_promises import WrongConjugate
-from noregret.rounding.slack import certified_ceiling
+from noregret.rounding import certified_ceiling
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.mixture import Tracker
 from noregret.tracking.static import Moments, row_norms, static_floor

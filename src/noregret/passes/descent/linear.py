@@ -30,7 +30,7 @@ from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, next_rate
 from noregret.passes.switches import Averages, Distance
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 #: Columns of a record without an average, and with one.
 WIDTHS = 1, 2

@@ -12,7 +12,7 @@ from noregret.jit import kernel
 from noregret.passes.matrices.score_rounds import enter_scores, playable_scores
 from noregret.passes.rounds import Round, row_norm
 from noregret.passes.rows import measure_row, place, row_at
-from noregret.rounding.slack import two_sum
+from noregret.rounding import two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 

@@ -26,7 +26,7 @@ from noregret.jit import kernel
 from noregret.passes.rows import place, row_of
 from noregret.passes.slots import Slot, keep_sum
 from noregret.passes.sync import extremes, rebuild
-from noregret.rounding.slack import EPSILON
+from noregret.rounding import EPSILON
 
 _0, _1 = np.uint64(0), np.uint64(1)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.rows import place, row_of
-from noregret.rounding.slack import EPSILON, two_sum
+from noregret.rounding import EPSILON, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 

@@ -22,7 +22,7 @@ from noregret.passes.dual.dual_rows import (
 from noregret.passes.promises import keep_conjugate
 from noregret.passes.slots import Slot
 from noregret.proof.ledger import Entry
-from noregret.rounding.slack import EPSILON, SMALLEST
+from noregret.rounding import EPSILON, SMALLEST
 
 #: Places in the accounts of the dual: D and its rise on mistakes, both compensated; what the
 #: rounding of theta is proportional to; visits of rows; the first round whose steps lowered D (0:

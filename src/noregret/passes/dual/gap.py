@@ -13,7 +13,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.rows import place, row_of
-from noregret.rounding.slack import EPSILON, two_sum
+from noregret.rounding import EPSILON, two_sum
 
 
 class Terms(NamedTuple):

@@ -25,7 +25,7 @@ from noregret.passes.rounds import (
     row_norm,
 )
 from noregret.passes.slots import Stop
-from noregret.rounding.slack import two_sum
+from noregret.rounding import two_sum
 
 
 class Memory(NamedTuple):

@@ -1,1 +1,0 @@
-"""Rounding: outward rounding of printed numbers, and the slack that covers rounding errors."""
