@@ -133,21 +133,32 @@ def table(found: dict[str, Times]) -> Iterator[str]:
 
 
 def cold(sources: Sequence[Path], names: Sequence[str]) -> Iterator[str]:
-    """Yield seconds of compiling and the size of the cache, with both trees on tiny streams."""
-    totals = {}
-    for tree, source in zip(TREES, sources, strict=True):
-        with tempfile.TemporaryDirectory() as cache, Worker(source, 64, cache) as worker:
-            seconds = 0.0
-            for name in names:
-                print(f"cold, {tree}: {name}", file=sys.stderr, flush=True)
-                seconds += worker.ask("make", name)
-            files = [file for file in Path(cache).rglob("*") if file.is_file()]
-            size = sum(file.stat().st_size for file in files)
-        totals[tree] = (seconds, size)
-        yield (
-            f"cold, {tree}: {seconds:.1f} s of processor time for {len(names)} cases, "
-            f"{len(files)} files of {size / 2**20:.2f} MB"
-        )
+    """Yield seconds of compiling and the size of the cache, with both trees on tiny streams.
+
+    A case compiles what the cases before it left to compile, and the trees take turns at them.
+    """
+    yield f"{'compiling: seconds of processor time and kilobytes':<54}" + "".join(
+        f"{word:>10}" for word in ("old", "new", "ratio", "old kB", "new kB")
+    )
+    totals = {tree: [0.0, 0.0] for tree in TREES}
+    with ExitStack() as stack:
+        caches = [Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in TREES]
+        workers = [
+            stack.enter_context(Worker(source, 64, str(cache)))
+            for source, cache in zip(sources, caches, strict=True)
+        ]
+        for name in names:
+            print(f"cold: {name}", file=sys.stderr, flush=True)
+            line = []
+            for tree, cache, worker in zip(TREES, caches, workers, strict=True):
+                seconds, before = worker.ask("make", name), totals[tree][1]
+                totals[tree][0] += seconds
+                totals[tree][1] = sum(f.stat().st_size for f in cache.rglob("*") if f.is_file())
+                line.append((seconds, (totals[tree][1] - before) / 1024))
+            (old, old_size), (new, new_size) = line
+            yield f"{name:<54}{old:10.2f}{new:10.2f}{new / old:10.2f}{old_size:10.0f}{new_size:10.0f}"
+    for tree, (seconds, size) in totals.items():
+        yield f"cold, {tree}: {seconds:.1f} s for {len(names)} cases, {size / 2**20:.2f} MB"
     ratios = [new / max(old, 1e-9) for old, new in zip(*totals.values(), strict=True)]
     yield f"cold, new / old: time {ratios[0]:.3f}, size {ratios[1]:.3f}"
 
