@@ -339,3 +339,12 @@ def test_falling_rates_share_the_failures_of_implicit_exploration_among_stretche
     after, advance = (one for one in proof.statements if one.name.startswith("EXP3-IX"))
     assert after.value == pytest.approx(proof.cost - least, rel=1e-9)
     assert "in all rounds together" in after.holds and "in all rounds together" in advance.holds
+
+
+def test_rates_are_held_over_stretches_that_start_with_the_largest() -> None:
+    bandit, start = Exp3(2, seed=0), 1
+    for t in range(1, 60):
+        if t > 1 and stretch(t) > stretch(t - 1):
+            start = t
+        assert bandit.eta == pytest.approx(math.sqrt(math.log(2) / (2 * start)), rel=1e-12)
+        bandit.learn(bandit.decide().id, 0.5)

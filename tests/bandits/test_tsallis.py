@@ -140,3 +140,13 @@ def test_compiled_and_interpreted_agree() -> None:
         parts = interpreted._estimates, interpreted._weights, interpreted._book
         suffer.py_func(*parts, arm, p, y[arm])
     assert interpreted._book == pytest.approx(compiled._book, rel=1e-12)
+
+
+def test_the_path_bound_is_the_height_of_the_regulariser_and_the_stability() -> None:
+    bandit = TsallisINF(3, seed=1)
+    bandit.play(np.random.default_rng(5).random((400, 3)))
+    # 4 (sum sqrt(w) - 1) / eta is 0 at a corner and 4 (sqrt(d) - 1) / eta at the centre.
+    height = (4.0 * math.sqrt(3.0) - 4.0) / bandit.eta
+    expected = height + bandit._book[ArmSum.DIVERGENCE] + bandit._book[ArmSum.DRIFT]
+    path = bandit.certificate().statements[0]
+    assert path.value == pytest.approx(expected, rel=1e-9)

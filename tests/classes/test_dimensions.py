@@ -191,3 +191,11 @@ def test_trees_print_and_refuse() -> None:
         tree.instance([0, 1])
     with pytest.raises(ValueError, match="empty version space"):
         classes.Littlestone([[0, 1]]).tree(0)
+
+
+def test_points_with_one_label_almost_everywhere_are_dropped_at_once() -> None:
+    """Two points need two hypotheses of either label: here one hypothesis alone says 0."""
+    table = 1 - np.eye(30, dtype=np.int64)
+    # 30 sets of one point are tried for dimension 1 and, all dropped, 30 for dimension 2.
+    assert classes.vc_dimension(table, limit=60) == 1
+    assert classes.vc_dimension(1 - table, limit=60) == 1

@@ -162,6 +162,20 @@ def test_the_formulas(rate: Any, d: int) -> None:
     np.testing.assert_allclose(learner.certificate().totals, costs.sum(axis=0), rtol=1e-13)
 
 
+@pytest.mark.parametrize("rounds", [1, 2, 3, 5, 7, 12])
+def test_every_epoch_of_the_doubling_trick_pays_for_its_own_rate(rounds: int) -> None:
+    costs = np.random.default_rng(3).integers(0, 9, (rounds, 3)) / 8.0
+    learner = Hedge(3, "doubling", 0.0, 1.0)
+    learner.learn(costs)
+    *_, gaps = reference(costs, "doubling")
+    # Epochs start in rounds 1, 2, 4, ... with the rate sqrt(8 ln d / length).
+    starts = [2**m for m in range(rounds.bit_length())]
+    prices = sum(math.log(3) / math.sqrt(8.0 * math.log(3) / start) for start in starts)
+    after = learner.certificate().bounds[0]
+    assert after.reference.endswith("in every epoch")
+    assert after.value == pytest.approx(prices + gaps, rel=1e-9)
+
+
 @pytest.mark.parametrize("rate", RATES)
 def test_cuts_and_files_change_no_bit(rate: Any, tmp_path: Path) -> None:
     costs = np.random.default_rng(2).uniform(size=(90, 5))

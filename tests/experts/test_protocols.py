@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from noregret import losses
-from noregret.experts import Forecaster, Hedge, expert_theorems
+from noregret.experts import Forecaster, Hedge, Specialists, expert_theorems
 
 CLICKS = [2, 2, 3, 1, 2]
 
@@ -41,3 +41,17 @@ def test_ranking_by_permutations() -> None:
     alone = Hedge(1, 0.5)
     alone.learn(np.zeros((rounds, 1)))
     assert alone.certificate().regret() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_those_awake_keep_together_the_weight_that_they_had() -> None:
+    random = np.random.default_rng(8)
+    costs, awake = random.random((40, 4)), random.random((40, 4)) < 0.6
+    awake[:, 0] |= ~awake.any(axis=1)
+    learner, w = Specialists(4, eta=0.7), np.full(4, 0.25)
+    for z, here in zip(costs, awake, strict=True):
+        share = w[here] / w[here].sum()
+        assert learner.weights(here)[here] == pytest.approx(share, rel=1e-10)
+        assert learner.suffer(z, here) == pytest.approx(share @ z[here], rel=1e-10)
+        moved = w[here] * np.exp(-0.7 * z[here])
+        w[here] = moved / moved.sum() * w[here].sum()
+        assert learner.weights() == pytest.approx(w, rel=1e-10)

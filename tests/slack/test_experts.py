@@ -105,3 +105,11 @@ def test_a_combination_is_proved_with_the_rounding_of_the_lines() -> None:
     assert Fraction(proof.combination_regret) >= paid - min(charged) + Fraction(
         16 * 2.0**-52 * sizes
     )
+    # What the experts were charged has a slack of its own, and the lines come on top of it.
+    lines = Fraction(16 * 2.0**-52 * sizes)
+    assert Fraction(proof.combination_regret) >= Fraction(charged_regret(forecaster)) + lines
+
+
+def charged_regret(forecaster: Forecaster) -> float:
+    """Return the regret in the costs that the experts were charged, with its own slack."""
+    return forecaster._state.measured().value

@@ -18,6 +18,7 @@ import noregret as nr
 from noregret.rounding import down, down_each, up
 from noregret.tracking import Gaussian, KernelDescent, Linear, Polynomial
 from noregret.tracking.hilbert_certificate import KernelCertificate
+from noregret.tracking.hilbert_pass import Place
 from noregret.tracking.kernels import Kernel
 from tracking.test_hilbert import stream
 
@@ -114,6 +115,21 @@ def test_without_the_cost_of_the_budget_the_theorem_is_false() -> None:
     assert proof.loss > 2.0 * compared + theorem.value - proof.budget_cost(1.3)
     assert proof.loss - compared <= additive.value
     assert proof.floor(1.3) <= compared
+
+
+def test_the_cost_of_the_budget_has_room_for_the_rounding_of_its_sums() -> None:
+    X, y = stream(6, 120)
+    learner = KernelDescent(Gaussian(0.7), 2.0, 0.25, budget=3)
+    learner.learn(X, y)
+    proof = learner.certificate()
+    dropped, recoil, error = (
+        float(proof.places[place]) for place in (Place.DROPPED, Place.RECOIL, Place.RECOIL_ERROR)
+    )
+    assert proof.drops > 50
+    sums = Fraction(2.0) * Fraction(dropped) + Fraction(recoil) + Fraction(error)
+    # A drop moves ||v||^2 / 2 by at most its length times ||v||, and each sum rounds once a drop.
+    room = proof.drops * 2.0**-53 * (2.0 + 2.0) * dropped / 0.25
+    assert Fraction(proof.budget_cost(2.0)) >= sums / Fraction(0.25) + Fraction(room)
 
 
 def test_without_drops_the_theorem_is_not_below_what_the_lines_prove() -> None:
