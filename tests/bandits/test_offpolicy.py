@@ -198,6 +198,23 @@ def test_a_limit_of_the_weights_pays_where_outcomes_are_rare() -> None:
     assert without.low < 0.005 < limited.high < 0.5 * without.high
 
 
+def test_ends_are_the_better_of_two_floors_at_a_quarter_of_the_level_each() -> None:
+    rng = np.random.default_rng(3)
+    arms, outcomes = rng.integers(0, 2, 200), (rng.random(200) < 0.1).astype(float)
+    log = Log(arms, outcomes, np.full(200, 0.5), arms=2)
+    found = ips(log, [0.2, 0.8], level=0.9, weight_limit=1.6)
+    w = np.where(arms == 1, 1.6, 0.4)
+
+    def end(values: np.ndarray, left: np.ndarray) -> float:
+        """Return a floor under a mean from w v, or from 1.6 - w (1 - v), too high by 0.6."""
+        return max(mean_floor(values, 0.025), mean_floor(1.6 - left, 0.025) - 0.6)
+
+    below, above = w * outcomes, w * (1.0 - outcomes)
+    assert found.low == pytest.approx(end(below, above), rel=1e-6)
+    assert found.high == pytest.approx(1.0 - end(above, below), rel=1e-6)
+    assert 0.0 < found.low < found.high < 1.0
+
+
 def test_logs_cannot_be_changed_after_their_check() -> None:
     arms = np.array([0, 1])
     log = Log(arms, [0.0, 1.0], [0.5, 0.5], 2)
