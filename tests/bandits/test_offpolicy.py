@@ -198,9 +198,10 @@ def test_a_limit_of_the_weights_pays_where_outcomes_are_rare() -> None:
     assert without.low < 0.005 < limited.high < 0.5 * without.high
 
 
-def test_ends_are_the_better_of_two_floors_at_a_quarter_of_the_level_each() -> None:
+@pytest.mark.parametrize("rate", [0.1, 0.9])
+def test_ends_are_the_better_of_two_floors_at_a_quarter_of_the_level_each(rate: float) -> None:
     rng = np.random.default_rng(3)
-    arms, outcomes = rng.integers(0, 2, 200), (rng.random(200) < 0.1).astype(float)
+    arms, outcomes = rng.integers(0, 2, 200), (rng.random(200) < rate).astype(float)
     log = Log(arms, outcomes, np.full(200, 0.5), arms=2)
     found = ips(log, [0.2, 0.8], level=0.9, weight_limit=1.6)
     w = np.where(arms == 1, 1.6, 0.4)
