@@ -156,7 +156,8 @@ def cold(sources: Sequence[Path], names: Sequence[str]) -> Iterator[str]:
                 totals[tree][1] = sum(f.stat().st_size for f in cache.rglob("*") if f.is_file())
                 line.append((seconds, (totals[tree][1] - before) / 1024))
             (old, old_size), (new, new_size) = line
-            yield f"{name:<54}{old:10.2f}{new:10.2f}{new / old:10.2f}{old_size:10.0f}{new_size:10.0f}"
+            times = f"{old:10.2f}{new:10.2f}{new / old:10.2f}"
+            yield f"{name:<54}{times}{old_size:10.0f}{new_size:10.0f}"
     for tree, (seconds, size) in totals.items():
         yield f"cold, {tree}: {seconds:.1f} s for {len(names)} cases, {size / 2**20:.2f} MB"
     ratios = [new / max(old, 1e-9) for old, new in zip(*totals.values(), strict=True)]
