@@ -1,8 +1,8 @@
 """Convex losses of one prediction or of a vector of scores, and what is known of them."""
 
 from noregret.losses.base import Loss
-from noregret.losses.likelihoods import Exponential, NegativeLog
 from noregret.losses.margins import (
+    Exponential,
     Hinge,
     Logistic,
     OneSidedHuber,
@@ -15,6 +15,7 @@ from noregret.losses.regression import (
     Absolute,
     EpsilonInsensitive,
     Huber,
+    NegativeLog,
     Quantile,
     Regression,
     Squared,

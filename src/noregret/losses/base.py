@@ -155,6 +155,11 @@ class Loss(Promised):
         return s
 
 
+def one(self: Any) -> float:
+    """Return 1: a largest slope or second derivative."""
+    return 1.0
+
+
 def minus_conjugate(self: Any, y: float, p: float, value: float, slope: float) -> float:
     """Return -f*(slope): the intercept of a loss whose conjugate has no cancelling terms."""
     return float(-self.conjugate(y, slope))

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from noregret.component import POSITIVE, allowed
-from noregret.elementary import exp, log, log1p_unit, power
-from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjugate
+from noregret.elementary import divide, exp, log, log1p_unit, power
+from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjugate, one
 
 #: Logistic slopes stay between these, so that logarithms of them and of their complements exist.
 _LEAST_CHANCE, _LARGEST_CHANCE = 1e-300, 1.0 - 2.0**-53
 #: The logit of the least chance.
 _LEAST_LOGIT = -690.0
+#: Slopes of the exponential loss stay between these in size, so that logarithms of them exist.
+_LEAST_SIZE, _LARGEST_SIZE = 1e-300, 1e300
 
 
 class Margin(Loss):
@@ -59,9 +61,7 @@ class Hinge(Margin):
         """Return f*(s)."""
         return self.margin * y * s if -1.0 <= y * s <= 0.0 else math.inf
 
-    def lipschitz(self) -> float:
-        """Return 1."""
-        return 1.0
+    lipschitz = one
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (margin - y z)/q clipped to [0, 1]."""
@@ -96,9 +96,7 @@ class SquaredHinge(Margin):
         """Return f*(s)."""
         return -abs(s) * (self.margin - 0.5 * abs(s)) if y * s <= 0.0 else math.inf
 
-    def curvature(self) -> float:
-        """Return 1."""
-        return 1.0
+    curvature = one
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y [margin - y z]+ / (1 + q)."""
@@ -133,9 +131,7 @@ class Logistic(Margin):
             return 0.0
         return c * math.log(c) + (1.0 - c) * math.log1p(-c) if 0.0 < c < 1.0 else math.inf
 
-    def lipschitz(self) -> float:
-        """Return 1."""
-        return 1.0
+    lipschitz = one
 
     def curvature(self) -> float:
         """Return 1/4."""
@@ -288,7 +284,7 @@ class PowerHinge(Margin):
 
 
 @dataclass(frozen=True)
-class OneSidedHuber(Margin):
+class OneSidedHuber(SquaredHinge):
     """The squared hinge that turns linear: e^2/2 up to e = 2, then 2 e - 2; e = [margin - y p]+.
 
     Conjugate: c^2/2 - margin c at s = -y c, 0 <= c <= 2.
@@ -297,8 +293,6 @@ class OneSidedHuber(Margin):
     >>> OneSidedHuber().value(1.0, -3.0)
     6.0
     """
-
-    margin: float = field(default=1.0, metadata=POSITIVE)
 
     def value(self, y: float, p: float) -> float:
         """Return the value at p."""
@@ -310,8 +304,6 @@ class OneSidedHuber(Margin):
         """Return -y times margin - y p clipped to [0, 2]."""
         return -y * min(max(self.margin - y * p, 0.0), 2.0)
 
-    intercept = minus_conjugate
-
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
         return -abs(s) * (self.margin - 0.5 * abs(s)) if -2.0 <= y * s <= 0.0 else math.inf
@@ -320,10 +312,61 @@ class OneSidedHuber(Margin):
         """Return 2."""
         return 2.0
 
-    def curvature(self) -> float:
-        """Return 1."""
-        return 1.0
-
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (margin - y z)/(1 + q) clipped to [0, 2]."""
         return -y * min(max(self.margin - y * z, 0.0) / (1.0 + q), 2.0)
+
+
+@dataclass(frozen=True)
+class Exponential(Margin):
+    """The exponential loss exp(-y p) of boosting.
+
+    Conjugate: c ln c - c at s = -y c, c >= 0.
+    Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, table of pairs.
+
+    >>> Exponential().value(1.0, 0.0), Exponential().slope(-1.0, 0.0)
+    (1.0, 1.0)
+    """
+
+    def value(self, y: float, p: float) -> float:
+        """Return exp(-y p)."""
+        return exp(-y * p) if -y * p < 709.0 else math.inf
+
+    def slope(self, y: float, p: float) -> float:
+        """Return -y exp(-y p)."""
+        return -y * self.value(y, p)
+
+    def conjugate(self, y: float, s: float) -> float:
+        """Return f*(s)."""
+        c = -y * s
+        if c <= 0.0:
+            return 0.0 if c == 0.0 else math.inf
+        return c * (log(c) - 1.0)
+
+    def initial_slope(self, y: float) -> float:
+        """Return -y/2."""
+        return -0.5 * y
+
+    def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
+        """Return -y c with ln c + q c + y z = 0, strictly inside the range.
+
+        The left-hand side is concave and increasing in c: Newton's method climbs to the root
+        from any start that is not above `high`.
+        """
+        a = -y * z
+        # c is at most exp(a), and at most a/q where it is above 1.
+        positive = max(a, 0.0)
+        ratio = positive / max(q, positive / _LARGEST_SIZE, LEAST_DIVISOR)
+        logarithm = min(a, log(max(ratio, 1.0)))
+        if logarithm < -690.0:
+            return -y * _LEAST_SIZE
+        high = exp(logarithm)
+        # Where the step from `high` lands, which is below the root.
+        low = high * (1.0 + (a - logarithm)) / (1.0 + q * high)
+        c = min(max(-y * guess, low), high)
+        for _ in range(60):
+            new = divide(c * (1.0 + (a - log(c))), 1.0 + q * c)
+            change, c = abs(new - c), min(new, high)
+            if change <= LAST_CHANGE * c:
+                break
+        return -y * min(max(c, _LEAST_SIZE), _LARGEST_SIZE)

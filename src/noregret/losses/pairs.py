@@ -31,14 +31,6 @@ class PairLoss(Ranked):
         """Return the height at 0 of the line that touches it."""
         raise NotImplementedError
 
-    def pairs(self, target: Any) -> float:
-        """Return how many pairs there are."""
-        count = 0.0
-        for i in range(len(target)):
-            for j in range(len(target)):
-                count += 1.0 if target[i] > target[j] else 0.0
-        return count
-
     def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
         """Return the mean; each pair pulls its two scores apart."""
         for k in range(len(s)):
@@ -65,14 +57,16 @@ class PairLoss(Ranked):
 
     def intercept(self, target: Any, s: Vector, slopes: Vector, value: float) -> float:
         """Return the mean of the intercepts, none of which is negative."""
+        count = 0.0
         total = 0.0
         for i in range(len(s)):
             part = 0.0
             for j in range(len(s)):
                 if target[i] > target[j]:
+                    count += 1.0
                     part += self.pair_intercept(s[i], s[j])
             total += part
-        return total / max(self.pairs(target), 1.0)
+        return total / max(count, 1.0)
 
     def mistake(self, target: Any, s: Vector) -> bool:
         """Tell whether any pair is in the wrong order, or tied."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from noregret.arrays import Vector
 from noregret.component import POSITIVE
 from noregret.elementary import exp
-from noregret.losses.base import Loss, Promised
+from noregret.losses.base import Loss, Promised, one
 from noregret.losses.margins import Logistic
 from noregret.losses.score_duals import entropy, hinge_slopes, softmax_slopes
 from noregret.rounding import two_sum
@@ -79,9 +79,7 @@ def outranked(y: int, s: Vector) -> bool:
 class Ranked(ScoreLoss):
     """A loss whose slopes are differences of two unit vectors, means of such, or shorter."""
 
-    def lipschitz(self) -> float:
-        """Return 1."""
-        return 1.0
+    lipschitz = one
 
     def slope_norm(self, outputs: int) -> float:
         """Return sqrt(2), the distance of two corners of the simplex."""

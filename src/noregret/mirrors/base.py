@@ -47,6 +47,11 @@ class ConvexSet(Protocol):
         """Return the nearest point in the unnormalised relative entropy."""
 
 
+def yes(self: Any) -> bool:
+    """Return True: the answer of a map to a question of `Mirror`."""
+    return True
+
+
 class Mirror(Component):
     """A mirror map; base for your own, of which only the four functions are required.
 

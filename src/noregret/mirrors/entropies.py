@@ -11,7 +11,7 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.component import POSITIVE, reassociable
 from noregret.elementary import divide, exp, log
-from noregret.mirrors.base import ConvexSet, Mirror
+from noregret.mirrors.base import ConvexSet, Mirror, yes
 from noregret.mirrors.separable import Separable
 from noregret.rounding import EPSILON
 
@@ -22,9 +22,7 @@ LARGEST_EXPONENT = 700.0
 class Exponential(Mirror):
     """What the entropies share: rows measured in the max norm."""
 
-    def multiplicative(self) -> bool:
-        """Return True."""
-        return True
+    multiplicative = yes
 
     @reassociable
     def norm_term(self, total: float, x: float) -> float:
@@ -39,8 +37,7 @@ class Exponential(Mirror):
         """Return ln(w_i / first), or refuse a weight of 0."""
         if not np.all(w > 0.0):
             raise ValueError(f"w must be above 0 in every coordinate for {type(self).__name__}")
-        logs: Vector = np.log(w / first)
-        return logs
+        return np.asarray(np.log(w / first))
 
 
 @dataclass(frozen=True)
@@ -99,9 +96,7 @@ class Entropy(Exponential):
         """Return the theorem's number."""
         return "2.22"
 
-    def normalised(self) -> bool:
-        """Return True."""
-        return True
+    normalised = yes
 
     def own_radius(self) -> float:
         """Return the scale."""
@@ -136,8 +131,7 @@ class Entropy(Exponential):
     def link(self, a: Vector) -> Vector:
         """Return scale exp(a_i) / sum_j exp(a_j)."""
         share = np.exp(a - a.max())
-        weights: Vector = self.scale * (share / share.sum())
-        return weights
+        return np.asarray(self.scale * (share / share.sum()))
 
     def inverse_link(self, w: Vector) -> Vector:
         """Return ln(w_i / scale), up to a constant that changes no weight."""
@@ -177,8 +171,7 @@ class Entropy(Exponential):
         a = -eta * (b - b.min())
 
         def weights(multiplier: float) -> Vector:
-            found: Vector = wrightomega(a + multiplier).real / scaled
-            return found
+            return np.asarray(wrightomega(a + multiplier).real / scaled)
 
         # The largest weight lies between scale/d and scale, and has a = 0 in the exponent.
         low, high = (v + math.log(v) for v in (scaled * share / len(b), scaled * share))
@@ -315,8 +308,7 @@ class UnnormalizedEntropy(Exponential, Separable):
 
         scaled = eta * c
         start = self._first(len(b))
-        w: Vector = wrightomega(math.log(scaled * start) - eta * b).real / scaled
-        return w
+        return np.asarray(wrightomega(math.log(scaled * start) - eta * b).real / scaled)
 
 
 def xlogx(u: Vector, base: float) -> Vector:

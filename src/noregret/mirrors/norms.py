@@ -9,7 +9,7 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.component import NONNEGATIVE, POSITIVE
-from noregret.mirrors.base import ConvexSet, Mirror
+from noregret.mirrors.base import ConvexSet, Mirror, yes
 from noregret.mirrors.separable import ElasticNet, Separable
 from noregret.rounding import EPSILON, norm_upper
 
@@ -46,13 +46,7 @@ class Euclidean(Separable):
         """Return eta."""
         return eta
 
-    def linear(self) -> bool:
-        """Return True."""
-        return True
-
-    def homogeneous(self) -> bool:
-        """Return True."""
-        return True
+    linear = homogeneous = yes
 
     def smoothness(self) -> float:
         """Return 1."""
@@ -66,11 +60,7 @@ class Euclidean(Separable):
         """Return w."""
         return w
 
-    def euclidean(self) -> bool:
-        """Return True."""
-        return True
-
-    half_square = squared_norm = everywhere = euclidean
+    euclidean = half_square = squared_norm = everywhere = yes
 
     def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
         """Return ||u||^2 / (2 eta)."""
@@ -142,9 +132,8 @@ class Ball(Euclidean):
         length = eta * math.sqrt(2.0 * max(s, 0.0))
         return eta * (self.radius / max(length, self.radius))
 
-    def separable(self) -> bool:
-        """Return False: the norm of theta decides about every weight."""
-        return False
+    # The norm of theta decides about every weight.
+    separable = Mirror.separable
 
     smoothness = Euclidean.smoothness
 
@@ -152,15 +141,7 @@ class Ball(Euclidean):
         """Return radius^2 / 2, infinity beyond the ball."""
         return 0.5 * radius * radius if radius <= self.radius else math.inf
 
-    def lazy_only(self) -> bool:
-        """Return True."""
-        return True
-
-    def half_square(self) -> bool:
-        """Return True."""
-        return True
-
-    squared_norm = half_square
+    lazy_only = half_square = squared_norm = yes
 
     def own_radius(self) -> float:
         """Return the radius."""
@@ -226,9 +207,7 @@ class Box(Separable):
         inside = radius <= min(-self.low, self.high)
         return 0.5 * radius * radius if inside else math.inf
 
-    def lazy_only(self) -> bool:
-        """Return True."""
-        return True
+    lazy_only = yes
 
     def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
         """Return (||u||^2 - ||w_1||^2) / (2 eta) in the box, w_1 its point nearest 0."""
@@ -284,9 +263,7 @@ class SoftThreshold(Euclidean):
     # Without the threshold.
     largest_regularizer = Euclidean.largest_regularizer
 
-    def lazy_only(self) -> bool:
-        """Return True."""
-        return True
+    lazy_only = yes
 
     def standing(self) -> Mirror:
         """Return the elastic net of the same l1."""

@@ -11,7 +11,7 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.component import allowed, reassociable
 from noregret.elementary import divide, power
-from noregret.mirrors.base import Mirror
+from noregret.mirrors.base import Mirror, yes
 from noregret.mirrors.predictors import Predictors
 from noregret.rounding import EPSILON, norm_upper
 
@@ -71,9 +71,7 @@ class PNorm(Mirror):
         """Return eta Psi'(s)."""
         return eta * self.psi_prime(s, reference)
 
-    def homogeneous(self) -> bool:
-        """Return True."""
-        return True
+    homogeneous = yes
 
     def out_of_range(self, s: float, a: float, size: float, reference: float) -> bool:
         """Tell whether the power sum nears overflow or underflow."""
@@ -107,11 +105,7 @@ class PNorm(Mirror):
         """Return the balls of the q-norm."""
         return Predictors(self.p) if self.geometry == "q" else super().predictors()
 
-    def squared_norm(self) -> bool:
-        """Return True."""
-        return True
-
-    everywhere = squared_norm
+    squared_norm = everywhere = yes
 
     def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
         """Return ||u||_q^2 / (2 eta)."""
@@ -150,5 +144,4 @@ def _power_link(a: Vector, p: float) -> Vector:
         return np.zeros_like(a)
     ratio = np.abs(a) / largest
     length = float(np.sum(ratio**p)) ** ((p - 2.0) / p)
-    size: Vector = largest * ratio ** (p - 1.0) / length
-    return np.copysign(size, a)
+    return np.asarray(np.copysign(largest * ratio ** (p - 1.0) / length, a))

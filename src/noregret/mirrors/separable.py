@@ -11,7 +11,7 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.component import NONNEGATIVE, allowed, reassociable
 from noregret.elementary import power
-from noregret.mirrors.base import Mirror
+from noregret.mirrors.base import Mirror, yes
 from noregret.mirrors.predictors import Predictors
 from noregret.rounding import EPSILON
 
@@ -27,17 +27,13 @@ class Separable(Mirror):
         """Return 1."""
         return 1.0
 
-    def separable(self) -> bool:
-        """Return True."""
-        return True
+    separable = yes
 
 
 class WholeLine(Separable):
     """What separable maps share whose weights may be any numbers, 0 at theta = 0."""
 
-    def everywhere(self) -> bool:
-        """Return True."""
-        return True
+    everywhere = yes
 
     def inverse_link(self, w: Vector) -> Vector:
         """Return the theta_i of each weight."""

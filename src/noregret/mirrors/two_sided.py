@@ -123,8 +123,7 @@ class SignedEntropy(Exponential):
         top = t.max()
         odd = np.exp(t - top) * -np.expm1(-2.0 * t)
         even = np.exp(t - top) + np.exp(-t - top)
-        weights: Vector = self.radius * np.copysign(odd, a) / even.sum()
-        return weights
+        return np.asarray(self.radius * np.copysign(odd, a) / even.sum())
 
     def potential(self, a: Vector) -> float:
         """Return ln mean_i cosh(radius a_i)."""
