@@ -60,7 +60,7 @@ def _lazy(facts: Facts) -> Iterator[Statement]:
     if unknown or facts.mirror.threshold(1.0) > 0.0:
         return
     outside = facts.outside(facts.eta)
-    stability = 0.5 * facts.smoothness * facts.rated_squares
+    stability = 0.5 * facts.smoothness * facts.entry(Entry.RATED_SQUARES)
     if facts.rate.restarts():
         epochs = range(facts.rounds.bit_length())
         complexity = sum(
@@ -102,11 +102,12 @@ def _lazy(facts: Facts) -> Iterator[Statement]:
             steepest = facts.certificate.loss_function.lipschitz() * facts.limit
             worst = 0.5 * facts.smoothness * facts.eta * facts.rounds * steepest**2
             reason = outside
-            if facts.broken:
-                reason = f"||x|| <= {exact(facts.limit)} does not hold since round {facts.broken}"
+            if facts.entry(Entry.LIMIT_BROKEN) > 0.0:
+                since = f"does not hold since round {facts.entry(Entry.LIMIT_BROKEN):.0f}"
+                reason = f"||x|| <= {exact(facts.limit)} {since}"
             elif not math.isfinite(steepest):
                 reason = "the loss has no Lipschitz constant"
-            elif facts.certificate.ledger[Entry.LARGEST_REACH] > steepest * (1.0 + 1e-12):
+            elif facts.entry(Entry.LARGEST_REACH) > steepest * (1.0 + 1e-12):
                 reason = "a weighted row is longer than the limit allows"
             yield facts.regret(
                 "mirror descent, in advance",
@@ -120,22 +121,20 @@ def _local_norms(facts: Facts) -> Iterator[Statement]:
     theorem = facts.mirror.local_norms()
     if not theorem or not facts.rate.constant():
         return
-    ledger = facts.certificate.ledger
     reason = facts.outside(facts.eta)
-    if ledger[Entry.STEP_BROKEN] > 0.0:
-        reason = f"eta z >= -1 does not hold since round {int(ledger[Entry.STEP_BROKEN])}"
+    if facts.entry(Entry.STEP_BROKEN) > 0.0:
+        reason = f"eta z >= -1 does not hold since round {facts.entry(Entry.STEP_BROKEN):.0f}"
     yield facts.regret(
         "exponentiated gradient, local norms",
         f"Shalev-Shwartz 2012, Theorem {theorem}",
-        facts.complexity + facts.eta * float(ledger[Entry.LOCAL_SQUARES]),
+        facts.complexity + facts.eta * facts.entry(Entry.LOCAL_SQUARES),
         reason,
     )
 
 
 def _strongly_convex(facts: Facts) -> Iterator[Statement]:
-    ledger = facts.certificate.ledger
     sigma = facts.rate.strong_convexity()
-    largest = float(ledger[Entry.LARGEST_CURVED_SQUARE])
+    steepest = math.sqrt(facts.entry(Entry.LARGEST_CURVED_SQUARE))
     certificate = facts.certificate
     floor = certificate.regularized_floor()
     size = abs(certificate.loss) + abs(floor)
@@ -148,12 +147,12 @@ def _strongly_convex(facts: Facts) -> Iterator[Statement]:
         (
             "strongly convex OGD, observed gradients",
             "Cesa-Bianchi 2024, strongly convex case, before bounding the gradients",
-            float(ledger[Entry.CURVED_SQUARES]) / (2.0 * sigma),
+            facts.entry(Entry.CURVED_SQUARES) / (2.0 * sigma),
         ),
         (
             "strongly convex OGD",
             "Cesa-Bianchi 2024, strongly convex case",
-            closed_forms.strongly_convex_regret(math.sqrt(largest), sigma, facts.rounds),
+            closed_forms.strongly_convex_regret(steepest, sigma, facts.rounds),
         ),
     ):
         yield measured.state(name, reference, value, measure="penalised loss")
@@ -184,24 +183,23 @@ def _per_coordinate(facts: Facts) -> Iterator[Statement]:
 
 def _agile(facts: Facts) -> Iterator[Statement]:
     domain = facts.certificate.domain
-    if not facts.mirror.euclidean() or facts.rate.restarts():
+    if not facts.mirror.euclidean() or facts.rate.restarts() or not facts.eta > 0.0:
         return
-    if not facts.eta > 0.0:
-        return
-    stability = 0.5 * facts.rated_squares
+    stability = 0.5 * facts.entry(Entry.RATED_SQUARES)
     if domain is not None and domain.is_ball():
         size = domain.extent()
+        first = facts.entry(Entry.FIRST_ETA)
         reason = "" if facts.radius <= size else "the class is larger than the domain"
         value = (
-            facts.radius * facts.radius / (2.0 * facts.first_eta)
-            + 2.0 * size**2 * (1.0 / facts.eta - 1.0 / facts.first_eta)
+            facts.radius * facts.radius / (2.0 * first)
+            + 2.0 * size**2 * (1.0 / facts.eta - 1.0 / first)
             + stability
         )
         yield facts.regret(
             "projected OGD, observed gradients", "Cesa-Bianchi 2024, eq. 5-6", value, reason
         )
         if facts.rate.root_eta() > 0.0:
-            steepest = math.sqrt(float(facts.certificate.ledger[Entry.LARGEST_SQUARE]))
+            steepest = math.sqrt(facts.entry(Entry.LARGEST_SQUARE))
             value = closed_forms.projected_ogd_regret(
                 size, steepest, facts.rate.root_eta(), facts.rounds
             )
@@ -227,7 +225,6 @@ def _mistakes(facts: Facts) -> Iterator[Statement]:
 
 def _perceptron(facts: Facts) -> Iterator[Statement]:
     loss: Any = facts.certificate.loss_function
-    assert isinstance(loss, Hinge | MulticlassHinge)
     # Rounded up, unless the division is exact.
     scale = 1.0 / loss.margin
     scale = scale if math.frexp(scale)[0] == 0.5 else math.nextafter(scale, math.inf)
@@ -241,7 +238,8 @@ def _perceptron(facts: Facts) -> Iterator[Statement]:
         weighted,
     )
     # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
-    reach = facts.largest_counted_row * math.sqrt(facts.smoothness * facts.count)
+    longest = facts.entry(Entry.LARGEST_COUNTED_ROW)
+    reach = longest * math.sqrt(facts.smoothness * facts.count)
     reference = "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9"
     if isinstance(loss, MulticlassHinge):
         # Two columns move in opposite directions.
@@ -258,11 +256,10 @@ def _perceptron(facts: Facts) -> Iterator[Statement]:
 
 
 def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
-    loss = facts.certificate.loss_function
-    assert isinstance(loss, Hinge)
+    loss: Any = facts.certificate.loss_function
     if not facts.rate.constant():
         return
-    square = facts.smoothness * facts.largest_counted_row**2
+    square = facts.smoothness * facts.entry(Entry.LARGEST_COUNTED_ROW) ** 2
     progress = closed_forms.progress(loss.margin, facts.eta, square)
     reason = facts.outside(facts.eta) or facts.weighted() or facts.off_link_reason()
     if progress <= 0.0:
@@ -278,14 +275,14 @@ def _simplex_winnow(facts: Facts) -> Iterator[Statement]:
 
 
 def _winnow(facts: Facts) -> Iterator[Statement]:
-    ledger = facts.certificate.ledger
     reason = facts.weighted() or facts.off_link_reason()
     support, shrink = facts.support(), 1.0 - 2.0 * facts.eta
     if not facts.rate.constant() or not shrink > 0.0:
         # What is printed then is the reason alone.
         reason, shrink = "eta must be constant and below 1/2", 1.0
-    elif ledger[Entry.FEATURE_BROKEN] > 0.0:
-        reason = f"features in [0, 1] do not hold since round {int(ledger[Entry.FEATURE_BROKEN])}"
+    elif facts.entry(Entry.FEATURE_BROKEN) > 0.0:
+        broken = facts.entry(Entry.FEATURE_BROKEN)
+        reason = f"features in [0, 1] do not hold since round {broken:.0f}"
     elif facts.mirror != mirrors.UnnormalizedEntropy(1.0 / facts.dimension):
         reason = "the weights must start at 1/d"
     name, value = "Winnow", facts.complexity / shrink

@@ -23,9 +23,17 @@ from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
-from noregret.proof.loss_promises import Broken, assumption_of, broken_promise
+from noregret.proof.loss_promises import Broken, assumption_of, broken_in
 from noregret.proof.statement import RadiusProof, Statement
-from noregret.proof.wording import Objective, certificate_dict, certificate_lines, named
+from noregret.proof.wording import (
+    assumption_lines,
+    bound_lines,
+    certificate_dict,
+    floor_lines,
+    loss_lines,
+    named,
+    objective_words,
+)
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding import (
     UNDERFLOW,
@@ -101,7 +109,7 @@ class Certificate(RadiusProof):
         """What a round adds to `loss`, `floor`, `regret` and `bounds`, in words."""
         sigma = self.rate.strong_convexity() if self.penalised else 0.0
         loss = named(self.loss_function)
-        return str(Objective(loss, sigma, self.predictor, self.passes, self.example_weights))
+        return objective_words(loss, sigma, self.predictor, self.passes, self.example_weights)
 
     @property
     def example_weights(self) -> tuple[float, float]:
@@ -353,7 +361,17 @@ class Certificate(RadiusProof):
     @property
     def broken(self) -> Broken | None:
         """The promise that the loss was found to break first; nothing is proved then."""
-        return broken_promise(self.loss_function, self.ledger)
+        ledger = self.ledger
+        return broken_in(
+            self.loss_function, ledger[Entry.PROMISE_BROKEN], ledger[Entry.BROKEN_PROMISE]
+        )
 
     def _lines(self, radius: float | None = None) -> list[str]:
-        return certificate_lines(self, radius)
+        lines = [f"Certificate after {self.rounds:,} rounds, {self.objective}"]
+        lines += loss_lines(self)
+        if self.broken is not None:
+            return [*lines, f"  no statement: {self.broken}"]
+        if radius is not None or self.radius is not None:
+            lines += floor_lines(self, radius, self.statement(radius))
+            lines += bound_lines(self, radius, self.predictor)
+        return lines + assumption_lines(self)

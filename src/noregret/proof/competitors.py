@@ -27,15 +27,17 @@ def corners(domain: Domain | None, dimension: int) -> list[Vector]:
     return domain.corners(dimension) if domain is not None and built_in(domain) else []
 
 
-class Competitors:
-    """The map's class of a radius, or without a radius the learner's own domain.
+class Facts:
+    """The quantities that the theorems use, for one class of competitors.
+
+    The class is the map's of a radius, or without a radius the learner's own domain.
 
     >>> import noregret as nr
     >>> learner = nr.MirrorDescent(
     ...     nr.losses.Absolute(), nr.mirrors.Euclidean(), nr.rates.Constant(0.5),
     ...     nr.domains.Box(-1.0, 2.0))
     >>> _ = learner.learn([[1.0, 1.0]], [5.0])
-    >>> box = Competitors(learner.certificate(), None)
+    >>> box = Facts(learner.certificate(), None)
     >>> round(box.radius, 6), box.largest_regularizer(0.5)
     (2.828427, 8.0)
     """
@@ -51,6 +53,20 @@ class Competitors:
             radius = max(norms, default=math.inf)
         #: The largest norm of a competitor.
         self.radius = radius
+        self.rate = certificate.rate
+        self.rounds = certificate.rounds
+        self.count = self.entry(Entry.COUNTED)
+        self.eta = self.entry(Entry.LAST_ETA)
+        self.smoothness = certificate.mirror.smoothness()
+        self.limit = self.entry(Entry.ROW_LIMIT)
+        self.complexity = self.largest_regularizer(self.eta)
+        counted = Entry.COUNTED_LOSS if certificate.conservative else Entry.LOSS
+        #: Sum of <w_t, z_t> over the counted rounds.
+        self.played = certificate.sum_of(counted) - certificate.intercept
+
+    def entry(self, place: Entry) -> float:
+        """Return one number of the ledger."""
+        return float(self.certificate.ledger[place])
 
     def largest_regularizer(self, eta: float) -> float:
         """Return the maximum of R(u) / eta over the class, infinity where it is not known."""
@@ -87,27 +103,6 @@ class Competitors:
         if self.domain is not None:
             return f"the regulariser has no known maximum over {self.domain}"
         return f"radius {exact(self.radius)} is not that of the map"
-
-
-class Facts(Competitors):
-    """The quantities that the theorems use, for one class of competitors."""
-
-    def __init__(self, certificate: Certificate, radius: float | None) -> None:
-        super().__init__(certificate, radius)
-        ledger, self.rate = certificate.ledger, certificate.rate
-        self.rounds = certificate.rounds
-        self.count = float(ledger[Entry.COUNTED])
-        self.first_eta = float(ledger[Entry.FIRST_ETA])
-        self.eta = float(ledger[Entry.LAST_ETA])
-        self.rated_squares = float(ledger[Entry.RATED_SQUARES])
-        self.smoothness = certificate.mirror.smoothness()
-        self.largest_counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
-        self.limit = float(ledger[Entry.ROW_LIMIT])
-        self.broken = int(ledger[Entry.LIMIT_BROKEN])
-        self.complexity = self.largest_regularizer(self.eta)
-        counted = Entry.COUNTED_LOSS if certificate.conservative else Entry.LOSS
-        #: Sum of <w_t, z_t> over the counted rounds.
-        self.played = certificate.sum_of(counted) - certificate.intercept
 
     def measured(self) -> Measured:
         """Return the largest linear regret over the class, as the ledger shows it."""
@@ -153,10 +148,8 @@ class Facts(Competitors):
 
     def weighted(self) -> str:
         """Return the reason why mistakes cannot be counted one by one, or ''."""
-        ledger = self.certificate.ledger
-        if ledger[Entry.COUNTED] and not ledger[Entry.LIGHTEST] == 1.0 == ledger[Entry.HEAVIEST]:
-            return "the examples do not all weigh 1"
-        return ""
+        even = self.entry(Entry.LIGHTEST) == 1.0 == self.entry(Entry.HEAVIEST)
+        return "" if even or not self.count else "the examples do not all weigh 1"
 
     def off_link_reason(self) -> str:
         """Return the reason why the weights are not link(-eta Z), or ''."""

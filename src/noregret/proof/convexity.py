@@ -138,11 +138,11 @@ def undeclared(mirror: Mirror) -> str:
     """
     if built_in(mirror):
         return ""
-    lacks = []
-    if math.isnan(mirror.smoothness()):
-        lacks.append("smoothness()")
-    if math.isnan(mirror.largest_regularizer(1.0, 1)):
-        lacks.append("largest_regularizer()")
+    declared = {
+        "smoothness()": mirror.smoothness(),
+        "largest_regularizer()": mirror.largest_regularizer(1.0, 1),
+    }
+    lacks = [name for name, value in declared.items() if math.isnan(value)]
     return f"{type(mirror).__name__} declares no {' and no '.join(lacks)}" if lacks else ""
 
 
@@ -158,9 +158,8 @@ def require_scale(mirror: Mirror) -> None:
 
 def _potential(mirror: Mirror, a: Vector, eta: float = 1.0) -> tuple[float, Vector]:
     """Return G(a), up to a constant of the dimension, and its gradient; eta is inside kappa."""
-    reference = mirror.reference(float(a.max()), float(np.abs(a).max()))
     try:
-        s = math.fsum(mirror.phi(float(x), reference) for x in a)
+        s, reference = mirror._sum_of_phi(a)
         slopes = np.array([mirror.phi_prime(float(x), reference) for x in a])
         return mirror.psi(s, reference), mirror.kappa(s, reference, eta) * slopes
     except OverflowError:

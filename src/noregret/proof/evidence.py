@@ -174,20 +174,6 @@ class Coins:
         return (wealth + radius * length) * (1.0 + ROOM)
 
 
-def coin_betting_bound(certificate: Certificate, coins: Coins, radius: float) -> Statement:
-    """Return the theorem for comparators of that radius, if the run does not contradict it."""
-    loss, floor = certificate.loss, certificate.floor(radius)
-    slack = 4.0 * certificate.slack + ROUNDING * (abs(loss) + abs(floor))
-    # The lipschitz constant of the loss limits every bet.
-    suspect = suspect_of((certificate.loss_function, "lipschitz()"))
-    measured = Measured(certificate.regret_bound(radius), slack, suspect)
-    return measured.state(
-        "coin betting, observed gradients",
-        "Orabona, Pal 2016, Lemma 1, with Cutkosky, Orabona 2018, Theorem 1, for growing hints",
-        coins.regret(radius, certificate.rounds),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Bets(FeatureSizes):
     """Bettors on features of known sizes, with the terms of the theorem of `CoinBetting`."""
@@ -195,7 +181,17 @@ class Bets(FeatureSizes):
     coins: Coins | None = None
 
     def bounds(self, certificate: Certificate, radius: float | None) -> list[Statement]:
-        """Return the theorem of coin betting."""
+        """Return the theorem of coin betting, if the run does not contradict it."""
         if self.coins is None or radius is None or not certificate.rounds:
             return []
-        return [coin_betting_bound(certificate, self.coins, radius)]
+        loss, floor = certificate.loss, certificate.floor(radius)
+        slack = 4.0 * certificate.slack + ROUNDING * (abs(loss) + abs(floor))
+        # The lipschitz constant of the loss limits every bet.
+        suspect = suspect_of((certificate.loss_function, "lipschitz()"))
+        measured = Measured(certificate.regret_bound(radius), slack, suspect)
+        bound = measured.state(
+            "coin betting, observed gradients",
+            "Orabona, Pal 2016, Lemma 1, with Cutkosky, Orabona 2018, Theorem 1, for growing hints",
+            self.coins.regret(radius, certificate.rounds),
+        )
+        return [bound]

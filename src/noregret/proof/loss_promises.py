@@ -11,10 +11,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from noregret.proof.ledger import Entry
 from noregret.rounding import exact
 
 
@@ -61,11 +57,6 @@ class WrongConjugate(ValueError):
     """A dual value that no convex loss can have: the conjugate of a loss is not its own."""
 
 
-def broken_promise(loss: Any, ledger: npt.NDArray[np.float64]) -> Broken | None:
-    """Return what the rounds of a ledger found broken first, None if nothing."""
-    return broken_in(loss, float(ledger[Entry.PROMISE_BROKEN]), float(ledger[Entry.BROKEN_PROMISE]))
-
-
 def broken_in(loss: Any, rounds: float, which: float) -> Broken | None:
     """Return the promise `which` that a loss broke in a round, None where the round is 0.
 
@@ -92,14 +83,15 @@ def assumption_of(loss: Any, conjugate: bool = False) -> str | None:
     loss = loss.promising()
     if not loss.foreign:
         return None
-    promises = ["to be convex"]
-    if loss.nonnegative:
-        promises.append("never to be negative")
-    if loss.lipschitz() < float("inf"):
-        promises.append(f"to have slopes of at most {exact(loss.lipschitz())}")
-    if conjugate:
-        promises.append("to have the conjugate it gives")
-    return f"{type(loss).__name__} is taken at its word {listed(promises)}"
+    steepest = loss.lipschitz()
+    promises = {
+        "to be convex": True,
+        "never to be negative": loss.nonnegative,
+        f"to have slopes of at most {exact(steepest)}": steepest < float("inf"),
+        "to have the conjugate it gives": conjugate,
+    }
+    words = listed([promise for promise, given in promises.items() if given])
+    return f"{type(loss).__name__} is taken at its word {words}"
 
 
 def listed(words: list[str]) -> str:

@@ -6,16 +6,11 @@ over the rounds the loss, the floor and the regret are about.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from noregret.component import Component
 from noregret.proof.statement import at_least, at_most, measured, row
 from noregret.rounding import down, exact, up
-
-if TYPE_CHECKING:
-    from noregret.proof.certificate import Certificate
 
 
 def named(component: Component) -> str:
@@ -25,14 +20,12 @@ def named(component: Component) -> str:
     >>> named(losses.Hinge()), named(losses.Hinge(0.5)), named(losses.OneAgainstRest())
     ('Hinge', 'Hinge(margin=0.5)', 'OneAgainstRest(Logistic)')
     """
-    defaults: dict[str, Any] = {}
-    if dataclasses.is_dataclass(component):
-        defaults = {field.name: field.default for field in dataclasses.fields(component)}
+    fields: Any = getattr(component, "__dataclass_fields__", {})
     parts = []
     for name, value in component.fields().items():
         if isinstance(value, Component):
             parts.append(named(value))
-        elif value != defaults.get(name):
+        elif value != fields[name].default:
             parts.append(f"{name}={exact(value) if isinstance(value, float) else value}")
     kind = type(component).__name__
     return f"{kind}({', '.join(parts)})" if parts else kind
@@ -53,64 +46,45 @@ def weighted(loss: str, least: float, most: float) -> str:
     """
     if least == most:
         # All digits: with another factor it would be another sum.
-        return loss if least == 1.0 else f"{f'{least!r}'.removesuffix('.0')} x {loss}"
+        return loss if least == 1.0 else f"{exact(least)} x {loss}"
     return f"weight x {loss} (weights {down(least)} to {up(most)})"
 
 
-@dataclass(frozen=True)
-class Objective:
-    """What a round adds to the sums of a certificate, in words.
+def objective_words(
+    loss: str,
+    sigma: float = 0.0,
+    predictor: str = "u",
+    passes: tuple[int, int] = (1, 1),
+    weights: tuple[float, float] = (1.0, 1.0),
+) -> str:
+    """Return what a round adds to the sums of a certificate, in words.
 
     `loss` is the loss of an example, `sigma` the factor of the penalty (sigma/2)||u||_2^2 that
     every round carries (0: none), `predictor` the letter of a comparator, `passes` how often an
     example was learnt at least and at most, `weights` the smallest and the largest example weight.
 
-    >>> str(Objective("Hinge")), str(Objective("Hinge", 0.5, passes=(3, 3)))
+    >>> objective_words("Hinge"), objective_words("Hinge", 0.5, passes=(3, 3))
     ('Hinge', 'Hinge + (0.5/2)||u||_2^2 a round, over 3 passes')
-    >>> str(Objective("Hinge", passes=(1, 3)))
+    >>> objective_words("Hinge", passes=(1, 3))
     'Hinge, over 1 to 3 passes'
-    >>> str(Objective("Hinge", weights=(2.0, 2.0))), str(Objective("Hinge", weights=(0.5, 2.0)))
+    >>> objective_words("Hinge", weights=(2.0, 2.0)), objective_words("Hinge", weights=(0.5, 2.0))
     ('2 x Hinge', 'weight x Hinge (weights 0.5 to 2)')
     """
-
-    loss: str
-    sigma: float = 0.0
-    predictor: str = "u"
-    passes: tuple[int, int] = (1, 1)
-    weights: tuple[float, float] = (1.0, 1.0)
-
-    def __str__(self) -> str:
-        words = weighted(self.loss, *self.weights)
-        if self.sigma > 0.0:
-            words += f" + ({exact(self.sigma)}/2)||{self.predictor}||_2^2 a round"
-        least, most = self.passes
-        if most > 1:
-            words += (
-                f", over {most:,} passes"
-                if least == most
-                else f", over {least:,} to {most:,} passes"
-            )
-        return words
+    words = weighted(loss, *weights)
+    if sigma > 0.0:
+        words += f" + ({exact(sigma)}/2)||{predictor}||_2^2 a round"
+    least, most = passes
+    if most > 1:
+        words += (
+            f", over {most:,} passes" if least == most else f", over {least:,} to {most:,} passes"
+        )
+    return words
 
 
-def certificate_lines(certificate: Certificate, radius: float | None) -> list[str]:
-    """Return the lines of a certificate, for comparators of that radius."""
-    lines = [f"Certificate after {certificate.rounds:,} rounds, {certificate.objective}"]
-    lines += loss_lines(certificate)
-    if certificate.broken is not None:
-        return [*lines, f"  no statement: {certificate.broken}"]
-    if radius is not None or certificate.radius is not None:
-        lines += floor_lines(certificate, radius, certificate.statement(radius))
-        lines += bound_lines(certificate, radius, certificate.predictor)
-    return lines + assumption_lines(certificate)
-
-
-def loss_lines(certificate: Certificate) -> list[str]:
+def loss_lines(certificate: Any) -> list[str]:
     """Return what the learner lost, and its mistakes where labels are signs or classes."""
     rounds, penalised = certificate.rounds, certificate.curvature > 0.0
-    lines = [
-        measured(f"learner's {'penalised ' * penalised}loss", certificate.loss, rounds),
-    ]
+    lines = [measured(f"learner's {'penalised ' * penalised}loss", certificate.loss, rounds)]
     if penalised:
         name, note = "learner's plain loss", ", without the penalty"
         lines.append(measured(name, certificate.plain_loss, rounds, note))
@@ -146,7 +120,7 @@ def bound_lines(certificate: Any, radius: float | None, letter: str = "u") -> li
     return lines
 
 
-def certificate_dict(certificate: Certificate, radius: float | None) -> dict[str, Any]:
+def certificate_dict(certificate: Any, radius: float | None) -> dict[str, Any]:
     """Return a certificate as plain numbers, ready for JSON.
 
     `loss`, `floor`, `regret_bound` and `bounds` are about `objective`; `plain_loss` is the loss
