@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import noregret as nr
 from bandits.measuring import violates
 from noregret.bandits import GradientBandit, theorems
-from noregret.bandits.shrunken import Shrunken
+from noregret.bandits.gradient import Shrunken
 from noregret.domains import Ball, Box, Domain, Simplex
 
 sizes = st.floats(1e-3, 1e3)

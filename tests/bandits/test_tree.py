@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret.bandits.tree import find, new_tree, set_leaf, sum_up
+from noregret.bandits.exp3 import find, new_tree, set_leaf, sum_up
 
 
 def planted(weights: np.ndarray) -> np.ndarray:

@@ -20,8 +20,7 @@ from noregret.bandits.estimated import EstimatedCertificate, EstimatedGame
 from noregret.bandits.exp3 import Exp3, Exp3IX
 from noregret.bandits.exploration import EpsilonGreedy, Exploration, InverseGap
 from noregret.bandits.gradient import GradientBandit, GradientCertificate
-from noregret.bandits.log_replay import Replay, replay
-from noregret.bandits.offpolicy import Estimate, doubly_robust, ips, snips
+from noregret.bandits.offpolicy import Estimate, Replay, doubly_robust, ips, replay, snips
 from noregret.bandits.policy import Decisions
 from noregret.bandits.tsallis import TsallisINF
 from noregret.proof.statement import Statement

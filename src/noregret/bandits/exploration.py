@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from noregret.arrays import ArrayLike, Indices, Matrix, Vector, first_true, real_array
-from noregret.component import Component, require_positive
+from noregret.component import POSITIVE, Component, allowed
 
 #: Probabilities of a row may miss 1 by this, for rounding.
 TOLERANCE = 1e-9
+_UNIT = allowed("must be within [0, 1]", lambda value: 0.0 <= value <= 1.0)
 
 
 class Exploration(Component):
     """How predicted costs become probabilities; base for your own."""
+
+    _parameter: ClassVar[str] = "{}: {}"
 
     def probabilities(self, predicted: Matrix, times: Vector) -> Matrix:
         """Return the probability of each arm, a row for each row of predicted costs in [0, 1].
@@ -32,12 +36,7 @@ class EpsilonGreedy(Exploration):
     array([[0.05, 0.95]])
     """
 
-    epsilon: float = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.epsilon <= 1.0:
-            raise ValueError(f"EpsilonGreedy: epsilon must be within [0, 1], got {self.epsilon}")
+    epsilon: float = field(default=0.05, metadata=_UNIT)
 
     def probabilities(self, predicted: Matrix, times: Vector) -> Matrix:
         """Return epsilon/K for each arm, and a share of 1 - epsilon for the best."""
@@ -60,14 +59,8 @@ class InverseGap(Exploration):
     array([[0.25, 0.75]])
     """
 
-    scale: float = 10.0
-    exponent: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("InverseGap: scale", self.scale)
-        if not 0.0 <= self.exponent <= 1.0:
-            raise ValueError(f"InverseGap: exponent must be within [0, 1], got {self.exponent}")
+    scale: float = field(default=10.0, metadata=POSITIVE)
+    exponent: float = field(default=0.5, metadata=_UNIT)
 
     def probabilities(self, predicted: Matrix, times: Vector) -> Matrix:
         """Return the inverse gap weights of each row."""

@@ -10,10 +10,8 @@ Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorem 2.
 
 from __future__ import annotations
 
-from noregret.domains.balls import Ball, PNormBall
 from noregret.domains.base import Domain, Everywhere
-from noregret.domains.boxes import Box, Orthant
-from noregret.domains.simplices import ClippedSimplex, Simplex
+from noregret.domains.sets import Ball, Box, ClippedSimplex, Orthant, PNormBall, Simplex
 
 __all__ = [
     "Ball",

@@ -30,9 +30,8 @@ LEFT = 0.75
 @kernel(inline=True, counted=True)
 def _lower_median(work, first, step, count):  # type: ignore[no-untyped-def]
     """Return the lower median of `count` <= GROUP components, `step` apart."""
-    a = work[first]
     if count == 1:
-        return a
+        return work[first]
     sample = np.empty(GROUP)
     for k in range(count):
         x = work[first + k * step]

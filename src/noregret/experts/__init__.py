@@ -8,10 +8,9 @@
 0
 """
 
-from noregret.experts.aggregate import Aggregate, AggregateCertificate
+from noregret.experts.aggregate import Aggregate, AggregateCertificate, rate_grid
 from noregret.experts.expert_certificate import ExpertCertificate
 from noregret.experts.forecaster import Forecaster, exp_concavity
-from noregret.experts.grid import rate_grid
 from noregret.experts.hedge import Hedge, draw, weighted_majority
 from noregret.experts.oracles import (
     Combination,

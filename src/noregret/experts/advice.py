@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Matrix, Vector, first_true, not_real, real_array, refuse_masked
-from noregret.domains.vectors import as_weights
+from noregret.domains.base import as_weights
 from noregret.jit import kernel
 from noregret.rounding import exact
 

@@ -9,7 +9,7 @@ from noregret import losses, mirrors, rates
 from noregret.combinations import require_kind
 from noregret.component import Component
 from noregret.experts import Aggregate
-from noregret.experts.grid import rate_grid
+from noregret.experts.aggregate import rate_grid
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.mirrors import Mirror

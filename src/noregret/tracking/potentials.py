@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from noregret import mirrors
 from noregret.arrays import Vector
-from noregret.domains.vectors import length
+from noregret.domains.base import length
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
 

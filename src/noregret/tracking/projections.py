@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector, as_vector
-from noregret.domains.vectors import as_weights, largest_size
+from noregret.domains.base import as_weights, largest_size
 from noregret.tracking.potentials import Entropic, Potential, SimplexEntropic, Square
 
 #: Most steps of Newton's method, and most halvings of each.
