@@ -17,12 +17,12 @@ PATH, MEAN = "on this path", "in expectation"
 FIXED_ARM, ANY_ARM = "cost - cost of an arm fixed in advance", "cost - cost of any arm"
 
 
+@dataclass(frozen=True, eq=False)
 class CostProof(Proof):
-    """What the certificates of bandits share: the loss is the cost, theorems are `statements`."""
+    """What the certificates of bandits share: rounds, and their cost, which is the loss."""
 
     rounds: int
     cost: float
-    statements: list[Statement]
 
     @property
     def loss(self) -> float:
@@ -34,16 +34,10 @@ class CostProof(Proof):
         """The cost a round."""
         return self.cost / self.rounds if self.rounds else 0.0
 
-    @property
-    def bounds(self) -> list[Statement]:
-        """The theorems, which hold as each of them says."""
-        return self.statements
-
 
 def heading(certificate: Any) -> str:
     """Return the first line: algorithm, rounds, and decisions that no sum contains."""
-    waiting = certificate.waiting
-    wait = f", {waiting:,} decisions still wait" if waiting else ""
+    wait = f", {certificate.waiting:,} decisions still wait" if certificate.waiting else ""
     return f"Certificate after {certificate.rounds:,} rounds of {certificate.algorithm}{wait}"
 
 
@@ -56,8 +50,6 @@ class BanditCertificate(CostProof):
     """
 
     algorithm: str
-    rounds: int
-    cost: float
     #: Estimated sum of the costs that each arm had in these rounds; NaN where an arm had no chance
     #: in some round, so that nothing can be estimated.
     estimates: Vector
@@ -70,6 +62,11 @@ class BanditCertificate(CostProof):
     floor: float | None = None
     #: Decisions whose cost has not come, which no sum contains.
     waiting: int = 0
+
+    @property
+    def bounds(self) -> list[Statement]:
+        """The theorems, which hold as each of them says."""
+        return self.statements
 
     def describe(self) -> str:
         """Return in words whom the bandit is compared with."""

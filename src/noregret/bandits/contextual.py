@@ -36,8 +36,7 @@ def regression_lines(regression: Certificate | None) -> list[str]:
     """Return the lines about the regressors in a printed certificate."""
     if regression is None or not regression.rounds:
         return []
-    heading = "  cost regression, costs in units of their range:"
-    return [heading, *indented(regression.text())]
+    return ["  cost regression, costs in units of their range:", *indented(regression.text())]
 
 
 class ContextualBandit(Policy):
@@ -135,8 +134,6 @@ class ArmFeatureCertificate(CostProof):
     """The cost of the policy beside that of drawing evenly, and the regressor's certificate."""
 
     algorithm: str
-    rounds: int
-    cost: float
     #: Estimated cost, had each arm been drawn with the same probability in every round; NaN where
     #: an arm had no chance, so that nothing can be estimated.
     even: float

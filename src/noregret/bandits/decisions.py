@@ -171,8 +171,10 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     """
     if isinstance(seed, np.random.Generator):
         if type(seed.bit_generator) is not np.random.PCG64:
-            kind = type(seed.bit_generator).__name__
-            raise ValueError(f"seed must be a number or a generator on PCG64, got one on {kind}")
+            raise ValueError(
+                "seed must be a number or a generator on PCG64, "
+                f"got one on {type(seed.bit_generator).__name__}"
+            )
         return seed
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
         raise ValueError(f"seed must be a whole number, a generator or None, got {seed!r}")

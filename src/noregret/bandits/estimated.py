@@ -22,8 +22,6 @@ class EstimatedCertificate(CostProof):
     Online Learning and Online Convex Optimization, Theorem 4.1.
     """
 
-    rounds: int
-    cost: float
     estimates: GameCertificate
 
     def as_dict(self) -> dict[str, Any]:
@@ -84,9 +82,8 @@ class EstimatedGame:
     @one_at_a_time
     def suffer(self, cost: float, estimate: ArrayLike) -> None:
         """End the round: the cost that was paid, and an unbiased estimate of a subgradient."""
-        paid = as_number("cost", cost)
+        total = as_number("the sum of the costs", self._cost + as_number("cost", cost))
         z = as_vector("estimate", estimate, self._game.dimension)
-        total = as_number("the sum of the costs", self._cost + paid)
         self._game.suffer(float(self._game.play() @ z), z)
         self._cost = total
 

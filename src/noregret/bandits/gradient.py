@@ -14,7 +14,6 @@ from noregret.arrays import Vector, as_number, as_positive, as_vector, as_whole
 from noregret.bandits import theorems
 from noregret.bandits.bandit_certificate import MEAN, PATH, CostProof
 from noregret.bandits.decisions import generator
-from noregret.domains import Domain
 from noregret.files.fields import (
     Array,
     Arrays,
@@ -77,13 +76,16 @@ def two_points(ahead: float, behind: float, v: Vector, delta: float) -> Vector:
 class GradientCertificate(CostProof):
     """The cost of a run, what is certain about its estimates, and the theorems in expectation."""
 
-    rounds: int
-    cost: float
     #: Sum of <w_t - u, z_t> for the best u of the set: an estimate of the regret, not a bound.
     estimated_regret: float
     #: The set of u: the domain, or what it was shrunk to where plays stay inside.
-    domain: Domain
+    domain: domains.Domain
     statements: list[Statement] = field(default_factory=list)
+
+    @property
+    def bounds(self) -> list[Statement]:
+        """The theorems, which hold as each of them says."""
+        return self.statements
 
     def describe(self) -> str:
         """Return in words whom the player is compared with."""
@@ -112,7 +114,7 @@ class Shrunken:
     (-0.5, 2.5, 2.0)
     """
 
-    domain: Domain
+    domain: domains.Domain
     #: delta, and a few roundings more.
     margin: float
     #: r, the radius of the ball inside K.
@@ -121,7 +123,7 @@ class Shrunken:
     outer: float
 
     @classmethod
-    def of(cls, domain: Domain, delta: float, dimension: int) -> Shrunken:
+    def of(cls, domain: domains.Domain, delta: float, dimension: int) -> Shrunken:
         """Shrink a set by delta, or say in one line why that cannot be done."""
         if type(domain) is domains.Ball:
             inner = outer = size = domain.radius
@@ -195,7 +197,7 @@ class GradientBandit(Saved):
     _KIND = "bandit"
     _FIELDS = (
         Setting("dimension"),
-        Setting("domain", of=Domain),
+        Setting("domain", of=domains.Domain),
         Random("generator", "_rng"),
         Numbers("sums"),
         *map(Setting, ("eta", "delta", "points", "lipschitz", "size", "inside")),
@@ -207,7 +209,7 @@ class GradientBandit(Saved):
     def __init__(
         self,
         dimension: int,
-        domain: Domain,
+        domain: domains.Domain,
         eta: float,
         delta: float,
         points: int = 1,
@@ -326,8 +328,7 @@ class GradientBandit(Saved):
         """Return what is known about the run so far, as a value that later rounds do not change."""
         regret = self._sums["played"] + self.target.support(self._theta)
         statements = self._statements(regret) if self.rounds else []
-        cost = self._sums["cost"]
-        return GradientCertificate(self.rounds, cost, regret, self.target, statements)
+        return GradientCertificate(self.rounds, self._sums["cost"], regret, self.target, statements)
 
     def _statements(self, regret: float) -> list[Statement]:
         sums, survey = self._sums, "Shalev-Shwartz 2012"

@@ -97,8 +97,8 @@ def ips(
         limit = _limit(weights, weight_limit)
         floors.append((limit - above, limit - 1.0))
         ceilings.append((limit - below, limit - 1.0))
-    value = float((weights * log.outcomes).mean())
-    return _betted("IPS", log, value, floors, ceilings, weights, level)
+    mean = float((weights * log.outcomes).mean())
+    return _betted("IPS", log, mean, floors, ceilings, weights, level)
 
 
 def snips(log: Log, policy: ArrayLike, level: float = 0.95) -> Estimate:
@@ -289,11 +289,8 @@ def mean_floor(values: Vector, delta: float) -> float:
         high = low
     else:
         return 0.0
-    while low > 0.0 and high - low > _ACCURACY * (top - low):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            # Next to 0 there are not that many numbers.
-            break
+    # Next to 0 there may be no number between the two.
+    while low < (middle := 0.5 * (low + high)) < high and high - low > _ACCURACY * (top - low):
         if reached(middle):
             low = middle
         else:
@@ -378,8 +375,7 @@ def replay(
     player: Any = policy
     accepted: list[int] = []
     for row in range(len(log)):
-        context = None if rows is None else rows.part(row, row + 1)
-        decision = player.decide() if context is None else player.decide_row(context)
+        decision = player.decide() if rows is None else player.decide_row(rows.part(row, row + 1))
         fair = rng.random() * log.propensities[row] < least
         if fair and decision.arm == log.arms[row]:
             tell(decision, float(log.outcomes[row]))

@@ -130,8 +130,10 @@ class Policy(Decider[PendingRow]):
         if learner is None:
             learner = MirrorDescent(Squared(), Euclidean(), ScaleFree())
         if learner.loss.labels != "real":
-            kind = type(learner.loss).__name__
-            raise ValueError(f"the learner predicts costs: its loss must take them, not {kind}")
+            raise ValueError(
+                "the learner predicts costs: its loss must take them, "
+                f"not {type(learner.loss).__name__}"
+            )
         if learner.rounds:
             raise ValueError(f"the learner must be fresh, it has learnt {learner.rounds} examples")
         self.importance = bool(importance)
@@ -179,8 +181,7 @@ class Policy(Decider[PendingRow]):
 
     def _explored(self, predicted: Vector, ahead: Vector) -> Vector:
         """Return the probabilities of the decision `ahead` steps from now, 0 for the next one."""
-        times = self._waiting.made + 1.0 + ahead
-        chances = self.exploration.probabilities(predicted, times)
+        chances = self.exploration.probabilities(predicted, self._waiting.made + 1.0 + ahead)
         return as_probabilities(str(self.exploration), chances, *predicted.shape)
 
     @one_at_a_time
@@ -244,8 +245,8 @@ class Policy(Decider[PendingRow]):
             for (settled, kept), unit in zip(found[:learnt], units[:learnt].tolist(), strict=True):
                 del self._waiting[settled]
                 # Arms that share their weights share one estimate, that of drawing them evenly.
-                even = kept.choices / self._copies
-                self._estimates[kept.arm % self._copies] += unit / kept.probability / even
+                share = unit / kept.probability / (kept.choices / self._copies)
+                self._estimates[kept.arm % self._copies] += share
                 self._counts["cost"] += unit
                 self._counts["rounds"] += 1.0
 

@@ -154,8 +154,9 @@ def one_point_tuned(
     """
     delta = math.sqrt(radius * dimension * size / (3.0 * lipschitz)) * rounds**-0.25
     eta = radius / (dimension * (size / delta + lipschitz) * math.sqrt(2.0 * rounds))
-    bound = one_point_regret(radius, dimension, size, lipschitz, delta, eta, rounds)
-    return TunedWidth(eta, delta, bound)
+    return TunedWidth(
+        eta, delta, one_point_regret(radius, dimension, size, lipschitz, delta, eta, rounds)
+    )
 
 
 def two_point_tuned(radius: float, dimension: int, lipschitz: float, rounds: int) -> TunedWidth:
@@ -166,8 +167,9 @@ def two_point_tuned(radius: float, dimension: int, lipschitz: float, rounds: int
     """
     eta = radius / (dimension * lipschitz * math.sqrt(rounds))
     delta = radius * dimension / math.sqrt(rounds)
-    bound = two_point_regret(radius, dimension, lipschitz, delta, eta, rounds)
-    return TunedWidth(eta, delta, bound)
+    return TunedWidth(
+        eta, delta, two_point_regret(radius, dimension, lipschitz, delta, eta, rounds)
+    )
 
 
 def inside_one_point_tuned(

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from noregret.arrays import Vector, as_vector
+from noregret.arrays import ArrayLike, Vector, as_vector
 from noregret.component import Component
 from noregret.rounding import CLOSED_FORM
 

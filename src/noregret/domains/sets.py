@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from noregret.arrays import Vector, as_vector
+from noregret.arrays import ArrayLike, Vector, as_vector
 from noregret.component import POSITIVE, allowed
 from noregret.domains.base import (
     Domain,

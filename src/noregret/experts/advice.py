@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Matrix, Vector, first_true, not_real, real_array, refuse_masked
+from noregret.arrays import Matrix, Vector, first_true, not_real, real_array
 from noregret.domains.base import as_weights
 from noregret.jit import kernel
 from noregret.rounding import exact
@@ -62,13 +62,8 @@ def as_table(name: str, values: Any, count: int | None = None) -> Matrix:
     >>> as_table("costs", [[1, 2], [3, 4]]).dtype, as_table("costs", [1.0, 2.0]).shape
     (dtype('float64'), (1, 2))
     """
-    refuse_masked(name, values)
-    try:
-        given = np.asarray(values)
-        # Text is refused, and complex numbers, whose imaginary part would be dropped.
-        table = np.atleast_2d(given.astype(np.float64, casting="same_kind", copy=False))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
+    given = real_array(name, values)
+    table = np.atleast_2d(np.asarray(given, np.float64))
     if table.ndim != 2 or (count is not None and table.shape[1] != count):
         wanted = "numbers" if count is None else f"{count} numbers"
         raise ValueError(f"{name} has shape {given.shape}, expected rows of {wanted}")
@@ -77,8 +72,7 @@ def as_table(name: str, values: Any, count: int | None = None) -> Matrix:
 
 def one_round(name: str, values: Any, count: int) -> Any:
     """Return the numbers of one round as they are, or refuse several rows."""
-    refuse_masked(name, values)
-    vector = np.asarray(values)
+    vector = real_array(name, values)
     if vector.ndim != 1:
         raise ValueError(f"{name} has shape {vector.shape}, expected ({count},)")
     return vector

@@ -25,12 +25,10 @@ from noregret.learners.base import learn_together
 from noregret.learners.files import KINDS, learner_of
 from noregret.learners.foreign import Certifier
 from noregret.losses import Loss
-from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import SIZE
 from noregret.proof.statement import Statement, at_least, at_most
-from noregret.rates import Rate
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
 from noregret.turns import one_at_a_time
@@ -94,7 +92,10 @@ class Aggregate:
     """
 
     def __init__(
-        self, learners: Sequence[Any], loss: Loss | None = None, mirror: Mirror | None = None
+        self,
+        learners: Sequence[Any],
+        loss: Loss | None = None,
+        mirror: mirrors.Mirror | None = None,
     ) -> None:
         """Make an aggregate of learners with `learn`, `predict` and `loss`.
 
@@ -232,20 +233,19 @@ class Aggregate:
 
     def predict(self, X: Any) -> Vector:
         """Return the mixed prediction for each row, with the shares of the coming round."""
-        rows = sound_rows(as_rows(opened(X)), 0)
-        made = [learner.predict(rows.plain()) for learner in self.learners]
+        rows = sound_rows(as_rows(opened(X)), 0).plain()
+        made = [learner.predict(rows) for learner in self.learners]
         return self._mixer.forecast(np.column_stack(made))
 
     def certificate(self) -> AggregateCertificate:
         """Return what the mixed predictions prove, and the regret against the best learner."""
         proof = self._book.certificate()
         reach = proof.mirror.predictors().norm(self.weights) if self._linear() else None
-        own = vars(proof) | {"reach": reach}
         members = replace(self._mixer.certificate(), competitor="member", first=1)
         if proof.broken is not None:
             # Measured differences stay true, theorems about convex losses do not.
             members = replace(members, bounds=[], broken=members.broken or proof.broken)
-        return AggregateCertificate(**own, members=members)
+        return AggregateCertificate(**vars(proof) | {"reach": reach}, members=members)
 
     def save(self, path: str | os.PathLike[str], extra: store.Extra | None = None) -> None:
         """Write the aggregate and its learners to one file; `nr.load` resumes it to the bit.
@@ -285,8 +285,9 @@ class Aggregate:
             for k, each in enumerate(header["learners"])
         ]
         mixer = Forecaster._from_file(header["mixer"], under.get("mixer", {}))
-        mirror = store.component_from_header(header["mirror"], Mirror)
-        aggregate = cls(learners, mixer.loss, mirror)
+        aggregate = cls(
+            learners, mixer.loss, store.component_from_header(header["mirror"], mirrors.Mirror)
+        )
         if mixer.experts != len(learners):
             raise ValueError(f"{mixer.experts} shares for {len(learners)} learners")
         ledger, gradient = arrays["ledger"], arrays["gradient"]
@@ -317,8 +318,8 @@ def _members(learner: Any) -> Iterator[Any]:
 
 def rate_grid(
     loss: Loss,
-    mirror: Mirror | None = None,
-    rate: Rate | None = None,
+    mirror: mirrors.Mirror | None = None,
+    rate: rates.Rate | None = None,
     low: float = 2.0**-5,
     high: float = 2.0**5,
     dimension: int | None = None,
@@ -340,8 +341,8 @@ def rate_grid(
     """
     mirror = mirrors.Euclidean() if mirror is None else mirror
     if rate is None:
-        plain = mirror.euclidean()
-        rate = rates.PerCoordinate(1.0, invariant=True) if plain else rates.Adaptive(1.0)
+        own = rates.PerCoordinate(1.0, invariant=True)
+        rate = own if mirror.euclidean() else rates.Adaptive(1.0)
     fields = rate.fields()
     name = next((name for name in ("eta", "scale") if fields.get(name) is not None), None)
     if name is None:
@@ -356,8 +357,8 @@ def rate_grid(
             f"rate_grid: between {low:g} and {high:g} lie {last - first + 1} powers of 2, "
             f"expected 1 to {MOST}"
         )
-    learners = []
-    for j in range(first, last + 1):
-        own = rate.replace(**{name: math.ldexp(fields[name], j)})
-        learners.append(MirrorDescent(loss, mirror, own, dimension=dimension, averaging=False))
-    return Aggregate(learners, mirror=mirror)
+    grid = [rate.replace(**{name: math.ldexp(fields[name], j)}) for j in range(first, last + 1)]
+    return Aggregate(
+        [MirrorDescent(loss, mirror, each, dimension=dimension, averaging=False) for each in grid],
+        mirror=mirror,
+    )

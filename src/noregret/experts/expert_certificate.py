@@ -73,8 +73,7 @@ class ExpertCertificate(Proof):
 
     def describe(self) -> str:
         """Return in words whom the theorems compare the learner with."""
-        known = self.combination_regret is not None
-        return f"any {'combination' if known else self.competitor}"
+        return f"any {self.competitor if self.combination_regret is None else 'combination'}"
 
     def floor(self) -> float:
         """Return what no expert lost less than: the loss of the best one, as it was summed."""
@@ -110,8 +109,7 @@ class ExpertCertificate(Proof):
 
         A member that diverged makes the rounding of the sums larger than the regret.
         """
-        apart = abs(self.loss - self.best_loss)
-        return "measured" if self.slack <= 5e-7 * apart else "at most"
+        return "measured" if self.slack <= 5e-7 * abs(self.loss - self.best_loss) else "at most"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as plain values, ready for JSON."""
@@ -243,11 +241,9 @@ class Weighing(NamedTuple):
             yield "rates sqrt(8 ln d/t)", f"{GAMES}, Theorem 2.3", ahead, self._wider()
         elif self.kind == ADAPTIVE:
             widest, variance = self.sum(ExpertSum.WIDEST), self.sum(ExpertSum.VARIANCE)
-            worst = 0.25 * widest * widest * rounds
-            after, ahead = (
-                expert_theorems.adaptive_regret(d, spread, widest) for spread in (variance, worst)
-            )
+            after = expert_theorems.adaptive_regret(d, variance, widest)
             yield "AdaHedge, second order", f"{LEADER}, second-order bound", after, ""
+            ahead = expert_theorems.adaptive_regret(d, 0.25 * widest * widest * rounds, widest)
             yield "AdaHedge, worst case", f"{LEADER}, with V <= S^2 T/4", ahead, ""
 
     def _fixed(self, d: int, eta: float, rounds: int) -> Iterator[Theorem]:
@@ -276,7 +272,8 @@ class Weighing(NamedTuple):
     def _wider(self) -> str:
         """Say that the promised width was broken, as a loss not convex in its target may do."""
         widest = self.sum(ExpertSum.WIDEST)
-        held = widest <= self.width * (1.0 + 1e-12)
         return (
-            "" if held else f"costs {exact(widest)} apart were seen, promised {exact(self.width)}"
+            f"costs {exact(widest)} apart were seen, promised {exact(self.width)}"
+            if widest > self.width * (1.0 + 1e-12)
+            else ""
         )

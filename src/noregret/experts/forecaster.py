@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -180,7 +179,10 @@ class Forecaster(WeightedGame):
             measured, room = max(measured, proved), room + 2.0 * lines + charged.slack
         run = Measured(measured, room, suspect_of((self.loss, "convexity")))
         if rounds:
-            bounds = [_judged(bound, run) for bound in [*self._concave(), *bounds]]
+            bounds = [
+                run.state(bound.name, bound.reference, bound.value, bound.reason)
+                for bound in [*self._concave(), *bounds]
+            ]
         return ExpertCertificate(
             f"{state.title}, {type(self.loss).__name__}, against {self.against}",
             rounds,
@@ -197,21 +199,14 @@ class Forecaster(WeightedGame):
     @property
     def broken(self) -> Broken | None:
         """The promise that a loss of one's own was found to break, and the round."""
-        state = self._state
-        found = state.sum(ExpertSum.PROMISE_BROKEN), state.sum(ExpertSum.BROKEN_PROMISE)
-        return broken_in(self.loss, *found)
+        places = [ExpertSum.PROMISE_BROKEN, ExpertSum.BROKEN_PROMISE]
+        return broken_in(self.loss, *self._state.book[places])
 
     def _concave(self) -> list[Statement]:
         """Return the bound for exp-concave losses, still to be judged, if it is about this one."""
         if self._state.kind != FIXED or not self.concavity > 0.0:
             return []
+        name, value = "exp-concave loss, ln d/eta", math.log(self.experts) / self.eta
         needed = f"eta = {exact(self.eta)}, needed <= {exact(self.concavity)}"
         reason = needed if self.eta > self.concavity else ""
-        name, value = "exp-concave loss, ln d/eta", math.log(self.experts) / self.eta
         return [Statement(name, f"{GAMES}, Theorem 3.2", value, reason=reason)]
-
-
-def _judged(bound: Statement, run: Measured) -> Statement:
-    """Return a bound on the regret of the forecasts, if the run does not contradict it."""
-    value, reason = run.judge(bound.value, bound.reason)
-    return replace(bound, value=value, applies=not reason, reason=reason)

@@ -190,8 +190,7 @@ def weighted_majority(experts: int, rounds: int | None = None, eta: float | None
     if (rounds is None) == (eta is None):
         raise ValueError("give rounds or eta, and not both")
     if eta is None:
-        count = max(as_count("experts", experts), 2)
-        eta = math.sqrt(math.log(count) / as_count("rounds", rounds))
+        eta = math.sqrt(math.log(max(as_count("experts", experts), 2)) / as_count("rounds", rounds))
     return Hedge(experts, eta)
 
 
@@ -207,5 +206,4 @@ def draw(weights: Any, u: float) -> int:
     if not 0.0 <= u < 1.0:
         raise ValueError(f"u must be a number in [0, 1), got {u}")
     vector = as_distribution("weights", weights, np.size(weights))
-    place = int(np.searchsorted(np.cumsum(vector), u, side="right"))
-    return min(place, len(vector) - 1)
+    return min(int(np.searchsorted(np.cumsum(vector), u, side="right")), len(vector) - 1)

@@ -44,8 +44,7 @@ def best_expert(costs: Any) -> tuple[int, float]:
     >>> best_expert([[0.5, 0, 1], [1, 0.25, 0]])
     (1, 0.25)
     """
-    table = _table("costs", costs)
-    totals = [math.fsum(column) for column in table.T]
+    totals = [math.fsum(column) for column in _table("costs", costs).T]
     best = int(np.argmin(totals))
     return best, totals[best]
 
@@ -260,8 +259,7 @@ def simplex_minimum(A: Matrix, b: Vector, start: Vector) -> Vector:
             continue
         p[:] = 0.0
         p[face] = q
-        gradient = A @ p - b
-        multipliers = np.where(free, 0.0, gradient - level)
+        multipliers = np.where(free, 0.0, A @ p - b - level)
         entering = int(np.argmin(multipliers))
         size = float(np.abs(A @ np.abs(p)).max() + np.abs(b).max())
         if multipliers[entering] >= -_TOLERANCE * size:

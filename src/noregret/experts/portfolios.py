@@ -183,5 +183,6 @@ def universal_pair(relatives: Any, points: int | None = None) -> Vector:
 
 
 def _portfolio(weights: Any, count: int) -> Vector:
-    given = np.full(count, 1.0 / count) if weights is None else weights
-    return as_distribution("weights", given, count)
+    return as_distribution(
+        "weights", np.full(count, 1.0 / count) if weights is None else weights, count
+    )

@@ -193,8 +193,7 @@ class Shares(CostGame):
         self._state.book[ExpertSum.TOTAL] = 1.0
 
     def _play(self, table: Vector, lows: Vector, highs: Vector, paid: Vector) -> None:
-        projected = self.update == "projection"
-        share_rounds(self._state, self.alpha, projected, table, lows, highs, paid)
+        share_rounds(self._state, self.alpha, self.update == "projection", table, lows, highs, paid)
 
     def certificate(self) -> ShareCertificate:
         """Return the loss beside that of every expert, with the theorems."""

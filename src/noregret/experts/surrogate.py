@@ -112,8 +112,8 @@ class SurrogateClassifier:
             bounds.append(self._bound("in advance", survey, 8.0 * math.log(d), 2.0))
         if eta < 2.0:
             value, factor = expert_theorems.surrogate_mistakes(d, eta, 0.0), 1.0 / (1.0 - 0.5 * eta)
-            halved = "in advance, half ranges", f"{survey}, Theorem 2.21"
-            bounds.append(self._bound(*halved, value, factor))
+            reference = f"{survey}, Theorem 2.21"
+            bounds.append(self._bound("in advance, half ranges", reference, value, factor))
         return SurrogateCertificate(self.rounds, self.mistakes, best, bounds)
 
     def _bound(self, name: str, reference: str, value: float, factor: float) -> Statement:

@@ -10,9 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Vector
+from noregret.arrays import ArrayLike, Vector
 from noregret.oco.game import Game
 from noregret.oco.game_certificate import Comparators, GameCertificate
 from noregret.oco.game_theorems import SURVEY
@@ -58,7 +57,7 @@ class DoublingTrick:
         return self._epoch.play()
 
     @one_at_a_time
-    def suffer(self, value: float, subgradient: npt.ArrayLike, curvature: float = 0.0) -> None:
+    def suffer(self, value: float, subgradient: ArrayLike, curvature: float = 0.0) -> None:
         """End the round, where the players made are games; see `Game.suffer`."""
         if not hasattr(self._epoch, "suffer"):
             raise ValueError(f"{type(self._epoch).__name__} must see whole losses: use face(loss)")

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from noregret.arrays import Vector, as_number, as_positive, as_whole
+from noregret.arrays import ArrayLike, Vector, as_number, as_positive, as_whole
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.oco.game_certificate import GameCertificate, Monitors
@@ -60,9 +59,9 @@ class Game(PointPlayer):
         in advance use it, and say since which round it was broken.
         """
         setting = settle(as_whole("dimension", dimension), mirror, rate, domain, bool(lazy))
-        limit = math.inf
-        if gradient_limit is not None:
-            limit = as_positive("gradient_limit", gradient_limit)
+        limit = (
+            math.inf if gradient_limit is None else as_positive("gradient_limit", gradient_limit)
+        )
         super().__init__(setting, nonnegative, limit)
         self._monitors = Monitors()
         #: For a rate of each coordinate: the sum of z_i^2, the largest |z_i|, the coming round's
@@ -112,7 +111,7 @@ class Game(PointPlayer):
         return value
 
     @one_at_a_time
-    def suffer(self, value: float, subgradient: npt.ArrayLike, curvature: float = 0.0) -> None:
+    def suffer(self, value: float, subgradient: ArrayLike, curvature: float = 0.0) -> None:
         """End the round: value = f_t(w_t), subgradient in the subdifferential of f_t at w_t.
 
         `curvature` is a sigma for which f_t - (sigma/2)||w||^2 is convex as well: floors are
@@ -120,7 +119,7 @@ class Game(PointPlayer):
         """
         self._end(value, subgradient, curvature)
 
-    def _end(self, value: float, subgradient: npt.ArrayLike, curvature: float) -> None:
+    def _end(self, value: float, subgradient: ArrayLike, curvature: float) -> None:
         value, z, norm, curvature = self._examined(value, subgradient, curvature)
         t, sigma = self.rounds + 1, self.rate.strong_convexity()
         step = self._curved if sigma > 0.0 else self._plain
@@ -171,8 +170,7 @@ class Game(PointPlayer):
             a = eta * theta
         else:
             theta = a = self._w - eta * z
-        w = setting.link(self._finite(a))
-        return _Move(theta, w, eta)
+        return _Move(theta, setting.link(self._finite(a)), eta)
 
     def _by_coordinate(self, z: Vector, norm: float) -> _Move:
         scale, size = self.rate.coordinate_scale(), np.abs(z)
@@ -197,10 +195,8 @@ class Game(PointPlayer):
         if setting.domain is None:
             return mirror.stability(a, self._w, eta * z) / eta
         b = a - eta * z
-        w = setting.link(b)
-        before = setting.potential(self._w, a)
-        after = setting.potential(w, b)
-        return max(after - before + eta * float(self._w @ z), 0.0) / eta
+        gain = setting.potential(setting.link(b), b) - setting.potential(self._w, a)
+        return max(gain + eta * float(self._w @ z), 0.0) / eta
 
     def _finite(self, point: Vector) -> Vector:
         """Return a new point, or refuse one that overflowed."""
@@ -214,12 +210,11 @@ class Game(PointPlayer):
     def certificate(self) -> GameCertificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         squares, _, _, used = self._coordinates.copy()
-        by_coordinate = self.rate.by_coordinate()
         return self._certificate(
             lazy=self._setting.lazy,
             theorems=game_bounds,
             monitors=replace(self._monitors),
-            evidence=CoordinateRates(used, squares) if by_coordinate else Evidence(),
+            evidence=CoordinateRates(used, squares) if self.rate.by_coordinate() else Evidence(),
         )
 
 

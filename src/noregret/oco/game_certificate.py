@@ -221,8 +221,7 @@ class GameCertificate(Certificate):
         """Return the class of `floor(radius)` in words."""
         if radius is None and self.domain is not None and self.setting.bounded:
             return f"every u in {self.domain}"
-        chosen = self._radius(radius)
-        words = self.mirror.predictors().describe(chosen)
+        words = self.mirror.predictors().describe(self._radius(radius))
         return f"{words} and u >= 0" if type(self.domain) is domains.Orthant else words
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
@@ -289,20 +288,19 @@ class Comparators:
         certificate = self.certificate
         if not certificate.linear:
             return NOTHING
-        if self.u is None:
-            value = certificate.regret_bound(self.radius)
-        else:
-            value = certificate.regret(self.u)
+        value = (
+            certificate.regret_bound(self.radius) if self.u is None else certificate.regret(self.u)
+        )
         size = abs(certificate.loss) + abs(certificate.loss - value)
         slack = 4.0 * certificate.slack + ROUNDING * size
-        reach = self._reach() * certificate.delta
+        slack += 2.0 * (self._reach() * certificate.delta)
         setting = certificate.setting
         suspect = suspect_of(
             (setting.mirror, "smoothness() or largest_regularizer()"),
             (setting.rate, "rates that do not rise"),
             (setting.domain, "project() or support()"),
         )
-        return Measured(value, slack + 2.0 * reach, suspect)
+        return Measured(value, slack, suspect)
 
     def _reach(self) -> float:
         """Return the largest |u_i| of the comparators."""
@@ -326,6 +324,13 @@ class Comparators:
         if self.radius is None:
             return "the domain is not one whose corners are known"
         return f"radius {exact(self.radius)} is not within the set of the game"
+
+    def outside_domain(self) -> str:
+        """Say why a theorem about every point of the domain does not cover the comparators."""
+        domain = self.certificate.setting.domain
+        if domain is None or (self.u is not None and domain.contains(self.u)):
+            return ""
+        return self.outside() if self.u is None else "u lies outside the set of the game"
 
     def bound(
         self,

@@ -29,8 +29,7 @@ SURVEY = "Shalev-Shwartz 2012"
 def game_bounds(comparators: Comparators) -> Iterator[Statement]:
     """Return the bounds that speak about a mirror-descent game."""
     certificate = comparators.certificate
-    rate = certificate.rate
-    if rate.strong_convexity() > 0.0:
+    if certificate.rate.strong_convexity() > 0.0:
         yield from _strongly_convex(comparators)
     elif certificate.mirror.threshold(1.0) > 0.0:
         return
@@ -55,7 +54,7 @@ def _complexity(comparators: Comparators) -> tuple[float, str]:
     if rate.restarts():
         epochs = range(certificate.rounds.bit_length())
         etas = (rate.at(2.0**m - 1.0, 0.0, 0.0) for m in epochs)
-        return sum(comparators.complexity(eta) for eta in etas), ""
+        return sum(map(comparators.complexity, etas)), ""
     first, last = float(ledger[Entry.FIRST_ETA]), float(ledger[Entry.LAST_ETA])
     if certificate.lazy or first == last:
         return comparators.complexity(last), ""
@@ -149,12 +148,7 @@ def _local_norms(comparators: Comparators, complexity: float, outside: str) -> I
 def _strongly_convex(comparators: Comparators) -> Iterator[Statement]:
     certificate = comparators.certificate
     ledger, sigma = certificate.ledger, certificate.rate.strong_convexity()
-    reason = ""
-    domain = certificate.setting.domain
-    if domain is not None and comparators.u is not None and not domain.contains(comparators.u):
-        reason = "u lies outside the set of the game"
-    elif domain is not None and comparators.u is None:
-        reason = comparators.outside()
+    reason = comparators.outside_domain()
     rounds = certificate.rounds
     yield comparators.bound(
         "strongly convex OGD, observed gradients",
@@ -180,12 +174,8 @@ def _strongly_convex(comparators: Comparators) -> Iterator[Statement]:
 
 def leader_bounds(facts: LeaderFacts, comparators: Comparators) -> Iterator[Statement]:
     """Return the bounds that speak about follow the leader."""
-    setting, u = comparators.certificate.setting, comparators.u
     measured, rounding = facts.measured(comparators), 2.0 * comparators.certificate.slack
-    outside = ""
-    if setting.domain is not None:
-        inside = setting.domain.contains(u) if u is not None else not comparators.outside()
-        outside = "" if inside else comparators.outside() or "u lies outside the domain"
+    outside = comparators.outside_domain()
     yield comparators.bound(
         "follow the leader, after the fact",
         f"{SURVEY}, Lemma 2.1",
@@ -196,7 +186,7 @@ def leader_bounds(facts: LeaderFacts, comparators: Comparators) -> Iterator[Stat
     reason = outside
     if facts.other_round:
         reason = f"a loss other than ||w - z||^2/2 was met in round {facts.other_round}"
-    elif setting.domain is not None:
+    elif comparators.certificate.setting.domain is not None:
         reason = "the quadratic game has no domain"
     yield comparators.bound(
         "quadratic game, observed",

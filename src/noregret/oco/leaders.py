@@ -8,12 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import mirrors, rates
-from noregret.arrays import Vector, as_number, as_vector, as_whole
+from noregret.arrays import ArrayLike, Vector, as_number, as_vector, as_whole
 from noregret.domains import Domain
-from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
 from noregret.oco.game_certificate import Comparators, GameCertificate
 from noregret.oco.game_theorems import leader_bounds, regularized_bounds
@@ -29,10 +27,9 @@ from noregret.oco.losses import (
 from noregret.oco.point_player import PointPlayer
 from noregret.oco.setting import GameSetting, settle
 from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement
-from noregret.rates import UNBOUNDED
 from noregret.turns import one_at_a_time
 
-Minimizer = Callable[[ConvexFunction, Vector], npt.ArrayLike]
+Minimizer = Callable[[ConvexFunction, Vector], ArrayLike]
 
 #: The promises that a contradiction puts in doubt, for losses that the user gives.
 CONVEX = "convexity and curvature of the losses"
@@ -82,7 +79,7 @@ class Past:
     def value(self, w: Vector) -> float:
         """Return the sum of the losses and of R / eta at w, up to a constant."""
         total = self._varying(w)
-        if self.eta < UNBOUNDED:
+        if self.eta < rates.UNBOUNDED:
             total += self.setting.mirror.regularizer(w, self.eta)
         return total
 
@@ -91,7 +88,7 @@ class Past:
         total = self.c * w + self.b
         for loss in self.others:
             total = total + np.asarray(loss.subgradient(w), np.float64)
-        if self.eta < UNBOUNDED:
+        if self.eta < rates.UNBOUNDED:
             total = total + self.setting.mirror.inverse_link(w) / self.eta
         return total
 
@@ -100,7 +97,7 @@ class Past:
         mirror, domain = self.setting.mirror, self.setting.domain
         if not self.others:
             if mirror.euclidean():
-                c = self.c + (1.0 / self.eta if self.eta < UNBOUNDED else 0.0)
+                c = self.c + (1.0 / self.eta if self.eta < rates.UNBOUNDED else 0.0)
                 if c == 0.0:
                     return corner(domain, self.b, standing)
                 return -self.b / c if domain is None else domain.project(-self.b / c)
@@ -109,15 +106,16 @@ class Past:
             if domain is None and declares(mirror, "quadratic_minimizer"):
                 return mirror.quadratic_minimizer(self.c, self.b, self.eta)
         elif mirror.everywhere() and len(standing) == 1 and user is None:
-            low, high = interval(domain)
-            found = on_interval(
-                lambda v: self.value(np.array([v])),
-                lambda v: float(self.subgradient(np.array([v]))[0]),
-                low,
-                high,
-                float(standing[0]),
+            return np.array(
+                [
+                    on_interval(
+                        lambda v: self.value(np.array([v])),
+                        lambda v: float(self.subgradient(np.array([v]))[0]),
+                        *interval(domain),
+                        float(standing[0]),
+                    )
+                ]
             )
-            return np.array([found])
         if user is None:
             raise ValueError(
                 "no closed form for these losses: say minimizer=, a function (objective, start) "
@@ -241,7 +239,7 @@ class FollowTheLeader(Leader):
         self,
         dimension: int,
         domain: Domain | None = None,
-        start: npt.ArrayLike | None = None,
+        start: ArrayLike | None = None,
         minimizer: Minimizer | None = None,
         *,
         nonnegative: bool = False,
@@ -250,7 +248,7 @@ class FollowTheLeader(Leader):
         setting = settle(
             as_whole("dimension", dimension), mirrors.Euclidean(), rates.Constant(), domain, True
         )
-        super().__init__(setting, UNBOUNDED, minimizer, nonnegative, leader_bounds)
+        super().__init__(setting, rates.UNBOUNDED, minimizer, nonnegative, leader_bounds)
         if start is not None:
             self._w = as_vector("start", start, self.dimension)
             if domain is not None and not domain.contains(self._w):
@@ -276,7 +274,7 @@ class FollowTheRegularizedLeader(Leader):
     def __init__(
         self,
         dimension: int,
-        mirror: Mirror,
+        mirror: mirrors.Mirror,
         eta: float,
         domain: Domain | None = None,
         minimizer: Minimizer | None = None,

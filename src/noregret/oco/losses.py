@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import domains
-from noregret.arrays import Vector, as_positive, as_vector
-from noregret.domains import Domain
+from noregret.arrays import ArrayLike, Vector, as_positive, as_vector
 
 
 @runtime_checkable
@@ -25,7 +23,7 @@ class ConvexFunction(Protocol):
     def value(self, w: Vector) -> float:
         """Return f(w)."""
 
-    def subgradient(self, w: Vector) -> npt.ArrayLike:
+    def subgradient(self, w: Vector) -> ArrayLike:
         """Return an element of the subdifferential of f at w."""
 
 
@@ -39,7 +37,7 @@ class Linear:
 
     curvature = 0.0
 
-    def __init__(self, z: npt.ArrayLike) -> None:
+    def __init__(self, z: ArrayLike) -> None:
         """Take the coefficients z."""
         self.z = as_vector("Linear(z)", z)
 
@@ -60,7 +58,7 @@ class Quadratic:
     0.5
     """
 
-    def __init__(self, center: npt.ArrayLike, curvature: float = 1.0) -> None:
+    def __init__(self, center: ArrayLike, curvature: float = 1.0) -> None:
         """Take the center and the curvature."""
         self.center = as_vector("Quadratic(center)", center)
         self.curvature = as_positive("Quadratic(curvature)", curvature)
@@ -72,8 +70,7 @@ class Quadratic:
 
     def subgradient(self, w: Vector) -> Vector:
         """Return curvature (w - center)."""
-        slope: Vector = self.curvature * (w - self.center)
-        return slope
+        return np.asarray(self.curvature * (w - self.center))
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class FromFunctions:
     """A loss given as two functions: w -> f(w) and w -> an element of the subdifferential at w."""
 
     value: Callable[[Vector], float]
-    subgradient: Callable[[Vector], npt.ArrayLike]
+    subgradient: Callable[[Vector], ArrayLike]
     #: A sigma for which f - (sigma/2)||w||^2 is convex too; None if nothing is said about it.
     curvature: float | None = None
 
@@ -103,7 +100,7 @@ def as_loss(item: Any) -> ConvexFunction:
     )
 
 
-def corner(domain: Domain | None, b: Vector, standing: Vector) -> Vector:
+def corner(domain: domains.Domain | None, b: Vector, standing: Vector) -> Vector:
     """Return a minimiser of <b, w> over a bounded domain; ties stay where the player stands.
 
     >>> corner(domains.Box(-1.0, 1.0), np.array([0.5, 0.0]), np.array([0.25, 0.25]))
@@ -112,8 +109,7 @@ def corner(domain: Domain | None, b: Vector, standing: Vector) -> Vector:
     if not b.any():
         return standing.copy()
     if type(domain) is domains.Box and math.isfinite(domain.low + domain.high):
-        w = np.where(b > 0.0, domain.low, domain.high)
-        return np.where(b == 0.0, standing, w)
+        return np.where(b == 0.0, standing, np.where(b > 0.0, domain.low, domain.high))
     if type(domain) is domains.Ball:
         unit = b / np.abs(b).max()
         return -domain.radius * unit / float(np.linalg.norm(unit))  # type: ignore[no-any-return]
@@ -165,11 +161,10 @@ def _outwards(slope: Callable[[float], float], end: float, inner: float, sign: f
     raise ValueError("the losses so far have no minimiser: give a bounded domain, or regularise")
 
 
-def interval(domain: Domain | None) -> tuple[float, float]:
+def interval(domain: domains.Domain | None) -> tuple[float, float]:
     """Return the ends of a one-dimensional domain."""
     if domain is None:
         return -math.inf, math.inf
     if type(domain) is domains.Orthant:
         return 0.0, math.inf
-    ends = [-domain.support([-1.0]), domain.support([1.0])]
-    return float(ends[0]), float(ends[1])
+    return float(-domain.support([-1.0])), float(domain.support([1.0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,6 @@ from noregret.combinations import (
     require_sound,
     require_together,
 )
-from noregret.domains import Domain
 from noregret.mirrors import Mirror
 from noregret.proof.competitors import corners
 from noregret.proof.convexity import require_support
@@ -34,7 +33,7 @@ class GameSetting:
     #: The map without its set; the set, if any, is the domain.
     mirror: Mirror
     rate: Rate
-    domain: Domain | None
+    domain: domains.Domain | None
     lazy: bool
 
     @cached_property
@@ -55,10 +54,9 @@ class GameSetting:
     @property
     def shown(self) -> Mirror:
         """The map of the certificate: a lazy ball or box is a map of its own."""
-        domain = self.domain
-        if self.lazy and self.mirror.euclidean() and self.bounded:
-            if domain is not None and type(domain) in (domains.Ball, domains.Box):
-                return lazily_projected(domain)
+        known = self.lazy and self.mirror.euclidean() and self.bounded
+        if known and isinstance(self.domain, domains.Ball | domains.Box):
+            return lazily_projected(self.domain)
         return self.mirror
 
     @property
@@ -77,10 +75,9 @@ class GameSetting:
         The class is the domain itself, or the map's class of that radius.
         """
         if radius is None:
-            lowest = self.mirror.regularizer(self.first, eta)
             ends = corners(self.domain, self.dimension)
-            found = (self.mirror.regularizer(u, eta) for u in ends)
-            return max(found, default=math.inf) - lowest
+            largest = max((self.mirror.regularizer(u, eta) for u in ends), default=math.inf)
+            return largest - self.mirror.regularizer(self.first, eta)
         if self.domain is None:
             return self.mirror.complexity(radius, eta, self.dimension)
         if not self.mirror.euclidean() or radius > self._inner_radius():
@@ -119,7 +116,7 @@ class GameSetting:
 
 
 def settle(
-    dimension: int, mirror: Mirror, rate: Rate, domain: Domain | None, lazy: bool
+    dimension: int, mirror: Mirror, rate: Rate, domain: domains.Domain | None, lazy: bool
 ) -> GameSetting:
     """Return the setting of a game, or say in one line what does not go together."""
     require_kind("mirror", mirror)
@@ -135,16 +132,13 @@ def settle(
     if not np.isfinite(setting.first).all():
         raise ValueError("the first point of the game is not finite")
     filled = rate.resolved(lambda: _natural_scale(setting))
-    return setting if filled is rate else GameSetting(dimension, mirror, filled, domain, lazy)
+    return setting if filled is rate else replace(setting, rate=filled)
 
 
 def _natural_scale(setting: GameSetting) -> float:
     """Return the scale that balances the two halves of the adaptive bound over the game's set."""
-    wide = GameSetting(
-        max(setting.dimension, 2), setting.mirror, setting.rate, setting.domain, setting.lazy
-    )
-    size = setting.mirror.natural_size(wide.dimension)
-    if wide.bounded:
-        size = wide.complexity(None, 1.0)
+    wide = replace(setting, dimension=max(setting.dimension, 2))
+    natural = setting.mirror.natural_size(wide.dimension)
+    size = wide.complexity(None, 1.0) if wide.bounded else natural
     smoothness = setting.mirror.smoothness()
     return math.sqrt(size / smoothness) if smoothness > 0.0 else math.sqrt(size)

@@ -6,10 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import rates
-from noregret.arrays import Vector, as_number, as_vector, as_whole
+from noregret.arrays import ArrayLike, Vector, as_number, as_vector, as_whole
 from noregret.component import require_positive
 from noregret.domains import Domain
 from noregret.mirrors import Mirror
@@ -19,7 +18,7 @@ from noregret.proof.convexity import undeclared
 
 
 def step(
-    mirror: Mirror, w: npt.ArrayLike, z: npt.ArrayLike, eta: float, domain: Domain | None = None
+    mirror: Mirror, w: ArrayLike, z: ArrayLike, eta: float, domain: Domain | None = None
 ) -> Vector:
     """Return argmin over u of D(u, w) + eta <z, u>, projected on the domain if there is one.
 
@@ -37,9 +36,7 @@ def step(
     return moved if domain is None else mirror.project(domain, moved)
 
 
-def implicit_step(
-    mirror: Mirror, w: npt.ArrayLike, x: npt.ArrayLike, y: float, eta: float
-) -> Vector:
+def implicit_step(mirror: Mirror, w: ArrayLike, x: ArrayLike, y: float, eta: float) -> Vector:
     """Return argmin over u of D(u, w) + eta (<u, x> - y)^2, the loss not linearised.
 
     Euclidean: w - 2 eta (p - y) x / (1 + 2 eta ||x||^2) with p = <w, x>. Entropies: with s the
@@ -75,7 +72,7 @@ def implicit_step(
     return moved(middle)
 
 
-def divergence(mirror: Mirror, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
+def divergence(mirror: Mirror, u: ArrayLike, w: ArrayLike) -> float:
     """Return the Bregman divergence D(u, w) = R(u) - R(w) - <grad R(w), u - w> of a map.
 
     Euclidean: ||u - w||^2 / 2; unnormalised entropy: sum u_i ln(u_i / w_i) + w_i - u_i; the
@@ -135,5 +132,5 @@ def tuned(
     if complexity == 0.0:
         return Tuned(rates.Constant(1.0 / gradient_limit), 0.0)
     squares = smoothness * horizon * gradient_limit**2
-    eta = closed_forms.tuned_rate(complexity, squares)
-    return Tuned(rates.Constant(eta), closed_forms.tuned_regret(complexity, squares))
+    rate = rates.Constant(closed_forms.tuned_rate(complexity, squares))
+    return Tuned(rate, closed_forms.tuned_regret(complexity, squares))
