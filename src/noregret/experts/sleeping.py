@@ -223,5 +223,9 @@ class Specialists(Saved):
         size = slack + ROUNDING * self._state[_SIZE]
         # The logarithms of the weights are right to a few roundings for each expert and round.
         size += rounding_error(self.rounds * (2.0 * self.experts + 64.0), 1.0) / self.eta
-        columns = zip(values, regret, 2.0 * size, strict=True)
-        return np.array([Measured(r, s, RANGE).judge(v)[0] for v, r, s in columns])
+        return np.array(
+            [
+                Measured(r, s, RANGE).judge(v)[0]
+                for v, r, s in zip(values, regret, 2.0 * size, strict=True)
+            ]
+        )

@@ -13,7 +13,7 @@ from noregret.oco.game import Game, Player, run
 from noregret.oco.game_certificate import GameCertificate
 from noregret.oco.leaders import FollowTheLeader, FollowTheRegularizedLeader
 from noregret.oco.losses import ConvexFunction, FromFunctions, Linear, Quadratic
-from noregret.oco.steps import Tuned, divergence, implicit_step, step, tuned
+from noregret.oco.setting import Tuned, divergence, implicit_step, step, tuned
 
 __all__ = [
     "ConvexFunction",

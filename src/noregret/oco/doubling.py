@@ -165,5 +165,9 @@ def summed_bounds(
 
 def _kind(certificate: GameCertificate) -> tuple[object, ...]:
     """Return what the epochs of one game must have in common."""
-    nonnegative = certificate.loss_function.nonnegative
-    return certificate.mirror, certificate.domain, len(certificate.gradient), nonnegative
+    return (
+        certificate.mirror,
+        certificate.domain,
+        len(certificate.gradient),
+        certificate.loss_function.nonnegative,
+    )

@@ -163,8 +163,13 @@ class GameCertificate(Certificate):
         ledger[Entry.INTERCEPT] -= half
         ledger[Entry.MAGNITUDE] += (1.0 + len(point) / 16.0) * half
         ledger[Entry.TRAVEL] += self.curvature * float(np.abs(point).sum())
-        gradient = self.gradient + self.curvature * point
-        return replace(self, ledger=ledger, gradient=gradient, curvature=0.0, pull=np.zeros(0))
+        return replace(
+            self,
+            ledger=ledger,
+            gradient=self.gradient + self.curvature * point,
+            curvature=0.0,
+            pull=np.zeros(0),
+        )
 
     def regularized_floor(self, eta: float | None = None) -> float:
         """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.

@@ -106,9 +106,8 @@ def _in_advance(
         if not certificate.lazy:
             return
         # eta_T >= scale / (limit sqrt(T)), and sum eta_t ||z_t||^2 <= 2 scale limit sqrt(T).
-        growth = limit * math.sqrt(certificate.rounds)
         both = 0.0 if reason else comparators.complexity(1.0) / scale + smoothness * scale
-        value = growth * both
+        value = limit * math.sqrt(certificate.rounds) * both
     reason = reason or _since(f"||z||_* <= {exact(limit)}", certificate.ledger[Entry.LIMIT_BROKEN])
     yield comparators.bound(f"{title}, in advance", f"{theorem}, promised limit", value, reason)
 

@@ -159,8 +159,8 @@ class LeaderFacts:
     def _included(self, comparators: Comparators) -> bool:
         if self.leader is None or comparators.radius is None:
             return comparators.radius is None
-        predictors = comparators.certificate.mirror.predictors()
-        return predictors.holds(self.leader, comparators.radius)
+        mirror = comparators.certificate.mirror
+        return mirror.predictors().holds(self.leader, comparators.radius)
 
 
 class Leader(PointPlayer):
@@ -207,8 +207,11 @@ class Leader(PointPlayer):
         )
         if type(function) is Quadratic and function.curvature == 1.0:
             gap, size = w - function.center, float(np.linalg.norm(function.center))
-            gaps = facts.gaps + float(gap @ gap) / t
-            changed = replace(changed, gaps=gaps, largest=max(facts.largest, size))
+            changed = replace(
+                changed,
+                gaps=facts.gaps + float(gap @ gap) / t,
+                largest=max(facts.largest, size),
+            )
         elif not facts.other_round:
             changed = replace(changed, other_round=t)
         self._enter(value, z, norm, past.eta, curvature)
