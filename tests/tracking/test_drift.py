@@ -125,8 +125,9 @@ def test_one_pass_keeps_no_rows_but_those_of_a_window() -> None:
             watched = watch.Watch(SQUARED, 1.0, window, one_pass=True, tell=told.append)
             for block in blocks(X, y, 20):
                 watched.add(as_rows(block), block.y, None)
-                assert sum(len(part) for part in watched._kept) <= most
-                assert sum(len(part) for part in watched._waiting) < 25
+                waiting = watched._given - watched._learnt
+                assert waiting < 25
+                assert sum(len(part) for part in watched._parts) <= most + waiting
             assert watched.proof()[0].rounds == 600
     assert "tracking, 600 examples" in told and "judging windows, up to example 600" in told
 

@@ -173,9 +173,7 @@ def test_the_kernel_is_what_was_written(count: int) -> None:
     rows = random.normal(size=(count, 4))
     cells = np.einsum("ti,tj->tij", rows, rows)
     for radius in (0.5, math.inf):
-        jitted, written = np.zeros((count, count)), np.zeros((count, count))
-        segment_costs(cells, radius, jitted)
-        segment_costs.py_func(cells, radius, written)
+        jitted, written = segment_costs(cells, radius), segment_costs.py_func(cells, radius)
         np.testing.assert_allclose(jitted, written, rtol=1e-9, atol=1e-9)
 
 
@@ -221,7 +219,7 @@ def test_what_it_says() -> None:
         ({"penalty": -1.0}, "penalty must be a finite number >= 0"),
         ({"penalty": math.nan}, "penalty must be a finite number >= 0"),
         ({"shifts": 1, "radius": 0.0}, "radius must be a finite number above 0"),
-        ({"shifts": 1, "grid": 0}, "grid must be a whole number of cells >= 1"),
+        ({"shifts": 1, "grid": 0}, "grid must be a whole number >= 1"),
         ({"shifts": 1, "loss": nr.losses.Hinge()}, "knows the square loss only"),
         ({"shifts": 1, "loss": Halved()}, "knows the square loss only, got Halved()"),
     ],

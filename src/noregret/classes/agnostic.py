@@ -143,14 +143,12 @@ class Agnostic(Saved):
         if eta is None and flip is not None:
             raise ValueError("Agnostic without a horizon needs eta")
         self.tie = label(tie, "tie")
-        rate = None if eta is None else between("eta", eta, MOST_RATE)
+        self.eta = 0.0 if eta is None else between("eta", eta, MOST_RATE)
         self.dimension = as_dimension(hypotheses)
         self.hypotheses = self.dimension.hypotheses
         self._depth = self.dimension()
-        if rate is None:
-            assert self.horizon is not None
-            rate = math.sqrt(8.0 * math.log(self.experts) / self.horizon)
-        self.eta = rate
+        if eta is None and self.horizon is not None:
+            self.eta = math.sqrt(8.0 * math.log(self.experts) / self.horizon)
         self._weights: dict[tuple[int, int], float] = {(self.hypotheses.everything, 0): 0.0}
         self._errors = np.zeros(self.hypotheses.size, dtype=np.int64)
         #: The number of labels seen.

@@ -138,9 +138,11 @@ class Elimination(Saved):
 
     def certificate(self) -> EliminationCertificate:
         """Return the mistakes so far beside the bounds on them."""
-        reason = ""
-        if self._broken:
-            reason = f"round {self._broken} cannot be of a disjunction of {self.k} variables"
+        reason = (
+            f"round {self._broken} cannot be of a disjunction of {self.k} variables"
+            if self._broken
+            else ""
+        )
         bounds = tuple(
             mistake_bound(name, "Example 3.4", value, reason)
             for name, value in (("r k", self._ones * self.k), ("variables added, now", self._added))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import Vector, as_whole, refuse_masked
+from noregret.arrays import Vector, as_whole, first_true, refuse_masked
 from noregret.classes.tables import MOST_RATE, SURVEY, RateField, RegretCertificate, between
 from noregret.elementary import log_sum_exp
 from noregret.files.fields import Array, Arrays, Header, Number, Saved, Setting
@@ -155,12 +155,10 @@ class Ranking(Saved):
         given = np.atleast_1d(np.asarray(clicks))
         if given.ndim != 1 or (given.dtype.kind not in "biu" and given.size):
             raise ValueError(f"clicks must be items in one line, got {shown(clicks)}")
-        wrong = np.flatnonzero((given < 0) | (given >= self.items))
-        if len(wrong):
-            first = int(wrong[0])
-            raise ValueError(
-                f"clicks[{first}] must be an item from 0 to {self.items - 1}, got {given[first]}"
-            )
+        wrong = first_true((given < 0) | (given >= self.items))
+        if wrong:
+            must = f"must be an item from 0 to {self.items - 1}"
+            raise ValueError(f"clicks[{wrong[0]}] {must}, got {given[wrong]}")
         return np.array([self._click(int(item)) for item in given], dtype=np.float64)
 
     def _click(self, item: int) -> float:

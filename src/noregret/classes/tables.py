@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import as_real, refuse_masked
+from noregret.arrays import as_real, first_true, refuse_masked
 from noregret.files.fields import Arrays, Header, Setting
 from noregret.proof.statement import Proof, Statement
 from noregret.rounding import up
@@ -69,10 +69,7 @@ class FiniteClass:
 
     def point(self, x: Any, name: str = "x") -> int:
         """Return x as the index of a point, or say in one line why it is none."""
-        index = _integer(x)
-        if index is None or not 0 <= index < self.points:
-            raise ValueError(f"{name} must be a point from 0 to {self.points - 1}, got {shown(x)}")
-        return index
+        return _index(name, x, self.points, f"must be a point from 0 to {self.points - 1}")
 
     def space(self, space: Any) -> int:
         """Return a version space, all of H for None, or say in one line why it is none."""
@@ -119,10 +116,7 @@ def as_class(hypotheses: Any) -> FiniteClass:
 
 def label(y: Any, name: str = "y") -> int:
     """Return y as a label, or say in one line why it is none."""
-    value = _integer(y)
-    if value not in (0, 1):
-        raise ValueError(f"{name} must be a label 0 or 1, got {shown(y)}")
-    return value
+    return _index(name, y, 2, "must be a label 0 or 1")
 
 
 def pairs(hypotheses: FiniteClass, x: Any, y: Any) -> list[tuple[int, int]]:
@@ -167,14 +161,12 @@ def flags_of(space: int, size: int) -> Bits:
     return np.unpackbits(packed, count=size, bitorder="little")
 
 
-def _integer(value: Any) -> int | None:
-    if np.ndim(value) != 0:
-        return None
-    try:
-        result = int(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return result if result == value else None
+def _index(name: str, value: Any, count: int, must: str) -> int:
+    """Return a whole number from 0 to count - 1, or say in one line why it is none."""
+    number = as_real(name, value, must)
+    if not 0.0 <= number < count or number % 1.0:
+        raise ValueError(f"{name} {must}, got {shown(value)}")
+    return int(number)
 
 
 def _labels(table: Any) -> Bits:
@@ -189,10 +181,10 @@ def _labels(table: Any) -> Bits:
         )
     if given.dtype.kind not in "biuf":
         raise ValueError(f"the table must hold 0 and 1, got {given.dtype}")
-    wrong = np.argwhere((given != 0) & (given != 1))
-    if len(wrong):
-        i, j = (int(k) for k in wrong[0])
-        raise ValueError(f"the table must hold 0 and 1, row {i} column {j} is {given[i, j]}")
+    wrong = first_true((given != 0) & (given != 1))
+    if wrong:
+        place = "row {} column {}".format(*wrong)
+        raise ValueError(f"the table must hold 0 and 1, {place} is {given[wrong]}")
     return given.astype(np.uint8)
 
 

@@ -49,9 +49,10 @@ class MistakeCertificate(CountedMistakes):
         return self.broken == 0
 
     def _lines(self) -> list[str]:
-        left = f"{self.remaining:,} of {self.hypotheses:,} hypotheses agree with every label"
-        if self.broken:
-            left = f"no hypothesis agrees with every label since round {self.broken:,}"
+        left = (
+            f"no hypothesis agrees with every label since round {self.broken:,}" if self.broken
+            else f"{self.remaining:,} of {self.hypotheses:,} hypotheses agree with every label"
+        )  # fmt: skip
         return [
             f"{self.rule} after {self.rounds:,} rounds",
             f"  {'mistakes':<41}{self.mistakes:,}",
@@ -140,9 +141,11 @@ class VersionSpaceLearner(Saved):
 
     def certificate(self) -> MistakeCertificate:
         """Return the mistakes so far beside the bounds on them."""
-        reason = ""
-        if self._broken:
-            reason = f"no hypothesis agrees with every label since round {self._broken}"
+        reason = (
+            f"no hypothesis agrees with every label since round {self._broken}"
+            if self._broken
+            else ""
+        )
         before, now, reference = self._BOUNDS
         bounds = (
             # No more mistakes can follow once a single hypothesis, such as the first, is left.

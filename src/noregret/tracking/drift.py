@@ -25,13 +25,11 @@ label as a feature a fixed predictor would do as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from noregret.arrays import as_positive
+from noregret.arrays import as_count, as_positive
 from noregret.losses import Loss, Squared
 from noregret.proof.loss_promises import assumption_of
 from noregret.proof.statement import Proof, finite
@@ -177,14 +175,16 @@ def drift_proof(
     """
     loss = Squared() if loss is None else loss
     radius = as_positive("radius", radius)
-    if window is not None and not (isinstance(window, (int, np.integer)) and window >= 1):
-        raise ValueError(f"window must be a whole number of rounds >= 1, got {window!r}")
+    window = None if window is None else as_count("window", window)
     one_pass = y is None and type(loss) is Squared
     watch = Watch(loss, radius, window, one_pass, progress or (lambda text: None))
     if y is None:
         if weight is not None:
             raise ValueError("weight belongs to arrays: the blocks of a stream have their own")
-        for block in _blocks(X):
+        blocks: Iterable[Any] = X if isinstance(X, Iterable) else [None]
+        for block in blocks:
+            if not hasattr(block, "indptr") or not hasattr(block, "y"):
+                raise ValueError("X without y must be a stream of blocks; give y for arrays")
             watch.add(as_rows(block), block.y, block.weight)
     else:
         watch.add(as_rows(X), y, weight)
@@ -200,12 +200,3 @@ def drift_proof(
         watch.weights,
         watch.broken or None,
     )
-
-
-def _blocks(stream: Iterable[Any]) -> Iterator[Any]:
-    if not isinstance(stream, Iterable):
-        raise ValueError("X without y must be a stream of blocks; give y for arrays")
-    for block in stream:
-        if not hasattr(block, "indptr") or not hasattr(block, "y"):
-            raise ValueError("X without y must be a stream of blocks; give y for arrays")
-        yield block

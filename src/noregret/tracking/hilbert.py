@@ -49,8 +49,11 @@ class _Points(Field):
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the points in use: the arrays have room for more."""
         count = len(owner)
-        arrays |= {"points": owner._points[:count], "columns": owner._columns[:count]}
-        arrays["grams"] = owner._grams[:count, :count]
+        arrays |= {
+            "points": owner._points[:count],
+            "columns": owner._columns[:count],
+            "grams": owner._grams[:count, :count],
+        }
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Check the arrays against one another, and set them."""
@@ -141,8 +144,8 @@ class KernelDescent(Saved):
     @property
     def coefficients(self) -> Vector:
         """The c_i of w = sum_i c_i K(x_i, .)."""
-        kept: Vector = self._columns[: len(self), Column.COEFFICIENT] * self._slots[Place.SCALE]
-        return kept
+        stored = self._columns[: len(self), Column.COEFFICIENT]
+        return np.asarray(stored * self._slots[Place.SCALE])
 
     @property
     def norm(self) -> float:
@@ -212,21 +215,19 @@ class KernelDescent(Saved):
 
     def certificate(self) -> KernelCertificate:
         """Return what the run so far proves, as a value that later rounds do not change."""
-        return KernelCertificate(
-            self.kernel, self._account(), self._slots.copy(), self.eta, self.radius, self.budget,
-            self._points.shape[1],
-        )  # fmt: skip
-
-    def _account(self) -> Certificate:
-        """Return the lines of the losses, with a bound on ||Z|| as the only coordinate of Z."""
-        slots = self._slots
+        slots = self._slots.copy()
         square = slots[Place.GRADIENT] + 2.0 * slots[Place.GRADIENT_ERROR]
         length = math.sqrt(max(float(square), 0.0)) + float(slots[Place.LOST])
-        length = grown(length, self.rounds + 8.0)
-        return Certificate(
+        # A bound on ||Z|| stands for Z, as its only coordinate.
+        account = Certificate(
             self.loss, mirrors.Euclidean(), rates.Constant(self.eta), self._ledger.copy(),
-            np.array([length]), Ball(self.radius), lazy=False, played=False,
+            np.array([grown(length, self.rounds + 8.0)]), Ball(self.radius), lazy=False,
+            played=False,
         )  # fmt: skip
+        width = self._points.shape[1]
+        return KernelCertificate(
+            self.kernel, account, slots, self.eta, self.radius, self.budget, width
+        )
 
     @property
     def total_loss(self) -> float:
@@ -255,21 +256,29 @@ class KernelDescent(Saved):
             raise ValueError(f"no statement: {account.broken}")
         again = type(self)(self.kernel, self.radius, self.eta, self.loss, self.budget)
         again.learn(X, y)
-        check_same(account, again._account())
+        check_same(account, again.certificate().account)
         loss = account.loss_upper
         labels = as_labels(y, len(rows), self.loss)
         sizes = float(self._ledger[Entry.LARGEST_ROW]), float(self._slots[Place.LARGEST])
         low, high = schedule.loss_between(self.kernel, self.loss, rows, labels, sizes)
         size, last, largest = schedule.measured(self.kernel)
         found = proof.lemma
-        reason = ""
-        if largest > self.radius * (1.0 + 1e-9):
-            reason = f"a comparator may have norm {up(largest)}, the ball has {exact(self.radius)}"
+        reason = (
+            f"a comparator may have norm {up(largest)}, the ball has {exact(self.radius)}"
+            if largest > self.radius * (1.0 + 1e-9)
+            else ""
+        )
         value = (0.5 * last * last + self.radius * size) / self.eta + proof.budget_cost(largest)
-        excess = found.excess * abs(high)
-        name, pair = "C-GD in a Hilbert space", (loss, low)
+        excess, pair = found.excess * abs(high), (loss, low)
         bounds = [
-            stated(name, "Theorem 14", value + excess, found.factor, pair, found.reason or reason),
+            stated(
+                "C-GD in a Hilbert space",
+                "Theorem 14",
+                value + excess,
+                found.factor,
+                pair,
+                found.reason or reason,
+            ),
             stated(
                 "additive", "eq. 21-27, linear losses", value + proof.stability, 1.0, pair, reason
             ),

@@ -103,18 +103,19 @@ class KernelCertificate(RadiusProof):
 
     def describe(self, radius: float | None = None) -> str:
         """Return in words the class that `floor(radius)` speaks about."""
-        return f"every u in the space of {self.kernel} with ||u|| <= {down(self._radius(radius))}"
+        ball = down(self.account._radius(radius))
+        return f"every u in the space of {self.kernel} with ||u|| <= {ball}"
 
     def floor(self, radius: float | None = None) -> float:
         """Return a number that no fixed u of the space with ||u|| <= radius can have beaten.
 
         radius: at least 0, in the norm of the space [default: that of the learner's ball].
         """
-        return self.account.floor(self._radius(radius))
+        return self.account.floor(self.account._radius(radius))
 
     def regret_bound(self, radius: float | None = None) -> float:
         """Return a proved upper bound on the regret against the whole ball of that radius."""
-        return self.account.regret_bound(self._radius(radius))
+        return self.account.regret_bound(self.account._radius(radius))
 
     def budget_cost(self, radius: float | None = None) -> float:
         """Return what the budget adds to the theorems, for comparators of that norm; rounded up.
@@ -122,7 +123,7 @@ class KernelCertificate(RadiusProof):
         (1/eta) sum over drops of radius ||e|| + (||v + e||^2 - ||v||^2)/2. It may be below 0:
         what is dropped may have been in the way.
         """
-        radius = self._radius(radius)
+        radius = self.account._radius(radius)
         if self.drops == 0:
             return 0.0
         dropped, recoil, error = self.places[
@@ -142,7 +143,7 @@ class KernelCertificate(RadiusProof):
         """Return each theorem's bound for comparators of that radius."""
         if self.rounds == 0 or self.account.broken is not None:
             return []
-        radius = self._radius(radius)
+        radius = self.account._radius(radius)
         reason = ""
         if radius > self.radius:
             reason = f"the class is larger than the ball of radius {exact(self.radius)}"
@@ -216,12 +217,6 @@ class KernelCertificate(RadiusProof):
         error = max(float(self.places[Place.GRADIENT_ERROR]), 0.0)
         return 4.0 * radius * math.sqrt(error) + self.room
 
-    def _radius(self, radius: float | None) -> float:
-        radius = self.radius if radius is None else radius
-        if not 0.0 <= radius < math.inf:
-            raise ValueError(f"radius must be a finite number >= 0, got {radius}")
-        return float(radius)
-
     @property
     def assumption(self) -> str | None:
         """What is taken on trust about a loss or a kernel that is not one of ours."""
@@ -240,7 +235,7 @@ class KernelCertificate(RadiusProof):
             "loss": self.loss,
             "average_loss": self.average_loss,
             "kernel": str(self.kernel),
-            "radius": self._radius(radius),
+            "radius": self.account._radius(radius),
             "class": self.describe(radius),
             "floor": self.floor(radius),
             "regret_bound": self.regret_bound(radius),
@@ -253,8 +248,8 @@ class KernelCertificate(RadiusProof):
             "assumption": self.assumption,
         }
         if self.account.broken is not None:
-            nothing: dict[str, Any] = {"floor": None, "regret_bound": None}
-            result |= nothing | {"broken": self.account.broken.as_dict()}
+            broken = self.account.broken.as_dict()
+            result |= {"floor": None, "regret_bound": None, "broken": broken}
         return result
 
     def _lines(self, radius: float | None = None) -> list[str]:

@@ -184,25 +184,20 @@ def _store(points, i, row):  # type: ignore[no-untyped-def]
 
 @compiled
 def _keep_budget(memory, own, error):  # type: ignore[no-untyped-def]
-    """Enter the kernel of the newest point in the matrix; drop a point if there is one too many."""
-    grams, slots = memory.grams, memory.slots
+    """Enter the kernel of the newest point in the matrix; drop a point if there is one too many.
+
+    That is the point with the smallest |c_i| sqrt(K(x_i, x_i)); its part of w is accounted for, and
+    the newest point, of index `last`, takes its place.
+    """
+    columns, points, grams, slots = memory.state, memory.points, memory.grams, memory.slots
     last = np.uint64(slots[Place.COUNT]) - _1
     for i in range(last):
         grams[last, i] = memory.row[i]
         grams[i, last] = memory.row[i]
     grams[last, last] = own
-    if last + _1 == np.uint64(grams.shape[0]):
-        _drop_smallest(memory, last, error)
-        slots[Place.COUNT] -= 1.0
-
-
-@compiled
-def _drop_smallest(memory, last, error):  # type: ignore[no-untyped-def]
-    """Drop the point with the smallest |c_i| sqrt(K(x_i, x_i)), and account for its part of w.
-
-    `last` is the index of the newest point, which takes its place.
-    """
-    columns, points, grams, slots = memory.state, memory.points, memory.grams, memory.slots
+    if last + _1 < np.uint64(grams.shape[0]):
+        return
+    slots[Place.COUNT] -= 1.0
     least = _0
     smallest = np.inf
     mass = 0.0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.component import POSITIVE, Component, reassociable
+from noregret.component import NONNEGATIVE, POSITIVE, Component, allowed, reassociable
 from noregret.elementary import exp
 from noregret.jit import kernel as compiled
 from noregret.passes.frame import block
@@ -20,9 +19,10 @@ from noregret.rows.examples import as_rows
 class Kernel(Component):
     """K(a, b) as a function of a sum over the features; base for your own, positive definite."""
 
+    @reassociable
     def term(self, a: float, b: float) -> float:
-        """Return what one feature adds to the sum."""
-        raise NotImplementedError
+        """Return what one feature adds to the sum [default: a b, so that it is <a, b>]."""
+        return a * b
 
     def missing(self, square: float) -> float:
         """Return what the features add where a is 0 and b^2 sums to `square`."""
@@ -53,11 +53,6 @@ class Linear(Kernel):
     11.0
     """
 
-    @reassociable
-    def term(self, a: float, b: float) -> float:
-        """Return a b."""
-        return a * b
-
     def value(self, total: float) -> float:
         """Return the sum."""
         return total
@@ -71,20 +66,8 @@ class Polynomial(Kernel):
     144.0
     """
 
-    degree: int
-    offset: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.degree < 1:
-            raise ValueError(f"Polynomial: degree must be at least 1, got {self.degree}")
-        if not 0.0 <= self.offset < math.inf:
-            raise ValueError(f"Polynomial: offset must be a finite number >= 0, got {self.offset}")
-
-    @reassociable
-    def term(self, a: float, b: float) -> float:
-        """Return a b."""
-        return a * b
+    degree: int = field(metadata=allowed("must be at least 1", lambda degree: degree >= 1))
+    offset: float = field(default=1.0, metadata=NONNEGATIVE)
 
     def value(self, total: float) -> float:
         """Return (offset + total)^degree."""

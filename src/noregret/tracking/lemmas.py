@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from noregret.losses import Squared
 from noregret.proof.ledger import Entry
@@ -43,6 +44,7 @@ from noregret.rounding import exact, grown, rounding_error, up
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Entropic, PNormSquare, SimplexEntropic
 from noregret.tracking.rerun import Rerun
+from noregret.tracking.static import as_matrix
 
 #: Relative excess over the paper's factor that is added to the bound instead of printed.
 TOLERANCE = 1e-9
@@ -77,13 +79,10 @@ def lemma(run: Rerun, X: Any, y: Any) -> Lemma:
         labels = as_labels(y, len(rows), run.certificate.loss_function)
         low, high, _ = _extremes(rows, run.schedule.dimension)
         top = max(float(labels.max()), float(run.predictions.max()))
-        for least, what in ((low, "feature"), (float(labels.min()), "label")):
-            if least < 0.0:
-                return Lemma(reason=f"there is a negative {what}, {exact(least)}")
-        if _clipped_below(run, labels):
-            return Lemma(reason=_clipped_below(run, labels))
+        reason = _misfit(run, low, labels)
         what = f"features up to {up(high)}, labels and predictions up to {up(top)}"
-        return judged(run.eta * high * top, 3.0, what, roundings)
+        found = judged(run.eta * high * top, 3.0, what, roundings)
+        return Lemma(reason=reason) if reason else found
     power = run.potential.p - 1.0 if isinstance(run.potential, PNormSquare) else 1.0
     return judged(run.eta * power * row * row, 2.0, f"rows of norm {up(row)}", roundings)
 
@@ -105,8 +104,14 @@ def judged(c: float, usual: float, what: str, roundings: float) -> Lemma:
     return Lemma(factor)
 
 
-def _clipped_below(run: Rerun, labels: Any) -> str:
-    """Say that the entropy's lemma fails where a prediction was clipped to below its label."""
+def _misfit(run: Rerun, low: float, labels: Any) -> str:
+    """Say why the entropy's lemma fails: negative numbers, or a prediction clipped below its label.
+
+    low: the smallest feature.
+    """
+    for least, what in ((low, "feature"), (float(labels.min()), "label")):
+        if least < 0.0:
+            return f"there is a negative {what}, {exact(least)}"
     if run.trace is not None:
         broken = run.trace.clipped_below
         return f"round {broken} was clipped to below its label" if broken else ""
@@ -118,18 +123,9 @@ def _clipped_below(run: Rerun, labels: Any) -> str:
 
 def _extremes(rows: Rows, dimension: int) -> tuple[float, float, float]:
     """Return the smallest and largest feature and the widest row; absent features count as 0."""
-    if rows.dense:
-        low, high = rows.values.min(axis=1), rows.values.max(axis=1)
-        full = np.full(len(rows), rows.width == dimension)
-    else:
-        low, high, full = np.zeros(len(rows)), np.zeros(len(rows)), np.ones(len(rows), bool)
-        for t in range(len(rows)):
-            part = rows.values[int(rows.indptr[t]) : int(rows.indptr[t + 1])]
-            if part.size:
-                low[t], high[t] = part.min(), part.max()
-            full[t] = part.size == dimension
-    low, high = low.astype(np.float64), high.astype(np.float64)
-    low[~full], high[~full] = np.minimum(low[~full], 0.0), np.maximum(high[~full], 0.0)
+    matrix = csr_array(as_matrix(rows))
+    matrix.resize(len(rows), dimension)
+    low, high = matrix.min(axis=1).toarray(), matrix.max(axis=1).toarray()
     width = grown(float((high - low).max()), 1.0)
     return float(low.min()), float(high.max()), width
 
@@ -173,9 +169,7 @@ class ShiftingBounds(Proof):
         noun = "shift" if self.shifts == 1 else "shifts"
         lines = [
             f"Shifting bounds after {self.rounds:,} rounds, {self.shifts:,} {noun} of total size "
-            f"{up(self.size)} in the {exact(self.norm)}-norm"
-        ]
-        lines += [
+            f"{up(self.size)} in the {exact(self.norm)}-norm",
             row("learner's loss", up(self.loss)),
             row("loss of the schedule, L(u)", up(self.schedule_loss)),
             row("measured regret", up(self.regret), "at most"),

@@ -205,8 +205,10 @@ class Tracker:
     @property
     def weights(self) -> Vector:
         """The mixed predictor of the coming round."""
-        played = [member.weights for member in self.members]
-        played += [member.weights for member in self.scaled]
+        played = [
+            *(member.weights for member in self.members),
+            *(member.weights for member in self.scaled),
+        ]
         return np.asarray(sum(s * w for s, w in zip(self._shares, played, strict=True)))
 
     @one_at_a_time
@@ -232,8 +234,10 @@ class Tracker:
     def _mix(self, rows: Rows, labels: Vector, weights: Vector) -> Vector:
         """Have all members learn the rows, and mix what they predicted for them."""
         given, predictions = rows.plain(), np.empty(len(rows))
-        made = [member.learn(given, labels, weights) for member in self.members]
-        made += [member.learn(rows, labels, weights) for member in self.scaled]
+        made = [
+            *(member.learn(given, labels, weights) for member in self.members),
+            *(member.learn(rows, labels, weights) for member in self.scaled),
+        ]
         norms = row_norms(rows)
         limits = self.radius * norms * (1.0 - rounding_error(rows.width + 16.0, 1.0))
         # Rounding of denormal numbers is not relative: clip predictions of such rows to 0.
@@ -258,8 +262,7 @@ class Tracker:
     @property
     def broken(self) -> Broken | None:
         """The promise that the loss was found to break by the first member that saw it."""
-        found = (member.certificate().broken for member in self.members)
-        return next((one for one in found if one is not None), None)
+        return next(filter(None, (member.certificate().broken for member in self.members)), None)
 
 
 def _largest_rate(loss: Loss, radius: float, row: float) -> float:

@@ -89,18 +89,19 @@ class HindsightPath(Proof):
             else f"at most {self.shifts:,} shifts"
         )  # fmt: skip
         where = "any round" if self.exact else f"the edges of {self.cells:,} cells"
-        norms = f"norms <= {down(self.reach)}"
-        lines = [f"Best moving predictor in hindsight, {kind}, changing at {where}"]
-        for name, value in (
-            ("loss", up(self.loss, 10)),
-            ("loss and price", up(self.objective, 10) if self.penalty else ""),
-            (f"no schedule has less ({norms})", down(self.lower_bound, 10)),
-        ):
-            if value:
-                lines.append(row(name, value, widths=(42, 18)))
-        for first, stop, u in self.schedule.segments(self.rounds):
-            lines.append(f"  rounds {first + 1:,} to {stop:,}: norm {np.linalg.norm(u):.6g}")
-        return lines
+        numbers = {
+            "loss": up(self.loss, 10),
+            "loss and price": up(self.objective, 10) if self.penalty else "",
+            f"no schedule has less (norms <= {down(self.reach)})": down(self.lower_bound, 10),
+        }
+        return [
+            f"Best moving predictor in hindsight, {kind}, changing at {where}",
+            *(row(name, value, widths=(42, 18)) for name, value in numbers.items() if value),
+            *(
+                f"  rounds {first + 1:,} to {stop:,}: norm {np.linalg.norm(u):.6g}"
+                for first, stop, u in self.schedule.segments(self.rounds)
+            ),
+        ]
 
 
 def hindsight_path(
@@ -148,14 +149,14 @@ def hindsight_path(
     at_most = None if shifts is None else min(int(shifts), len(edges) - 1)
     reach = math.inf if radius is None else as_positive("radius", radius)
     ball = _ball(reach, unit)
-    costs = _costs(cells, ball)
+    costs = segment_costs(cells, ball)
     starts, _ = cheapest(costs, at_most, price_in_units, 0)
     schedule = _schedule(rows, targets, edges[np.asarray(starts)], reach)
     if radius is None:
         # Without a radius the bound is for predictors no longer than those found.
         reach = max(norm_upper(u, 2.0) for u in schedule.comparators) or 1.0
         ball = _ball(reach, unit)
-        costs = _costs(cells, ball)
+        costs = segment_costs(cells, ball)
     # With cells of one round each no change can happen inside a cell.
     skipped = int(len(rows) > len(edges) - 1)
     if skipped:
@@ -192,10 +193,8 @@ def _edges(rounds: int, width: int, grid: int | None) -> npt.NDArray[np.int64]:
     if grid is None:
         affordable = math.sqrt(2.0 * WORK / (width**3 + 4.0 * width**2 + 50.0))
         count = min(rounds, EXACT, max(2, int(affordable)))
-    elif isinstance(grid, (int, np.integer)) and grid >= 1:
-        count = min(int(grid), rounds)
     else:
-        raise ValueError(f"grid must be a whole number of cells >= 1, got {grid!r}")
+        count = min(as_count("grid", grid), rounds)
     return np.linspace(0, rounds, count + 1).round().astype(np.int64)
 
 
@@ -225,17 +224,9 @@ def _moments(rows: Rows, y: Vector, edges: npt.NDArray[np.int64], unit: tuple[in
         y = np.ldexp(y, -unit[1])
     cells = np.empty((len(edges) - 1, d + 1, d + 1))
     for k, (start, stop) in enumerate(itertools.pairwise(edges)):
-        cell = Moments()
-        cell.add(rows.part(int(start), int(stop)).plain(), y[start:stop])
-        cells[k] = cell.matrix
+        part = rows.part(int(start), int(stop)).plain()
+        cells[k] = Moments().add(part, y[start:stop]).matrix
     return cells
-
-
-def _costs(cells: Vector, radius: float) -> Vector:
-    """Return the cost of every segment of cells first to last, rounding aside not too large."""
-    costs = np.zeros((len(cells), len(cells)))
-    segment_costs(cells, radius, costs)
-    return costs
 
 
 def _slack(cells: Vector, edges: npt.NDArray[np.int64], reach: float) -> float:
@@ -254,9 +245,8 @@ def _schedule(rows: Rows, y: Vector, starts: npt.NDArray[np.int64], radius: floa
     """Return the best predictor of every segment."""
     parts = []
     for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True):
-        segment = Moments()
-        segment.add(rows.part(int(start), int(stop)).plain(), y[start:stop])
-        u = segment.minimizer(radius)
+        part = rows.part(int(start), int(stop)).plain()
+        u = Moments().add(part, y[start:stop]).minimizer(radius)
         while norm_upper(u, 2.0) > radius:
             u *= radius / norm_upper(u, 2.0) * (1.0 - EPSILON)
         parts.append((int(start), u))

@@ -8,13 +8,14 @@ Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, section 2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
 from noregret.arrays import Vector
+from noregret.component import Component, allowed
 from noregret.domains.base import length
 from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
@@ -65,7 +66,7 @@ class Square:
 
 
 @dataclass(frozen=True)
-class PNormSquare:
+class PNormSquare(Component):
     """F(w) = ||w||_q^2 / 2 with 1/p + 1/q = 1, the potential of the p-norm algorithms.
 
     Its gradient has ||grad F(w)||_p = ||w||_q, and grad F(c w) = c grad F(w).
@@ -74,11 +75,9 @@ class PNormSquare:
     1.0
     """
 
-    p: float
-
-    def __post_init__(self) -> None:
-        if not 2.0 <= self.p < math.inf:
-            raise ValueError(f"PNormSquare(p) must be a finite number >= 2, got {self.p}")
+    p: float = field(
+        metadata=allowed("must be a finite number >= 2", lambda p: 2.0 <= p < math.inf)
+    )
 
     def value(self, u: npt.ArrayLike) -> float:
         """Return ||u||_q^2 / 2."""
@@ -118,13 +117,11 @@ class Entropic:
     def gradient(self, w: npt.ArrayLike) -> Vector:
         """Return ln w_i."""
         with np.errstate(divide="ignore"):
-            logs: Vector = np.log(np.asarray(w, np.float64))
-        return logs
+            return np.asarray(np.log(np.asarray(w, np.float64)))
 
     def link(self, theta: npt.ArrayLike) -> Vector:
         """Return exp(theta_i)."""
-        powers: Vector = np.exp(np.asarray(theta, np.float64))
-        return powers
+        return np.asarray(np.exp(np.asarray(theta, np.float64)))
 
     def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
         """Return D(u, w), its digits kept where u is close to w; infinite if w_i = 0 < u_i."""

@@ -82,9 +82,17 @@ def project_affine(
         )
     if isinstance(potential, Square):
         correction, *_ = np.linalg.lstsq(rows, rows @ start - right, rcond=None)
-        result = start - correction
-        _require_solved(rows, right, result)
-        return result
+        point = start - correction
+    else:
+        point = _newton(potential, start, rows, right)
+    size = np.abs(rows) @ np.abs(point) + np.abs(right)
+    if not np.all(np.abs(rows @ point - right) <= 1e-9 * size):
+        raise ValueError("A u = b holds for no u inside the potential's domain")
+    return point
+
+
+def _newton(potential: Potential, start: Vector, rows: Vector, right: Vector) -> Vector:
+    """Return the point of the smallest dual, by Newton's method."""
     multipliers = np.zeros(len(right))
     point = _moved(potential, start, np.zeros_like(start))
     for _ in range(_ROUNDS):
@@ -108,7 +116,6 @@ def project_affine(
             step *= 0.5
         multipliers = ahead
         point = _moved(potential, start, rows.T @ multipliers)
-    _require_solved(rows, right, point)
     return point
 
 
@@ -158,12 +165,6 @@ def _require_reachable(potential: Potential, x: Vector, y: float) -> None:
         raise ValueError(
             f"<x, u> = {y:g} holds for no u > 0 with features from {low:g} to {high:g}"
         )
-
-
-def _require_solved(rows: Vector, right: Vector, point: Vector) -> None:
-    size = np.abs(rows) @ np.abs(point) + np.abs(right)
-    if not np.all(np.abs(rows @ point - right) <= 1e-9 * size):
-        raise ValueError("A u = b holds for no u inside the potential's domain")
 
 
 def _zero(excess: Callable[[float], float], unit: float) -> float:

@@ -27,6 +27,7 @@ from noregret.proof.certificate import Certificate
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.potentials import Potential, potential_of
 from noregret.tracking.schedules import Schedule
+from noregret.tracking.static import as_matrix
 
 #: Relative difference allowed between the learner's sums and the replay's: dense and sparse forms
 #: of a row are summed in different orders.
@@ -123,67 +124,53 @@ def rerun(learner: MirrorDescent, schedule: Schedule, X: Any, y: Any, traced: bo
             f"the learner {learner.dimension}"
         )
     copy = learner._fresh(learner.dimension)
-    first = copy.weights
+    first = weights = copy.weights
     eta = float(certificate.rate.at(0.0, 0.0, 0.0))
     predictions = np.empty(len(rows))
-    steps = _Steps(potential, certificate, eta, first) if traced else None
-    at_shifts = []
+
+    def measured(t: int, u: Vector, before: Vector, after: Vector) -> tuple[float, ...]:
+        """Return the terms of a trace that round t adds, and whether it was clipped."""
+        x, y, p = _dense(rows, t, len(before)), float(labels[t]), float(predictions[t])
+        slope = learner.loss.slope(y, p)
+        step = eta * slope
+        moved = potential.link(potential.gradient(before) - step * x)
+        return (
+            potential.divergence(before, moved) - step * (float(before @ x) - p),
+            potential.divergence(after, moved),
+            potential.divergence(u, moved) - potential.divergence(u, after),
+            slope * (p - float(u @ x)),
+            p < min(y, float(before @ x) * (1.0 - CLIPPED)),
+        )
+
+    at_shifts, norms, terms = [], [], []
     for start, stop, u in schedule.segments(len(rows)):
         if start > 0:
-            at_shifts.append(copy.weights)
-        if steps is None:
-            predictions[start:stop] = copy.learn(rows.part(start, stop).plain(), labels[start:stop])
-            continue
-        for t in range(start, stop):
-            part = slice(t, t + 1)
-            predictions[part] = copy.learn(rows.part(t, t + 1).plain(), labels[part])
-            x = _dense(rows, t, learner.dimension)
-            steps.take(x, float(labels[t]), float(predictions[t]), u, copy.weights)
+            at_shifts.append(weights)
+        size = 1 if traced else stop - start
+        for t in range(start, stop, size):
+            part = slice(t, t + size)
+            predictions[part] = copy.learn(rows.part(t, t + size).plain(), labels[part])
+            before, weights = weights, copy.weights
+            if traced:
+                norms.append(potential.shift_norm(weights))
+                terms.append(measured(t, u, before, weights))
     check_same(certificate, copy.certificate())
-    trace = None if steps is None else steps.trace()
-    return Rerun(
-        schedule, certificate, potential, eta, predictions, first, at_shifts, copy.weights, trace
-    )
-
-
-class _Steps:
-    """The sums of a trace, a round at a time."""
-
-    def __init__(
-        self, potential: Potential, certificate: Certificate, eta: float, first: Vector
-    ) -> None:
-        self.potential = potential
-        self.loss = certificate.loss_function
-        self.eta = eta
-        self.weights = first
-        self.norms: list[float] = []
-        self.terms: list[tuple[float, float, float, float]] = []
-        self.clipped_below = 0
-
-    def take(self, x: Vector, y: float, p: float, u: Vector, after: Vector) -> None:
-        """Enter the round that went from the kept weights to `after`."""
-        before, potential = self.weights, self.potential
-        slope = self.loss.slope(y, p)
-        step = self.eta * slope
-        moved = potential.link(potential.gradient(before) - step * x)
-        self.terms.append(
-            (
-                potential.divergence(before, moved) - step * (float(before @ x) - p),
-                potential.divergence(after, moved),
-                potential.divergence(u, moved) - potential.divergence(u, after),
-                slope * (p - float(u @ x)),
-            )
+    trace = None
+    if traced:
+        stability, gain, removed, linear, _ = np.sum(terms, axis=0, initial=0.0).tolist()
+        clipped = [term[-1] for term in terms]
+        trace = Trace(
+            # No shift can happen after the last round.
+            max(norms[:-1], default=0.0),
+            stability,
+            gain,
+            removed,
+            linear,
+            clipped.index(True) + 1 if any(clipped) else 0,
         )
-        if p < min(y, float(before @ x) * (1.0 - CLIPPED)) and not self.clipped_below:
-            self.clipped_below = len(self.terms)
-        self.norms.append(potential.shift_norm(after))
-        self.weights = after
-
-    def trace(self) -> Trace:
-        """Return the sums; no shift can happen after the last round."""
-        stability, gain, removed, linear = np.sum(self.terms, axis=0, initial=0.0).tolist()
-        peak = max(self.norms[:-1], default=0.0)
-        return Trace(peak, stability, gain, removed, linear, self.clipped_below)
+    return Rerun(
+        schedule, certificate, potential, eta, predictions, first, at_shifts, weights, trace
+    )
 
 
 def _check_kind(certificate: Certificate, implicit: bool) -> None:
@@ -215,10 +202,6 @@ def check_same(claimed: Certificate, found: Certificate) -> None:
 
 def _dense(rows: Rows, t: int, dimension: int) -> Vector:
     """Return one row as a vector."""
-    x = np.zeros(dimension)
-    if rows.dense:
-        x[: rows.width] = rows.values[t]
-    else:
-        part = slice(int(rows.indptr[t]), int(rows.indptr[t + 1]))
-        x[rows.indices[part]] = rows.values[part]
-    return x
+    matrix = as_matrix(rows.part(t, t + 1))
+    row = matrix if rows.dense else matrix.toarray()
+    return np.pad(row[0], (0, dimension - rows.width))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import Vector
+from noregret.arrays import Vector, as_vector
 from noregret.jit import kernel
 from noregret.losses import Loss, Squared
 from noregret.passes.checks import sound_rows
@@ -48,19 +48,18 @@ class Schedule:
         if not pairs:
             raise ValueError("Schedule: expected (first round, comparator) pairs, got none")
         self._starts = tuple(operator.index(start) for start, _ in pairs)
-        rows = [np.atleast_1d(np.array(u, np.float64)) for _, u in pairs]
-        for k, row in enumerate(rows):
-            if row.shape != rows[0].shape or row.ndim != 1 or not np.all(np.isfinite(row)):
-                raise ValueError(
-                    f"Schedule: comparator {k} must be a vector of {rows[0].size} finite numbers, "
-                    f"got the shape {row.shape}"
-                )
+        vectors = [np.atleast_1d(u) for _, u in pairs]
+        self._comparators = np.array(
+            [
+                as_vector(f"Schedule: comparator {k}", vector, vectors[0].size)
+                for k, vector in enumerate(vectors)
+            ]
+        )
         if self._starts[0] != 0:
             raise ValueError(f"Schedule: the first round must be 0, got {self._starts[0]}")
         for before, after in zip(self._starts, self._starts[1:], strict=False):
             if after <= before:
                 raise ValueError(f"Schedule: first rounds must rise, got {after} after {before}")
-        self._comparators = np.array(rows)
 
     @classmethod
     def of_rounds(cls, comparators: npt.ArrayLike) -> Schedule:
@@ -102,8 +101,7 @@ class Schedule:
         """Return the comparator of round t."""
         if t < 0:
             raise ValueError(f"Schedule.at: rounds are counted from 0, got {t}")
-        found: Vector = self._comparators[bisect.bisect_right(self._starts, t) - 1].copy()
-        return found
+        return np.array(self._comparators[bisect.bisect_right(self._starts, t) - 1])
 
     def segments(self, rounds: int) -> Iterator[tuple[int, int, Vector]]:
         """Yield (first round, round after the last, comparator) over that number of rounds."""
@@ -130,8 +128,7 @@ class Schedule:
 
     def loss(self, X: Any, y: Any, loss: Loss | None = None) -> float:
         """Return sum_t f(y_t, <u_t, x_t>); the square loss without a factor 1/2 by default."""
-        low, high = self.loss_between(X, y, loss)
-        return 0.5 * (low + high)
+        return 0.5 * sum(self.loss_between(X, y, loss))
 
     def loss_between(self, X: Any, y: Any, loss: Loss | None = None) -> tuple[float, float]:
         """Return a lower and an upper bound on the loss, rounding included.

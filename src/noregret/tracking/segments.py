@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from noregret.arrays import Matrix
 from noregret.jit import kernel
 from noregret.rounding import EPSILON
-
-Matrix = npt.NDArray[np.float64]
 
 #: Number of segments, with the same last cell, that are solved side by side: vectorised over these
 #: lanes they take a quarter of the time of a loop.
@@ -139,14 +137,15 @@ def _bounds(moments, radius, v, product, values):  # type: ignore[no-untyped-def
 
 
 @kernel
-def segment_costs(cells, radius, costs):  # type: ignore[no-untyped-def]
-    """Write to costs[i, j] what a predictor of the ball loses on cells i to j at least.
+def segment_costs(cells, radius):  # type: ignore[no-untyped-def]
+    """Return at [i, j] what a predictor of the ball loses on cells i to j at least.
 
     It is s - v'Av - 2 radius ||Av - b|| with a v near the minimiser, at least 0; without a
     radius the last term is left out, and costs serve to compare only. Cells are second moments
     of (x, y), of which the lower triangles are read.
     """
     count, d = cells.shape[0], cells.shape[1] - 1
+    costs = np.zeros((count, count))
     lanes = min(LANES, count)
     moments = np.empty((d + 1, d + 1, lanes))
     work = np.empty((d, d, lanes))
@@ -181,6 +180,7 @@ def segment_costs(cells, radius, costs):  # type: ignore[no-untyped-def]
             _bounds(moments, radius, v, slope, values)
             for k in range(begun):
                 costs[first + k, j] = values[k]
+    return costs
 
 
 @kernel

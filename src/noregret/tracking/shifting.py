@@ -65,19 +65,17 @@ def shifting_bounds(
     """
     run = rerun(learner, schedule, X, y, traced)
     low, high = schedule.loss_between(X, y, run.certificate.loss_function)
-    own = run.certificate
-    loss = own.loss_upper
+    loss = run.certificate.loss_upper
     facts = _Facts(run, lemma(run, X, y), loss, low, high)
-    bounds = [*_named(facts, guess), *_general(facts)]
     return ShiftingBounds(
-        own.rounds,
+        facts.rounds,
         schedule.shifts,
         facts.size,
         facts.norm,
         loss,
         high,
         loss - low,
-        bounds,
+        [*_named(facts, guess), *_general(facts)],
         None if run.trace is None else run.identity(),
         _best_alpha(facts),
     )
@@ -128,8 +126,7 @@ class _Facts:
             magnitude += sum(float(s @ np.abs(run.potential.gradient(w))) for s, w in pairs)
         if run.trace is not None:
             magnitude += abs(run.trace.stability) + abs(run.trace.removed)
-        roundings = 4.0 * (self.dimension + self.rounds + 64.0)
-        self.slack = rounding_error(roundings, magnitude)
+        self.slack = rounding_error(4.0 * (self.dimension + self.rounds + 64.0), magnitude)
 
     def _gamma(self) -> float:
         """Return the largest norm of grad F over the learner's set, infinite if there is none."""
@@ -174,17 +171,13 @@ class _Facts:
         if not reason and not math.isfinite(bracket):
             reason = "the weights are not kept in a bounded set"
         value = bracket / self.run.eta + self.lemma.excess * abs(self.high)
-        return self._bound(name, reference, value, self.lemma.factor, reason)
+        value += self.slack / self.run.eta
+        return stated(name, reference, value, self.lemma.factor, (self.loss, self.low), reason)
 
     def additive(self, name: str, reference: str, bracket: float, reason: str = "") -> Statement:
         """Return a bound with factor 1, for any convex loss and any rate."""
-        return self._bound(name, reference, bracket / self.run.eta, 1.0, reason)
-
-    def _bound(
-        self, name: str, reference: str, value: float, factor: float, reason: str
-    ) -> Statement:
-        value += self.slack / self.run.eta
-        return stated(name, reference, value, factor, (self.loss, self.low), reason)
+        value = bracket / self.run.eta + self.slack / self.run.eta
+        return stated(name, reference, value, 1.0, (self.loss, self.low), reason)
 
 
 def _magnitude(run: Rerun, u: Vector, w: Vector) -> float:
@@ -273,12 +266,13 @@ def _general(facts: _Facts) -> Iterator[Statement]:
         exact - run.trace.removed,
         open_set,
     )
-    additive = exact + run.trace.stability - run.trace.gain
+    stable = exact + run.trace.stability
     yield facts.additive(
-        "additive, exact shift costs", "eq. 21-27, linear losses", additive, inside
+        "additive, exact shift costs", "eq. 21-27, linear losses", stable - run.trace.gain, inside
     )
-    whole = exact + run.trace.stability - run.trace.removed
-    yield facts.additive("exact identity", "eq. 21-27 with equality", whole, open_set)
+    yield facts.additive(
+        "exact identity", "eq. 21-27 with equality", stable - run.trace.removed, open_set
+    )
 
 
 def _best_alpha(facts: _Facts) -> float | None:

@@ -56,8 +56,7 @@ MAX_PASSES = 300
 class Moments:
     """Running second moments of rows and targets, and the floors they prove.
 
-    >>> moments = Moments()
-    >>> moments.add([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 2.0, 0.0])
+    >>> moments = Moments().add([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 2.0, 0.0])
     >>> moments.rounds, round(moments.floor(0.5), 6)
     (3, 3.43426)
     """
@@ -79,8 +78,8 @@ class Moments:
         return self._moments.copy()
 
     @one_at_a_time
-    def add(self, X: Any, y: Any, weight: Any = None) -> None:
-        """Add rows, their targets and their weights."""
+    def add(self, X: Any, y: Any, weight: Any = None) -> Moments:
+        """Add rows, their targets and their weights; return the moments."""
         rows = sound_rows(as_rows(X), self.rounds)
         targets = as_labels(y, len(rows), Squared())
         weights = as_weights(weight, len(rows))
@@ -90,15 +89,14 @@ class Moments:
                 "most, so hold the rows in memory instead"
             )
         if rows.width > self.width:
-            grown = np.zeros((rows.width + 1, rows.width + 1))
-            grown[: self.width, : self.width] = self._moments[:-1, :-1]
-            grown[-1, : self.width] = grown[: self.width, -1] = self._moments[-1, :-1]
-            grown[-1, -1] = self._moments[-1, -1]
-            self._moments = grown
+            # The products with the targets stay in the last row and column.
+            new = np.full(rows.width - self.width, self.width)
+            self._moments = np.insert(np.insert(self._moments, new, 0.0, 0), new, 0.0, 1)
         with np.errstate(over="ignore", invalid="ignore"):
             for matrix, part in _matrices(rows):
                 self._enter(matrix, targets[part], weights[part])
         self.rounds += len(rows)
+        return self
 
     def _enter(self, matrix: Any, y: Vector, weight: Vector) -> None:
         """Add the products of one block."""
@@ -192,8 +190,7 @@ def static_floor(
     """
     rows = as_rows(X)
     if type(loss) is Squared and rows.width <= LARGEST_WIDTH:
-        moments = Moments()
-        moments.add(X, y, weight)
+        moments = Moments().add(X, y, weight)
         made = products(rows, moments.minimizer(radius))
         floor = moments.floor(radius)
         if _small_enough(rows, y, weight, made):
@@ -249,13 +246,17 @@ def _matrices(rows: Rows) -> Iterator[tuple[Any, slice]]:
     """Yield blocks of rows as matrices of float64, and which rows they are."""
     for start in range(0, len(rows), BLOCK):
         stop = min(start + BLOCK, len(rows))
-        if rows.dense:
-            yield rows.values[start:stop].astype(np.float64, copy=False), slice(start, stop)
-            continue
-        indptr = rows.indptr[start : stop + 1].astype(np.int64)
-        begin, end = int(indptr[0]), int(indptr[-1])
-        values = rows.values[begin:end].astype(np.float64, copy=False)
-        indices = rows.indices[begin:end].astype(np.int64)
-        matrix = csr_array((values, indices, indptr - begin), shape=(stop - start, rows.width))
-        full = end - begin > MOST_SPARSE * (stop - start) * rows.width
-        yield matrix.toarray() if full else matrix, slice(start, stop)
+        matrix = as_matrix(rows.part(start, stop))
+        full = matrix.size > MOST_SPARSE * (stop - start) * rows.width
+        yield matrix.toarray() if full and not rows.dense else matrix, slice(start, stop)
+
+
+def as_matrix(rows: Rows) -> Any:
+    """Return rows as a matrix of float64, that of scipy for sparse ones."""
+    if rows.dense:
+        return rows.values.astype(np.float64, copy=False)
+    part = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
+    values = rows.values[part].astype(np.float64, copy=False)
+    indices = rows.indices[part].astype(np.int64)
+    indptr = rows.indptr.astype(np.int64) - part.start
+    return csr_array((values, indices, indptr), shape=(len(rows), rows.width))

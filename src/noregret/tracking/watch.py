@@ -14,7 +14,6 @@ from noregret.batch.solver import Progress
 from noregret.learners.foreign import Certifier, certify
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
-from noregret.proof.certificate import Certificate
 from noregret.proof.loss_promises import WrongConjugate
 from noregret.rounding import certified_ceiling
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
@@ -106,9 +105,9 @@ class Watch:
         self._tracker: Tracker | None = None
         self._certifier = Certifier(loss)
         self._moments = Moments() if one_pass else None
-        #: Parts that are not yet learnt, and parts that are and will be needed again.
-        self._waiting: list[Part] = []
-        self._kept: list[Part] = []
+        #: Consecutive parts from round `_dropped` on: those learnt and needed again, and those not
+        #: yet learnt.
+        self._parts: list[Part] = []
         self._given = self._learnt = self._dropped = 0
         self._windows: list[Span] = []
         #: The promise that the loss broke, in words.
@@ -126,23 +125,32 @@ class Watch:
             return
         least, most = self.weights
         self.weights = min(least, float(weights.min())), max(most, float(weights.max()))
-        self._waiting.append(Part(rows, labels, weights, np.empty(len(rows))))
+        self._parts.append(Part(rows, labels, weights, np.empty(len(rows))))
         self._given += len(rows)
         if self._moments is not None and self._given - self._learnt >= PORTION:
             self._learn((self._given - self._learnt) // PORTION * PORTION)
 
     def _learn(self, count: int) -> None:
-        """Learn `count` of the waiting rows, and judge the windows that they complete."""
-        held = _joined(self._waiting)
-        for start in range(0, count, PORTION):
-            part = held.cut(start, min(start + PORTION, count))
+        """Learn `count` of the waiting rows; judge complete windows, drop rows not needed again."""
+        held, stop = _joined(self._parts), self._learnt + count
+        for start in range(self._learnt, stop, PORTION):
+            part = held.cut(start - self._dropped, min(start + PORTION, stop) - self._dropped)
             part.predictions[:] = self._track(part.rows.plain(), part.y, part.weight)
-            self._tell(f"tracking, {self._learnt + start + len(part):,} examples")
-        self._learnt += count
-        self._waiting = [held.cut(count, len(held))]
-        if self._moments is None or self._window is not None:
-            self._kept.append(held.cut(0, count))
-        self._look()
+            self._learnt += len(part)
+            self._tell(f"tracking, {self._learnt:,} examples")
+        needed = self._learnt
+        if self._window is not None:
+            step = max(1, self._window // OVERLAP)
+            while len(self._windows) * step + self._window <= self._learnt:
+                first = len(self._windows) * step
+                start = first - self._dropped
+                self._windows.append(self._judge(held.cut(start, start + self._window), first))
+                self._tell(f"judging windows, up to example {first + self._window:,}")
+            needed = min(len(self._windows) * step, self._learnt)
+        # Without moments the bound on fixed predictors needs all rows.
+        gone = 0 if self._moments is None else needed - self._dropped
+        self._parts = [held.cut(gone, len(held))]
+        self._dropped += gone
 
     def _track(self, X: Any, y: Vector, weight: Vector) -> Vector:
         if self._tracker is None:
@@ -159,38 +167,20 @@ class Watch:
             self._moments.add(X, y, weight)
         return predictions
 
-    def _look(self) -> None:
-        """Judge the windows that are complete, and let go of rows that no other needs."""
-        if self._window is None or not self._kept:
-            return
-        step = max(1, self._window // OVERLAP)
-        held = _joined(self._kept)
-        while len(self._windows) * step + self._window <= self._learnt:
-            first = len(self._windows) * step
-            start = first - self._dropped
-            self._windows.append(self._judge(held.cut(start, start + self._window), first))
-            self._tell(f"judging windows, up to example {first + self._window:,}")
-        if self._moments is not None:
-            gone = min(len(self._windows) * step - self._dropped, len(held))
-            held = held.cut(gone, len(held))
-            self._dropped += gone
-        self._kept = [held]
-
     def _judge(self, part: Part, first: int) -> Span:
-        given = part.rows.plain()
-        proof = certify(given, part.y, part.predictions, self._loss, part.weight)
-        floor = -math.inf
-        if proof.broken is None:
-            floor = max(proof.floor(self._radius), self._static(part))
-        return Span(first + 1, first + len(part), _upper(proof), floor)
+        proof = certify(part.rows.plain(), part.y, part.predictions, self._loss, part.weight)
+        static = self._static(part) if proof.broken is None else -math.inf
+        floor = max(proof.floor(self._radius), static)
+        return Span(first + 1, first + len(part), certified_ceiling(proof.loss_upper), floor)
 
     def _static(self, part: Part) -> float:
         def tell(now: Progress) -> None:
             self._tell(f"solving for the best fixed predictor, pass {now.passes:,}")
 
-        rows = part.rows.plain()
         try:
-            return static_floor(rows, part.y, self._loss, self._radius, part.weight, tell)
+            return static_floor(
+                part.rows.plain(), part.y, self._loss, self._radius, part.weight, tell
+            )
         except WrongConjugate as error:
             self.broken = self.broken or str(error)
             return -math.inf
@@ -210,14 +200,11 @@ class Watch:
         if self._moments is not None:
             floors.append(self._moments.floor(self._radius))
         elif not self.broken:
-            floors.append(self._static(_joined(self._kept)))
+            floors.append(self._static(_joined(self._parts)))
         floor = max(floors) if not self.broken else -math.inf
-        return Span(1, self._learnt, _upper(proof), floor), tuple(self._windows)
-
-
-def _upper(proof: Certificate) -> float:
-    """Return the loss of given predictions, rounded up."""
-    return certified_ceiling(proof.loss_upper)
+        return Span(1, self._learnt, certified_ceiling(proof.loss_upper), floor), tuple(
+            self._windows
+        )
 
 
 def _joined(parts: list[Part]) -> Part:
@@ -229,7 +216,6 @@ def _joined(parts: list[Part]) -> Part:
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("y", "weight", "predictions")
     )
-    width = max(one.width for one in rows)
     if rows[0].dense:
         values = np.concatenate([one.values for one in rows])
         return Part(replace(rows[0], values=values, trusted=len(y)), y, weight, predictions)
@@ -239,7 +225,7 @@ def _joined(parts: list[Part]) -> Part:
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
         np.concatenate([one.indices[span] for one, span in zip(rows, spans, strict=True)]),
         np.concatenate([one.values[span] for one, span in zip(rows, spans, strict=True)]),
-        width,
+        max(one.width for one in rows),
         len(y),
     )
     return Part(joined, y, weight, predictions)
