@@ -246,7 +246,7 @@ def test_warm_start_progress_and_interruption() -> None:
     assert seen[-1].passes == cold.passes > 1
     warm = MappedSolver(problem, 1e-10, warm_start=cold.alpha).run()
     assert warm.passes == 1
-    with pytest.raises(ValueError, match="warm_start has shape"):
+    with pytest.raises(ValueError, match="warm_start must hold finite slopes of shape"):
         MappedSolver(problem, warm_start=cold.alpha[1:]).run()
 
     def stop(progress: Progress) -> None:

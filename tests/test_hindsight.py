@@ -278,7 +278,7 @@ def test_a_solution_reads_well() -> None:
         ({"l2": 1.0, "weight": [1.0, -1.0]}, "weight row 1"),
         ({"l2": 1.0, "offset": [1.0]}, "offset has shape"),
         ({"l2": 1.0, "offset": [1.0, float("inf")]}, "offset row 1"),
-        ({"l2": 1.0, "warm_start": [1.0]}, "warm_start has shape"),
+        ({"l2": 1.0, "warm_start": [1.0]}, "warm_start must hold finite slopes of shape"),
         ({"l2": 1.0, "warm_start": [float("nan"), 0.0]}, "warm_start must hold"),
         ({"l2": 1e-320}, "overflows"),
     ],

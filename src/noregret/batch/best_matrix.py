@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 from noregret import mirrors
-from noregret.arrays import Vector, as_positive
+from noregret.arrays import Vector, as_positive, real_array
 from noregret.batch.euclidean import curvatures, seed_state
 from noregret.batch.problem import (
     LINK_ERRORS,
     Solution,
+    as_slopes,
     closed,
     dual_floor,
     gradient_error,
-    in_full,
     loss_upper,
     some_rows,
     sum_error,
@@ -40,7 +40,7 @@ from noregret.passes.dual import dual, dual_matrix
 from noregret.passes.frame import Labels, block
 from noregret.passes.rows import Block
 from noregret.proof.certificate import ROUND_ERRORS
-from noregret.rounding import certified_ceiling, grown, norm_upper, rounding_error
+from noregret.rounding import certified_ceiling, exact, grown, norm_upper, rounding_error
 from noregret.rows.examples import Rows, as_weights
 
 #: The gap is computed exactly once an epoch's estimate of it is at most this multiple of the goal.
@@ -92,14 +92,14 @@ class MatrixProblem:
 
     def describe(self) -> str:
         """Return what is minimised, in words."""
-        return f"{sum_of(self.loss, self.weight)} + {in_full(self.strength)} x Euclidean"
+        return f"{sum_of(self.loss, self.weight)} + {exact(self.strength)} x Euclidean"
 
     def start(self, warm_start: Any) -> Vector:
         """Return slopes to start from: those given, brought to where the dual is finite, else 0."""
         shape = (len(self.rows), self.outputs)
         if warm_start is None:
             return np.zeros(shape)
-        given = _slopes(warm_start, shape)
+        given = as_slopes(warm_start, shape)
         for target, slopes in zip(self.y, given, strict=True):
             allowed(target, slopes)
         return given
@@ -138,29 +138,13 @@ class MatrixProblem:
 
 def class_indices(y: Any, count: int) -> Vector:
     """Return class indices as floats, or say in one line which one is none."""
-    labels = _numbers("y", y)
+    labels = np.array(real_array("y", y), np.float64)
     if labels.shape != (count,):
         raise ValueError(f"y has shape {labels.shape}, expected a class index for {count} rows")
     bad = np.flatnonzero(~((labels >= 0.0) & (labels < 2.0**31) & (labels == np.floor(labels))))
     if bad.size:
         raise ValueError(f"y row {bad[0]}: {labels[bad[0]]:g} is not a class index 0, 1, 2, ...")
     return labels
-
-
-def _numbers(name: str, given: Any) -> Vector:
-    """Return a copy as an array of float64, or say what holds no numbers."""
-    try:
-        return np.array(given, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
-
-
-def _slopes(warm_start: Any, shape: tuple[int, int]) -> Vector:
-    """Return a copy of given slopes, or say that they do not fit."""
-    given = _numbers("warm_start", warm_start)
-    if given.shape != shape or not np.all(np.isfinite(given)):
-        raise ValueError(f"warm_start must hold finite slopes of shape {shape}")
-    return given
 
 
 class MatrixSolver(Solver):
@@ -184,7 +168,20 @@ class MatrixSolver(Solver):
 
     def step(self) -> bool:
         """Visit the active rows; examine the slopes once the gap that they show is small."""
-        full, gap = self.active == self.everything, self._epoch()
+        problem, memory = self.problem, self.memory
+        full = self.active == self.everything
+        self.state = np.uint64(dual.shuffle(memory.order, self.active, self.state))
+        left, lost, apart = dual_matrix.ascend(
+            problem.loss, problem.block, problem.y, memory, self.active
+        )
+        if full:
+            with np.errstate(over="ignore"):
+                half = 0.5 * float(np.sum(memory.weights * memory.weights))
+            self.primal = problem.strength * (lost + half)
+            self.goal = AHEAD * self.tol * max(1.0, self.primal)
+        self.active = np.uint64(left)
+        # The part of the gap that the visited rows have.
+        gap = float(problem.strength * apart)
         self.passes += 1
         self.report(gap, self.primal, int(self.active))
         ended = gap <= self.goal or self.active == 0
@@ -198,22 +195,6 @@ class MatrixSolver(Solver):
         if self.passes % REVIVAL == 0:
             self.active = self.everything
         return False
-
-    def _epoch(self) -> float:
-        """Visit the active rows once; return their part of the gap."""
-        problem, memory = self.problem, self.memory
-        full = self.active == self.everything
-        self.state = np.uint64(dual.shuffle(memory.order, self.active, self.state))
-        left, lost, apart = dual_matrix.ascend(
-            problem.loss, problem.block, problem.y, memory, self.active
-        )
-        if full:
-            with np.errstate(over="ignore"):
-                half = 0.5 * float(np.sum(memory.weights * memory.weights))
-            self.primal = problem.strength * (lost + half)
-            self.goal = AHEAD * self.tol * max(1.0, self.primal)
-        self.active = np.uint64(left)
-        return float(problem.strength * apart)
 
     def examine(self) -> Solution:
         """Return the exact evaluation at the slopes so far."""
@@ -231,7 +212,7 @@ def solve_against_rest(
     """Return the columns of all classes, each solved by `solve_one(labels, warm_start, tol)`."""
     labels = class_indices(y, count)
     outputs = max(int(labels.max(initial=0.0)) + 1, 2)
-    starts = None if warm_start is None else _slopes(warm_start, (count, outputs))
+    starts = None if warm_start is None else as_slopes(warm_start, (count, outputs))
     # Gaps add up, and no part of the objective is larger than the whole.
     share = tol / outputs
     parts = [

@@ -37,8 +37,6 @@ FIRST_MU = 1.0
 LESS = 0.1
 #: Least mu: below it the balance is lost in the rounding of predictions.
 LEAST_MU = 1e-12
-#: Slopes are settled to this part of the penalty b r^2 / mu before beta moves.
-SETTLED = 1.0
 #: Bisection steps for the shift that balances the slopes, enough for its last digit.
 HALVINGS = 200
 
@@ -87,8 +85,7 @@ class Balancer:
         return self._inside(slopes + low)
 
     def _inside(self, slopes: Vector) -> Vector:
-        clipped: Vector = np.clip(slopes, self.lowest, self.highest)
-        return clipped
+        return np.asarray(np.clip(slopes, self.lowest, self.highest))
 
     def _excess(self, slopes: Vector) -> float:
         return float(self.problem.weight @ self._inside(slopes))
@@ -132,8 +129,6 @@ class Balancer:
 class BiasSolver(MappedSolver):
     """Minimise over weights and an unregularised bias by the method of multipliers.
 
-    `first_mu` is mu at the start, above 0 [default: 1].
-
     >>> from noregret import losses
     >>> problem = Problem.of([[-1.0], [0.0], [1.0]], [3, 5, 7], losses.Squared(), strength=1.0)
     >>> solution = BiasSolver(problem, 1e-9).run()
@@ -141,15 +136,13 @@ class BiasSolver(MappedSolver):
     ([1.6], 5.0, 1.6)
     """
 
-    first_mu: float = FIRST_MU
-
     def __post_init__(self) -> None:
         super().__post_init__()
         self.balancer = Balancer(self.problem)
         self.rounds = Rounds(self.problem, free=True)
         #: The smallest |r| at which beta moved.
         self.least = math.inf
-        self._stiffen(self.first_mu)
+        self._stiffen(FIRST_MU)
 
     def _stiffen(self, mu: float) -> None:
         """Set mu; the first curvatures gain what the bias adds to them."""
@@ -181,8 +174,8 @@ class BiasSolver(MappedSolver):
         self.report(best.gap, best.primal, len(self.problem.y))
         return best.converged
 
-    def settle(self, goal: float, until: int, part: float = SETTLED) -> bool:
-        """Ascend until slopes and predictions agree, to a part of the penalty or to the goal.
+    def settle(self, goal: float, until: int) -> bool:
+        """Ascend until slopes and predictions agree, to the penalty b r^2 / mu or to the goal.
 
         It makes at least one pass, and none beyond `until`; returns whether they agree.
         """
@@ -193,7 +186,7 @@ class BiasSolver(MappedSolver):
             self.passes += 1
             penalty = self.problem.strength * self.balance * self.balance / self.mu
             apart = float(dual_maps.apart(problem.loss, problem.mirror, *bundles))
-            agreed = not moved or apart <= max(goal, part * penalty)
+            agreed = not moved or apart <= max(goal, penalty)
             if self.passes >= until:
                 break
         self.ascent.refresh()

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.optimize import linprog, minimize
@@ -114,8 +114,7 @@ class Limits:
     def excess(self, weights: Vector) -> Vector:
         """Return <a_j, w> - r_j, each rounded up."""
         size = np.abs(self.A) @ np.abs(weights) + np.abs(self.r)
-        rounded: Vector = self.A @ weights - self.r + rounding_error(len(weights) + 4.0, size)
-        return rounded
+        return np.asarray(self.A @ weights - self.r + rounding_error(len(weights) + 4.0, size))
 
     def repaired(self, weights: Vector) -> Vector:
         """Return the weights, moved as little as need be towards the point inside."""
@@ -244,8 +243,11 @@ class ConstrainedSolver(Solver):
         self.minimiser = link(problem.mirror, -z / problem.strength)
         weights = limits.repaired(self.minimiser)
         found = self.solution(weights, problem.primal_upper(weights), self.value, slopes)
-        words = f"{found.objective} subject to A w <= limits"
-        own = {"objective": words, "multipliers": m, "violation": limits.violation(weights)}
+        own = {
+            "objective": f"{found.objective} subject to A w <= limits",
+            "multipliers": m,
+            "violation": limits.violation(weights),
+        }
         return ConstrainedSolution(**(vars(found) | own))
 
     def kept(self, new: Solution) -> ConstrainedSolution:
@@ -305,6 +307,4 @@ def hindsight_constrained(
     solver = ConstrainedSolver(
         problem, float(tol), int(max_passes), seed=seed, progress=progress, limits=checked
     )
-    solution = solver.run()
-    assert isinstance(solution, ConstrainedSolution)
-    return solution
+    return cast(ConstrainedSolution, solver.run())

@@ -226,8 +226,7 @@ def leap(ascent: Ascent, budget: int) -> bool:
 
     def curve(d: Vector) -> Vector:
         rows = matrix @ _projected(ascent, matrix.T @ (scale * d))
-        image: Vector = scale * (bend * d + rows) + damping * d
-        return image
+        return np.asarray(scale * (bend * d + rows) + damping * d)
 
     direction = conjugate_gradients(curve, scale * residual, diagonal, budget)
     slopes = ascent.records[chosen, dual.SLOPE]

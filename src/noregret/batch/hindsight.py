@@ -168,7 +168,7 @@ def regularization_path(
             form = None, None, mirror, strength
             problem = _problem(X, y, loss, form, weight, offset, bias)
         else:
-            problem = problem.with_strength(strength)
+            problem = replace(problem, strength=as_positive("strength", strength))
         solver = _solver(problem, bias)
         solution = solver(problem, float(tol), max_passes, slopes, seed, progress).run()
         slopes = solution.alpha

@@ -58,10 +58,9 @@ class MapAscent:
     def visit(self, order: npt.NDArray[Any], accuracy: float = ACCURACY) -> int:
         """Visit the rows in that order and return how many of their slopes moved."""
         problem, rows = self.problem, np.ascontiguousarray(order, np.uint32)
-        stride = dual_maps.Stride(accuracy, self.fraction)
         moved = dual_maps.ascend(
             problem.loss, problem.mirror, problem.strength, problem.block, problem.terms,
-            self.memory, rows, stride,
+            self.memory, rows, dual_maps.Stride(accuracy, self.fraction),
         )  # fmt: skip
         return int(moved)
 
@@ -89,8 +88,7 @@ def first_curvatures(problem: Problem) -> Vector:
     else:
         norms = size.max(axis=1) if p == math.inf else np.sum(size**p, axis=1) ** (1.0 / p)
     factor = smoothness if smoothness < math.inf else 1.0
-    result: Vector = problem.weight / problem.strength * factor * norms**2
-    return result
+    return np.asarray(problem.weight / problem.strength * factor * norms**2)
 
 
 @dataclass(eq=False)
@@ -184,19 +182,15 @@ class MappedSolver(Solver):
         return self.solution(*evaluate(self.problem, slopes), slopes)
 
     def kept(self, new: Solution) -> Solution:
-        """Return the better weights with the better slopes."""
-        return better(self.best, new, self.tol)
-
-
-def better(best: Solution | None, new: Solution, tol: float) -> Solution:
-    """Return the new solution with earlier weights or slopes in place of its own if better."""
-    if best is None:
-        return new
-    if best.primal < new.primal:
-        new = replace(new, weights=best.weights, primal=best.primal, bias=best.bias)
-    if best.dual > new.dual:
-        new = replace(new, alpha=best.alpha, dual=best.dual)
-    return replace(new, converged=closed(new.primal, new.dual, tol))
+        """Return the new solution with earlier weights or slopes in place of its own if better."""
+        best = self.best
+        if best is None:
+            return new
+        if best.primal < new.primal:
+            new = replace(new, weights=best.weights, primal=best.primal, bias=best.bias)
+        if best.dual > new.dual:
+            new = replace(new, alpha=best.alpha, dual=best.dual)
+        return replace(new, converged=closed(new.primal, new.dual, self.tol))
 
 
 def first_slopes(problem: Problem, warm_start: Any = None) -> Vector:

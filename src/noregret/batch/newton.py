@@ -115,8 +115,7 @@ class Joint:
 
     def pull(self, slopes: Vector) -> Vector:
         """Return sum c_i s_i x_i."""
-        found: Vector = joint.pull(self.problem.block, self.problem.weight * slopes)
-        return found
+        return np.asarray(joint.pull(self.problem.block, self.problem.weight * slopes))
 
     def apart(self, here: Point, pulled: Vector) -> tuple[float, float]:
         """Return the gap of the smoothed problem, and the proximal term."""

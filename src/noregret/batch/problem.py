@@ -13,14 +13,14 @@ Zhang, On the Dual Formulation of Regularized Linear Systems with Convex Risks, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
-from noregret.arrays import as_positive
+from noregret.arrays import as_positive, real_array
 from noregret.combinations import require_kind
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -38,6 +38,7 @@ from noregret.rounding import (
     UNDERFLOW,
     certified_ceiling,
     down,
+    exact,
     grown,
     norm_upper,
     rounding_error,
@@ -123,16 +124,12 @@ class Problem:
         """Labels, weights and offsets as the bundle that kernels take."""
         return gap.Terms(self.y, self.weight, self.offset)
 
-    def with_strength(self, strength: float) -> Problem:
-        """Return the same problem with another strength."""
-        return replace(self, strength=as_positive("strength", strength))
-
     def describe(self) -> str:
         """Return what is minimised, in words."""
         loss = sum_of(self.loss, self.weight) + " at <w, x> + offset" * bool(self.offset.any())
         if self.radius is not None:
-            return f"{loss} over ||w||_2 <= {in_full(self.radius)}"
-        return f"{loss} + {in_full(self.strength)} x {repr(self.mirror).removesuffix('()')}"
+            return f"{loss} over ||w||_2 <= {exact(self.radius)}"
+        return f"{loss} + {exact(self.strength)} x {repr(self.mirror).removesuffix('()')}"
 
     def start(self, warm_start: Any = None) -> Vector:
         """Return slopes to start from: those given, else 0, where nothing has to be undone."""
@@ -148,8 +145,7 @@ class Problem:
         """Return the weights, shortened until they certainly lie in the ball."""
         if self.radius is None:
             return weights
-        length = norm_upper(weights, 2.0)
-        inside = weights * (self.radius / max(length, self.radius))
+        inside = weights * (self.radius / max(norm_upper(weights, 2.0), self.radius))
         while norm_upper(inside, 2.0) > self.radius:
             # A step, not a slack: it must not be 0.
             inside *= 1.0 - (len(inside) + 16.0) * EPSILON
@@ -167,13 +163,7 @@ class Problem:
 
     def clipped(self, slopes: Any) -> Vector:
         """Return a copy of given slopes, brought into the intervals where the dual is finite."""
-        given = np.array(slopes, np.float64)
-        if given.shape != self.y.shape:
-            raise ValueError(
-                f"warm_start has shape {given.shape}, expected {self.y.shape}: a slope a row"
-            )
-        if not np.all(np.isfinite(given)):
-            raise ValueError("warm_start must hold finite slopes")
+        given = as_slopes(slopes, self.y.shape)
         gap.allowed_slopes(self.loss, self.y, given)
         return given
 
@@ -218,6 +208,20 @@ def refuse(reasons: dict[str, bool]) -> None:
             raise ValueError(reason)
 
 
+def as_slopes(warm_start: Any, shape: tuple[int, ...]) -> Vector:
+    """Return a copy of given slopes, or say that they do not fit."""
+    given = np.array(real_array("warm_start", warm_start), np.float64)
+    refuse(
+        {
+            f"warm_start must hold finite slopes of shape {shape}, got the shape {given.shape}":
+                given.shape != shape,
+            "warm_start must hold finite slopes, not infinities or NaN":
+                not np.all(np.isfinite(given)),
+        }
+    )  # fmt: skip
+    return given
+
+
 def some_rows(X: Any) -> Rows:
     """Return rows, or say that there are none."""
     rows = as_rows(X)
@@ -229,11 +233,6 @@ def some_rows(X: Any) -> Rows:
 def sum_of(loss: Any, weight: Vector) -> str:
     """Return a sum of losses in words."""
     return f"sum of {weighted(named(loss), float(weight.min()), float(weight.max()))}"
-
-
-def in_full(number: float) -> str:
-    """Return all digits: a statement about one problem need not hold for a neighbouring one."""
-    return repr(number).removesuffix(".0")
 
 
 def gradient_error(roundings: float, count: int, size: int, travel: float) -> float:

@@ -121,9 +121,10 @@ class Solver:
         self, weights: Vector, primal: float, dual: float, slopes: Vector, bias: float = 0.0
     ) -> Solution:
         """Return the solution with these bounds after the passes so far."""
-        done = closed(primal, dual, self.tol)
-        words = self.problem.describe()
-        return Solution(weights, primal, dual, slopes, self.passes, done, bias, words)
+        return Solution(
+            weights, primal, dual, slopes, self.passes, closed(primal, dual, self.tol), bias,
+            self.problem.describe(),
+        )  # fmt: skip
 
 
 def require_options(tol: float, max_passes: int) -> None:

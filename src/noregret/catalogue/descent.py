@@ -257,18 +257,21 @@ def simplex_rate(loss: Loss, scale: float, width: float | None) -> float:
     The weights are scale times those of EG on the features scale x, whose rate is
     2 / (3 (scale width)^2) and whose gradients are scale times as large.
     """
-    require_square_loss("eg", loss, width)
-    assert width is not None
-    return scale * closed_forms.amortised_eg(scale * width).eta
+    (promised,) = square_loss_promises("eg", loss, width)
+    return scale * closed_forms.amortised_eg(scale * promised).eta
 
 
-def require_square_loss(name: str, loss: Loss, *promises: float | None) -> None:
-    """Refuse to derive a rate where the theorem does not speak, or a promise is missing."""
+def square_loss_promises(name: str, loss: Loss, *promises: float | None) -> list[float]:
+    """Return the promises; refuse other losses, for which no theorem has a rate, and missing ones.
+
+    name: of the learner, for the message.
+    """
     if type(loss) is not losses.Squared:
         raise ValueError(f"{name} has a rate of its own for Squared() only: give eta")
     for promise in promises:
         if promise is None or not 0.0 < promise < math.inf:
             raise ValueError(f"{name} needs eta, or a promise above 0 to derive it, got {promise}")
+    return [promise for promise in promises if promise is not None]
 
 
 def unnormalized_eg(

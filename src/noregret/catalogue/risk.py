@@ -71,8 +71,7 @@ class BatchPredictor(Proof):
 
     def predict(self, X: Any) -> Vector:
         """Return <w, x> for each row."""
-        products: Vector = np.asarray((X if hasattr(X, "tocsr") else np.asarray(X)) @ self.weights)
-        return products
+        return np.asarray((X if hasattr(X, "tocsr") else np.asarray(X)) @ self.weights)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, without the weights."""
@@ -109,37 +108,19 @@ def online_to_batch(
     >>> online_to_batch(learner, [[1.0], [1.0]], [1.0, 1.0])
     array([0.15])
     """
-    labels = np.atleast_1d(np.asarray(y, np.float64))
-    return _one_pass(learner, X, labels, method, seed)[0]
+    return _one_pass(learner, X, y, method, seed)[0]
 
 
 def _one_pass(
-    learner: MirrorDescent, X: Any, labels: Vector, method: str, seed: int
-) -> tuple[Vector, Vector]:
-    """Return the weights of `online_to_batch` and the predictions made before each row."""
+    learner: MirrorDescent, X: Any, y: Any, method: str, seed: int
+) -> tuple[Vector, Vector, Vector]:
+    """Return the weights of `online_to_batch`, the labels and the predictions before each row.
+
+    Refuse a learner whose predictions are not <w, x>: its weights alone are no predictor.
+    """
+    labels = np.atleast_1d(np.asarray(y, np.float64))
     if learner.rounds:
         raise ValueError(f"online_to_batch needs a fresh learner, this one has {learner.rounds}")
-    _require_linear(learner)
-    if method == "average":
-        # Asked once before: a learner that keeps no average says so before it learns.
-        _ = learner.average
-        predictions = learner.learn(X, labels)
-        return learner.average, predictions
-    if method != "random":
-        raise ValueError(f"method must be 'average' or 'random', got {method!r}")
-    draw = int(np.random.default_rng(seed).integers(len(labels)))
-    rows = X if hasattr(X, "tocsr") else np.atleast_2d(np.asarray(X))
-    before = np.zeros(0)
-    if draw:
-        before = learner.learn(rows[:draw], labels[:draw])
-    elif learner.dimension == 0:
-        learner._open(rows.shape[1])
-    chosen = learner.weights
-    return chosen, np.concatenate([before, learner.learn(rows[draw:], labels[draw:])])
-
-
-def _require_linear(learner: MirrorDescent) -> None:
-    """Refuse a learner whose predictions are not <w, x>: its weights alone are no predictor."""
     if learner._parts.clip is not None:
         raise ValueError(
             f"online_to_batch returns weights, and this learner lowers predictions above "
@@ -150,6 +131,22 @@ def _require_linear(learner: MirrorDescent) -> None:
             "online_to_batch returns weights, and ScaleFree predicts real targets around their "
             "mean: use another rate, or the learner itself"
         )
+    if method == "average":
+        # Asked once before: a learner that keeps no average says so before it learns.
+        _ = learner.average
+        predictions = learner.learn(X, labels)
+        return learner.average, labels, predictions
+    if method != "random":
+        raise ValueError(f"method must be 'average' or 'random', got {method!r}")
+    draw = int(np.random.default_rng(seed).integers(len(labels)))
+    rows = X if hasattr(X, "tocsr") else np.atleast_2d(np.asarray(X))
+    before = np.zeros(0)
+    if draw:
+        before = learner.learn(rows[:draw], labels[:draw])
+    elif learner.dimension == 0:
+        learner._open(rows.shape[1])
+    chosen = learner.weights
+    return chosen, labels, np.concatenate([before, learner.learn(rows[draw:], labels[draw:])])
 
 
 def batch_predictor(
@@ -184,24 +181,21 @@ def batch_predictor(
         low, high = (float(end) for end in loss_range)
         if not -math.inf < low < high < math.inf:
             raise ValueError(f"loss_range must be finite, low below high, got {loss_range}")
-    labels = np.atleast_1d(np.asarray(y, np.float64))
-    weights, predictions = _one_pass(learner, X, labels, method, seed)
+    weights, labels, predictions = _one_pass(learner, X, y, method, seed)
     pairs = zip(labels.tolist(), predictions.tolist(), strict=True)
     losses = np.array([learner.loss.value(label, p) for label, p in pairs])
     rounds = len(losses)
     average = math.fsum(losses) / rounds
     words = _Words(method)
-    found, promised = [words.mean(average)], ""
-    if radius is not None:
-        found.append(words.against(learner.certificate(), radius, rounds))
-        if found[-1].applies:
-            limit = float(learner.certificate().ledger[Entry.ROW_LIMIT])
-            promised = f"no row that can come has a dual norm above {exact(limit)}, as promised"
+    found = [words.mean(average)]
     assumptions = [
         "the rows are independent draws from one distribution, and as many as was fixed in advance"
     ]
-    if promised:
-        assumptions.append(promised)
+    if radius is not None:
+        found.append(words.against(learner.certificate(), radius, rounds))
+        if found[-1].applies:
+            limit = exact(learner.certificate().ledger[Entry.ROW_LIMIT])
+            assumptions.append(f"no row that can come has a dual norm above {limit}, as promised")
     if loss_range is not None:
         found.append(words.surely(losses, average, (low, high), delta))
         assumptions.append(f"every loss lies between {exact(low)} and {exact(high)}, as promised")

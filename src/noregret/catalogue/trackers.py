@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import domains, losses, mirrors, rates
-from noregret.catalogue.descent import require_square_loss, simplex_rate
+from noregret.catalogue.descent import simplex_rate, square_loss_promises
 from noregret.component import require_positive
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
@@ -39,8 +39,7 @@ def gd(
     >>> gd(1.0).rate
     Constant(eta=0.25)
     """
-    euclidean = mirrors.Euclidean()
-    return _descent("gd", euclidean, row_limit, loss, eta, None, implicit, dimension)
+    return _descent("gd", mirrors.Euclidean(), row_limit, loss, eta, None, implicit, dimension)
 
 
 def c_gd(
@@ -63,8 +62,9 @@ def c_gd(
     >>> round(float(learner.weights @ learner.weights), 12)
     0.09
     """
-    euclidean, ball = mirrors.Euclidean(), domains.Ball(radius)
-    return _descent("c_gd", euclidean, row_limit, loss, eta, ball, implicit, dimension)
+    return _descent(
+        "c_gd", mirrors.Euclidean(), row_limit, loss, eta, domains.Ball(radius), implicit, dimension
+    )
 
 
 def _descent(
@@ -78,9 +78,8 @@ def _descent(
     dimension: int | None,
 ) -> MirrorDescent:
     if eta is None:
-        require_square_loss(name, loss, row_limit)
-        assert row_limit is not None
-        eta = closed_forms.amortised_gd(row_limit).eta / mirror.smoothness()
+        promised = square_loss_promises(name, loss, row_limit)
+        eta = closed_forms.amortised_gd(*promised).eta / mirror.smoothness()
     return MirrorDescent(
         loss,
         mirror,
@@ -152,9 +151,8 @@ def _unnormalized(
     dimension: int | None,
 ) -> MirrorDescent:
     if eta is None:
-        require_square_loss(name, loss, feature_limit, label_limit)
-        assert feature_limit is not None and label_limit is not None
-        eta = closed_forms.amortised_egu(feature_limit, label_limit).eta
+        promised = square_loss_promises(name, loss, feature_limit, label_limit)
+        eta = closed_forms.amortised_egu(*promised).eta
     return MirrorDescent(
         loss,
         mirrors.UnnormalizedEntropy(),
@@ -282,5 +280,7 @@ def shifting_p_norm(
     >>> shifting_p_norm(3.0, 1.0, 1.0).rate
     Constant(eta=0.125)
     """
-    norm, ball = mirrors.PNorm(p), domains.PNormBall(p, radius)
-    return _descent("shifting_p_norm", norm, row_limit, loss, eta, ball, implicit, dimension)
+    ball = domains.PNormBall(p, radius)
+    return _descent(
+        "shifting_p_norm", mirrors.PNorm(p), row_limit, loss, eta, ball, implicit, dimension
+    )

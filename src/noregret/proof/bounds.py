@@ -169,8 +169,7 @@ def _per_coordinate(facts: Facts) -> Iterator[Statement]:
         reason = "the loss has no Lipschitz constant"
     elif facts.mirror.threshold(1.0) > 0.0:
         reason = "the soft threshold adds its own regulariser"
-    roots = float((squares**0.5).sum())
-    value = rate.coordinate_regret(facts.radius, steepest, roots)
+    value = rate.coordinate_regret(facts.radius, steepest, float((squares**0.5).sum()))
     if math.isnan(value):
         return
     yield facts.regret(

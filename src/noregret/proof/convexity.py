@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -185,9 +186,7 @@ def _require_link(mirror: Mirror, name: str, points: list[Vector]) -> None:
 def _require_norm(mirror: Mirror, name: str, points: list[Vector]) -> None:
     p = mirror.predictors().dual
     for x in points:
-        total = 0.0
-        for value in x:
-            total = mirror.norm_term(total, float(value))
+        total = functools.reduce(mirror.norm_term, x.tolist(), 0.0)
         seen, true = mirror.norm(total), norm_upper(x, p)
         if abs(seen - true) > _ROUNDING * true:
             raise ValueError(

@@ -115,13 +115,14 @@ def new_ledger() -> npt.NDArray[np.float64]:
     0.0
     """
     ledger = np.zeros(SIZE)
-    for place in (
-        Entry.ROW_LIMIT,
-        Entry.LOWEST_FEATURE,
-        Entry.LOWEST_STEP,
-        Entry.LIGHTEST,
-        Entry.LEAST_WEIGHT,
-    ):
-        ledger[place] = np.inf
+    ledger[
+        [
+            Entry.ROW_LIMIT,
+            Entry.LOWEST_FEATURE,
+            Entry.LOWEST_STEP,
+            Entry.LIGHTEST,
+            Entry.LEAST_WEIGHT,
+        ]
+    ] = np.inf
     ledger[Entry.HIGHEST_FEATURE] = -np.inf
     return ledger
