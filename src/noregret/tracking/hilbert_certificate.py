@@ -144,9 +144,11 @@ class KernelCertificate(RadiusProof):
         if self.rounds == 0 or self.account.broken is not None:
             return []
         radius = self.account._radius(radius)
-        reason = ""
-        if radius > self.radius:
-            reason = f"the class is larger than the ball of radius {exact(self.radius)}"
+        reason = (
+            f"the class is larger than the ball of radius {exact(self.radius)}"
+            if radius > self.radius
+            else ""
+        )
         value = radius * radius / (2.0 * self.eta) + self.budget_cost(radius)
         found = self.lemma
         # Where L(u) >= loss the statement is empty, so that the excess of L(u) is that of the loss.
