@@ -19,7 +19,7 @@ from noregret import domains, losses, mirrors, rates
 from noregret.experts import Aggregate, Forecaster
 from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 from noregret.learners.foreign import Certifier
-from noregret.proof.loss_promises import assumption_of
+from noregret.proof.wording import assumption_of
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial
 from tests.without_compiler import compiled_only, passed_without_compiler

@@ -15,7 +15,7 @@ from noregret.batch.radius import RadiusSolver
 from noregret.batch.solver import Progress, Solver, require_options
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.proof.loss_promises import WrongConjugate, assumption_of
+from noregret.proof.wording import WrongConjugate, assumption_of
 from noregret.rows.examples import as_rows
 
 #: Passes after which a run gives up and says so.

@@ -13,7 +13,6 @@ from noregret.arrays import Vector
 from noregret.experts import expert_theorems
 from noregret.experts.advice import as_distribution
 from noregret.experts.hedge_rounds import ADAPTIVE, ANYTIME, DOUBLING, FIXED, ExpertSum
-from noregret.proof.loss_promises import Broken
 from noregret.proof.statement import (
     RANGE,
     ROUNDING,
@@ -25,7 +24,7 @@ from noregret.proof.statement import (
     measured,
     row,
 )
-from noregret.proof.wording import assumption_lines
+from noregret.proof.wording import Broken, assumption_lines
 from noregret.rounding import UNDERFLOW, exact, grown, rounding_error, up
 
 SURVEY = "Shalev-Shwartz 2012"

@@ -19,8 +19,8 @@ from noregret.losses import Exponential, Logistic, Loss, NegativeLog, Squared, S
 from noregret.passes.frame import Labels
 from noregret.proof.convexity import require_convex
 from noregret.proof.ledger import require_room
-from noregret.proof.loss_promises import Broken, assumption_of, broken_in
 from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
+from noregret.proof.wording import Broken, assumption_of, broken_in
 from noregret.rounding import UNDERFLOW, exact, grown, rounding_error
 from noregret.rows.examples import as_labels, as_weights
 from noregret.turns import one_at_a_time

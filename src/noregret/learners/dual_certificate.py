@@ -24,9 +24,8 @@ from noregret.passes.dual.dual_steps import (
 from noregret.proof import closed_forms
 from noregret.proof.certificate import ROUND_ERRORS, Certificate
 from noregret.proof.ledger import Entry
-from noregret.proof.loss_promises import assumption_of
 from noregret.proof.statement import NOTHING, RANGE, ROUNDING, Measured, Statement, row, suspect_of
-from noregret.proof.wording import named
+from noregret.proof.wording import assumption_of, named
 from noregret.rounding import (
     CLOSED_FORM,
     SMALLEST,

@@ -34,7 +34,7 @@ class Promised(Component):
         cls.foreign = Promised not in cls.__bases__ and is_foreign(cls)
 
     def checked(self) -> bool:
-        """Tell whether every round checks the loss, see `noregret.proof.loss_promises`."""
+        """Tell whether every round checks the loss, see `noregret.proof.wording`."""
         return self.foreign
 
     def promising(self) -> Promised:

@@ -22,9 +22,8 @@ from noregret.mirrors.base import declares
 from noregret.oco.setting import GameSetting
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
-from noregret.proof.loss_promises import listed
 from noregret.proof.statement import NOTHING, ROUNDING, Measured, Statement, measured, suspect_of
-from noregret.proof.wording import assumption_lines, bound_lines, floor_lines
+from noregret.proof.wording import assumption_lines, bound_lines, floor_lines, listed
 from noregret.rates import UNBOUNDED
 from noregret.rounding import exact
 

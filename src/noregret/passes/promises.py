@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.proof.ledger import Entry
-from noregret.proof.loss_promises import Promise
+from noregret.proof.ledger import Entry, Promise
 
 _NONNEGATIVE, _LIPSCHITZ, _CONVEX, _INTERCEPT, _CONJUGATE = (float(one) for one in Promise)
 

@@ -23,11 +23,13 @@ from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
-from noregret.proof.loss_promises import Broken, assumption_of, broken_in
 from noregret.proof.statement import RadiusProof, Statement
 from noregret.proof.wording import (
+    Broken,
     assumption_lines,
+    assumption_of,
     bound_lines,
+    broken_in,
     certificate_dict,
     floor_lines,
     loss_lines,

@@ -93,6 +93,16 @@ class Entry(IntEnum):
 SIZE = len(Entry)
 
 
+class Promise(IntEnum):
+    """The promises that a round can find broken, as the ledger counts them."""
+
+    NONNEGATIVE = 1
+    LIPSCHITZ = 2
+    CONVEX = 3
+    INTERCEPT = 4
+    CONJUGATE = 5
+
+
 def require_room(rounds: int, more: int) -> None:
     """Refuse more rounds than can be counted, before anything is learnt.
 

@@ -31,9 +31,8 @@ from typing import Any
 
 from noregret.arrays import as_count, as_positive
 from noregret.losses import Loss, Squared
-from noregret.proof.loss_promises import assumption_of
 from noregret.proof.statement import Proof, finite
-from noregret.proof.wording import named, weighted
+from noregret.proof.wording import assumption_of, named, weighted
 from noregret.rounding import down, exact, up
 from noregret.rows.examples import as_rows
 from noregret.tracking.watch import Span, Watch

@@ -38,7 +38,7 @@ from noregret.passes.checks import sound_rows
 from noregret.passes.frame import Labels, Memory, block
 from noregret.passes.rows import place, row_of
 from noregret.proof.ledger import require_room
-from noregret.proof.loss_promises import Broken
+from noregret.proof.wording import Broken
 from noregret.rounding import rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.static import products, row_norms

@@ -14,7 +14,7 @@ from noregret.batch.solver import Progress
 from noregret.learners.foreign import Certifier, certify
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
-from noregret.proof.loss_promises import WrongConjugate
+from noregret.proof.wording import WrongConjugate
 from noregret.rounding import certified_ceiling
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.tracking.mixture import Tracker
