@@ -78,7 +78,9 @@ class Absolute(Regression):
         """Return sign(p - y)."""
         return (1.0 if p > y else 0.0) - (1.0 if p < y else 0.0)
 
-    intercept = minus_conjugate
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return -sign(p - y) y."""
+        return -slope * y
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
@@ -231,7 +233,9 @@ class Quantile(Regression):
         above = 1.0 - self.level if p > y else 0.0
         return -self.level if p < y else above
 
-    intercept = minus_conjugate
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        """Return -s y: faster in a pass than the conjugate, which looks at the range of s."""
+        return -slope * y
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
