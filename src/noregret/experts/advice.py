@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Matrix, Vector, first_true, not_real, real_array
+from noregret.arrays import Matrix, Vector, first_true, not_real, real_array, refuse_masked
 from noregret.domains.base import as_weights
 from noregret.jit import kernel
 from noregret.rounding import exact
@@ -63,16 +63,17 @@ def as_table(name: str, values: Any, count: int | None = None) -> Matrix:
     (dtype('float64'), (1, 2))
     """
     given = real_array(name, values)
-    table = np.atleast_2d(np.asarray(given, np.float64))
+    table = np.atleast_2d(np.ascontiguousarray(given, np.float64))
     if table.ndim != 2 or (count is not None and table.shape[1] != count):
         wanted = "numbers" if count is None else f"{count} numbers"
         raise ValueError(f"{name} has shape {given.shape}, expected rows of {wanted}")
-    return np.ascontiguousarray(table)
+    return table
 
 
 def one_round(name: str, values: Any, count: int) -> Any:
     """Return the numbers of one round as they are, or refuse several rows."""
-    vector = real_array(name, values)
+    refuse_masked(name, values)
+    vector = np.asarray(values)
     if vector.ndim != 1:
         raise ValueError(f"{name} has shape {vector.shape}, expected ({count},)")
     return vector
