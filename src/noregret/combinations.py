@@ -41,6 +41,10 @@ class Parts:
     clip: float | None = None
     implicit: bool = False
 
+    def growable(self) -> bool:
+        """Tell whether a feature never seen has weight 0 and adds nothing to S."""
+        return self.mirror.grows()
+
 
 Rule = tuple[Callable[[Any], bool], str]
 

@@ -66,12 +66,14 @@ def stacked(parts: Sequence[Vector]) -> Vector:
     """
     if parts[0].ndim == 1:
         return np.concatenate(parts)
-    scores = np.full((sum(map(len, parts)), max(part.shape[1] for part in parts)), -np.inf)
-    row = 0
-    for part in parts:
-        scores[row : row + len(part), : part.shape[1]] = part
-        row += len(part)
-    return scores
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate([widened(part, width) for part in parts])
+
+
+def widened(scores: Vector, width: int) -> Vector:
+    """Return scores of `width` classes, those that are not known -inf."""
+    unknown = ((0, 0), (0, width - scores.shape[1]))
+    return np.pad(scores, unknown, constant_values=-np.inf)
 
 
 def predicted(scores: Vector) -> npt.NDArray[np.intp]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.evaluate.classes import Link, link_of
+from noregret.evaluate.classes import Link, link_of, widened
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -193,8 +193,7 @@ class Multiclass(_Weighed):
         ones = self._weigh(len(y), weight)
         rows, classes = np.arange(len(y)), y.astype(np.intp)
         width = max(predictions.shape[1], int(classes.max()) + 1)
-        scores = np.full((len(y), width), -np.inf)
-        scores[:, : predictions.shape[1]] = predictions
+        scores = widened(predictions, width)
         self._enlarge(width)
         own = scores[rows, classes]
         others = scores.copy()

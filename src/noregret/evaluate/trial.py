@@ -159,9 +159,7 @@ def parts(blocks: Iterable[Block], at: Iterator[int], seen: int = 0) -> Iterator
 
     `seen` is how many examples came before; cutting changes nothing for a learner.
     """
-    mark = next(at)
-    while mark <= seen:
-        mark = next(at)
+    mark = next(mark for mark in at if mark > seen)
     for block in blocks:
         start = 0
         while start < len(block):

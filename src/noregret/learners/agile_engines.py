@@ -59,10 +59,9 @@ class AgileEngine(Engine):
             if length > self.domain.extent():
                 self.slots[Slot.FACTOR] = self.domain.extent() / length
 
-    def kappa(self, ledger: Vector) -> float:
-        """Return the global factor times the map's own."""
-        s, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
-        return float(self.slots[Slot.FACTOR]) * self.mirror.kappa(s, reference, 1.0)
+    def inner(self, ledger: Vector) -> float:
+        """Return 1: theta has the rates of the rounds in it."""
+        return 1.0
 
     def gradient(self) -> Vector:
         """Return the Z that the rule kept."""

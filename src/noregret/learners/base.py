@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from noregret.arrays import Vector, as_whole
+from noregret.combinations import Parts
 from noregret.files import store
 from noregret.files.fields import Arrays, Field, Header, Saved, Setting
 from noregret.mirrors import Mirror
@@ -33,93 +34,6 @@ class Diverged(OverflowError):
         """Take the message and the predictions of the rows that were learnt."""
         super().__init__(message)
         self.predictions = predictions
-
-
-class RowLoop:
-    """The loop of `learn` over rows that were checked: play them, take back what is refused."""
-
-    _ledger: Vector
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds learnt."""
-        return int(self._ledger[Entry.ROUNDS])
-
-    @property
-    def dimension(self) -> int:
-        """Number of known features."""
-        raise NotImplementedError
-
-    def _learn(
-        self,
-        rows: Rows,
-        predictions: Vector,
-        terms: tuple[Vector, ...],
-        cut: Callable[[Rows], Iterable[tuple[int, int]]] = Rows.chunks,
-    ) -> Vector:
-        """Learn rows with their `terms`: labels, weights and more, one entry a row each.
-
-        The rows are played part by part; `cut` returns where each starts and stops
-        [default: parts of limited size].
-        ValueError leaves the learner as it was. OverflowError keeps the rounds before.
-        """
-        self._check_width(rows)
-        require_room(self.rounds, len(rows))
-        rows, backup = self._guarded(rows)
-        opened, known = self._is_open(), self.dimension
-        before, rounds = 0, self.rounds
-        try:
-            self._open(max(rows.width, known))
-            for start, stop in cut(rows):
-                before, rounds = start, self.rounds
-                part = slice(start, stop)
-                own = tuple(term[part] for term in terms)
-                self._play(rows.part(start, stop), start, own, predictions[part])
-        except ValueError:
-            if backup is not None:
-                self._restore(backup)
-            raise
-        except OverflowError as error:
-            learnt = before + self.rounds - rounds
-            if learnt == 0:
-                self._narrow(opened, known)
-            raise Diverged(str(error), predictions[:learnt]) from None
-        return predictions
-
-    def _check_width(self, rows: Rows) -> None:
-        """Refuse rows whose number of columns does not fit."""
-        raise NotImplementedError
-
-    def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
-        """Return checked rows, or rows that the pass checks with a backup for a refusal."""
-        return sound_rows(rows, 0), None
-
-    def _is_open(self) -> bool:
-        """Return whether there are arrays for a known number of features."""
-        raise NotImplementedError
-
-    def _open(self, dimension: int) -> None:
-        """Allocate the arrays, or grow them to that many features."""
-        raise NotImplementedError
-
-    def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], predictions: Vector) -> None:
-        """Play a part of the rows, the first of which is row `start` of the input."""
-        raise NotImplementedError
-
-    def _restore(self, arrays: Arrays) -> None:
-        """Go back to the arrays of a backup."""
-        raise NotImplementedError
-
-    def _narrow(self, opened: bool, dimension: int) -> None:
-        """Drop the room made for features of rows none of which was learnt."""
-        raise NotImplementedError
-
-    def _diverges(self, remedy: str = "a smaller rate") -> OverflowError:
-        """Return the error of a round whose loss or gradient overflows."""
-        return OverflowError(
-            f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; "
-            f"use {remedy}, a map with a radius, or scale the features"
-        )
 
 
 class Learnt(Field):
@@ -146,7 +60,7 @@ class Fixed(Field):
         owner._fixed = len(arrays["state"]) if header[self.name] else None
 
 
-class Learner(RowLoop, Saved):
+class Learner(Saved):
     """A learner whose engine is made, with its arrays, when the number of features is known.
 
     A subclass lists its settings and state in `_FIELDS`, makes its engine in `_new_engine`, and
@@ -155,17 +69,22 @@ class Learner(RowLoop, Saved):
 
     _KIND = "learner"
 
-    def __init__(self, parts: Any, dimension: Any) -> None:
+    def __init__(self, parts: Parts, dimension: Any) -> None:
         """Start with parts that were checked against one another, and no engine."""
         self._parts = parts
         #: The number of features if it was given, and whether features may be added otherwise.
         self._fixed = None if dimension is None else as_whole("dimension", dimension)
-        self._growable: bool = parts.growable()
+        self._growable = parts.growable()
         self._ledger = new_ledger()
         #: The engine, None before the number of features is known.
         self._engine: Any = None
         #: The weights, if they were read since the last round.
         self._weights: Vector | None = None
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds learnt."""
+        return int(self._ledger[Entry.ROUNDS])
 
     @property
     def loss(self) -> Any:
@@ -175,8 +94,7 @@ class Learner(RowLoop, Saved):
     @property
     def mirror(self) -> Mirror:
         """The mirror map."""
-        mirror: Mirror = self._parts.mirror
-        return mirror
+        return self._parts.mirror
 
     @property
     def dimension(self) -> int:
@@ -198,15 +116,11 @@ class Learner(RowLoop, Saved):
 
     def _current_weights(self) -> Vector:
         """Return the weights, read once between two calls of `learn`."""
+        if self._engine is None:
+            return np.zeros(0)
         if self._weights is None:
-            if self._engine is None:
-                return np.zeros(0)
-            self._weights = self._read_weights()
-        return self._weights
-
-    def _read_weights(self) -> Vector:
-        """Return the weights of an open learner."""
-        weights: Vector = self._engine.weights(self._ledger)
+            self._weights = self._engine.matrix(self._engine.weights(self._ledger))
+        weights: Vector = self._weights
         return weights
 
     def _products(self, X: Any) -> Vector:
@@ -224,17 +138,58 @@ class Learner(RowLoop, Saved):
         self._check_width(rows)
         return sound_rows(rows, 0)
 
+    def _learn(
+        self,
+        rows: Rows,
+        predictions: Vector,
+        terms: tuple[Vector, ...],
+        cut: Callable[[Rows], Iterable[tuple[int, int]]] = Rows.chunks,
+        play: Callable[[Rows, int, tuple[Vector, ...], Vector], None] | None = None,
+    ) -> Vector:
+        """Learn rows with their `terms`: labels, weights and more, one entry a row each.
+
+        The rows are played part by part; `cut` returns where each starts and stops
+        [default: parts of limited size], `play` has each learnt [default: `_play`].
+        ValueError leaves the learner as it was. OverflowError keeps the rounds before.
+        """
+        self._check_width(rows)
+        require_room(self.rounds, len(rows))
+        rows, backup = self._guarded(rows)
+        opened, known = self._engine is not None, self.dimension
+        before, rounds = 0, self.rounds
+        play = self._play if play is None else play
+        try:
+            self._open(max(rows.width, known))
+            for start, stop in cut(rows):
+                before, rounds = start, self.rounds
+                part = slice(start, stop)
+                own = tuple(term[part] for term in terms)
+                play(rows.part(start, stop), start, own, predictions[part])
+        except ValueError:
+            if backup is not None:
+                self._restore(backup)
+            raise
+        except OverflowError as error:
+            learnt = before + self.rounds - rounds
+            if learnt == 0:
+                self._narrow(opened, known)
+            raise Diverged(str(error), predictions[:learnt]) from None
+        return predictions
+
+    def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
+        """Return checked rows, or rows that the pass checks with a backup for a refusal."""
+        return sound_rows(rows, 0), None
+
     def _check_width(self, rows: Rows) -> None:
+        """Refuse rows whose number of columns does not fit."""
         if self._engine is None and self._fixed is None:
             if rows.width == 0 and not self._growable:
                 raise ValueError("X has no columns, and this map must know its features in advance")
         elif rows.width != self.dimension and (not self.growable or rows.dense):
             raise ValueError(f"X has {rows.width} columns, the learner knows {self.dimension}")
 
-    def _is_open(self) -> bool:
-        return self._engine is not None
-
     def _open(self, dimension: int) -> None:
+        """Allocate the arrays, or grow them to that many features."""
         self._weights = None
         if self._engine is None:
             self._engine = self._new_engine(dimension)
@@ -246,15 +201,24 @@ class Learner(RowLoop, Saved):
         raise NotImplementedError
 
     def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], predictions: Vector) -> None:
+        """Play a part of the rows, the first of which is row `start` of the input."""
         if self._engine.run(rows, *terms, self._ledger, predictions)[1] == Stop.OVERFLOW:
             raise self._diverges()
 
     def _narrow(self, opened: bool, dimension: int) -> None:
+        """Drop the room made for features of rows none of which was learnt."""
         self._weights = None
         if not opened:
             self._engine = None
         elif dimension < self.dimension:
             self._engine.grow(dimension)
+
+    def _diverges(self, remedy: str = "a smaller rate") -> OverflowError:
+        """Return the error of a round whose loss or gradient overflows."""
+        return OverflowError(
+            f"the loss or gradient of round {self.rounds + 1} overflows: it diverges; "
+            f"use {remedy}, a map with a radius, or scale the features"
+        )
 
     def _arrays(self) -> Arrays:
         """Return copies of the ledger and the arrays of the engine."""
@@ -262,6 +226,7 @@ class Learner(RowLoop, Saved):
         return {name: array.copy() for name, array in arrays.items()}
 
     def _restore(self, arrays: Arrays) -> None:
+        """Take over the arrays of a file or of a backup."""
         # Files are checked before they come here, see `files.learner_of`.
         self._ledger = arrays["ledger"].copy()
         self._engine = self._weights = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Vector, as_whole
+from noregret.arrays import Vector, as_positive, as_whole
 from noregret.files.fields import Arrays, Setting
 from noregret.learners.base import Fixed, Learner, Learnt
 from noregret.learners.combination import Combination
@@ -64,7 +64,7 @@ class DualAscent(Learner):
 
     _FIELDS = (
         Fixed("fixed"),
-        Setting("memory", "_given_memory"),
+        Setting("memory"),
         Setting("loss", of=Loss),
         Setting("mirror", of=Mirror),
         *(Setting(name) for name in ("C", "update", "k", "schedule", "seed")),
@@ -137,9 +137,7 @@ class DualAscent(Learner):
         if fraction < 1.0 and update in ("conservative", "aggressive"):
             raise ValueError(f"fraction is of an exact step, which update={update!r} does not take")
         self.fraction = float(fraction)
-        if row_limit is not None and not 0.0 < row_limit < math.inf:
-            raise ValueError(f"row_limit must be a finite number above 0, got {row_limit}")
-        self.row_limit = None if row_limit is None else float(row_limit)
+        self.row_limit = None if row_limit is None else as_positive("row_limit", row_limit)
         self.memory = self._rows_kept(memory)
         if self._fixed is not None:
             self._open(self._fixed)
@@ -154,11 +152,6 @@ class DualAscent(Learner):
         if self.update == "window" and kept < needed:
             raise ValueError(f"memory={kept} is too small for a window of k={self.k} rows")
         return kept
-
-    @property
-    def _given_memory(self) -> int | None:
-        """The argument `memory`, which a leader does not take."""
-        return None if self.update == "leader" else self.memory
 
     @property
     def dual(self) -> float:
@@ -273,7 +266,7 @@ class DualAscent(Learner):
         )
 
     def _arrays(self) -> Arrays:
-        return super()._arrays() if self._is_open() else {}
+        return {} if self._engine is None else super()._arrays()
 
     def _restore(self, arrays: Arrays) -> None:
         # A file of a learner that has not been opened holds no arrays.

@@ -136,16 +136,14 @@ class Engine:
         self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
     ) -> tuple[int, Stop]:
         """Play the rows; return how many, and OVERFLOW or UNSOUND if the next one could not be."""
-        row = 0
+        row, stop = 0, Stop.DONE
         while row < len(y):
             kernel, arguments = self.call(rows, y, weight, row, ledger, predictions)
-            row, stop = kernel(*arguments)
-            while stop == Stop.RATE:
-                kernel, arguments = self.call(rows, y, weight, row, ledger, predictions)
-                row, stop = self.play_at_lower_rate(row, partial(kernel, *arguments))
+            go_on = partial(kernel, *arguments)
+            row, stop = self.play_at_lower_rate(row, go_on) if stop == Stop.RATE else go_on()
             if stop in (Stop.OVERFLOW, Stop.UNSOUND):
                 return row, Stop(stop)
-            if stop != Stop.DONE:
+            if stop not in (Stop.DONE, Stop.RATE):
                 self.answer(Stop(stop))
         return row, Stop.DONE
 
@@ -200,7 +198,9 @@ class Engine:
 
     def kappa(self, ledger: Vector) -> float:
         """Return the common factor of the weights for the coming round."""
-        raise NotImplementedError
+        total, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
+        factor = self.mirror.kappa(total, reference, self.inner(ledger))
+        return float(self.slots[Slot.FACTOR]) * factor
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights for the coming round."""
@@ -210,6 +210,10 @@ class Engine:
             self.mirror, self.state, self.value_column, self.kappa(ledger), threshold, weights
         )
         return weights
+
+    def matrix(self, flat: Vector) -> Vector:
+        """Return a number a record in the shape of the weights."""
+        return flat
 
     def gradient(self) -> Vector:
         """Return Z, the sum of the gradients counted since `begin`."""
@@ -253,7 +257,8 @@ class Engine:
                 raise ValueError(f"{name} has shape {arrays[name].shape}, expected {kept.shape}")
             kept[...] = arrays[name]
 
-    def _rate(self, ledger: Vector) -> float:
+    def inner(self, ledger: Vector) -> float:
+        """Return the rate of the coming round that the map's factor is taken at."""
         rounds, squares = float(ledger[Entry.ROUNDS]), float(ledger[Entry.SQUARES])
         allowed = float(ledger[Entry.LARGEST_REACH])
         largest = max(float(ledger[Entry.LARGEST_SQUARE]), allowed * allowed)
@@ -280,10 +285,6 @@ class LinearEngine(Engine):
     def resum(self) -> None:
         """Sum ||theta||^2 / 2 afresh."""
         self._keep(float(sync.half_square(self.state)))
-
-    def kappa(self, ledger: Vector) -> float:
-        """Return the map's factor at the rate of the coming round."""
-        return self.mirror.kappa(float(self.slots[Slot.SUM]), 0.0, self._rate(ledger))
 
 
 class MappedEngine(Engine):
@@ -326,7 +327,6 @@ class MappedEngine(Engine):
     def lower_rate(self, wanted: float) -> None:
         """Lower the rate inside phi, on a grid, to at most that."""
         octaves = math.floor(STEPS_PER_OCTAVE * math.log2(wanted))
-        self.settle()
         # The logarithm may have been rounded up to the next step of the grid.
         self.slots[Slot.INNER] = min(2.0 ** (octaves / STEPS_PER_OCTAVE), wanted)
         self.resum()
@@ -338,7 +338,7 @@ class MappedEngine(Engine):
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights for the coming round, at the rate that it will be played with."""
-        wanted = self._rate(ledger)
+        wanted = super().inner(ledger)
         if self.mirror.homogeneous() or not 0.0 < wanted < self.slots[Slot.INNER]:
             return super().weights(ledger)
         ahead = copy.copy(self)
@@ -346,11 +346,9 @@ class MappedEngine(Engine):
         ahead.lower_rate(wanted)
         return Engine.weights(ahead, ledger)
 
-    def kappa(self, ledger: Vector) -> float:
-        """Return the map's factor; the rate of an entropy is inside S already."""
-        inner = self._rate(ledger) if self.mirror.homogeneous() else self.slots[Slot.INNER]
-        s, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
-        return self.mirror.kappa(s, reference, float(inner))
+    def inner(self, ledger: Vector) -> float:
+        """Return the rate of the coming round, or that of an entropy, which is inside S already."""
+        return super().inner(ledger) if self.mirror.homogeneous() else self.slots.item(Slot.INNER)
 
 
 class CoordinateEngine(Engine):

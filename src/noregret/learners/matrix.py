@@ -48,10 +48,6 @@ class MatrixCombination(Parts):
                 "OneAgainstRest of a loss with a conjugate"
             )
 
-    def growable(self) -> bool:
-        """Return whether a feature never seen has weight 0 and adds nothing to S."""
-        return self.mirror.grows()
-
     def resolved(self, size: int) -> Rate:
         """Return the rate for a matrix of `size` weights, its scale filled in."""
         return self.rate.resolved(lambda: self.mirror.natural_scale(size))
@@ -127,11 +123,6 @@ class MatrixDescent(SingleRowLearner[Vector]):
         )
         super().__init__(parts, dimension)
         self._outputs = None if outputs is None else as_whole("outputs", outputs)
-
-    @property
-    def rate(self) -> Rate:
-        """The rate."""
-        return self._parts.rate
 
     @property
     def outputs(self) -> int:
@@ -230,10 +221,6 @@ class MatrixDescent(SingleRowLearner[Vector]):
         if self._engine is None:
             return np.zeros((self.outputs, self.dimension))
         return super()._current_weights()
-
-    def _read_weights(self) -> Vector:
-        assert self._engine is not None
-        return self._engine.matrix(self._engine.weights(self._ledger))
 
     @property
     def sizes(self) -> Vector | None:

@@ -110,16 +110,6 @@ class MirrorDescent(SingleRowLearner[float]):
         if self._fixed is not None:
             self._open(self._fixed)
 
-    @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self._parts.loss
-
-    @property
-    def rate(self) -> Rate:
-        """The rate."""
-        return self._parts.rate
-
     @one_at_a_time
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X one after the other; return the predictions made before each.
@@ -185,7 +175,7 @@ class MirrorDescent(SingleRowLearner[float]):
         return finished
 
     def _as_rows(self, columns: Columns, values: Vector) -> Rows:
-        if not self._is_open() and not self._growable:
+        if self._engine is None and not self._growable:
             raise ValueError(
                 "this map must know its features in advance: make the learner with dimension="
             )

@@ -24,6 +24,7 @@ from noregret.passes.rows import Block
 from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows, take_records
 from noregret.proof.ledger import MOST_ROUNDS, Entry
+from noregret.rates import Rate
 from noregret.rows.examples import LARGEST_LABEL, LARGEST_WEIGHT, Rows
 from noregret.turns import Turn, one_at_a_time, taken, turn_of
 
@@ -156,6 +157,11 @@ class SingleRowLearner(Learner, Generic[_Told]):
     _alone: Callable[[Any], _Told]
     _one: OneRow | None = None
     _learning_turn: Turn
+
+    @property
+    def rate(self) -> Rate:
+        """The rate."""
+        return self._parts.rate
 
     def learn(self, X: Any, y: Any, weight: Any = None) -> Vector:
         """Learn the rows of X."""

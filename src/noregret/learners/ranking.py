@@ -13,7 +13,6 @@ from noregret import mirrors, rates
 from noregret.arrays import Vector, real_array, refuse_masked
 from noregret.combinations import RANKER, Parts, require_together
 from noregret.files.fields import Array, Arrays, Count, Field, Header, Saved, Setting
-from noregret.learners.base import RowLoop
 from noregret.learners.files import learner_of
 from noregret.learners.matrix_certificate import ScoresCertificate
 from noregret.learners.mirror_descent import MirrorDescent
@@ -71,10 +70,9 @@ class Steps(Field):
         # The constructor refuses maps and rates that rankers do not take.
         Ranker(owner.loss, steps.mirror, steps.rate)
         owner._steps = steps
-        owner._sums = np.zeros((steps.dimension, 2))
 
 
-class Ranker(RowLoop, Saved):
+class Ranker(Saved):
     """Online mirror descent for rankings, with a certificate at every moment.
 
     A round is a group of rows, such as the answers to one query. They are scored by s = X w and
@@ -131,6 +129,11 @@ class Ranker(RowLoop, Saved):
         self._longest = 1
 
     @property
+    def rounds(self) -> int:
+        """Number of groups learnt."""
+        return self._steps.rounds
+
+    @property
     def mirror(self) -> Mirror:
         """The mirror map."""
         return self._steps.mirror
@@ -167,27 +170,17 @@ class Ranker(RowLoop, Saved):
         relevances = _relevances(relevance, count)
         weights = as_weights(weight, count)
         starts = _groups(qid, count, weights)
-        terms = relevances, weights
-        return self._learn(rows, np.empty(count), terms, lambda _: itertools.pairwise(starts))
-
-    def _check_width(self, rows: Rows) -> None:
-        self._steps._check_width(rows)
-
-    def _is_open(self) -> bool:
-        return self._steps._is_open()
-
-    def _open(self, dimension: int) -> None:
-        self._steps._open(dimension)
-        if dimension > len(self._sums):
-            self._sums = np.zeros((dimension, 2))
-
-    def _narrow(self, opened: bool, dimension: int) -> None:
-        self._steps._narrow(opened, dimension)
+        rows, terms = self._steps._readable(rows), (relevances, weights)
+        return self._steps._learn(
+            rows, np.empty(count), terms, lambda _: itertools.pairwise(starts), self._play
+        )
 
     def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], scores: Vector) -> None:
         """Play one group."""
         scores[...] = self._steps._products(rows.values if rows.dense else rows)
         ledger, slopes = self._ledger.copy(), np.empty(len(rows))
+        if len(self._sums) < self.dimension:
+            self._sums = np.zeros((self.dimension, 2))
         engine = self._steps._engine
         assert engine is not None
         entered = rank_pass(
@@ -198,7 +191,7 @@ class Ranker(RowLoop, Saved):
         gradient = self._sums[columns].sum(axis=1)
         self._sums[columns] = 0.0
         if not (entered and np.all(np.abs(gradient) <= LARGEST_FEATURE)):
-            raise self._diverges()
+            raise self._steps._diverges()
         self._steps.learn_one(columns, gradient, 1.0, float(terms[1][0]))
         self._ledger = ledger
         self._longest = max(self._longest, len(rows))
