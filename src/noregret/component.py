@@ -159,16 +159,3 @@ def reassociable(method: _Method) -> _Method:
     """
     method.__dict__["reassociable"] = True
     return method
-
-
-def require_positive(name: str, value: float) -> None:
-    """Refuse a parameter that is not a finite number above zero."""
-    if not 0.0 < value < float("inf"):
-        raise ValueError(f"{name} must be a finite number above 0, got {value}")
-
-
-def is_foreign(cls: type[Any]) -> bool:
-    """Tell whether a loss is not of this package; a subclass of one of ours is not either."""
-    # Examples in docstrings of the bases are a user's own.
-    module = cls.__module__
-    return not module.startswith("noregret.") or module == "noregret.losses.base"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from noregret import losses, mirrors, rates
-from noregret.component import require_positive
+from noregret.arrays import as_positive
 from noregret.learners import MatrixDescent
 
 
@@ -96,7 +96,7 @@ def multiclass_ogd(
     """
     if rounds < 1:
         raise ValueError(f"multiclass_ogd(rounds) must be at least 1, got {rounds}")
-    require_positive("multiclass_ogd(row_limit)", row_limit)
+    as_positive("multiclass_ogd(row_limit)", row_limit)
     eta = radius / (row_limit * math.sqrt(2.0 * rounds))
     return MatrixDescent(
         losses.MulticlassHinge(), mirrors.Ball(radius), rates.Constant(eta), outputs, dimension

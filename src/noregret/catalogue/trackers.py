@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from noregret import domains, losses, mirrors, rates
 from noregret.catalogue.descent import simplex_rate, square_loss_promises
-from noregret.component import require_positive
+from noregret.arrays import as_positive
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.proof import closed_forms
@@ -230,7 +230,7 @@ def doubled_features(X: Any, radius: float = 1.0) -> Any:
     >>> doubled_features([[-0.5]], 2.0)
     array([[-1.,  1.]])
     """
-    require_positive("doubled_features: radius", radius)
+    as_positive("doubled_features: radius", radius)
     if hasattr(X, "tocsr"):
         import scipy.sparse
 

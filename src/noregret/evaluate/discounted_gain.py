@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from noregret.arrays import Vector, real_array, refuse_masked
+from noregret.rows.examples import checked
 
 
 def ndcg(relevance: Any, scores: Any, qid: Any, k: int | None = None) -> float:
@@ -46,12 +47,8 @@ def _vector(name: str, given: Any, low: float, high: float) -> Vector:
     vector = np.atleast_1d(real_array(name, given)).astype(np.float64)
     if vector.ndim != 1:
         raise ValueError(f"{name} has shape {vector.shape}, expected one number a row")
-    bad = np.flatnonzero(~((vector >= low) & (vector <= high)))
-    if bad.size:
-        raise ValueError(
-            f"{name} row {bad[0]}: {vector[bad[0]]:g}; expected a number from {low:g} to {high:g}"
-        )
-    return vector
+    good = (vector >= low) & (vector <= high)
+    return checked(name, vector, good, f"expected a number from {low:g} to {high:g}")
 
 
 def _discounted(gains: Vector, scores: Vector, k: int | None) -> float:

@@ -109,9 +109,7 @@ def select(block: Block, chosen: npt.NDArray[np.bool_]) -> Block:
     if chosen.all():
         return block
     lengths = np.diff(block.indptr).astype(np.intp)
-    first, last = int(block.indptr[0]), int(block.indptr[-1])
-    places = first + np.flatnonzero(np.repeat(chosen, lengths))
-    assert last - first == lengths.sum()
+    places = int(block.indptr[0]) + np.flatnonzero(np.repeat(chosen, lengths))
     return Block(
         indptr=np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.uint64),
         indices=block.indices[places],

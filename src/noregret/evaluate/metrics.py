@@ -24,22 +24,18 @@ class Metrics(Protocol):
 
     def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
         """Count examples, each as often as its weight says."""
-        ...
 
     def summary(self) -> dict[str, float]:
         """Return the metrics by name; those that are not defined yet are left out.
 
         `examples` counts them; all else is by weight, and `weighted` says so if any is not 1.
         """
-        ...
 
     def arrays(self) -> Arrays:
         """Return all that is needed to go on later."""
-        ...
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what `arrays` returned."""
-        ...
 
 
 def metrics_for(loss: Any) -> Metrics:

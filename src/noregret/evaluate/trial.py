@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -25,11 +26,9 @@ class Learner(Protocol):
 
     def learn(self, X: Any, y: Any, weight: Any = None) -> Any:
         """Learn the rows of a block; return the predictions made before."""
-        ...
 
     def certificate(self) -> Certificate:
         """Return the certificate of the rounds so far."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -143,12 +142,10 @@ def marks(per_doubling: int = 1) -> Iterator[int]:
     ([1, 2, 4, 8, 16], [1, 2, 3, 4, 6, 8, 11])
     """
     last = 0
-    step = 0
-    while True:
+    for step in count():
         # ldexp keeps the powers of two exact however far the stream runs
         doublings, part = divmod(step, per_doubling)
         mark = round(math.ldexp(2.0 ** (part / per_doubling), doublings))
-        step += 1
         if mark > last:
             last = mark
             yield mark

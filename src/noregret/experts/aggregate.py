@@ -252,6 +252,10 @@ class Aggregate:
 
         `extra` is kept beside it for `load_with_extra`.
         """
+        store.write(path, *store.attached(*self._to_file(), extra))
+
+    def _to_file(self) -> tuple[dict[str, Any], dict[str, Vector]]:
+        """Return the header and the arrays of a file."""
         if self._broken:
             raise OverflowError(self._broken)
         mixer, arrays = self._mixer._to_file()
@@ -261,18 +265,16 @@ class Aggregate:
         for k, learner in enumerate(self.learners):
             if type(learner).__name__ not in KINDS:
                 raise ValueError(f"learner {k}, a {type(learner).__name__}, could not be loaded")
-            # Every learner knows how to write itself, and only that.
-            own = store.Memory()
-            learner.save(own)
-            headers.append(own.header)
-            arrays |= {f"learner{k}/{name}": array for name, array in own.arrays.items()}
+            described, own = learner._to_file()
+            headers.append(described)
+            arrays |= {f"learner{k}/{name}": array for name, array in own.items()}
         header = {
             "learner": "Aggregate",
             "learners": headers,
             "mixer": mixer,
             "mirror": store.component_to_header(self._book._mirror),
         }
-        store.write(path, *store.attached(header, arrays, extra))
+        return header, arrays
 
     @classmethod
     def _from_file(cls, header: dict[str, Any], arrays: dict[str, Vector]) -> Self:

@@ -111,8 +111,7 @@ class Numbers(Field):
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Check and set the numbers."""
-        kept = header[self.name]
-        self.set(owner, {key: as_number(key, kept[key]) for key in self.get(owner)})
+        self.set(owner, {key: as_number(key, header[self.name][key]) for key in self.get(owner)})
 
 
 class Random(Field):

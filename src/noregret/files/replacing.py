@@ -66,8 +66,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BufferedWriter]:
         # What the body failed to read keeps its own name.
         if error.filename not in (None, name, str(target), str(target.parent)):
             raise
-        reason = error.strerror or str(error)
-        raise OSError(error.errno, reason, os.fsdecode(path)) from error
+        raise OSError(error.errno, error.strerror or str(error), os.fsdecode(path)) from error
 
 
 def _mode_of(target: Path) -> int | None:

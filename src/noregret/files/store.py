@@ -66,20 +66,8 @@ class Extra:
     arrays: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass
-class Memory:
-    """A place for one model that is not a file: give it where a path is asked for.
-
-    `header` and `arrays` are then those that were written, the arrays as they are: what holds
-    other learners keeps theirs in a file of its own.
-    """
-
-    header: dict[str, Any] = dataclasses.field(default_factory=dict)
-    arrays: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
-
-
-def write(path: FilePath | Memory, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a model file, all of it or nothing, or keep its parts in a `Memory`.
+def write(path: FilePath, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write a model file, all of it or nothing.
 
     On any failure the old file stays as it was. The header holds what JSON holds (a tuple
     comes back as a list), infinities and NaN too; the arrays come back to the bit, in
@@ -91,9 +79,6 @@ def write(path: FilePath | Memory, header: dict[str, Any], arrays: dict[str, np.
     ...     read(folder + "/model")
     ({'rounds': 3}, {'weights': array([ 0.5, -0. ])})
     """
-    if isinstance(path, Memory):
-        path.header, path.arrays = header, arrays
-        return
     head, body = _encode(path, header, arrays)
     try:
         with replaced(path) as stream:
@@ -135,18 +120,22 @@ def detached(
     header: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray], Extra]:
     """Undo `attached`; a model without an extra part has an empty one."""
-    prefix = f"{_EXTRA}/"
-    own = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
-    extra = {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
+    own = {name: array for name, array in arrays.items() if not name.startswith(f"{_EXTRA}/")}
     plain = {key: value for key, value in header.items() if key != _EXTRA}
     beside = header.get(_EXTRA, {})
     if not isinstance(beside, dict):
         raise ValueError(f"the part {_EXTRA!r} of a model must be a dict, got {shown(beside)}")
-    return plain, own, Extra(beside, extra)
+    return plain, own, Extra(beside, under(_EXTRA, arrays))
+
+
+def under(name: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with `name` and a slash, without these.
+
+    >>> under("extra", {"extra/seen": 1, "ledger": 2})
+    {'seen': 1}
+    """
+    prefix = f"{name}/"
+    return {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
 
 
 def component_to_header(component: Component) -> dict[str, Any]:
@@ -169,9 +158,12 @@ def component_from_header(header: dict[str, Any], base: type[C]) -> C:
             f"a stored {base.__name__} must have the keys 'class' and 'fields', got {shown(header)}"
         )
     wanted, fields = header["class"], header["fields"]
-    known = [kind for kind in _subclasses(base) if dataclasses.is_dataclass(kind)]
     named = _public_name(wanted) if isinstance(wanted, str) else wanted
-    found = [kind for kind in known if _class_name(kind) == named]
+    found = [
+        kind
+        for kind in _subclasses(base)
+        if dataclasses.is_dataclass(kind) and _class_name(kind) == named
+    ]
     if not found:
         raise ValueError(
             f"the model uses the {base.__name__} {shown(wanted)}, which is not known here: "
@@ -298,9 +290,11 @@ def _intact(data: memoryview, end: int, checksum: object) -> bool:
     """Compare the stored checksum with the one of the bytes."""
     start = bytes(data[:end]).find(_MARK) + len(_MARK)
     stop = start + len(_BLANK)
-    if start < len(_MARK) or not isinstance(checksum, str):
-        return False
-    if bytes(data[start:stop]) != checksum.encode("ascii", "replace"):
+    if (
+        start < len(_MARK)
+        or not isinstance(checksum, str)
+        or bytes(data[start:stop]) != checksum.encode("ascii", "replace")
+    ):
         return False
     digest = hashlib.sha256(data[:start])
     digest.update(_BLANK.encode())

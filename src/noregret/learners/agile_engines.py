@@ -32,14 +32,12 @@ class AgileEngine(Engine):
     def begin(self, dimension: int) -> None:
         """Start at the projection of link(0)."""
         super().begin(dimension)
-        reference = self.mirror.reference(0.0, 0.0)
-        start = np.full(dimension, self.mirror.phi_prime(0.0, reference))
+        start = float(self.mirror.phi_prime(0.0, self.mirror.reference(0.0, 0.0)))
+        theta = self.state[:, agile.Column.THETA]
         if self.domain.is_simplex():
-            self.state[:, agile.Column.THETA] = self.domain.project(start) if dimension else start
-        elif self.domain.separable():
-            clamped = [self.domain.clamp(float(v)) for v in start[:1]]
-            if clamped and clamped[0] != start[0]:
-                self.state[:, agile.Column.THETA] = self.mirror.inverse(clamped[0])
+            theta[:] = self.domain.project(np.full(dimension, start)) if dimension else 0.0
+        elif self.domain.separable() and self.domain.clamp(start) != start:
+            theta[:] = self.mirror.inverse(self.domain.clamp(start))
         self.resum()
 
     def rule(self) -> Rule:

@@ -120,8 +120,7 @@ class Learner(Saved):
             return np.zeros(0)
         if self._weights is None:
             self._weights = self._engine.matrix(self._engine.weights(self._ledger))
-        weights: Vector = self._weights
-        return weights
+        return self._weights
 
     def _products(self, X: Any) -> Vector:
         """Return <w, x> for each row with the weights of the coming round."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from noregret.combinations import (
     STREAM,
@@ -24,7 +23,7 @@ from noregret.rates import Rate
 
 #: The engines of the families that rates and domains name as theirs. A rate with state of its own
 #: is added here, with its rule in `passes/descent` and its engine in `learners`.
-OWN: dict[str, Any] = {
+OWN: dict[str, type[Engine]] = {
     "coordinate": CoordinateEngine,
     "scale_free": ScaleFreeEngine,
     "coin_betting": CoinBettingEngine,
@@ -57,9 +56,8 @@ class Combination(Parts):
     def growable(self) -> bool:
         """Tell whether a feature never seen has weight 0 and adds nothing to S."""
         if not self.lazy and self.domain is not None:
-            if self.domain.is_simplex():
-                return False
-            if self.domain.separable() and self.domain.clamp(0.0) != 0.0:
+            moved = self.domain.separable() and self.domain.clamp(0.0) != 0.0
+            if self.domain.is_simplex() or moved:
                 return False
         return self.played_mirror().grows()
 
@@ -84,7 +82,6 @@ def choose_engine(parts: Combination, mirror: Mirror, rate: Rate, averaging: boo
     else:
         kind = LinearEngine if mirror.linear() else MappedEngine
     clip = math.inf if parts.clip is None else parts.clip
-    engine: Engine = kind(
+    return kind(
         parts.loss, mirror, rate, averaging, parts.conservative, parts.domain, clip, parts.implicit
     )
-    return engine

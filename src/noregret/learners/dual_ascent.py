@@ -117,10 +117,9 @@ class DualAscent(Learner):
         """
         if not 0.0 < C < 1e100:
             raise ValueError(f"C must be a finite number above 0, got {C}")
-        if update not in UPDATES:
-            raise ValueError(f"update must be one of {', '.join(UPDATES)}, got {update!r}")
-        if schedule not in SCHEDULES:
-            raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+        for name, given, known in (("update", update, UPDATES), ("schedule", schedule, SCHEDULES)):
+            if given not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, got {given!r}")
         super().__init__(Combination(loss, mirror, Constant(C), None, True, False), dimension)
         _require_dual(loss, mirror, update, row_limit)
         self.C = float(C)
@@ -189,10 +188,12 @@ class DualAscent(Learner):
         """
         rows = as_rows(X)
         labels = as_labels(y, len(rows), self.loss)
-        weights = as_weights(weight, len(rows))
-        offsets = as_offsets(offset, len(rows))
-        leads = self._leads(margin, labels)
-        terms = labels, weights, offsets, leads
+        terms = (
+            labels,
+            as_weights(weight, len(rows)),
+            as_offsets(offset, len(rows)),
+            self._leads(margin, labels),
+        )
         return self._learn(rows, np.empty(len(rows)), terms, portions)
 
     def _leads(self, margin: Any, y: Vector) -> Vector:
@@ -231,9 +232,9 @@ class DualAscent(Learner):
             return dual_online.WINDOW
         if self.update == "window" and self.k == 1:
             return dual_online.EXACT
-        if self.update == "window" and self.k == 2:
-            if self.mirror.euclidean() and type(self.loss) is Hinge:
-                return dual_online.PAIR
+        plain = self.mirror.euclidean() and type(self.loss) is Hinge
+        if self.update == "window" and self.k == 2 and plain:
+            return dual_online.PAIR
         return int(getattr(dual_online, self.update.upper()))
 
     def _square(self) -> float:

@@ -163,18 +163,19 @@ class DualCertificate(Certificate):
             return lines
         dual, floor = down(self.dual), down(self.regularized_floor())
         step = "" if self.fraction == 1.0 else f", {exact(self.fraction)} of each step"
-        C = exact(self.C)
-        lines.append(row("dual value", dual, f"update {self.update}, C = {C}{step}"))
-        lines.append(f"    every u: sum of {self.objective} + F(u)/C is at least {floor},")
-        lines.append(f"    F the regulariser of {named(self.mirror)}")
-        if self.offsets:
-            lines.append("    every u predicts <u, x> + the offset that came with the example")
-        if self.margins:
-            lines.append("    every u is charged [m - y <u, x>]+, m the trial's own margin")
-        if self.fell:
-            lines.append(f"    fell in round {self.fell} first: C is too large for such steps")
-        if self.mistakes:
-            lines.append(row("gain a mistake (lambda)", down(self.progress)))
+        lines += [
+            row("dual value", dual, f"update {self.update}, C = {exact(self.C)}{step}"),
+            f"    every u: sum of {self.objective} + F(u)/C is at least {floor},",
+            f"    F the regulariser of {named(self.mirror)}",
+        ]
+        for holds, line in (
+            (self.offsets, "    every u predicts <u, x> + the offset that came with the example"),
+            (self.margins, "    every u is charged [m - y <u, x>]+, m the trial's own margin"),
+            (self.fell, f"    fell in round {self.fell} first: C is too large for such steps"),
+            (self.mistakes, row("gain a mistake (lambda)", down(self.progress))),
+        ):
+            if holds:
+                lines.append(line)
         return lines
 
 
@@ -183,7 +184,7 @@ class _Facts:
 
     def __init__(self, certificate: DualCertificate, radius: float) -> None:
         ledger = certificate.ledger
-        self.certificate = certificate
+        self.proof = certificate
         self.complexity = certificate.mirror.complexity(radius, 1.0, len(certificate.gradient))
         unlike = f"radius {exact(radius)} is not that of the map"
         self.outside = unlike if math.isinf(self.complexity) else ""
@@ -191,81 +192,75 @@ class _Facts:
         # A subclass may mean something else by its margin.
         self.margin = loss.margin if type(loss) is Hinge else math.nan
         self.smoothness = certificate.mirror.smoothness()
-        self.row = float(ledger[Entry.LARGEST_ROW])
-        self.counted_row = float(ledger[Entry.LARGEST_COUNTED_ROW])
         even = ledger[Entry.LEAST_WEIGHT] == 1.0 == ledger[Entry.MOST_WEIGHT]
         self.weighted = "" if even else "the examples do not all weigh 1"
         #: Why a mistake need not cost the margin of the loss.
         self.uneven = "the margins depend on the trial" if certificate.margins else ""
 
-    def square(self, row: float) -> float:
-        """Return a bound on <x, H x> over rows of that dual norm."""
+    def square(self, largest: Entry) -> float:
+        """Return a bound on <x, H x> over the rows whose largest dual norm is that entry."""
+        row = float(self.proof.ledger[largest])
         return self.smoothness * row * row
 
     def untouched(self) -> str:
         """Say why the theorems about aggressive steps do not speak of this run, if so."""
-        certificate = self.certificate
         if math.isnan(self.margin):
             return "the theorem is about the Hinge loss"
         if not self.smoothness >= 0.0:
             return "the map has no bound on its Hessian"
-        if certificate.update == "aggressive":
-            if self.square(self.row) > certificate.square * CLOSED_FORM:
-                return f"<x, H x> <= {exact(certificate.square)} does not hold for the rows seen"
+        limit = self.step_square()
+        if self.square(Entry.LARGEST_ROW) > limit * CLOSED_FORM:
+            return f"<x, H x> <= {exact(limit)} does not hold for the rows seen"
         return self.outside or self.weighted
 
     def step_square(self) -> float:
         """Return the R^2 for which every step gained what the theorems count on."""
-        seen = self.square(self.row)
-        return self.certificate.square if self.certificate.update == "aggressive" else seen
+        aggressive = self.proof.update == "aggressive"
+        return self.proof.square if aggressive else self.square(Entry.LARGEST_ROW)
 
     def mistakes(self, name: str, reference: str, gain: float, reason: str) -> Statement:
         """Return M <= (F(u) + C L(u)) / gain, which Theorem 1 makes of a gain a mistake."""
         gain, reason = self.gained(gain, reason)
         if not reason and not gain > 0.0:
-            reason = (
-                "mistakes did not raise the dual" if self.certificate.mistakes else "no mistakes"
-            )
-        factor = math.inf if reason else self.certificate.C / gain * CLOSED_FORM
+            reason = "mistakes did not raise the dual" if self.proof.mistakes else "no mistakes"
+        factor = math.inf if reason else self.proof.C / gain * CLOSED_FORM
         if factor == math.inf:
             reason = reason or "mistakes raised the dual by too little"
             return NOTHING.state(name, reference, math.inf, reason, measure="mistakes")
-        value = self.complexity / gain * CLOSED_FORM + UNDERFLOW
-        return Statement(name, reference, value, factor, "mistakes")
+        return Statement(
+            name, reference, self.complexity / gain * CLOSED_FORM + UNDERFLOW, factor, "mistakes"
+        )
 
     def gained(self, gain: float, reason: str) -> tuple[float, str]:
         """Return a theorem's gain a mistake, and why it does not apply, or ''.
 
         M gain <= D if the theorem holds; rounding may have cost D some of it.
         """
-        certificate = self.certificate
-        if reason or certificate.mistakes == 0:
+        if reason or self.proof.mistakes == 0:
             return (0.0 if reason else gain), reason
-        risen, dual = gain * certificate.mistakes, certificate.dual
-        room = certificate.C * self.room() + ROUNDING * risen
+        risen, dual = gain * self.proof.mistakes, self.proof.dual
+        room = self.proof.C * self.room() + ROUNDING * risen
         _, reason = Measured(risen, room, RANGE).judge(dual)
-        return min(gain, certificate.gain_at_most(math.inf)), reason
+        return min(gain, self.proof.gain_at_most(math.inf)), reason
 
     def room(self) -> float:
         """Return how far rounding can have moved the loss - D/C."""
-        certificate = self.certificate
-        lengths = 2.0 * float(certificate.reach or 0.0) * certificate.delta
-        size = abs(certificate.loss) + abs(certificate.intercept)
-        room = 4.0 * certificate.slack + lengths + ROUNDING * size
-        if certificate.mirror.multiplicative():
+        lengths = 2.0 * float(self.proof.reach or 0.0) * self.proof.delta
+        size = abs(self.proof.loss) + abs(self.proof.intercept)
+        room = 4.0 * self.proof.slack + lengths + ROUNDING * size
+        if self.proof.mirror.multiplicative():
             # The logarithm of a sum of d exponentials is rounded, and divided by C.
-            scale = max(certificate.mirror.own_radius() or 1.0, 1.0)
-            roundings = 64.0 * (len(certificate.gradient) + 16.0)
-            room += rounding_error(roundings, scale) / certificate.C
+            scale = max(self.proof.mirror.own_radius() or 1.0, 1.0)
+            roundings = 64.0 * (len(self.proof.gradient) + 16.0)
+            room += rounding_error(roundings, scale) / self.proof.C
         return room
 
     def proved(self) -> float:
         """Return what D proves about the regret: loss - D/C + F(u)/C."""
-        certificate = self.certificate
-        floor = certificate.regularized_floor()
-        gap = certificate.loss - floor + certificate.slack
-        gap += rounding_error(8.0, abs(certificate.loss) + abs(floor))
-        gap += self.complexity / certificate.C * CLOSED_FORM
+        floor = self.proof.regularized_floor()
+        gap = self.proof.loss - floor + self.proof.slack
+        gap += rounding_error(8.0, abs(self.proof.loss) + abs(floor))
+        gap += self.complexity / self.proof.C * CLOSED_FORM
         return certified_ceiling(gap)
 
     def regret(self, name: str, reference: str, value: float, reason: str) -> Statement:
@@ -273,7 +268,7 @@ class _Facts:
 
         The theorems bound loss - D/C + F(u)/C, which is not below the regret.
         """
-        room = self.room() + ROUNDING * self.complexity / self.certificate.C
+        room = self.room() + ROUNDING * self.complexity / self.proof.C
         measured = Measured(self.proved(), room, RANGE)
         return measured.state(name, reference, value * CLOSED_FORM, reason)
 
@@ -324,7 +319,7 @@ def _steps(facts: _Facts, square: float, reason: str) -> Statement:
     concave along it. So f C sum mu(l_t) <= D <= F(u) + C L(u), and mu(l) >= l - C R^2/2 gives
     sum l_t <= (L(u) + F(u)/C) / f + m C R^2/2.
     """
-    certificate = facts.certificate
+    certificate = facts.proof
     C, f, name = certificate.C, certificate.fraction, "dual ascent, aggressive steps"
     value = facts.complexity / (f * C) + 0.5 * certificate.rounds * C * square
     if f == 1.0:
@@ -344,12 +339,11 @@ def _steps(facts: _Facts, square: float, reason: str) -> Statement:
 
 
 def _conservative(facts: _Facts) -> Iterator[Statement]:
-    certificate = facts.certificate
     reason = facts.outside or facts.weighted or facts.uneven
     if not facts.smoothness >= 0.0:
         reason = "the map has no bound on its Hessian"
-    square = facts.square(facts.counted_row)
-    gain = closed_forms.progress(facts.margin, certificate.C, square) if not reason else 0.0
+    square = facts.square(Entry.LARGEST_COUNTED_ROW)
+    gain = closed_forms.progress(facts.margin, facts.proof.C, square) if not reason else 0.0
     if not reason and gain <= 0.0:
         reason = "C is too large for the rows seen: the theorem is empty"
     yield facts.mistakes("dual ascent, gain guaranteed", f"{_SOURCE}, Corollary 1", gain, reason)

@@ -186,9 +186,8 @@ def _apart(spans: Array, book: Vector, ring: Array) -> bool:
     begins, ends = spans.reshape(-1, 2)[_oldest_first(book, ring)].T
     # Each begins where the one before it ended, or later; the ring may wrap around once.
     falls = np.flatnonzero(begins[1:] < ends[:-1]) + 1
-    if not len(falls):
-        return bool(np.all(begins <= ends))
-    return bool(np.all(begins <= ends) and len(falls) == 1 and ends[-1] <= begins[0])
+    in_order = len(falls) == 0 or (len(falls) == 1 and ends[-1] <= begins[0])
+    return bool(in_order and np.all(begins <= ends))
 
 
 def portions(rows: Rows) -> Iterable[tuple[int, int]]:

@@ -160,8 +160,9 @@ class Engine:
         """Return the pass and its arguments, to play from `row` on."""
         if self._rule is None:
             self._rule = self.rule()
-        labels = Labels(y, weight)
-        return play, (self._rule, block(rows), labels, row, self.memory(), ledger, predictions)
+        return play, (
+            self._rule, block(rows), Labels(y, weight), row, self.memory(), ledger, predictions,
+        )  # fmt: skip
 
     def answer(self, stop: Stop) -> None:
         """Do what the pass asked for between rows."""
@@ -178,8 +179,7 @@ class Engine:
             return
         prefix = self.slots[Slot.PREFIX]
         self.state[:, self.accumulator_column] -= prefix * self.state[:, self.value_column]
-        self.slots[Slot.PREFIX] = 0.0
-        self.slots[Slot.BASE] = 0.0
+        self.slots[[Slot.PREFIX, Slot.BASE]] = 0.0
 
     def resum(self) -> None:
         """Sum S afresh."""
@@ -276,10 +276,9 @@ class LinearEngine(Engine):
 
     def rule(self) -> Rule:
         """Return the linear rule."""
-        plain = self.mirror.plain_rows()
         return self.kind(
-            self.loss, self.mirror, self.rate, self.averages, distance(len(self.state)), plain,
-            self.conservative,
+            self.loss, self.mirror, self.rate, self.averages, distance(len(self.state)),
+            self.mirror.plain_rows(), self.conservative,
         )  # fmt: skip
 
     def resum(self) -> None:
@@ -302,8 +301,8 @@ class MappedEngine(Engine):
         # Else the rate inside phi may have to fall first, and with it all records change.
         self.by_record = self.mirror.homogeneous() or self.rate.constant()
         if not self.mirror.homogeneous():
-            start = self.rate.at(0.0, 0.0, 0.0) if self.rate.constant() else UNBOUNDED
-            self.slots[Slot.INNER] = start
+            constant = self.rate.constant()
+            self.slots[Slot.INNER] = self.rate.at(0.0, 0.0, 0.0) if constant else UNBOUNDED
         self.resum()
 
     def rule(self) -> Rule:

@@ -78,10 +78,9 @@ class Certifier:
         for start, stop in rows.chunks():
             part = sound_rows(rows.part(start, stop), start)
             taken = slice(start, stop)
-            memory = Memory(gradient[:, None], given[taken])
             entered, _ = play(
-                rule, block(part), Labels(labels[taken], weights[taken]), 0, memory, ledger,
-                np.empty(stop - start),
+                rule, block(part), Labels(labels[taken], weights[taken]), 0,
+                Memory(gradient[:, None], given[taken]), ledger, np.empty(stop - start),
             )  # fmt: skip
             if entered < stop - start:
                 row = start + entered
@@ -90,8 +89,7 @@ class Certifier:
 
     def certificate(self) -> Certificate:
         """Return what the predictions so far prove."""
-        mirror = self._mirror.resolved(len(self._gradient))
         return Certificate(
-            self._loss, mirror, rates.Constant(1.0), self._ledger.copy(), self._gradient.copy(),
-            played=False,
+            self._loss, self._mirror.resolved(len(self._gradient)), rates.Constant(1.0),
+            self._ledger.copy(), self._gradient.copy(), played=False,
         )  # fmt: skip

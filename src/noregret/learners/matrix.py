@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from noregret import mirrors, rates
+from noregret import losses, mirrors, rates
 from noregret.arrays import Vector, as_whole
 from noregret.combinations import MATRIX, Parts, require_together
 from noregret.files.fields import Setting
 from noregret.learners.base import Learnt
-from noregret.learners.matrix_binary import two_classes
 from noregret.learners.matrix_certificate import MatrixCertificate
-from noregret.learners.matrix_engines import MatrixEngine, OneScores, choose_matrix_engine
+from noregret.learners.matrix_engines import (
+    MatrixEngine,
+    MatrixImplicit,
+    MatrixLinear,
+    MatrixMapped,
+    MatrixScaleFree,
+    OneScores,
+)
 from noregret.learners.matrix_targets import as_targets, count_of
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.one_row import SingleRowLearner
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.matrices.score_rounds import score_rows
+from noregret.passes.slots import new_slots
 from noregret.proof.convexity import require_convex
 from noregret.proof.evidence import Evidence
+from noregret.proof.ledger import Entry
 from noregret.rates import Rate
 from noregret.rows.examples import as_rows, as_weights
 from noregret.turns import one_at_a_time
+
+#: Losses that depend on y p alone: the other class then has the same rounds with opposite sign.
+_EVEN = (losses.Hinge, losses.SquaredHinge, losses.Logistic)
+#: Entries of the ledger that are sums over scores; the others are maxima, counts or per row.
+_SUMS = [
+    *range(Entry.LOSS, Entry.COUNTED),
+    Entry.MAGNITUDE,
+    Entry.TRAVEL,
+    Entry.SQUARES,
+    Entry.RATED_SQUARES,
+    Entry.LARGEST_SQUARE,
+    Entry.SCALED_TRAVEL,
+]
+#: Columns of a record that change sign with the score: theta, and the path of `ScaleFree`.
+_SIGNED = {1: [0], 4: [0, 3]}
 
 
 @dataclass(frozen=True)
@@ -38,10 +62,9 @@ class MatrixCombination(Parts):
         if not isinstance(self.loss, ScoreLoss):
             raise ValueError(f"MatrixDescent(loss=...) must be one of ScoreLoss, got {self.loss!r}")
         require_together(self, MATRIX, "learner")
-        inner: Loss | ScoreLoss = self.loss
-        if isinstance(self.loss, OneAgainstRest):
-            inner = self.loss.loss
-            require_convex(self.loss.loss)
+        inner = self.loss.loss if isinstance(self.loss, OneAgainstRest) else self.loss
+        if isinstance(inner, Loss):
+            require_convex(inner)
         if self.implicit and not self.loss.has_conjugate():
             raise ValueError(
                 f"{type(inner).__name__} has no exact steps: use Softmax, MulticlassHinge, or "
@@ -114,14 +137,16 @@ class MatrixDescent(SingleRowLearner[Vector]):
             implicit: step by the slopes at the new weights, argmin D(W, W_t) + eta f_t(W)
                 [default: False].
         """
-        parts = MatrixCombination(
-            loss,
-            mirrors.Euclidean() if mirror is None else mirror,
-            rates.ScaleFree() if rate is None else rate,
-            conservative=bool(conservative),
-            implicit=bool(implicit),
+        super().__init__(
+            MatrixCombination(
+                loss,
+                mirrors.Euclidean() if mirror is None else mirror,
+                rates.ScaleFree() if rate is None else rate,
+                conservative=bool(conservative),
+                implicit=bool(implicit),
+            ),
+            dimension,
         )
-        super().__init__(parts, dimension)
         self._outputs = None if outputs is None else as_whole("outputs", outputs)
 
     @property
@@ -166,8 +191,10 @@ class MatrixDescent(SingleRowLearner[Vector]):
         """Return the scores of each row with the weights of the coming round."""
         rows = self._readable(as_rows(X))
         scores = np.zeros((len(rows), self.outputs))
-        weights = np.ascontiguousarray(self._current_weights().T)
-        score_rows(weights, rows.indptr, rows.indices, rows.values, scores)
+        score_rows(
+            np.ascontiguousarray(self._current_weights().T), rows.indptr, rows.indices,
+            rows.values, scores,
+        )  # fmt: skip
         return scores
 
     @one_at_a_time
@@ -249,9 +276,45 @@ class MatrixDescent(SingleRowLearner[Vector]):
 
     def _new_engine(self, dimension: int) -> MatrixEngine:
         parts, dimension = self._parts, self._fixed or dimension
-        engine = choose_matrix_engine(
-            parts.loss, parts.mirror, parts.resolved(dimension * self.outputs), parts.conservative,
-            parts.implicit,
-        )  # fmt: skip
+        kind: Any = MatrixLinear if parts.mirror.linear() else MatrixMapped
+        if parts.implicit:
+            kind = MatrixImplicit
+        if parts.rate.scaled():
+            kind = MatrixScaleFree
+        rate = parts.resolved(dimension * self.outputs)
+        engine: MatrixEngine = kind(parts.loss, parts.mirror, rate, False, parts.conservative)
         engine.open(self.outputs, dimension)
         return engine
+
+
+def two_classes(
+    learner: MirrorDescent,
+) -> tuple[tuple[OneAgainstRest, Mirror, Rate], Vector | None, Vector, Vector]:
+    """Return the parts of the equivalent learner of two classes, its state, slots and ledger."""
+    parts = learner._parts
+    plain = parts.mirror.euclidean() and parts.domain is None and parts.lazy
+    if (
+        type(parts.loss) not in _EVEN
+        or not plain
+        or not parts.rate.columnwise()
+        or parts.conservative
+    ):
+        raise ValueError(
+            "from_binary takes a MirrorDescent with Hinge, SquaredHinge or Logistic, Euclidean() "
+            "and Constant or ScaleFree, lazy, without a domain and not conservative"
+        )
+    ledger = learner._ledger.copy()
+    ledger[_SUMS] *= 2.0
+    ledger[Entry.LARGEST_REACH] *= math.sqrt(2.0)
+    # A promise about the rows of one score does not carry over to two.
+    ledger[[Entry.ROW_LIMIT, Entry.LIMIT_BROKEN]] = math.inf, 0.0
+    given = OneAgainstRest(parts.loss), parts.mirror, parts.rate
+    engine = learner._engine
+    if engine is None:
+        return given, None, new_slots(), ledger
+    scaled = parts.rate.scaled()
+    records = engine.state if scaled else engine.state[:, :1]
+    state = np.stack([records, records], axis=1)
+    state[:, 0, _SIGNED[records.shape[1]]] *= -1.0
+    slots = np.stack([engine.slots, engine.slots]) if scaled else new_slots()
+    return given, state, slots, ledger

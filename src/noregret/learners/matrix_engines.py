@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from noregret.jit import Call, entry
 from noregret.learners.engines import Engine, LinearEngine, MappedEngine, room_for
 from noregret.learners.one_row import NO_FEATURES, Columns, OneRow
 from noregret.learners.unit_free_engines import ScaleFreeEngine
-from noregret.losses import ScoreLoss
-from noregret.mirrors import Mirror
 from noregret.passes.checks import SOUND, check_rows
 from noregret.passes.descent import scale_free
 from noregret.passes.matrices.matrix_lazy import (
@@ -30,7 +27,6 @@ from noregret.passes.matrices.matrix_lazy import (
 from noregret.passes.matrices.matrix_scale_free import ScaleFreeScoresRule, Work, score_row
 from noregret.passes.matrices.score_rounds import Memory, score_rows
 from noregret.passes.rows import TOGETHER
-from noregret.rates import Rate
 from noregret.rounding import ROOT_UNDERFLOW, grown
 
 
@@ -165,8 +161,9 @@ class OneScores(OneRow):
     def _prepare(self) -> None:
         self._check = entry((check_rows, (self._indptr, *NO_FEATURES, 1)))
         if self._direct is not None:
-            reading = (*self._direct[1], *NO_FEATURES, self._prediction[0])
-            self._predict = entry((self._direct[0], reading))
+            self._predict = entry(
+                (self._direct[0], (*self._direct[1], *NO_FEATURES, self._prediction[0]))
+            )
 
     def predict(self, columns: Columns, values: Vector) -> Vector | None:
         """Return the scores, None if the row cannot be read or there is no direct kernel."""
@@ -181,21 +178,9 @@ class OneScores(OneRow):
         sound = self._check(span, columns, values, self._width)[1] == SOUND
         if not (self.engine.by_record and sound):
             return None
-        scores = np.empty((1, self.engine.outputs))
+        scores = np.empty(self.engine.outputs)
         places = np.arange(len(columns), dtype=np.uint32)
-        score_rows(self.engine.weights_of(columns, self._ledger), span, places, values, scores)
-        found: Vector = scores[0]
-        return found
-
-
-def choose_matrix_engine(
-    loss: ScoreLoss, mirror: Mirror, rate: Rate, conservative: bool, implicit: bool
-) -> MatrixEngine:
-    """Return the engine of a combination that was checked."""
-    kind: Any = MatrixLinear if mirror.linear() else MatrixMapped
-    if implicit:
-        kind = MatrixImplicit
-    if rate.scaled():
-        kind = MatrixScaleFree
-    engine: MatrixEngine = kind(loss, mirror, rate, False, conservative)
-    return engine
+        score_rows(
+            self.engine.weights_of(columns, self._ledger), span, places, values, scores[None]
+        )
+        return scores

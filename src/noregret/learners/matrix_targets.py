@@ -26,12 +26,11 @@ def as_targets(y: Any, count: int, loss: ScoreLoss, outputs: int | None) -> Vect
     name = type(loss).__name__
     if loss.labels == "class" and not loss.sets:
         raise ValueError(f"y has shape {targets.shape}, {name} expects ({count},): a class a row")
-    if targets.ndim != 2 or len(targets) != count or targets.shape[1] != (outputs or -1):
-        if outputs is not None or targets.ndim != 2 or len(targets) != count:
-            width = "K" if outputs is None else outputs
-            raise ValueError(
-                f"y has shape {targets.shape}, {name} expects ({count}, {width}): a number a score"
-            )
+    width = "K" if outputs is None else outputs
+    if targets.ndim != 2 or len(targets) != count or width not in ("K", targets.shape[1]):
+        raise ValueError(
+            f"y has shape {targets.shape}, {name} expects ({count}, {width}): a number a score"
+        )
     if loss.labels == "relevance":
         sound, expected = np.abs(targets) <= LARGEST_LABEL, "a finite number"
     else:

@@ -95,10 +95,12 @@ class MirrorDescent(SingleRowLearner[float]):
                 [default: False].
         """
         domain = None if domain == Everywhere() else domain
-        parts = Combination(
-            loss, mirror, rate, domain, bool(lazy), bool(conservative), clip, bool(implicit)
+        super().__init__(
+            Combination(
+                loss, mirror, rate, domain, bool(lazy), bool(conservative), clip, bool(implicit)
+            ),
+            dimension,
         )
-        super().__init__(parts, dimension)
         self._averaging = bool(averaging)
         #: Z and the sum of the weights of the epochs before the last restart.
         self._past_gradient: Vector | None = None
@@ -119,9 +121,8 @@ class MirrorDescent(SingleRowLearner[float]):
         rate is too large may diverge: OverflowError then, with the rounds before it kept.
         """
         rows = as_rows(X)
-        labels = as_labels(y, len(rows), self.loss)
-        weights = as_weights(weight, len(rows))
-        return self._learn(rows, np.empty(len(rows)), (labels, weights))
+        terms = as_labels(y, len(rows), self.loss), as_weights(weight, len(rows))
+        return self._learn(rows, np.empty(len(rows)), terms)
 
     def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
         # Either copy the state and let the pass check rows as it plays them, or check all rows
@@ -160,9 +161,8 @@ class MirrorDescent(SingleRowLearner[float]):
         return min(count, row + (1 << coming.bit_length()) - coming)
 
     def _restart(self, engine: Engine) -> None:
-        gradient, iterates = engine.gradient(), engine.sum_of_iterates()
-        self._past_gradient = _added(self._past_gradient, gradient)
-        self._past_iterates = _added(self._past_iterates, iterates)
+        self._past_gradient = _added(self._past_gradient, engine.gradient())
+        self._past_iterates = _added(self._past_iterates, engine.sum_of_iterates())
         engine.begin(len(engine.state))
 
     def predict(self, X: Any) -> Vector:
@@ -182,10 +182,9 @@ class MirrorDescent(SingleRowLearner[float]):
         return super()._as_rows(columns, values)
 
     def _finished(self, products: Any) -> Any:
-        engine = self._engine
         if self._parts.clip is not None:
             return np.minimum(products, self._parts.clip)
-        return products if engine is None else engine.finish(products)
+        return products if self._engine is None else self._engine.finish(products)
 
     @property
     def offset(self) -> float:
@@ -197,8 +196,9 @@ class MirrorDescent(SingleRowLearner[float]):
         """The average of the weights played so far; the first weights before any round."""
         for part in (self.mirror, self.rate):
             if not part.keeps_average():
-                name = type(part).__name__
-                raise ValueError(f"{name} keeps no average: its weights move without being read")
+                raise ValueError(
+                    f"{type(part).__name__} keeps no average: its weights move without being read"
+                )
         if not self._averaging:
             raise ValueError("this learner keeps no average: make it with averaging=True")
         return self._mean()
@@ -206,8 +206,7 @@ class MirrorDescent(SingleRowLearner[float]):
     def _mean(self) -> Vector:
         if self._engine is None or self.rounds == 0:
             return self.weights
-        total = _added(self._past_iterates, self._engine.sum_of_iterates())
-        return total / self.rounds
+        return _added(self._past_iterates, self._engine.sum_of_iterates()) / self.rounds
 
     def certificate(self) -> Certificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""

@@ -114,8 +114,7 @@ class OneRow:
         if stop == _DONE:
             return True
         if stop == _RATE:
-            again = partial(self._play, *arguments)
-            reached, stop = self.engine.play_at_lower_rate(reached, again)
+            reached, stop = self.engine.play_at_lower_rate(reached, partial(self._play, *arguments))
         if reached == 0:
             return False
         if stop != _DONE:

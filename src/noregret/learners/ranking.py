@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors, rates
-from noregret.arrays import Vector, real_array, refuse_masked
+from noregret.arrays import Vector, refuse_masked
 from noregret.combinations import RANKER, Parts, require_together
+from noregret.files import store
 from noregret.files.fields import Array, Arrays, Count, Field, Header, Saved, Setting
 from noregret.learners.files import learner_of
 from noregret.learners.matrix_certificate import ScoresCertificate
@@ -23,7 +24,7 @@ from noregret.passes.descent.ranking import rank_pass
 from noregret.passes.frame import Labels, block
 from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import Rate
-from noregret.rows.examples import LARGEST_LABEL, Rows, as_rows, as_weights
+from noregret.rows.examples import Rows, as_bounded, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
 _RATE_ENTRIES = [int(Entry.FIRST_ETA), int(Entry.LAST_ETA)]
@@ -58,13 +59,7 @@ class Steps(Field):
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Take the learner over, or refuse one that no ranker has."""
-        prefix = f"{self.name}/"
-        own = {
-            name.removeprefix(prefix): array
-            for name, array in arrays.items()
-            if name.startswith(prefix)
-        }
-        steps = learner_of(header[self.name], own)
+        steps = learner_of(header[self.name], store.under(self.name, arrays))
         if not isinstance(steps, MirrorDescent) or not isinstance(steps.loss, Linear):
             raise ValueError("the part that steps is not that of a ranker")
         # The constructor refuses maps and rates that rankers do not take.
@@ -167,10 +162,9 @@ class Ranker(Saved):
         """
         rows = as_rows(X)
         count = len(rows)
-        relevances = _relevances(relevance, count)
-        weights = as_weights(weight, count)
-        starts = _groups(qid, count, weights)
-        rows, terms = self._steps._readable(rows), (relevances, weights)
+        terms = as_bounded("relevance", relevance, count), as_weights(weight, count)
+        starts = _groups(qid, count, terms[1])
+        rows = self._steps._readable(rows)
         return self._steps._learn(
             rows, np.empty(count), terms, lambda _: itertools.pairwise(starts), self._play
         )
@@ -212,16 +206,6 @@ class Ranker(Saved):
         return ScoresCertificate(**(vars(proof) | own), outputs=self._longest)
 
 
-def _relevances(relevance: Any, count: int) -> Vector:
-    given = np.ascontiguousarray(np.atleast_1d(real_array("relevance", relevance)), np.float64)
-    if given.shape != (count,):
-        raise ValueError(f"relevance has shape {given.shape}, expected ({count},): one a row of X")
-    bad = np.flatnonzero(~(np.abs(given) <= LARGEST_LABEL))
-    if bad.size:
-        raise ValueError(f"relevance row {bad[0]}: {given[bad[0]]:g}; expected a finite number")
-    return given
-
-
 def _groups(qid: Any, count: int, weights: Vector) -> list[int]:
     """Return where groups begin, and the end; refuse a group in two places or of two weights."""
     refuse_masked("qid", qid)
@@ -237,7 +221,6 @@ def _groups(qid: Any, count: int, weights: Vector) -> list[int]:
     starts = np.flatnonzero(first)
     heads, places = np.unique(ids[starts], return_index=True)
     if len(heads) < len(starts):
-        again = sorted(set(range(len(starts))) - set(places.tolist()))[0]
-        row = starts[again]
+        row = starts[min(set(range(len(starts))) - set(places.tolist()))]
         raise ValueError(f"qid row {row}: group {ids[row]} comes again; its rows must be together")
     return [*starts.tolist(), count]

@@ -110,7 +110,7 @@ class CoinBettingEngine(SizedEngine):
         """Return the rule of `rates.CoinBetting`."""
         return coin_betting.CoinBettingRule(self.loss, self.mirror, self.rate)
 
-    def weights(self, ledger: Vector) -> Vector:
+    def weights(self, ledger: Vector | None = None) -> Vector:
         """Return the weights, as far as they do not depend on the coming row."""
         weights = np.empty(len(self.state))
         coin_betting.read_weights(self.rate, self.state, self.slots, weights)
@@ -121,22 +121,17 @@ class CoinBettingEngine(SizedEngine):
         seen = self.state[:, self.size_column] > 0.0
         sizes = self.sizes()[seen]
         length = grown(norm_upper(self.state[seen, coin_betting.Column.THETA] / sizes, 2.0), 2.0)
-        weights = np.empty(len(self.state))
-        coin_betting.read_weights(self.rate, self.state, self.slots, weights)
         smallest = float(self.state[seen, self.size_column].min(initial=1.0))
         # Ratios that underflow lose less than a smallest number each.
-        return length + UNDERFLOW, norm_upper(sizes * weights[seen], 2.0), smallest
+        return length + UNDERFLOW, norm_upper(sizes * self.weights()[seen], 2.0), smallest
 
     def evidence(self) -> Bets:
         """Return the lengths in units of the features' sizes, and the terms of the theorem."""
-        return Bets(None, None, *self.scaled_lengths(), self.coins())
-
-    def coins(self) -> Coins:
-        """Return what the theorem speaks about."""
         seen = self.state[:, self.size_column] > 0.0
         sizes = self.sizes()[seen]
         hints = np.empty(len(sizes))
         coin_betting.read_hints(sizes, self.slots, hints)
         squares = self.state[seen, coin_betting.Column.SQUARES]
         prices = self.state[seen, coin_betting.Column.PRICE]
-        return Coins(self.rate.wealth, sizes, hints, squares, prices)
+        coins = Coins(self.rate.wealth, sizes, hints, squares, prices)
+        return Bets(None, None, *self.scaled_lengths(), coins)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from noregret.component import Component, is_foreign
+from noregret.component import Component
 
 #: Something to divide by in place of zero: any positive number over it is infinite or exact.
 LEAST_DIVISOR = 5e-324
@@ -31,7 +31,9 @@ class Promised(Component):
         super().__init_subclass__(**kwargs)
         # Directly below are the bases of losses, which have no value that could break a promise.
         # A subclass of one of ours may change its value: it does not inherit the exemption.
-        cls.foreign = Promised not in cls.__bases__ and is_foreign(cls)
+        # Examples in docstrings of this module are a user's own.
+        ours = cls.__module__.startswith("noregret.") and cls.__module__ != __name__
+        cls.foreign = Promised not in cls.__bases__ and not ours
 
     def checked(self) -> bool:
         """Tell whether every round checks the loss, see `noregret.proof.wording`."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from noregret import domains, rates
-from noregret.arrays import ArrayLike, Vector, as_number, as_vector, as_whole
+from noregret.arrays import ArrayLike, Vector, as_number, as_positive, as_vector, as_whole
 from noregret.combinations import (
     GAME,
     Parts,
@@ -24,7 +24,6 @@ from noregret.combinations import (
     require_sound,
     require_together,
 )
-from noregret.component import require_positive
 from noregret.mirrors import Mirror
 from noregret.proof import closed_forms
 from noregret.proof.competitors import corners
@@ -164,7 +163,7 @@ def step(
     """
     point = as_vector("w", w)
     gradient = as_vector("z", z, len(point))
-    require_positive("eta", eta)
+    as_positive("eta", eta)
     moved = mirror.link(mirror.inverse_link(point) - eta * gradient)
     return moved if domain is None else mirror.project(domain, moved)
 
@@ -185,7 +184,7 @@ def implicit_step(mirror: Mirror, w: ArrayLike, x: ArrayLike, y: float, eta: flo
     point = as_vector("w", w)
     row = as_vector("x", x, len(point))
     target = as_number("y", y)
-    require_positive("eta", eta)
+    as_positive("eta", eta)
     if mirror.euclidean():
         factor = 2.0 * eta * (float(point @ row) - target) / (1.0 + 2.0 * eta * float(row @ row))
         return point - factor * row
@@ -249,7 +248,7 @@ def tuned(
     10.0
     """
     horizon = as_whole("horizon", horizon)
-    require_positive("gradient_limit", gradient_limit)
+    as_positive("gradient_limit", gradient_limit)
     setting = settle(as_whole("dimension", dimension), mirror, rates.Constant(1.0), domain, True)
     if radius is None and not setting.bounded:
         radius = setting.mirror.own_radius()

@@ -14,8 +14,7 @@ from river import base
 
 from noregret import losses, mirrors, rates
 from noregret.learners import MirrorDescent
-from noregret.learners.matrix import MatrixDescent
-from noregret.learners.matrix_binary import two_classes
+from noregret.learners.matrix import MatrixDescent, two_classes
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss, Softmax
 from noregret.losses.links import logistic, multinomial
 from noregret.mirrors import Mirror

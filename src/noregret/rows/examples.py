@@ -78,8 +78,9 @@ def as_rows(X: Any) -> Rows:
     """
     sealed = sealed_rows(X)
     if sealed is not None:
-        count = len(sealed.indptr) - 1
-        return Rows(sealed.indptr, sealed.indices, sealed.values, sealed.width, count)
+        return Rows(
+            sealed.indptr, sealed.indices, sealed.values, sealed.width, len(sealed.indptr) - 1
+        )
     if hasattr(X, "tocsr"):
         X = X.tocsr()
     if all(hasattr(X, name) for name in ("indptr", "indices")):
@@ -137,43 +138,48 @@ def canonical(rows: Rows) -> Rows:
 
 def as_labels(y: Any, count: int, loss: Loss) -> Vector:
     """Return the labels as float64; refuse those that the loss does not accept."""
-    labels = _as_vector("y", y, count)
+    labels = as_column("y", y, count)
     if loss.labels == "sign":
         good = (labels == 1.0) | (labels == -1.0)
         expected = f"{type(loss).__name__} expects -1 or +1"
     else:
         good = np.abs(labels) <= LARGEST_LABEL
         expected = f"expected a finite number of size at most {LARGEST_LABEL:g}"
-    return _checked("y", labels, good, expected, "label ")
+    return checked("y", labels, good, expected, "label ")
 
 
 def as_weights(weight: Any, count: int) -> Vector:
     """Return the example weights, ones if there are none."""
     if weight is None:
         return np.ones(count)
-    weights = _as_vector("weight", weight, count)
+    weights = as_column("weight", weight, count)
     good = (weights >= 0.0) & (weights <= LARGEST_WEIGHT)
-    return _checked("weight", weights, good, f"expected a number from 0 to {LARGEST_WEIGHT:g}")
+    return checked("weight", weights, good, f"expected a number from 0 to {LARGEST_WEIGHT:g}")
 
 
 def as_predictions(predictions: Any, count: int) -> Vector:
     """Return predictions as float64; refuse numbers that are not finite."""
-    vector = _as_vector("predictions", predictions, count)
-    return _checked("predictions", vector, np.abs(vector) < 1e150, "expected a finite number")
+    vector = as_column("predictions", predictions, count)
+    return checked("predictions", vector, np.abs(vector) < 1e150, "expected a finite number")
 
 
 def as_offsets(offset: Any, count: int, name: str = "offset") -> Vector:
     """Return the fixed parts of the predictions, or margins, zeros if there are none."""
     if offset is None:
         return np.zeros(count)
-    offsets = _as_vector(name, offset, count)
-    good = np.abs(offsets) <= 1e100
-    return _checked(name, offsets, good, "expected a finite number of size at most 1e100")
+    return as_bounded(name, offset, count)
 
 
-def _as_vector(name: str, values: Any, count: int) -> Vector:
-    given = np.atleast_1d(real_array(name, values))
-    vector = np.ascontiguousarray(given, np.float64)
+def as_bounded(name: str, values: Any, count: int) -> Vector:
+    """Return one number a row as float64; refuse those that are not finite or too large."""
+    vector = as_column(name, values, count)
+    good = np.abs(vector) <= LARGEST_LABEL
+    return checked(name, vector, good, "expected a finite number of size at most 1e100")
+
+
+def as_column(name: str, values: Any, count: int) -> Vector:
+    """Return one number a row as float64."""
+    vector = np.ascontiguousarray(np.atleast_1d(real_array(name, values)), np.float64)
     if vector.shape != (count,):
         raise ValueError(
             f"{name} has shape {vector.shape}, expected ({count},): one entry a row of X"
@@ -181,7 +187,7 @@ def _as_vector(name: str, values: Any, count: int) -> Vector:
     return vector
 
 
-def _checked(
+def checked(
     name: str, vector: Vector, good: npt.NDArray[np.bool_], expected: str, kind: str = ""
 ) -> Vector:
     """Return the vector, or refuse its first entry that is not good."""
