@@ -67,16 +67,14 @@ def _mixed(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
     """
     # The seed is mixed as well, or neighbouring seeds would hold out neighbouring examples.
     start = int(_finalized(np.array([(seed * _STEP + _STEP) & _WORD], np.uint64))[0])
-    with np.errstate(over="ignore"):
-        course = numbers.astype(np.uint64) * np.uint64(_STEP) + np.uint64(start)
-    return _finalized(course)
+    return _finalized(numbers.astype(np.uint64) * np.uint64(_STEP) + np.uint64(start))
 
 
 def _finalized(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    with np.errstate(over="ignore"):
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(_FIRST)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(_SECOND)
-        return bits ^ (bits >> np.uint64(31))
+    # Products of integer arrays wrap around without a warning.
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(_FIRST)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(_SECOND)
+    return bits ^ (bits >> np.uint64(31))
 
 
 def in_turn(

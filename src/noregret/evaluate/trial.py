@@ -8,14 +8,11 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from noregret.evaluate.classes import learn_block
 from noregret.rounding import down_each, up_each
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from noregret.arrays import Vector
     from noregret.evaluate.metrics import Metrics
     from noregret.proof.certificate import Certificate
     from noregret.streams import Block
@@ -102,7 +99,7 @@ class Trial:
         #: The error that stopped the learner, if one did.
         self.failure = ""
 
-    def learn(self, block: Block) -> npt.NDArray[np.float64]:
+    def learn(self, block: Block) -> Vector:
         """Let the learner predict and learn the rows; return the predictions."""
         predictions = learn_block(self.learner, block)
         if self.metrics is not None:

@@ -38,10 +38,9 @@ class Combination(Parts):
     loss: Loss
 
     def __post_init__(self) -> None:
-        require_kind("loss", self.loss)
+        for name in ("loss", "mirror", "rate"):
+            require_kind(name, getattr(self, name))
         require_convex(self.loss)
-        require_kind("mirror", self.mirror)
-        require_kind("rate", self.rate)
         if self.domain is not None:
             require_kind("domain", self.domain)
         require_sound(self.mirror, self.rate)

@@ -22,7 +22,6 @@ from noregret.learners.matrix_engines import (
     MatrixScaleFree,
     OneScores,
 )
-from noregret.learners.matrix_targets import as_targets, count_of
 from noregret.learners.mirror_descent import MirrorDescent
 from noregret.learners.one_row import SingleRowLearner
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
@@ -33,7 +32,7 @@ from noregret.proof.convexity import require_convex
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import Rate
-from noregret.rows.examples import as_rows, as_weights
+from noregret.rows.examples import as_rows, as_targets, as_weights, count_of
 from noregret.turns import one_at_a_time
 
 #: Losses that depend on y p alone: the other class then has the same rounds with opposite sign.

@@ -39,8 +39,8 @@ class MatrixEngine(Engine):
 
     @property
     def growable(self) -> bool:
-        """Whether records of zeros are right for features and scores to come."""
-        return True
+        """Whether phi(0) = 0: records of zeros for features and scores to come add nothing to S."""
+        return self.mirror.phi(0.0, self.mirror.reference(0.0, 0.0)) == 0.0
 
     def open(self, outputs: int, dimension: int) -> None:
         """Take the state of a learner that has seen nothing."""
@@ -109,11 +109,6 @@ class MatrixMapped(MatrixEngine, MappedEngine):
     """Lazy descent for every other map."""
 
     kind = MappedScoresRule
-
-    @property
-    def growable(self) -> bool:
-        """Whether phi(0) = 0, so that records of zeros add nothing to S."""
-        return self.mirror.phi(0.0, self.mirror.reference(0.0, 0.0)) == 0.0
 
 
 class MatrixScaleFree(MatrixEngine, ScaleFreeEngine):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret import mirrors, rates
 from noregret.arrays import Vector, refuse_masked
@@ -181,7 +180,8 @@ class Ranker(Saved):
             self.loss, engine.mirror, block(rows), Labels(*terms), scores, slopes, ledger,
             self._sums,
         )  # fmt: skip
-        columns = self._columns(rows)
+        used = rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])]
+        columns = np.arange(rows.width, dtype=np.uint32) if rows.dense else np.unique(used)
         gradient = self._sums[columns].sum(axis=1)
         self._sums[columns] = 0.0
         if not (entered and np.all(np.abs(gradient) <= LARGEST_FEATURE)):
@@ -189,12 +189,6 @@ class Ranker(Saved):
         self._steps.learn_one(columns, gradient, 1.0, float(terms[1][0]))
         self._ledger = ledger
         self._longest = max(self._longest, len(rows))
-
-    def _columns(self, rows: Rows) -> npt.NDArray[np.uint32]:
-        """Return the features of a group in order."""
-        if rows.dense:
-            return np.arange(rows.width, dtype=np.uint32)
-        return np.unique(rows.indices[int(rows.indptr[0]) : int(rows.indptr[-1])])
 
     def certificate(self) -> ScoresCertificate:
         """Return what the groups so far prove, as a value that later ones do not change."""

@@ -1,4 +1,4 @@
-"""Convert a user's input to the arrays that passes read: rows, labels, weights, offsets."""
+"""Convert a user's input to the arrays that passes read: rows, labels, targets, weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Floats, Vector, real_array
-from noregret.losses import Loss
+from noregret.losses import Loss, ScoreLoss
 from noregret.rows.sealed import sealed_rows
 
 #: Approximate number of features in a chunk of rows; copies of rows are never larger.
@@ -146,6 +146,60 @@ def as_labels(y: Any, count: int, loss: Loss) -> Vector:
         good = np.abs(labels) <= LARGEST_LABEL
         expected = f"expected a finite number of size at most {LARGEST_LABEL:g}"
     return checked("y", labels, good, expected, "label ")
+
+
+def as_targets(y: Any, count: int, loss: ScoreLoss, outputs: int | None) -> Vector:
+    """Return classes as a vector, sets or relevances as a matrix, both of float64.
+
+    Without `outputs` the number of scores follows from the targets.
+
+    >>> from noregret.losses import Softmax
+    >>> as_targets([0, 2], 2, Softmax(), None)
+    array([0., 2.])
+    """
+    targets = np.ascontiguousarray(np.atleast_1d(real_array("y", y)), np.float64)
+    if loss.labels == "class" and targets.ndim == 1:
+        return _classes(targets, count, outputs)
+    name = type(loss).__name__
+    if loss.labels == "class" and not loss.sets:
+        raise ValueError(f"y has shape {targets.shape}, {name} expects ({count},): a class a row")
+    width = "K" if outputs is None else outputs
+    if targets.ndim != 2 or len(targets) != count or width not in ("K", targets.shape[1]):
+        raise ValueError(
+            f"y has shape {targets.shape}, {name} expects ({count}, {width}): a number a score"
+        )
+    if loss.labels == "relevance":
+        sound, expected = np.abs(targets) <= LARGEST_LABEL, "a finite number"
+    else:
+        sound, expected = (targets == 0.0) | (targets == 1.0), "0 or 1"
+    if not sound.all():
+        row, column = np.argwhere(~sound)[0]
+        raise ValueError(f"y row {row}: {targets[row, column]:g}; {name} expects {expected}")
+    return targets
+
+
+def _classes(targets: Vector, count: int, outputs: int | None) -> Vector:
+    if targets.shape != (count,):
+        raise ValueError(f"y has shape {targets.shape}, expected ({count},): one class a row of X")
+    highest = float(0xFFFFFFFF if outputs is None else outputs - 1)
+    whole = targets == np.floor(targets)
+    bad = np.flatnonzero(~((targets >= 0.0) & (targets <= highest) & whole))
+    if bad.size:
+        given = targets[bad[0]]
+        hint = "" if outputs is None or not highest < given else "; grow(outputs) adds classes"
+        raise ValueError(
+            f"y row {bad[0]}: class {given:g}, expected a whole number from 0 to {highest:g}{hint}"
+        )
+    return targets
+
+
+def count_of(targets: Vector) -> int:
+    """Return the number of scores that the targets imply.
+
+    >>> count_of(np.array([0.0, 2.0])), count_of(np.zeros((5, 4)))
+    (3, 4)
+    """
+    return targets.shape[1] if targets.ndim == 2 else int(targets.max(initial=0.0)) + 1
 
 
 def as_weights(weight: Any, count: int) -> Vector:
