@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import domains, losses, mirrors, rates
-from noregret.catalogue.descent import simplex_rate, square_loss_promises
 from noregret.arrays import as_positive
+from noregret.catalogue.descent import simplex_rate, square_loss_promises
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.proof import closed_forms

@@ -198,9 +198,9 @@ class Engine:
 
     def kappa(self, ledger: Vector) -> float:
         """Return the common factor of the weights for the coming round."""
-        total, reference = float(self.slots[Slot.SUM]), float(self.slots[Slot.REFERENCE])
-        factor = self.mirror.kappa(total, reference, self.inner(ledger))
-        return float(self.slots[Slot.FACTOR]) * factor
+        slot = self.slots.item
+        factor = self.mirror.kappa(slot(Slot.SUM), slot(Slot.REFERENCE), self.inner(ledger))
+        return slot(Slot.FACTOR) * factor
 
     def weights(self, ledger: Vector) -> Vector:
         """Return the weights for the coming round."""
@@ -259,10 +259,9 @@ class Engine:
 
     def inner(self, ledger: Vector) -> float:
         """Return the rate of the coming round that the map's factor is taken at."""
-        rounds, squares = float(ledger[Entry.ROUNDS]), float(ledger[Entry.SQUARES])
-        allowed = float(ledger[Entry.LARGEST_REACH])
-        largest = max(float(ledger[Entry.LARGEST_SQUARE]), allowed * allowed)
-        eta = self.rate.at(rounds, squares, largest)
+        allowed = ledger.item(Entry.LARGEST_REACH)
+        largest = max(ledger.item(Entry.LARGEST_SQUARE), allowed * allowed)
+        eta = self.rate.at(ledger.item(Entry.ROUNDS), ledger.item(Entry.SQUARES), largest)
         return eta if eta < UNBOUNDED else 0.0
 
 
