@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret import losses, mirrors
 from noregret.learners import DualAscent, dual_store
-from noregret.passes.dual.dual_steps import ACCOUNTS, enter_slope
+from noregret.passes.dual.dual_online import ACCOUNTS, enter_slope
 from noregret.proof.ledger import Entry, new_ledger
 from noregret.rounding import EPSILON
 

@@ -62,9 +62,9 @@ def mapped(array, indices, values, begin, end):
 
 
 @kernel
-def there_and_back(array, indices, values, begin, end, work):
-    collect(array, indices, values, begin, end, work)
-    write_step(array, indices, begin, end, work, 0.7, 1.5)
+def there_and_back(array, indices, values, t, begin, end, work):
+    collect(array, indices, values, t, begin, end, work)
+    write_step(array, indices, values, t, begin, end, work, 0.7, 1.5)
 
 
 @kernel
@@ -167,17 +167,27 @@ def test_one_column_moves_as_the_first_of_two(row) -> None:
 
 @pytest.mark.parametrize("length", [1, 3, 4, 7, 13])
 @pytest.mark.parametrize("columns", [4, 6])
-def test_records_there_and_back(row, length, columns) -> None:
+@pytest.mark.parametrize("dense", [False, True])
+def test_records_there_and_back(row, length, columns, dense) -> None:
     rng, indices, values = row
     array = rng.standard_normal((40, columns))
-    expected = array.copy()
+    before, expected = array.copy(), array.copy()
     work, expected_work = np.full((2, 6, 16), 9.0)
-    begin, end = np.uint64(2), np.uint64(2 + length)
-    there_and_back(array, indices, values, begin, end, work)
-    there_and_back.py_func(expected, indices, values, begin, end, expected_work)
+    if dense:
+        values = np.stack([np.full(20, np.nan, values.dtype), values])
+    place = np.uint64(1), np.uint64(2), np.uint64(2 + length)
+    touched = np.arange(2, 2 + length) if dense else indices[2 : 2 + length]
+    there_and_back(array, indices, values, *place, work)
+    there_and_back.py_func(expected, indices, values, *place, expected_work)
     assert np.array_equal(array, expected)
     assert np.array_equal(work, expected_work)
-    assert np.all(work[:5, length:] == 9.0) and np.all(work[5] == 9.0)
+    filled = -(-length // 4) * 4
+    assert np.all(work[4, length:filled] == 0.0)
+    assert np.all(work[:5, filled:] == 9.0) and np.all(work[5] == 9.0)
+    untouched = np.setdiff1d(np.arange(40), touched)
+    assert np.array_equal(array[untouched], before[untouched])
+    assert np.all(array[touched, 0] != before[touched, 0])
+    assert np.array_equal(array[:, 4:], before[:, 4:])
 
 
 def test_exponentials_are_right_to_the_last_places() -> None:

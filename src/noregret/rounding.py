@@ -2,8 +2,8 @@
 
 One rounding of a number of absolute size s is wrong by at most EPSILON/2 s. The functions here
 count a whole EPSILON for each, so that errors of errors (roundings below 2^25) are covered too.
-`add_compensated` and `two_sum` are plain functions: kernels call `two_sum` as it is, and
-`noregret.jit.add_compensated`, the same function compiled into its caller.
+`two_sum`, `add_twofold` and `add_compensated` are plain functions: kernels call the first two as
+they are, and `noregret.jit.add_compensated`, the last one compiled into its caller.
 
 A function whose name ends in `_upper` returns a number that is not below the true one: it adds
 what its own rounding can have lost. Decimals for print stay true as well: floors are rounded down,
@@ -48,6 +48,16 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
     total = a + b
     rounded = total - a
     return total, (a - (total - rounded)) + (b - rounded)
+
+
+def add_twofold(total: float, low: float, term: float) -> tuple[float, float]:
+    """Return total + term rounded, and `low` with what that rounding lost added to it.
+
+    >>> add_twofold(1e16, 0.5, 1.0)
+    (1e+16, 1.5)
+    """
+    total, lost = two_sum(total, term)
+    return total, low + lost
 
 
 def add_compensated(sums: Vector, place: int, term: float) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.rounding import two_sum
+from noregret.rounding import add_twofold
 
 #: A sample has GROUP groups of GROUP components; its pivot is the median of their medians.
 GROUP = 5
@@ -85,8 +85,7 @@ def _gather(work, low, high, limit):  # type: ignore[no-untyped-def]
 def _sum(work, low, high, total, lost):  # type: ignore[no-untyped-def]
     """Return total + lost + the sum of work[low:high] as a sum and what rounding took from it."""
     for k in range(low, high):
-        total, error = two_sum(total, work[k])
-        lost += error
+        total, lost = add_twofold(total, lost, work[k])
     return total, lost
 
 

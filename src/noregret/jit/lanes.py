@@ -74,36 +74,16 @@ def data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     return context.make_array(kind)(context, builder, array).data
 
 
-def address(builder: Any, data: Any, row: Any, columns: Any) -> Any:
-    """Return the address of a record."""
-    if row.type.width < WORD.width:
-        row = builder.zext(row, WORD)
-    return builder.gep(data, [builder.mul(row, columns)])
-
-
-def addresses(
-    context: Any, builder: Any, kind: Any, array: Any, indices: Any
-) -> Callable[..., list[Any]]:
-    """Return a function of k and lanes that gives the addresses of as many records."""
+def records_of(context: Any, builder: Any, kind: Any, array: Any) -> Callable[[Any], Any]:
+    """Return a function of an index that gives the address of that record of a matrix."""
     held = context.make_array(kind)(context, builder, array)
     width = builder.extract_value(held.shape, 1)
 
-    def given(k: Any, lanes: int) -> list[Any]:
-        places = [builder.gep(indices, [builder.add(k, WORD(lane))]) for lane in range(lanes)]
-        return [address(builder, held.data, builder.load(place), width) for place in places]
+    def record(i: Any) -> Any:
+        wide = builder.zext(i, WORD) if i.type.width < WORD.width else i
+        return builder.gep(held.data, [builder.mul(wide, width)])
 
-    return given
-
-
-def cells_of(context: Any, builder: Any, kind: Any, work: Any) -> Callable[..., Any]:
-    """Return a function of row and column that gives the address of a cell of `work`."""
-    held = context.make_array(kind)(context, builder, work)
-    width = builder.extract_value(held.shape, 1)
-
-    def cell(row: int, column: Any) -> Any:
-        return builder.gep(held.data, [builder.add(builder.mul(WORD(row), width), column)])
-
-    return cell
+    return record
 
 
 def filled(builder: Any, *lanes: Any) -> Any:
@@ -194,17 +174,14 @@ def prefetch(builder: Any, place: Any, near: int) -> None:
 
 def prefetch_records(context: Any, builder: Any, kinds: Any, arrays: Any, k: Any) -> None:
     """Prefetch the records of four features, AHEAD of feature k; its own at the end."""
-    held, indices = (
-        context.make_array(kind)(context, builder, array)
-        for kind, array in zip(kinds, arrays, strict=True)
-    )
+    record = records_of(context, builder, kinds[0], arrays[0])
+    indices = context.make_array(kinds[1])(context, builder, arrays[1])
     far = builder.add(k, WORD(AHEAD))
     last = builder.sub(builder.extract_value(indices.shape, 0), WORD(4))
     far = builder.select(builder.icmp_unsigned("<", far, last), far, k)
     for lane in range(4):
-        row = builder.load(builder.gep(indices.data, [builder.add(far, WORD(lane))]))
-        width = builder.extract_value(held.shape, 1)
-        prefetch(builder, address(builder, held.data, row, width), 3)
+        i = builder.load(builder.gep(indices.data, [builder.add(far, WORD(lane))]))
+        prefetch(builder, record(i), 3)
 
 
 def transposed(builder: Any, rows: list[Any]) -> list[Any]:
@@ -241,11 +218,6 @@ def root(builder: Any, x: Any) -> Any:
     kind = ir.FunctionType(x.type, [x.type])
     name = f"llvm.sqrt.v{x.type.count}f64"
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x])
-
-
-def add(builder: Any, a: Any, b: Any) -> Any:
-    """Return a + b."""
-    return builder.fadd(a, b)
 
 
 def smaller(builder: Any, a: Any, b: Any) -> Any:

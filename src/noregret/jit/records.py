@@ -1,8 +1,8 @@
 """Loops over records of four columns, four features at a time.
 
-`collect` and `write_step` copy the records of a sparse row to columns and back; `weigh` and
-`step` are the two loops of the scale-free pass. No index is checked, and none may occur twice
-in a row.
+`collect` and `write_step` copy the records of a row to columns and back; `weigh` and `step` are the
+two loops of the scale-free pass. Rows are sparse, or dense if `values` has two dimensions. No index
+is checked, and none may occur twice in a row.
 """
 
 # Numba types its public face only, and differently in each version.
@@ -22,17 +22,14 @@ from noregret.jit.lanes import (
     LANE,
     WORD,
     absolute,
-    add,
     add_product,
-    address,
-    addresses,
-    cells_of,
     data,
     filled,
     joined,
     larger,
     load,
     prefetch_records,
+    records_of,
     register,
     remainder,
     require,
@@ -46,29 +43,42 @@ _LANES = 4
 _SUMS = 6
 
 
-def collect(array: Any, indices: Any, values: Any, begin: int, end: int, work: Any) -> None:
-    """Copy records indices[begin:end], four columns of each, into columns 0, 1, ... of `work`.
+def collect(array: Any, indices: Any, values: Any, t: int, begin: int, end: int, work: Any) -> None:
+    """Copy the records of features begin to end - 1 of row t into columns 0, 1, ... of `work`.
 
-    Rows 0 to 3 of `work` take the columns of the records, row 4 the values.
+    Rows 0 to 3 of `work` take the first columns of the records, row 4 the values. Columns up to a
+    multiple of four repeat the first of their four, with a value of 0.
     """
-    for k in range(end - begin):
-        work[:4, k] = array[indices[begin + k], :4]
-        work[4, k] = values[begin + k]
+    count = int(end - begin)
+    for column in range(-(-count // _LANES) * _LANES):
+        k = begin + (column if column < count else count // _LANES * _LANES)
+        i, x = (k, values[t, k]) if values.ndim == 2 else (indices[k], values[k])
+        work[:4, column] = array[i, :4]
+        work[4, column] = x if column < count else 0.0
 
 
 def write_step(
-    array: Any, indices: Any, begin: int, end: int, work: Any, slope: float, weight: float
+    array: Any,
+    indices: Any,
+    values: Any,
+    t: int,
+    begin: int,
+    end: int,
+    work: Any,
+    slope: float,
+    weight: float,
 ) -> None:
     """Write what `collect` collected back, moved by the values x that came with it.
 
     With z = slope x: column 0 loses z, column 1 gains z^2, columns 2 and 3 become at least
     weight |x| and |x|.
     """
-    for k in range(end - begin):
-        x, row = work[4, k], array[indices[begin + k]]
+    for column in range(int(end - begin)):
+        k = begin + column
+        theta, squares, reach, size, x = map(float, work[:5, column])
         z = slope * x
-        row[0], row[1] = work[0, k] - z, work[1, k] + z * z
-        row[2], row[3] = max(work[2, k], weight * abs(x)), max(work[3, k], abs(x))
+        moved = theta - z, squares + z * z, max(reach, weight * abs(x)), max(size, abs(x))
+        array[k if values.ndim == 2 else indices[k], :4] = moved
 
 
 def weigh(
@@ -136,8 +146,7 @@ def _features(
     """
     array, indices, values = signature.args[:3]
     dense = values.ndim == 2
-    held = context.make_array(array)(context, builder, args[0])
-    width = builder.extract_value(held.shape, 1)
+    record_at = records_of(context, builder, array, args[0])
     places = None if dense else data(context, builder, indices, args[1])
     rows = context.make_array(values)(context, builder, args[2])
     xs = rows.data
@@ -145,8 +154,7 @@ def _features(
         xs = builder.gep(xs, [builder.mul(args[3], builder.extract_value(rows.shape, 1))])
 
     def record(k: Any) -> Any:
-        i = k if dense else builder.load(builder.gep(places, [k]))
-        return address(builder, held.data, i, width)
+        return record_at(k if dense else builder.load(builder.gep(places, [k])))
 
     def given(k: Any, end: Any = None) -> tuple[list[Any], Any]:
         ks = [builder.add(k, WORD(lane)) for lane in range(_LANES)]
@@ -164,9 +172,36 @@ def _features(
     return given
 
 
+def _in_fours(builder: Any, args: Any, kept: list[Any], body: Callable[..., Any]) -> list[Any]:
+    """Run body(k, *kept) for four features of a row at a time, and for what is left."""
+    k, kept = stepwise(builder, _LANES, args[4], args[5], kept, body)
+    return remainder(builder, k, args[5], kept, body)
+
+
+def _load(builder: Any, places: list[Any]) -> list[Any]:
+    return [builder.load(vector_at(builder, place, _LANES), align=8) for place in places]
+
+
 def _columns(builder: Any, records: list[Any]) -> list[Any]:
-    loaded = [builder.load(vector_at(builder, row, _LANES), align=8) for row in records]
-    return transposed(builder, loaded)
+    return transposed(builder, _load(builder, records))
+
+
+def _write(builder: Any, records: list[Any], columns: list[Any]) -> None:
+    rows = transposed(builder, columns)
+    # The first comes last, since lanes beyond the end repeat it as it was.
+    for record, row in zip(reversed(records), reversed(rows), strict=True):
+        builder.store(row, vector_at(builder, record, _LANES), align=8)
+
+
+def _cells(context: Any, builder: Any, work: Any, args: Any) -> Callable[[Any, int], list[Any]]:
+    """Return a function of feature k and n: its places in rows 0 to n - 1 of `work`, args[6]."""
+    row = records_of(context, builder, work, args[6])
+
+    def given(k: Any, rows: int) -> list[Any]:
+        column = builder.sub(k, args[4])
+        return [builder.gep(row(WORD(place)), [column]) for place in range(rows)]
+
+    return given
 
 
 def _spread(builder: Any, numbers: Any) -> list[Any]:
@@ -204,9 +239,8 @@ def _type_weigh(array: Any, indices: Any, values: Any, *rest: Any) -> Any:
             )
 
         zeros = [ir.Constant(ir.VectorType(DOUBLE, _LANES), [0.0] * _LANES)] * _SUMS
-        k, sums = stepwise(builder, _LANES, args[4], args[5], zeros, body)
-        sums = remainder(builder, k, args[5], sums, body)
-        results = [joined(builder, total, add) for total in sums]
+        sums = _in_fours(builder, args, zeros, body)
+        results = [joined(builder, total, ir.IRBuilder.fadd) for total in sums]
         return context.make_tuple(builder, signature.return_type, results)
 
     numbers = (nb.uint64,) * 3 + (nb.float64,) * 3
@@ -228,14 +262,10 @@ def _type_step(array: Any, indices: Any, values: Any, *rest: Any) -> Any:
             squares = add_product(builder, squares, z, z)
             size = larger(builder, size, absolute(builder, x))
             path = builder.fsub(path, builder.fdiv(z, root(builder, builder.fadd(squares, tiny))))
-            stepped = transposed(builder, [builder.fsub(theta, z), squares, size, path])
-            # The first comes last, since lanes beyond the end repeat it as it was.
-            for record, row in zip(reversed(records), reversed(stepped), strict=True):
-                builder.store(row, vector_at(builder, record, _LANES), align=8)
+            _write(builder, records, [builder.fsub(theta, z), squares, size, path])
             return ()
 
-        k, _ = stepwise(builder, _LANES, args[4], args[5], [], body)
-        remainder(builder, k, args[5], [], body)
+        _in_fours(builder, args, [], body)
         return context.get_dummy_value()
 
     numbers = (nb.uint64,) * 3 + (nb.float64,) * 2
@@ -243,74 +273,48 @@ def _type_step(array: Any, indices: Any, values: Any, *rest: Any) -> Any:
 
 
 @register(collect)
-def _type_collect(array: Any, indices: Any, values: Any, begin: Any, end: Any, work: Any) -> Any:
-    require("collect", array, indices, values)
-    require("collect", work)
+def _type_collect(array: Any, indices: Any, values: Any, *rest: Any) -> Any:
+    _require("collect", array, indices, values)
+    require("collect", rest[3])
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        features = data(context, builder, values, args[2])
-        rows = addresses(context, builder, array, args[0], data(context, builder, indices, args[1]))
-        cell = cells_of(context, builder, work, args[5])
+        features = _features(context, builder, signature, args)
+        cells = _cells(context, builder, rest[3], args)
 
-        def four(k: Any) -> tuple[Any, ...]:
-            columns = _columns(builder, rows(k, 4))
-            for column, vector in enumerate([*columns, load(builder, features, k, 4)]):
-                place = cell(column, builder.sub(k, args[3]))
-                builder.store(vector, vector_at(builder, place, 4), align=8)
+        def body(k: Any, end: Any = None) -> tuple[Any, ...]:
+            records, x = features(k, end)
+            for place, column in zip(cells(k, 5), [*_columns(builder, records), x], strict=True):
+                builder.store(column, vector_at(builder, place, _LANES), align=8)
             return ()
 
-        def one(k: Any) -> tuple[Any, ...]:
-            (row,) = rows(k, 1)
-            numbers = [builder.load(builder.gep(row, [WORD(column)])) for column in range(4)]
-            numbers.append(builder.extract_element(load(builder, features, k, 1), LANE(0)))
-            for column, number in enumerate(numbers):
-                builder.store(number, cell(column, builder.sub(k, args[3])))
-            return ()
-
-        k, _ = stepwise(builder, 4, args[3], args[4], [], four)
-        stepwise(builder, 1, k, args[4], [], one)
+        _in_fours(builder, args, [], body)
         return context.get_dummy_value()
 
-    return nb.void(array, indices, values, nb.uint64, nb.uint64, work), generate
+    return nb.void(array, indices, values, *(nb.uint64,) * 3, rest[3]), generate
 
 
 @register(write_step)
-def _type_write_step(
-    array: Any, indices: Any, begin: Any, end: Any, work: Any, *numbers: Any
-) -> Any:
-    require("write_step", array, indices)
-    require("write_step", work)
+def _type_write_step(array: Any, indices: Any, values: Any, *rest: Any) -> Any:
+    _require("write_step", array, indices, values)
+    require("write_step", rest[3])
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        rows = addresses(context, builder, array, args[0], data(context, builder, indices, args[1]))
-        cell = cells_of(context, builder, work, args[4])
+        features = _features(context, builder, signature, args)
+        cells = _cells(context, builder, rest[3], args)
+        slope, weight = _spread(builder, args[7:])
 
-        def stepped(k: Any, lanes: int) -> list[Any]:
-            column = builder.sub(k, args[2])
-            places = [vector_at(builder, cell(row, column), lanes) for row in range(5)]
-            theta, squares, reach, size, x = (builder.load(place, align=8) for place in places)
-            slopes, weights = (filled(builder, *(arg,) * lanes) for arg in args[5:])
-            z, length = builder.fmul(x, slopes), absolute(builder, x)
+        def body(k: Any, end: Any = None) -> tuple[Any, ...]:
+            records, _ = features(k, end)
+            theta, squares, reach, size, x = _load(builder, cells(k, 5))
+            z, length = builder.fmul(x, slope), absolute(builder, x)
             squares = builder.fadd(squares, builder.fmul(z, z))
-            reach = larger(builder, reach, builder.fmul(length, weights))
-            return [builder.fsub(theta, z), squares, reach, larger(builder, size, length)]
-
-        def four(k: Any) -> tuple[Any, ...]:
-            records = transposed(builder, stepped(k, 4))
-            for row, record in zip(rows(k, 4), records, strict=True):
-                builder.store(record, vector_at(builder, row, 4), align=8)
+            reach = larger(builder, reach, builder.fmul(length, weight))
+            moved = [builder.fsub(theta, z), squares, reach, larger(builder, size, length)]
+            _write(builder, records, moved)
             return ()
 
-        def one(k: Any) -> tuple[Any, ...]:
-            (row,) = rows(k, 1)
-            for column, number in enumerate(stepped(k, 1)):
-                place = builder.gep(row, [WORD(column)])
-                builder.store(builder.extract_element(number, LANE(0)), place)
-            return ()
-
-        k, _ = stepwise(builder, 4, args[2], args[3], [], four)
-        stepwise(builder, 1, k, args[3], [], one)
+        _in_fours(builder, args, [], body)
         return context.get_dummy_value()
 
-    places = (nb.uint64, nb.uint64)
-    return nb.void(array, indices, *places, work, nb.float64, nb.float64), generate
+    numbers = (nb.uint64,) * 3
+    return nb.void(array, indices, values, *numbers, rest[3], nb.float64, nb.float64), generate

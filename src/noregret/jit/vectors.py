@@ -22,10 +22,7 @@ from noregret.jit.lanes import (
     LANE,
     WORD,
     absolute,
-    add,
     add_product,
-    address,
-    addresses,
     data,
     filled,
     joined,
@@ -33,6 +30,7 @@ from noregret.jit.lanes import (
     load,
     prefetch,
     prefetch_records,
+    records_of,
     register,
     require,
     smaller,
@@ -118,7 +116,8 @@ def _adder(name: str, columns: int) -> Callable[..., Any]:
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             row = context.cast(builder, args[1], signature.args[1], nb.uintp)
-            place = address(builder, data(context, builder, array, args[0]), row, WORD(columns))
+            start = builder.mul(row, WORD(columns))
+            place = builder.gep(data(context, builder, array, args[0]), [start])
             place = builder.bitcast(place, wide.as_pointer())
             # Spread over the lanes before it is widened: an instruction less.
             spread = filled(builder, *(args[-1],) * columns)
@@ -156,14 +155,16 @@ def _gatherer(
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             places = data(context, builder, indices, args[1])
             features = data(context, builder, values, args[2])
-            records = addresses(context, builder, array, args[0], places)
+            record = records_of(context, builder, array, args[0])
 
             def loop(lanes: int, begin: Any, kept: list[Any]) -> tuple[Any, list[Any]]:
                 def body(k: Any, *now: Any) -> tuple[Any, ...]:
                     if ahead and lanes == _LANES:
                         prefetch_records(context, builder, (array, indices), args[:2], k)
                     x = load(builder, features, k, lanes)
-                    cells = [builder.gep(row, [WORD(column)]) for row in records(k, lanes)]
+                    ks = [builder.add(k, WORD(lane)) for lane in range(lanes)]
+                    rows = [record(builder.load(builder.gep(places, [here]))) for here in ks]
+                    cells = [builder.gep(row, [WORD(column)]) for row in rows]
                     v = filled(builder, *(builder.load(cell) for cell in cells))
                     return advance(builder, v, x, *now)
 
@@ -219,14 +220,16 @@ def _type_borrowed(array: Any) -> Any:
 
 register(axpy1)(_adder("axpy1", 1))
 register(axpy2)(_adder("axpy2", 2))
-register(dot)(_gatherer("dot", 0, (0.0,) * 3, _advance, (add,) * 3))
-register(dot_ahead)(_gatherer("dot_ahead", 0, (0.0,) * 3, _advance, (add,) * 3, ahead=True))
+register(dot)(_gatherer("dot", 0, (0.0,) * 3, _advance, (ir.IRBuilder.fadd,) * 3))
+register(dot_ahead)(
+    _gatherer("dot_ahead", 0, (0.0,) * 3, _advance, (ir.IRBuilder.fadd,) * 3, ahead=True)
+)
 register(mapped_dot)(
     _gatherer(
         "mapped_dot",
         1,
         (0.0, 0.0, 0.0, math.inf, -math.inf),
         _advance_mapped,
-        (add, add, add, smaller, larger),
+        (ir.IRBuilder.fadd, ir.IRBuilder.fadd, ir.IRBuilder.fadd, smaller, larger),
     )
 )

@@ -23,7 +23,7 @@ class AgileEngine(Engine):
     Records are as wide without an average as with one, and the rule keeps it in any case.
     """
 
-    widths = (agile.COLUMNS, agile.COLUMNS)
+    widths = (agile.AgileRule.width,) * 2
     value_column = int(agile.Column.VALUE)
     accumulator_column = int(agile.Column.ACCUMULATOR)
     work_shape = (SEARCH,)
@@ -69,7 +69,7 @@ class AgileEngine(Engine):
 class ClippedSimplexEngine(Engine):
     """Agile descent with weights that are never below alpha / n of their sum."""
 
-    widths = (clipped_simplex.COLUMNS, clipped_simplex.COLUMNS)
+    widths = (clipped_simplex.ClippedSimplexRule.width,) * 2
     by_record = False
     work_shape = (SEARCH,)
     always_averages = True
@@ -96,7 +96,7 @@ class ClippedSimplexEngine(Engine):
             else clipped_simplex.ClippedSimplexRule
         )
         mirror: Any = self.mirror
-        return kind(self.loss, mirror, self.rate, self.domain.alpha, self.conservative)
+        return kind(self.loss, mirror, self.rate, self.domain, self.conservative, self.clip)
 
     def memory(self) -> Memory:
         """Return the arrays that the rule keeps from row to row."""

@@ -18,7 +18,6 @@ from noregret.mirrors import Mirror
 from noregret.mirrors.base import declares
 from noregret.passes.dual import dual_online
 from noregret.passes.dual.dual_rules import MappedRule, PlainRule
-from noregret.passes.dual.dual_steps import VALUE, VALUE_LOW
 from noregret.passes.slots import Stop
 from noregret.proof.ledger import Entry
 from noregret.rates import Constant
@@ -161,7 +160,8 @@ class DualAscent(Learner):
         """
         if self._engine is None:
             return 0.0
-        return float(self._engine.accounts[VALUE] + self._engine.accounts[VALUE_LOW])
+        accounts = self._engine.accounts
+        return float(accounts[dual_online.VALUE] + accounts[dual_online.VALUE_LOW])
 
     @property
     def alpha(self) -> Vector:

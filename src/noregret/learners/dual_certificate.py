@@ -12,7 +12,7 @@ import numpy as np
 
 from noregret.arrays import Vector
 from noregret.losses import Hinge
-from noregret.passes.dual.dual_steps import (
+from noregret.passes.dual.dual_online import (
     ERROR,
     FELL,
     MARGINS,

@@ -13,9 +13,8 @@ from noregret.arrays import Vector
 from noregret.learners.engines import Engine
 from noregret.passes.dual import dual_rows
 from noregret.passes.dual.dual_maps import settle
-from noregret.passes.dual.dual_online import DualRule
+from noregret.passes.dual.dual_online import ACCOUNTS, DualRule, Memory
 from noregret.passes.dual.dual_rows import BOOK_COLUMNS, COUNT, FIRST, RANDOM, RING_SIZE, Kept
-from noregret.passes.dual.dual_steps import ACCOUNTS, Memory
 from noregret.passes.slots import Slot, Stop
 from noregret.rates import Constant
 from noregret.rows.examples import Rows

@@ -175,7 +175,7 @@ class Engine:
 
     def settle(self) -> None:
         """Fold PREFIX * v into the accumulators, if there are any: v may then change everywhere."""
-        if not self.averages.kept():
+        if not self.averages.kept:
             return
         prefix = self.slots[Slot.PREFIX]
         self.state[:, self.accumulator_column] -= prefix * self.state[:, self.value_column]

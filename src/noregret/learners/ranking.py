@@ -19,8 +19,8 @@ from noregret.learners.mirror_descent import MirrorDescent
 from noregret.losses import Loss, PairwiseHinge, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.passes.checks import LARGEST_FEATURE
-from noregret.passes.descent.ranking import rank_pass
 from noregret.passes.frame import Labels, block
+from noregret.passes.matrices.score_rounds import rank_pass
 from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import Rate
 from noregret.rows.examples import Rows, as_bounded, as_rows, as_weights

@@ -44,7 +44,7 @@ class ScaleFreeEngine(SizedEngine):
     """Two adaptive directions a feature with learnt multipliers; keeps no average."""
 
     kind: Callable[..., Rule] = scale_free.ScaleFreeRule
-    widths = (scale_free.COLUMNS, scale_free.COLUMNS)
+    widths = (scale_free.ScaleFreeRule.width,) * 2
     size_column = int(scale_free.Column.SIZE)
 
     @property
@@ -98,13 +98,13 @@ class ScaleFreeEngine(SizedEngine):
 class CoinBettingEngine(SizedEngine):
     """One bettor a feature, with a bound on the gradient that is known before the round."""
 
-    widths = (coin_betting.COLUMNS, coin_betting.COLUMNS)
+    widths = (coin_betting.CoinBettingRule.width,) * 2
     size_column = int(coin_betting.Column.SIZE)
     rate: CoinBetting
 
     def new_slots(self) -> Vector:
         """Return the scalars of a pass that has seen nothing."""
-        return np.zeros(len(coin_betting.Scalar))
+        return np.zeros(1)
 
     def rule(self) -> Rule:
         """Return the rule of `rates.CoinBetting`."""

@@ -33,9 +33,8 @@ class CertifyRule(Rule):
     loss: Loss
     mirror: Mirror
 
-    def columns(self) -> int:
-        """Return 1: a record is Z_i."""
-        return 1
+    #: A record is Z_i.
+    width = 1
 
     def examine(
         self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector

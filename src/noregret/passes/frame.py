@@ -8,7 +8,7 @@ Arrays come in bundles and are not reference-counted here: the caller of `play` 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +57,12 @@ class Rule(Component):
 
     #: Methods are compiled without reference counting: the kernel that calls them holds the arrays.
     counted = False
+    #: Columns of a record of `state`, where no average decides.
+    width: ClassVar[int]
 
     def columns(self) -> int:
         """Return how many columns a record of `state` has."""
-        raise NotImplementedError
+        return self.width
 
     def fits(self, memory: Any) -> bool:
         """Return whether arrays have the widths that are compiled in."""

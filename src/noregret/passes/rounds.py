@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from noregret.jit import add_compensated, kernel
 from noregret.passes.promises import keep_promises
+from noregret.passes.rows import Reading
 from noregret.proof.ledger import Entry
 
 #: Predictions and losses beyond this mean that the learner has diverged; sums must stay finite.
@@ -36,6 +37,15 @@ class Round(NamedTuple):
     one_norm: float
     norm: float
     eta: float
+
+
+class MappedFound(NamedTuple):
+    """What `examine` of a mapped rule found: the row read, LARGEST_REACH to be, and kappa."""
+
+    played: Round
+    seen: Reading
+    allowed: float
+    kappa: float
 
 
 @kernel(inline=True)
@@ -90,23 +100,28 @@ def enter_round(loss, ledger, played, conservative):  # type: ignore[no-untyped-
 @kernel(inline=True)
 def enter_loss(loss, ledger, played, value):  # type: ignore[no-untyped-def]
     """Enter a round and the loss suffered, `value`; return whether it was a mistake."""
-    weight, norm, eta = played.mass, played.norm, played.eta
+    norm, eta = played.norm, played.eta
     mistake = loss.mistake(played.label, played.prediction)
-    suffered = weight * value
-    rounds = ledger[Entry.ROUNDS] + 1.0
-    ledger[Entry.ROUNDS] = rounds
-    ledger[Entry.MISTAKES] += 1.0 if mistake else 0.0
-    add_compensated(ledger, Entry.LOSS, suffered)
+    suffered = played.mass * value
+    count_round(ledger, played, suffered, mistake)
     ledger[Entry.MAGNITUDE] += abs(suffered)
-    ledger[Entry.LARGEST_ROW] = max(ledger[Entry.LARGEST_ROW], norm)
-    ledger[Entry.LEAST_WEIGHT] = min(ledger[Entry.LEAST_WEIGHT], weight)
-    ledger[Entry.MOST_WEIGHT] = max(ledger[Entry.MOST_WEIGHT], weight)
     if norm > ledger[Entry.ROW_LIMIT] * LIMIT_TOLERANCE and ledger[Entry.LIMIT_BROKEN] == 0.0:
-        ledger[Entry.LIMIT_BROKEN] = rounds
+        ledger[Entry.LIMIT_BROKEN] = ledger[Entry.ROUNDS]
     if ledger[Entry.FIRST_ETA] == 0.0:
         ledger[Entry.FIRST_ETA] = eta
     ledger[Entry.LAST_ETA] = eta
     return mistake
+
+
+@kernel(inline=True)
+def count_round(ledger, played, suffered, mistake):  # type: ignore[no-untyped-def]
+    """Count a round and enter the weighted loss suffered, the row's norm and its weight."""
+    ledger[Entry.ROUNDS] += 1.0
+    ledger[Entry.MISTAKES] += 1.0 if mistake else 0.0
+    add_compensated(ledger, Entry.LOSS, suffered)
+    ledger[Entry.LARGEST_ROW] = max(ledger[Entry.LARGEST_ROW], played.norm)
+    ledger[Entry.LEAST_WEIGHT] = min(ledger[Entry.LEAST_WEIGHT], played.mass)
+    ledger[Entry.MOST_WEIGHT] = max(ledger[Entry.MOST_WEIGHT], played.mass)
 
 
 @kernel(inline=True)
@@ -147,7 +162,20 @@ def enter_plane(ledger, intercept, lift, travel, length, eta):  # type: ignore[n
 
 
 @kernel(inline=True)
-def observe_features(ledger, slope, eta, local, low, high):  # type: ignore[no-untyped-def]
+def enter_mapped(rule, ledger, found):  # type: ignore[no-untyped-def]
+    """Enter a `MappedFound`; return the weighted slope to step by."""
+    played, seen = found.played, found.seen
+    ledger[Entry.LARGEST_REACH] = found.allowed
+    slope = step_slope(rule.loss, played, rule.conservative)
+    enter_round(rule.loss, ledger, played, rule.conservative)
+    if rule.mirror.multiplicative():
+        local = found.kappa * seen.local
+        _observe_features(ledger, slope, played.eta, local, seen.low, seen.high)
+    return slope
+
+
+@kernel(inline=True)
+def _observe_features(ledger, slope, eta, local, low, high):  # type: ignore[no-untyped-def]
     """Enter what the theorems of the entropies ask about the features of a round."""
     ledger[Entry.LOCAL_SQUARES] += slope * slope * local
     ledger[Entry.LOWEST_FEATURE] = min(ledger[Entry.LOWEST_FEATURE], low)

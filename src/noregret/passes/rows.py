@@ -13,6 +13,7 @@ import numpy as np
 
 from noregret.jit import axpy1, axpy2, borrowed, dot, dot_ahead, fetch, kernel, mapped_dot
 from noregret.passes.slots import Slot
+from noregret.rounding import two_sum
 
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
@@ -47,6 +48,18 @@ class Row(NamedTuple):
     begin: Any
     end: Any
     t: Any
+
+
+class Reading(NamedTuple):
+    """A row read against v: sum v_i x_i, the norm's accumulator, ||x||_1, sum v_i x_i^2, more."""
+
+    raw: float
+    powers: float
+    one_norm: float
+    local: float
+    #: The least and the largest x; a feature that the row leaves out is a zero.
+    low: float
+    high: float
 
 
 @kernel(inline=True)
@@ -95,6 +108,18 @@ def measure_row(mirror, row):  # type: ignore[no-untyped-def]
 
 
 @kernel(inline=True)
+def add_scaled(state, step, row):  # type: ignore[no-untyped-def]
+    """Add step * x to column 0, what rounding lost to column 1; return ||x||_1."""
+    size = 0.0
+    for k in range(row.end - row.begin):
+        j, x = place(row, k)
+        size += abs(x)
+        state[j, _0], lost = two_sum(state[j, _0], step * x)
+        state[j, _1] += lost
+    return size
+
+
+@kernel(inline=True)
 def fetch_ahead(indices, values, begin, end, t):  # type: ignore[no-untyped-def]
     """Prefetch later sparse rows while this one is learnt.
 
@@ -109,26 +134,13 @@ def fetch_ahead(indices, values, begin, end, t):  # type: ignore[no-untyped-def]
 
 
 @kernel(fast=True, inline=True)
-def _read_dense(mirror, state, threshold, values, t):  # type: ignore[no-untyped-def]
+def _read_any(mirror, state, threshold, row):  # type: ignore[no-untyped-def]
     raw = 0.0
     powers = 0.0
     one_norm = 0.0
-    for j in range(np.uint64(values.shape[1])):
-        x = np.float64(values[t, j])
-        raw += mirror.read(state[j, _0], threshold) * x
-        powers = mirror.norm_term(powers, x)
-        one_norm += abs(x)
-    return raw, powers, one_norm
-
-
-@kernel(fast=True, inline=True)
-def _read_sparse(mirror, state, threshold, indices, values, begin, end):  # type: ignore[no-untyped-def]
-    raw = 0.0
-    powers = 0.0
-    one_norm = 0.0
-    for k in range(begin, end):
-        x = np.float64(values[k])
-        raw += mirror.read(state[indices[k], _0], threshold) * x
+    for k in range(row.end - row.begin):
+        i, x = place(row, k)
+        raw += mirror.read(state[i, _0], threshold) * x
         powers = mirror.norm_term(powers, x)
         one_norm += abs(x)
     return raw, powers, one_norm
@@ -145,20 +157,18 @@ def read_row(mirror, plain, distance, state, threshold, row):  # type: ignore[no
 
 @kernel(inline=True)
 def _read(mirror, plain, distance, state, threshold, row, values):  # type: ignore[no-untyped-def]
-    if values.ndim == 2:
-        return _read_dense(mirror, state, threshold, values, row.t)
-    else:
+    if values.ndim == 1:
         fetch_ahead(*row)
         if plain:
-            if distance.far():
+            if distance.far:
                 return dot_ahead(state, row.indices, values, row.begin, row.end)
             return dot(state, row.indices, values, row.begin, row.end)
-        return _read_sparse(mirror, state, threshold, row.indices, values, row.begin, row.end)
+    return _read_any(mirror, state, threshold, row)
 
 
 @kernel(inline=True)
 def _step(averages, state, i, step, shifted, x):  # type: ignore[no-untyped-def]
-    if averages.kept():
+    if averages.kept:
         axpy2(state, i, step, shifted, x)
     else:
         axpy1(state, i, step, x)
@@ -214,15 +224,12 @@ def _read_dense_mapped(mirror, state, values, t):  # type: ignore[no-untyped-def
         one_norm += abs(x)
         low = min(low, x)
         high = max(high, x)
-    return raw, powers, one_norm, local, low, high
+    return Reading(raw, powers, one_norm, local, low, high)
 
 
 @kernel(inline=True)
 def read_mapped_row(mirror, state, row):  # type: ignore[no-untyped-def]
-    """Return sum v_i x_i, the norm accumulator, ||x||_1, sum v_i x_i^2, min x and max x.
-
-    A feature that the row leaves out is a zero and takes part in the extremes.
-    """
+    """Return the `Reading` of a row; v is column 1 of a record."""
     return _read_mapped(mirror, state, row, row.values)
 
 
@@ -237,7 +244,7 @@ def _read_mapped(mirror, state, row, values):  # type: ignore[no-untyped-def]
         if end - begin < np.uint64(state.shape[0]):
             low = min(low, 0.0)
             high = max(high, 0.0)
-        return raw, _norm_of(mirror, values, begin, end), one_norm, local, low, high
+        return Reading(raw, _norm_of(mirror, values, begin, end), one_norm, local, low, high)
 
 
 @kernel(inline=True)
@@ -317,7 +324,7 @@ def add_mapped_row(mirror, averages, state, work, slots, step, limit, row):  # t
             i, _ = place(row, begin + k)
             state[i, _0] = work[_0, k]
             state[i, _1] = work[_1, k]
-            if averages.kept():
+            if averages.kept:
                 state[i, _2] += prefix * (work[_1, k] - work[_3, k])
         change += part
         begin += count

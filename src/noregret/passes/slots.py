@@ -68,16 +68,11 @@ def new_slots() -> Vector:
 
 
 @kernel(inline=True)
-def next_rate(loss, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
-    """Return eta for a row of that dual norm, before its label is known, and its LARGEST_REACH."""
-    return rate_within(loss.lipschitz(), rate, ledger, norm, weight)
+def next_rate(steepest, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
+    """Return eta for a row of that dual norm, before its label is known.
 
-
-@kernel(inline=True)
-def rate_within(steepest, rate, ledger, norm, weight):  # type: ignore[no-untyped-def]
-    """Return eta for a row of that dual norm and slopes of size at most `steepest`.
-
-    Also returns what LARGEST_REACH becomes if the row is played: a refused row must not enter it.
+    `steepest` is the largest slope of the loss. Also returns what LARGEST_REACH becomes if the row
+    is played: a refused row must not enter it.
     """
     # A loss without a steepest slope gets 1: no theorem then, but a sensible first step.
     allowed = (steepest if steepest < np.inf else 1.0) * weight * norm

@@ -9,6 +9,7 @@ where they do not, it would cost a tenth.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from noregret.component import Component
 
@@ -19,67 +20,57 @@ FAR = 1 << 18
 class Averages(Component):
     """Base of `Kept` and `Dropped`."""
 
-    def kept(self) -> bool:
-        """Return whether records have room for the sum of the iterates."""
-        raise NotImplementedError
+    #: Whether records have room for the sum of the iterates.
+    kept: ClassVar[bool]
 
     def columns(self, without: int, averaged: int) -> int:
         """Return how many columns a record has."""
-        return averaged if self.kept() else without
+        return averaged if self.kept else without
 
 
 @dataclass(frozen=True)
 class Kept(Averages):
     """The average is kept.
 
-    >>> Kept().kept(), Dropped().kept()
-    (True, False)
+    >>> Kept().columns(1, 2), Dropped().columns(1, 2)
+    (2, 1)
     """
 
-    def kept(self) -> bool:
-        """Return True."""
-        return True
+    kept = True
 
 
 @dataclass(frozen=True)
 class Dropped(Averages):
     """No average is kept."""
 
-    def kept(self) -> bool:
-        """Return False."""
-        return False
+    kept = False
 
 
 class Distance(Component):
     """Base of `Near` and `Far`."""
 
-    def far(self) -> bool:
-        """Return whether records are prefetched."""
-        raise NotImplementedError
+    #: Whether records are prefetched.
+    far: ClassVar[bool]
 
 
 @dataclass(frozen=True)
 class Near(Distance):
     """Few records."""
 
-    def far(self) -> bool:
-        """Return False."""
-        return False
+    far = False
 
 
 @dataclass(frozen=True)
 class Far(Distance):
-    """More records than the cache holds.
+    """More records than the cache holds."""
 
-    >>> Near().far(), Far().far()
-    (False, True)
-    """
-
-    def far(self) -> bool:
-        """Return True."""
-        return True
+    far = True
 
 
 def distance(records: int) -> Distance:
-    """Return Far if this many records exceed the cache, else Near."""
+    """Return Far if this many records exceed the cache, else Near.
+
+    >>> distance(1), distance(FAR + 1)
+    (Near(), Far())
+    """
     return Far() if records > FAR else Near()

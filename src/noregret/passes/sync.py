@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.rounding import two_sum
+from noregret.rounding import add_twofold
 from noregret.rows.soundness import bounded
 
 
@@ -29,8 +29,7 @@ def rebuild(mirror, state, inner, reference):  # type: ignore[no-untyped-def]
     for i in range(state.shape[0]):
         a = inner * state[i, 0]
         state[i, 1] = mirror.phi_prime(a, reference)
-        total, lost = two_sum(total, mirror.phi(a, reference))
-        low += lost
+        total, low = add_twofold(total, low, mirror.phi(a, reference))
     return total + low
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +24,14 @@ from noregret.passes.frame import Rule, Vector, WorkMemory
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
     LARGEST_PREDICTION,
+    MappedFound,
     Round,
-    enter_round,
-    observe_features,
+    enter_mapped,
     playable,
     row_norm,
-    step_slope,
 )
-from noregret.passes.rows import Row, place, read_mapped_row, settled_leap
+from noregret.passes.rows import Reading, Row, place, read_mapped_row, settled_leap
 from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, leap_limit, next_rate
-from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 
 
@@ -47,33 +45,8 @@ class Column(IntEnum):
     GRADIENT = 3
 
 
-COLUMNS = len(Column)
-
-
 #: The global factor is folded into theta before its inverse loses range.
 SMALLEST_FACTOR = 1e-60
-
-
-class Found(NamedTuple):
-    """What `examine` found: the norm's accumulator, sum v_i x_i^2, the extremes of x and more."""
-
-    played: Round
-    powers: float
-    local: float
-    low: float
-    high: float
-    allowed: float
-    kappa: float
-
-
-class Step(NamedTuple):
-    """A step: Z gains slope x, theta gains step x; the rest is that of all coordinates."""
-
-    slope: float
-    step: float
-    reference: float
-    prefix: float
-    limit: float
 
 
 @dataclass(frozen=True)
@@ -87,53 +60,38 @@ class AgileRule(Rule):
     conservative: bool
     clip: float
 
-    def columns(self) -> int:
-        """Return how many columns a record has."""
-        return COLUMNS
+    width = len(Column)
 
     def examine(
-        self, row: Row, label: float, mass: float, memory: WorkMemory, ledger: Vector
-    ) -> tuple[Found, int]:
+        self, row: Row, label: float, mass: float, memory: Any, ledger: Vector
+    ) -> tuple[MappedFound, int]:
         """Predict with the rate of the coming round."""
-        slots = memory.slots
-        raw, powers, one_norm, local, low, high = read_mapped_row(self.mirror, memory.state, row)
-        norm = row_norm(self.mirror, powers, one_norm)
-        eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
+        seen, kappa = self.read(memory, row), self.factor(memory.slots)
+        norm = row_norm(self.mirror, seen.powers, seen.one_norm)
+        eta, allowed = next_rate(self.loss.lipschitz(), self.rate, ledger, norm, mass)
         if not eta < UNBOUNDED:
             # Nothing was seen and this row is zero, or too small to be squared.
             eta = 0.0
-        kappa = slots[Slot.FACTOR] * self.mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], 1.0)
-        product = kappa * raw
+        product = kappa * seen.raw
         p = min(product, self.clip)
         slope = self.loss.slope(label, p)
         # A clip must not hide weights that have left the range of numbers.
         fits = mass * norm < LARGEST_GRADIENT and product < LARGEST_PREDICTION
         fits = fits and playable(self.loss, label, mass, p, slope, norm)
-        played = Round(label, mass, p, slope, one_norm, norm, eta)
-        found = Found(played, powers, local, low, high, allowed, kappa)
+        played = Round(label, mass, p, slope, seen.one_norm, norm, eta)
+        found = MappedFound(played, seen, allowed, kappa)
         return found, Stop.DONE if fits else Stop.OVERFLOW
 
-    def commit(self, row: Row, memory: WorkMemory, ledger: Vector, found: Found) -> int:
+    def commit(self, row: Row, memory: Any, ledger: Vector, found: MappedFound) -> int:
         """Enter the round, step and project."""
-        slots, played, kappa = memory.slots, found.played, found.kappa
-        eta = played.eta
-        ledger[Entry.LARGEST_REACH] = found.allowed
-        slope = step_slope(self.loss, played, self.conservative)
-        enter_round(self.loss, ledger, played, self.conservative)
-        if self.mirror.multiplicative():
-            observe_features(ledger, slope, eta, kappa * found.local, found.low, found.high)
-        settle = extend_prefix(slots, kappa)
+        slots = memory.slots
+        slope = enter_mapped(self, ledger, found)
+        settle = extend_prefix(slots, found.kappa)
         stop = Stop.DONE
         if slope != 0.0:
             moving = self.moving_slope(row, memory, found, slope)
-            step = Step(
-                slope,
-                -eta * moving / slots[Slot.FACTOR],
-                slots[Slot.REFERENCE],
-                slots[Slot.PREFIX],
-                leap_limit(self.mirror, slots),
-            )
-            change, largest, size = _add_row(self, memory.state, step, row, row.values)
+            step = -found.played.eta * moving / slots[Slot.FACTOR]
+            change, largest, size = _add_row(self, memory, slope, step, row, row.values)
             if self.domain.is_simplex():
                 _project_on_simplex(memory.state, self.domain.extent(), slots[Slot.PREFIX])
             elif self.domain.is_ball() or not self.mirror.separable():
@@ -146,36 +104,28 @@ class AgileRule(Rule):
                     stop = Stop.RESUM
         return Stop.SETTLE if stop == Stop.DONE and settle else stop
 
-    def moving_slope(self, row: Row, memory: WorkMemory, found: Found, slope: float) -> float:
+    def read(self, memory: Any, row: Row) -> Reading:
+        """Return the row as it is read against v."""
+        return read_mapped_row(self.mirror, memory.state, row)  # type: ignore[no-any-return]
+
+    def factor(self, slots: Vector) -> float:
+        """Return kappa: the weights are kappa v."""
+        kappa = self.mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], 1.0)
+        return float(slots[Slot.FACTOR] * kappa)
+
+    def moving_slope(self, row: Row, memory: WorkMemory, found: MappedFound, slope: float) -> float:
         """Return the weighted slope that theta moves by."""
         return slope
 
 
 @kernel(inline=True)
-def _move(rule, state, step, i, x):  # type: ignore[no-untyped-def]
-    mirror, domain, reference = rule.mirror, rule.domain, step.reference
-    theta = state[i, Column.THETA]
-    v = state[i, Column.VALUE]
-    moved = theta + step.step * x
-    v_moved = mirror.phi_prime(moved, reference)
-    if domain.separable():
-        clamped = domain.clamp(v_moved)
-        if clamped != v_moved:
-            moved = mirror.inverse(clamped)
-            v_moved = clamped
-    phi = mirror.phi_given(moved, reference, v_moved)
-    v_moved, leap = settled_leap(phi, v_moved, step.limit)
-    state[i, Column.THETA] = moved
-    state[i, Column.VALUE] = v_moved
-    state[i, Column.ACCUMULATOR] += step.prefix * (v_moved - v)
-    state[i, Column.GRADIENT] += step.slope * x
-    change = phi - mirror.phi_given(theta, reference, v)
-    return moved, leap if leap > 0.0 else change
+def _add_row(rule, memory, slope, step, row, values):  # type: ignore[no-untyped-def]
+    """Add step x to theta and slope x to Z; return the change of S, the largest theta and |theta|.
 
-
-@kernel(inline=True)
-def _add_row(rule, state, step, row, values):  # type: ignore[no-untyped-def]
-    """Move the features of a row; return the change of S, the largest theta and |theta|."""
+    Thetas are clamped where the domain is separable.
+    """
+    mirror, domain, state, slots = rule.mirror, rule.domain, memory.state, memory.slots
+    reference, prefix, limit = slots[Slot.REFERENCE], slots[Slot.PREFIX], leap_limit(mirror, slots)
     change = 0.0
     largest = -np.inf
     size = 0.0
@@ -183,10 +133,23 @@ def _add_row(rule, state, step, row, values):  # type: ignore[no-untyped-def]
         i, x = place(row, k)
         # The zeros of a dense row are features that it does not have.
         if values.ndim == 1 or x != 0.0:
-            a, delta = _move(rule, state, step, i, x)
-            change += delta
-            largest = max(largest, a)
-            size = max(size, abs(a))
+            theta, v = state[i, Column.THETA], state[i, Column.VALUE]
+            moved = theta + step * x
+            v_moved = mirror.phi_prime(moved, reference)
+            if domain.separable():
+                clamped = domain.clamp(v_moved)
+                if clamped != v_moved:
+                    moved = mirror.inverse(clamped)
+                    v_moved = clamped
+            phi = mirror.phi_given(moved, reference, v_moved)
+            v_moved, leap = settled_leap(phi, v_moved, limit)
+            state[i, Column.THETA] = moved
+            state[i, Column.VALUE] = v_moved
+            state[i, Column.ACCUMULATOR] += prefix * (v_moved - v)
+            state[i, Column.GRADIENT] += slope * x
+            change += leap if leap > 0.0 else phi - mirror.phi_given(theta, reference, v)
+            largest = max(largest, moved)
+            size = max(size, abs(moved))
     return change, largest, size
 
 

@@ -13,15 +13,15 @@ Reference: Herbster and Warmuth, Tracking the Best Linear Predictor, Theorems 7 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
+from noregret.domains import ClippedSimplex
 from noregret.domains.medians import clipped_multiplier, left_mass
 from noregret.elementary import exp
 from noregret.jit import add_compensated, kernel
-from noregret.losses import Loss
 from noregret.mirrors import Entropy
+from noregret.passes.descent.agile import AgileRule
 from noregret.passes.descent.groups import (
     Column,
     Mark,
@@ -39,22 +39,10 @@ from noregret.passes.descent.groups import (
     value_of,
 )
 from noregret.passes.descent.implicit import REST, begin_search, next_slope, search_on
-from noregret.passes.frame import Rule, Vector
-from noregret.passes.rounds import (
-    LARGEST_GRADIENT,
-    Round,
-    enter_round,
-    observe_features,
-    playable,
-    row_norm,
-    step_slope,
-)
-from noregret.passes.rows import Row, place
-from noregret.passes.slots import KAPPA_DRIFT, UPDATES_BETWEEN_SUMS, Stop, next_rate
-from noregret.proof.ledger import Entry
-from noregret.rates import UNBOUNDED, Rate
-
-COLUMNS = len(Column)
+from noregret.passes.frame import Vector
+from noregret.passes.rounds import MappedFound, Round, enter_mapped
+from noregret.passes.rows import Reading, Row, place
+from noregret.passes.slots import KAPPA_DRIFT, UPDATES_BETWEEN_SUMS, Stop
 
 #: The O(n) step takes exponents beyond this, for which the averages would lose their digits, and
 #: rows that touch at least this part of all weights.
@@ -62,76 +50,50 @@ LARGEST_STEP = 4.0
 DENSE = 0.5
 
 
-class Found(NamedTuple):
-    """What `examine` found: sum q_i x_i^2, the extremes of x, how many are not 0, and more."""
-
-    played: Round
-    local: float
-    low: float
-    high: float
-    touched: int
-    allowed: float
-    kappa: float
-
-
 @dataclass(frozen=True)
-class ClippedSimplexRule(Rule):
+class ClippedSimplexRule(AgileRule):
     """Predict by <w, x>, multiply by exp(-eta z), project on the clipped simplex."""
 
-    loss: Loss
     mirror: Entropy
-    rate: Rate
-    alpha: float
-    conservative: bool
+    domain: ClippedSimplex
 
-    def columns(self) -> int:
-        """Return how many columns a record has."""
-        return COLUMNS
+    width = len(Column)
 
-    def examine(
-        self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
-    ) -> tuple[Found, int]:
-        """Predict; to look a group up shortens the way to it, which moves no weight."""
-        raw, powers, one_norm, local, low, high, count = _read(self.mirror, memory, row)
-        norm = row_norm(self.mirror, powers, one_norm)
-        eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
-        if not eta < UNBOUNDED:
-            eta = 0.0
-        kappa = self.mirror.scale * memory.slots[Mark.FACTOR]
-        p = kappa * raw
-        slope = self.loss.slope(label, p)
-        fits = mass * norm < LARGEST_GRADIENT and playable(self.loss, label, mass, p, slope, norm)
-        played = Round(label, mass, p, slope, one_norm, norm, eta)
-        found = Found(played, local, low, high, count, allowed, kappa)
-        return found, Stop.DONE if fits else Stop.OVERFLOW
+    def read(self, memory: Memory, row: Row) -> Reading:
+        """Return the row as it is read against q."""
+        return _read(self.mirror, memory, row)  # type: ignore[no-any-return]
 
-    def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
+    def factor(self, slots: Vector) -> float:
+        """Return the factor of q in the weights."""
+        return float(self.mirror.scale * slots[Mark.FACTOR])
+
+    def commit(self, row: Row, memory: Memory, ledger: Vector, found: MappedFound) -> int:
         """Enter the round, step and project."""
-        slots, played, count = memory.slots, found.played, found.touched
-        eta, n = played.eta, memory.state.shape[0]
-        ledger[Entry.LARGEST_REACH] = found.allowed
-        slope = step_slope(self.loss, played, self.conservative)
-        enter_round(self.loss, ledger, played, self.conservative)
-        observe_features(ledger, slope, eta, found.kappa * found.local, found.low, found.high)
+        slots, played, alpha = memory.slots, found.played, self.domain.alpha
+        count, n = 0, memory.state.shape[0]
+        slope = enter_mapped(self, ledger, found)
         slots[Mark.PREFIX] += slots[Mark.FACTOR]
         if slope == 0.0:
             return Stop.DONE
+        for k in range(row.end - row.begin):
+            _, x = place(row, k)
+            count += 1 if x != 0.0 else 0
         step = self.exponent(row, memory, played, slope)
         if count >= DENSE * n or not abs(step) * played.norm <= LARGEST_STEP:
-            _step_all(self.alpha, memory, row, slope, step)
+            _step_all(alpha, memory, row, slope, step)
             return Stop.DONE
         for k in range(row.end - row.begin):
             i, x = place(row, k)
             if x != 0.0:
                 _touch(memory, np.int64(i), x, slope, step)
-        _clip(self.alpha, memory)
+        _clip(alpha, memory)
         slots[Mark.UPDATES] += count
         # Measured from 1, which it was when heap and groups were last made.
         drifted = not 1.0 < slots[Mark.FACTOR] * KAPPA_DRIFT or not slots[Mark.FACTOR] < KAPPA_DRIFT
         crowded = slots[Mark.NODES] >= memory.groups.shape[0] - 1
         if drifted or crowded or slots[Mark.UPDATES] >= max(UPDATES_BETWEEN_SUMS, 16.0 * n):
             settle(memory.state, memory.groups, slots)
-            project(self.alpha, memory)
+            project(alpha, memory)
         return Stop.DONE
 
     def exponent(self, row: Row, memory: Memory, played: Round, slope: float) -> float:
@@ -144,7 +106,7 @@ class ImplicitClippedSimplexRule(ClippedSimplexRule):
 
     def exponent(self, row: Row, memory: Memory, played: Round, slope: float) -> float:
         """Return the s of the step: w_i is multiplied by exp(s x_i)."""
-        moved = _implicit_slope(self.loss, self.mirror, self.alpha, memory, played, row)
+        moved = _implicit_slope(self, memory, played, row)
         return float(-played.eta * played.mass * moved)
 
 
@@ -197,11 +159,10 @@ def project(alpha, memory):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def _read(mirror, memory, row):  # type: ignore[no-untyped-def]
-    """Return sum q_i x_i, the norm accumulator, ||x||_1, sum q_i x_i^2, min x, max x, nonzeros."""
+    """Read a row against q; to look a group up shortens the way to it, which moves no weight."""
     state, groups = memory.state, memory.groups
     raw = powers = one_norm = local = 0.0
     low, high = np.inf, -np.inf
-    count = 0
     features = row.end - row.begin
     for k in range(features):
         i, x = place(row, k)
@@ -212,14 +173,13 @@ def _read(mirror, memory, row):  # type: ignore[no-untyped-def]
             local += product * x
             powers = mirror.norm_term(powers, x)
             one_norm += abs(x)
-            count += 1
     if features < np.uint64(state.shape[0]):
         low, high = min(low, 0.0), max(high, 0.0)
-    return raw, powers, one_norm, local, low, high, count
+    return Reading(raw, powers, one_norm, local, low, high)
 
 
 @kernel
-def _implicit_slope(loss, mirror, alpha, memory, played, row):  # type: ignore[no-untyped-def]
+def _implicit_slope(rule, memory, played, row):  # type: ignore[no-untyped-def]
     """Return the slope at the weights that the step leads to, before they are projected."""
     state, groups, slots, search = memory.state, memory.groups, memory.slots, memory.search
     g, pace = played.slope, played.eta * played.mass
@@ -232,7 +192,7 @@ def _implicit_slope(loss, mirror, alpha, memory, played, row):  # type: ignore[n
         for k in range(features):
             i, _ = place(row, k)
             add_compensated(search, REST, -value_of(state, groups, np.int64(i)))
-        least = untouched * (alpha / state.shape[0]) / slots[Mark.FACTOR]
+        least = untouched * (rule.domain.alpha / state.shape[0]) / slots[Mark.FACTOR]
         rest = max(search[REST] + search[REST + 1], least)
     s, more = g, True
     while more:
@@ -248,7 +208,8 @@ def _implicit_slope(loss, mirror, alpha, memory, played, row):  # type: ignore[n
             after = before * exp(-pace * s * x - highest)
             raw += after * x
             total += after
-        more = search_on(search, s, loss.slope(played.label, mirror.scale * raw / total), g)
+        u = rule.mirror.scale * raw / total
+        more = search_on(search, s, rule.loss.slope(played.label, u), g)
     return s
 
 

@@ -36,15 +36,8 @@ class Column(IntEnum):
     PRICE = 4
 
 
-COLUMNS = len(Column)
-
-
-class Scalar(IntEnum):
-    """Places in the array of the rule's scalars."""
-
-    #: c: the steepest weighted slope that the rounds so far allowed.
-    STEEPEST = 0
-
+#: The rule's only scalar is c: the steepest weighted slope that the rounds so far allowed.
+STEEPEST = 0
 
 #: Wealth that rounding would take from a feature altogether is made up to this.
 LEAST_WEALTH = 1e-250
@@ -76,16 +69,14 @@ class CoinBettingRule(Rule):
     mirror: Mirror
     rate: CoinBetting
 
-    def columns(self) -> int:
-        """Return how many columns a record has."""
-        return COLUMNS
+    width = len(Column)
 
     def examine(
         self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector
     ) -> tuple[Found, int]:
         """Predict by sum w_i x_i."""
         fetch_ahead(*row)
-        steepest = max(memory.slots[Scalar.STEEPEST], mass * self.loss.lipschitz())
+        steepest = max(memory.slots[STEEPEST], mass * self.loss.lipschitz())
         p, powers, one_norm, scaled, growth = _weigh(self.rate, memory.state, row, steepest)
         norm = row_norm(self.mirror, powers, one_norm)
         slope = self.loss.slope(label, p)
@@ -98,7 +89,7 @@ class CoinBettingRule(Rule):
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: Found) -> int:
         """Settle the bets and enter the round."""
         played = found.played
-        memory.slots[Scalar.STEEPEST] = found.steepest
+        memory.slots[STEEPEST] = found.steepest
         weighted = played.mass * played.slope
         if played.mass > 0.0 and (weighted != 0.0 or found.growth > 0.0):
             _settle_bets(self.rate, memory.state, row, found.steepest, weighted)
@@ -151,7 +142,7 @@ def _settle_bets(rate, state, row, steepest, slope):  # type: ignore[no-untyped-
 def read_weights(rate, state, slots, result):  # type: ignore[no-untyped-def]
     """Write the weights, as far as they do not depend on the coming row, into `result`."""
     for i in range(state.shape[0]):
-        h = hint(slots[Scalar.STEEPEST], state[i, _SIZE])
+        h = hint(slots[STEEPEST], state[i, _SIZE])
         result[i] = rate.bet(state[i, _THETA], state[i, _SQUARES], h) * state[i, _WEALTH]
 
 
@@ -159,4 +150,4 @@ def read_weights(rate, state, slots, result):  # type: ignore[no-untyped-def]
 def read_hints(sizes, slots, result):  # type: ignore[no-untyped-def]
     """Write the h of features of these sizes into `result`."""
     for i in range(sizes.shape[0]):
-        result[i] = hint(slots[Scalar.STEEPEST], sizes[i])
+        result[i] = hint(slots[STEEPEST], sizes[i])

@@ -123,37 +123,24 @@ class CoordinateRule(Rule):
             if features > _TOGETHER:
                 # Only the last features of a long row are still at hand.
                 _weigh(self, memory, row, start, count, played.mass, found.threshold)
-            if self.averages.kept():
+            if self.averages.kept:
                 _sum_up(self, memory, row, start, count, played.mass)
-            _write(memory, row, start, count, slope, played.mass, row.values)
+            begin = row.begin + start
+            write_step(
+                memory.state, row.indices, row.values, row.t, begin, begin + count, memory.work,
+                slope, played.mass,
+            )  # fmt: skip
         return Stop.DONE
 
 
 @kernel(inline=True)
 def _weigh(rule, memory, row, start, count, mass, threshold):  # type: ignore[no-untyped-def]
-    filled = _collect(memory.state, memory.work, row, start, count, row.values)
-    return _weigh_collected(rule, memory.work, filled, mass, threshold)
-
-
-@kernel(inline=True)
-def _collect(state, work, row, start, count, values):  # type: ignore[no-untyped-def]
-    """Bring features `start` to `start + count - 1` of a row into `work`.
-
-    Returns how many columns to go through: features of weight 0 fill the last vector up.
-    """
+    """Bring features `start` to `start + count - 1` of a row into `work`, and weigh them."""
+    begin = row.begin + start
+    collect(memory.state, row.indices, row.values, row.t, begin, begin + count, memory.work)
+    # Features of 0 fill the last vector up.
     filled = (count + _LANES - _1) // _LANES * _LANES
-    for k in range(filled - _LANES, filled):
-        work[_THETA, k] = 0.0
-        work[_X, k] = 0.0
-    if values.ndim == 1:
-        begin = row.begin + start
-        collect(state, row.indices, values, begin, begin + count, work)
-    else:
-        for k in range(count):
-            for column in range(_X):
-                work[column, k] = state[start + k, column]
-            work[_X, k] = values[row.t, start + k]
-    return filled
+    return _weigh_collected(rule, memory.work, filled, mass, threshold)
 
 
 @kernel(fast=True, inline=True)
@@ -177,7 +164,7 @@ def _weigh_collected(rule, work, filled, mass, threshold):  # type: ignore[no-un
             growth += size - work[_SIZE, k]
         factor = rule.rate.weight_factor(work[_SQUARES, k], steepest * weighted_size, size)
         w = rule.mirror.read(work[_THETA, k], threshold) * factor
-        if rule.averages.kept():
+        if rule.averages.kept:
             work[_WEIGHT, k] = w
         raw += w * x
         powers += x * x
@@ -201,23 +188,6 @@ def _sum_up(rule, memory, row, start, count, mass):  # type: ignore[no-untyped-d
             state[i, _SINCE] = rounds - 1.0
         state[i, _TOTAL] += memory.work[_WEIGHT, k] * (rounds - state[i, _SINCE])
         state[i, _SINCE] = rounds
-
-
-@kernel(inline=True)
-def _write(memory, row, start, count, slope, mass, values):  # type: ignore[no-untyped-def]
-    """Step by slope * x and write the features in `work` back."""
-    state, work = memory.state, memory.work
-    if values.ndim == 1:
-        begin = row.begin + start
-        write_step(state, row.indices, begin, begin + count, work, slope, mass)
-    else:
-        for k in range(count):
-            x = work[_X, k]
-            z = slope * x
-            state[start + k, _THETA] = work[_THETA, k] - z
-            state[start + k, _SQUARES] = work[_SQUARES, k] + z * z
-            state[start + k, _WEIGHTED_SIZE] = max(work[_WEIGHTED_SIZE, k], mass * abs(x))
-            state[start + k, _SIZE] = max(work[_SIZE, k], abs(x))
 
 
 @kernel

@@ -75,20 +75,21 @@ class Memory(NamedTuple):
 
 
 @kernel(inline=True)
+def _set(state, heap, k, value, member):  # type: ignore[no-untyped-def]
+    heap[k, Single.VALUE], heap[k, Single.MEMBER] = value, member
+    state[np.int64(member), Column.PLACE] = k
+
+
+@kernel(inline=True)
 def _sift_up(state, heap, k, value, member):  # type: ignore[no-untyped-def]
     """Put an entry where it belongs at k or above."""
     while k > 0:
         above = (k - 1) >> 1
         if not value < heap[above, Single.VALUE]:
             break
-        heap[k, Single.VALUE], heap[k, Single.MEMBER] = (
-            heap[above, Single.VALUE],
-            heap[above, Single.MEMBER],
-        )
-        state[np.int64(heap[k, Single.MEMBER]), Column.PLACE] = k
+        _set(state, heap, k, heap[above, Single.VALUE], heap[above, Single.MEMBER])
         k = above
-    heap[k, Single.VALUE], heap[k, Single.MEMBER] = value, member
-    state[np.int64(member), Column.PLACE] = k
+    _set(state, heap, k, value, member)
 
 
 @kernel(inline=True)
@@ -102,14 +103,9 @@ def _sift_down(state, heap, count, k, value, member):  # type: ignore[no-untyped
             child += 1
         if not heap[child, Single.VALUE] < value:
             break
-        heap[k, Single.VALUE], heap[k, Single.MEMBER] = (
-            heap[child, Single.VALUE],
-            heap[child, Single.MEMBER],
-        )
-        state[np.int64(heap[k, Single.MEMBER]), Column.PLACE] = k
+        _set(state, heap, k, heap[child, Single.VALUE], heap[child, Single.MEMBER])
         k = child
-    heap[k, Single.VALUE], heap[k, Single.MEMBER] = value, member
-    state[np.int64(member), Column.PLACE] = k
+    _set(state, heap, k, value, member)
 
 
 @kernel(inline=True)

@@ -14,8 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.descent.agile import AgileRule, Column, Found
+from noregret.passes.descent.agile import AgileRule, Column
 from noregret.passes.frame import WorkMemory
+from noregret.passes.rounds import MappedFound
 from noregret.passes.rows import Row, place
 from noregret.passes.slots import SHRUNK, Slot
 
@@ -149,8 +150,8 @@ class ImplicitAgileRule(AgileRule):
     The certificate keeps the line at the prediction made.
     """
 
-    def moving_slope(self, row: Row, memory: WorkMemory, found: Found, slope: float) -> float:
+    def moving_slope(self, row: Row, memory: WorkMemory, found: MappedFound, slope: float) -> float:
         """Return the weighted slope at the weights that the step leads to."""
         played = found.played
-        moved = implicit_slope(self.loss, self.mirror, memory, played, found.powers, row)
+        moved = implicit_slope(self.loss, self.mirror, memory, played, found.seen.powers, row)
         return float(played.mass * moved)

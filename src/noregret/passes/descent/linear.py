@@ -81,7 +81,7 @@ class LinearRule(Rule):
             self.mirror, self.plain, self.distance, memory.state, threshold, row
         )
         norm = row_norm(self.mirror, powers, one_norm)
-        eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
+        eta, allowed = next_rate(self.loss.lipschitz(), self.rate, ledger, norm, mass)
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = self.mirror.kappa(memory.slots[Slot.SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
         p = kappa * raw
@@ -95,7 +95,7 @@ class LinearRule(Rule):
         state, slots, played = memory.state, memory.slots, found.played
         ledger[Entry.LARGEST_REACH] = found.allowed
         slope = step_slope(self.loss, played, self.conservative)
-        settle = self.averages.kept() and extend_prefix(slots, found.kappa)
+        settle = self.averages.kept and extend_prefix(slots, found.kappa)
         # The step comes first: the ledger is brought up to date while it is under way.
         if slope != 0.0:
             add_row(self.averages, state, -slope, slots[Slot.PREFIX], row)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 
 from noregret.jit import kernel
 from noregret.losses import Loss
@@ -17,17 +16,15 @@ from noregret.mirrors import Mirror
 from noregret.passes.frame import Rule, Vector, WorkMemory
 from noregret.passes.rounds import (
     LARGEST_GRADIENT,
+    MappedFound,
     Round,
-    enter_round,
-    observe_features,
+    enter_mapped,
     playable,
     row_norm,
-    step_slope,
 )
 from noregret.passes.rows import TOGETHER, Row, add_mapped_row, read_mapped_row
 from noregret.passes.slots import Slot, Stop, extend_prefix, keep_sum, leap_limit, next_rate
 from noregret.passes.switches import Averages
-from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
 
 #: Columns of a record without an average, and with one; the last column is a spare.
@@ -40,17 +37,6 @@ class Column(IntEnum):
     THETA = 0
     VALUE = 1
     ACCUMULATOR = 2
-
-
-class Found(NamedTuple):
-    """What `examine` found: sum v_i x_i^2, the extremes of x and what else `commit` needs."""
-
-    played: Round
-    local: float
-    low: float
-    high: float
-    allowed: float
-    kappa: float
 
 
 @dataclass(frozen=True)
@@ -73,16 +59,16 @@ class MappedRule(Rule):
 
     def examine(
         self, row: Row, label: float, mass: float, memory: WorkMemory, ledger: Vector
-    ) -> tuple[Found, int]:
+    ) -> tuple[MappedFound, int]:
         """Predict, or ask for a lower rate inside phi."""
-        raw, powers, one_norm, local, low, high = read_mapped_row(self.mirror, memory.state, row)
-        norm = row_norm(self.mirror, powers, one_norm)
-        eta, allowed = next_rate(self.loss, self.rate, ledger, norm, mass)
+        seen = read_mapped_row(self.mirror, memory.state, row)
+        norm = row_norm(self.mirror, seen.powers, seen.one_norm)
+        eta, allowed = next_rate(self.loss.lipschitz(), self.rate, ledger, norm, mass)
         eta, kappa, falls = settled_rate(self.mirror, memory, eta)
-        p = kappa * raw
+        p = kappa * seen.raw
         slope = self.loss.slope(label, p)
-        played = Round(label, mass, p, slope, one_norm, norm, eta)
-        found = Found(played, local, low, high, allowed, kappa)
+        played = Round(label, mass, p, slope, seen.one_norm, norm, eta)
+        found = MappedFound(played, seen, allowed, kappa)
         if not mass * norm < LARGEST_GRADIENT:
             return found, Stop.OVERFLOW
         if falls:
@@ -90,15 +76,11 @@ class MappedRule(Rule):
         fits = playable(self.loss, label, mass, p, slope, norm)
         return found, Stop.DONE if fits else Stop.OVERFLOW
 
-    def commit(self, row: Row, memory: WorkMemory, ledger: Vector, found: Found) -> int:
+    def commit(self, row: Row, memory: WorkMemory, ledger: Vector, found: MappedFound) -> int:
         """Enter the round, step by -z and keep S."""
-        slots, played, kappa = memory.slots, found.played, found.kappa
-        ledger[Entry.LARGEST_REACH] = found.allowed
-        slope = step_slope(self.loss, played, self.conservative)
-        enter_round(self.loss, ledger, played, self.conservative)
-        if self.mirror.multiplicative():
-            observe_features(ledger, slope, played.eta, kappa * found.local, found.low, found.high)
-        settle = self.averages.kept() and extend_prefix(slots, kappa)
+        slots = memory.slots
+        slope = enter_mapped(self, ledger, found)
+        settle = self.averages.kept and extend_prefix(slots, found.kappa)
         if slope != 0.0:
             limit = leap_limit(self.mirror, slots)
             change, largest, size = add_mapped_row(

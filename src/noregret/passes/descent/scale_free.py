@@ -45,9 +45,6 @@ class Column(IntEnum):
     PATH = 3
 
 
-COLUMNS = len(Column)
-
-
 class Scalar(IntEnum):
     """Places in the array of the pass's scalars."""
 
@@ -214,9 +211,7 @@ class ScaleFreeRule(Rule):
     mirror: Mirror
     real: bool
 
-    def columns(self) -> int:
-        """Return how many columns a record has."""
-        return COLUMNS
+    width = len(Column)
 
     def examine(
         self, row: Row, label: float, mass: float, memory: Memory, ledger: Vector

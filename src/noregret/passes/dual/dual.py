@@ -54,7 +54,7 @@ class Memory(NamedTuple):
 
 
 @kernel(inline=True)
-def _random(state):  # type: ignore[no-untyped-def]
+def next_random(state):  # type: ignore[no-untyped-def]
     """Return the next state of a generator of 64 bits (xorshift)."""
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
@@ -62,14 +62,18 @@ def _random(state):  # type: ignore[no-untyped-def]
     return state
 
 
+@kernel(inline=True)
+def random_below(state, count):  # type: ignore[no-untyped-def]
+    """Return a place below `count`, the high half of a product: without a division."""
+    return (state >> np.uint64(32)) * count >> np.uint64(32)
+
+
 @kernel
 def shuffle(order, count, state):  # type: ignore[no-untyped-def]
     """Put the first `count` entries in random order; return the generator's new state."""
     for k in range(count - _1 if count > _0 else _0):
-        state = _random(state)
-        left = count - k
-        # The high half of a product: a random place without a division.
-        place = k + ((state >> np.uint64(32)) * left >> np.uint64(32))
+        state = next_random(state)
+        place = k + random_below(state, count - k)
         order[k], order[place] = order[place], order[k]
     return state
 
@@ -148,13 +152,10 @@ def _fetch_later(memory, indices, values, k, active):  # type: ignore[no-untyped
                 fetch(values, first)
 
 
-@kernel(fast=True)
+@kernel
 def inner(a, b):  # type: ignore[no-untyped-def]
     """Return <a, b> in this thread: a library that starts others for it may have to wait."""
-    total = 0.0
-    for j in range(np.uint64(a.shape[0])):
-        total += a[j] * b[j]
-    return total
+    return _dot_dense(a, b)
 
 
 @kernel(fast=True, counted=False)

@@ -46,22 +46,15 @@ OVERSHOT = 1e-9
 FAINTEST = 1e-9
 
 
-class Search(NamedTuple):
-    """Records of theta and v, scalars, and the theta and v of the row that a search tries."""
-
-    state: Any
-    slots: Any
-    work: Any
-
-
 class Slopes(NamedTuple):
-    """The memory of batch ascent: beside that of a search, a slope and its curvature a row."""
+    """The memory of batch ascent. A search along a row needs `state`, `slots` and `work` only."""
 
     slopes: Any
     #: The fall of a row's prediction a unit of its slope, from its last visit.
     curvatures: Any
     #: Balance, multiplier and stiffness of a bias; zeros without one.
     bias: Any
+    #: Records of theta and v, scalars, and the theta and v of the row that a search tries.
     state: Any
     slots: Any
     work: Any

@@ -17,7 +17,7 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.rows import place, row_of
-from noregret.rounding import EPSILON, two_sum
+from noregret.rounding import EPSILON, add_twofold, two_sum
 
 _0, _1 = np.uint64(0), np.uint64(1)
 
@@ -116,8 +116,7 @@ def dual_sums(loss, rows, labels, slopes, state):  # type: ignore[no-untyped-def
             continue
         g = slopes[t]
         term = -c * loss.conjugate(labels.y[t], g)
-        total, lost = two_sum(total, term)
-        low += lost
+        total, low = add_twofold(total, low, term)
         size = 0.0
         for k in range(outputs):
             size += abs(g[k])
@@ -166,8 +165,7 @@ def primal_sums(loss, rows, labels, weights, roundings):  # type: ignore[no-unty
         error = (np.float64(row.end - row.begin) + roundings) * EPSILON * size
         value = loss.value_and_slopes(labels.y[t], s, slopes)
         term = c * (value + steepest * error)
-        total, lost = two_sum(total, term)
-        low += lost
+        total, low = add_twofold(total, low, term)
         # The value is a difference of scores and what is added to it.
         magnitude += abs(term) + c * size
     return total + low, magnitude

@@ -4,13 +4,16 @@ Problem: P(w) = F(w) + C sum_t c_t f(y_t, <w,x_t> + o_t), with dual variables s_
 theta = -C sum_t c_t s_t x_t, w = link(theta) and D(s) = C sum_t c_t (s_t o_t - f*(s_t)) - G(theta).
 A round: keep the row with slope 0, predict, move its slope, then the slopes of rows kept before it,
 as the update says. Only conservative and aggressive steps beyond their preconditions can lower D.
+With c the row's weight and p its prediction, a move from s to s' changes theta by -C c (s' - s) x
+and D by C c (f*(s) - f*(s') + (s' - s) o) - (G(theta') - G(theta)). How theta moves depends on the
+map, and is up to the rule: see `dual_rules`.
 Reference: Shalev-Shwartz and Singer, A Primal-Dual Perspective, figure 1 and sections 4 to 6.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,10 +25,12 @@ from noregret.passes.dual.dual_rows import (
     CURVATURE,
     LABEL,
     OFFSET,
+    REACH,
     SLOPE,
     SQUARE,
     VISITED,
     WEIGHT,
+    Kept,
     admit,
     allot,
     draw,
@@ -34,31 +39,45 @@ from noregret.passes.dual.dual_rows import (
     stalest,
     write_row,
 )
-from noregret.passes.dual.dual_steps import (
-    FELL,
-    MARGINS,
-    PROGRESS,
-    VALUE,
-    Memory,
-    enter_slope,
-    kappa,
-    move,
-    read_row,
-    visit,
-)
 from noregret.passes.frame import Rule, Vector
-from noregret.passes.promises import keep_promises
-from noregret.passes.rounds import LARGEST_LOSS, Round, playable, row_norm
+from noregret.passes.promises import keep_conjugate, keep_promises
+from noregret.passes.rounds import LARGEST_LOSS, Round, count_round, playable, row_norm
 from noregret.passes.rows import Row
-from noregret.passes.slots import Stop
+from noregret.passes.slots import Slot, Stop
 from noregret.proof.ledger import Entry
+from noregret.rounding import EPSILON, SMALLEST
 
 #: The kinds of update; a leader is a window over everything.
 CONSERVATIVE, AGGRESSIVE, EXACT, PAIR, WINDOW, MINI = range(6)
 #: The orders in which mini-updates visit the rows kept.
 LAST, RANDOMLY, OLDEST, SUPPORT = range(4)
 
+#: Places in the accounts of the dual: D and its rise on mistakes, both compensated; what the
+#: rounding of theta is proportional to; visits of rows; the first round whose steps lowered D (0:
+#: none); the sizes of all intercepts ever entered or taken out; whether trials had margins.
+VALUE, VALUE_LOW, PROGRESS, PROGRESS_LOW, ERROR, VISITS, FELL, TRAVELLED, MARGINS = range(9)
+ACCOUNTS = 9
+
+#: What underflow can take from a product, in units of EPSILON, with room to spare.
+UNDERFLOWN = 64.0 * SMALLEST / EPSILON
+
 _1, _2 = np.uint64(1), np.uint64(2)
+
+
+class Memory(NamedTuple):
+    """What dual ascent keeps from row to row, and the terms of the rows being played.
+
+    A record of `state` is theta, or theta and v; `work` has the theta and v that a search tries.
+    """
+
+    state: Any
+    slots: Any
+    work: Any
+    accounts: Any
+    kept: Kept
+    #: One entry a row of the block: what is added to <w, x>, and to that before the loss sees it.
+    offset: Any
+    lead: Any
 
 
 class Found(NamedTuple):
@@ -149,6 +168,87 @@ class DualRule(Rule):
         return Stop.DONE
 
 
+@kernel(fast=True, inline=True)
+def read_row(state, columns, row):  # type: ignore[no-untyped-def]
+    """Return sum v_i x_i over a kept row; v is the last column of a record."""
+    # Assert the width so that the compiler treats it as a constant in address arithmetic.
+    assert state.shape[1] == columns
+    raw = 0.0
+    for k in range(row.begin, row.end):
+        raw += state[row.indices[k], columns - 1] * row.values[k]
+    return raw
+
+
+@kernel(inline=True)
+def kappa(rule, memory):  # type: ignore[no-untyped-def]
+    """Return the common factor of the weights."""
+    return rule.mirror.kappa(memory.slots[Slot.SUM], memory.slots[Slot.REFERENCE], 1.0)
+
+
+@kernel
+def enter_slope(loss, ledger, accounts, y, weight, offset, s, sign):  # type: ignore[no-untyped-def]
+    """Add the intercept c (s o - f*(s)) of a row to the ledger, or take it out (sign -1).
+
+    What is taken out is to the bit what was added, and so is its rounding; the sums themselves
+    lose a part of all that ever went through them.
+    """
+    conjugate = loss.conjugate(y, s)
+    add_compensated(ledger, Entry.INTERCEPT, sign * (weight * (s * offset - conjugate)))
+    # Where the parts of a conjugate cancel, they are of the size of one of these.
+    size = abs(s)
+    origin = loss.value(y, 0.0)
+    keep_conjugate(loss, ledger, 0.0, origin, s, conjugate)
+    parts = abs(conjugate) + abs(origin) + size * (size + abs(y) + abs(offset))
+    ledger[Entry.MAGNITUDE] += sign * (weight * parts)
+    accounts[TRAVELLED] += weight * parts
+
+
+@kernel(inline=True)
+def replace_slope(rule, memory, ledger, j, new):  # type: ignore[no-untyped-def]
+    """Enter the new slope of slot j in place of the one before."""
+    loss, accounts, book = rule.loss, memory.accounts, memory.kept.book
+    y, weight, offset = book[j, LABEL], book[j, WEIGHT], book[j, OFFSET]
+    enter_slope(loss, ledger, accounts, y, weight, offset, new, 1.0)
+    enter_slope(loss, ledger, accounts, y, weight, offset, book[j, SLOPE], -1.0)
+    # Where C c, its product with the move or that with a feature underflows, theta misses this.
+    accounts[ERROR] += UNDERFLOWN * (1.0 + abs(new - book[j, SLOPE])) * book[j, REACH]
+    book[j, SLOPE] = new
+
+
+@kernel(counted=False)
+def move(rule, memory, ledger, j, new):  # type: ignore[no-untyped-def]
+    """Set the slope of slot j to a given value; return the change of D, of either sign."""
+    book = memory.kept.book
+    y, s = book[j, LABEL], book[j, SLOPE]
+    if new == s or rule.C * book[j, WEIGHT] == 0.0:
+        return 0.0
+    height = rule.loss.conjugate(y, s) - rule.loss.conjugate(y, new)
+    gain = rule.shift(memory, j, new - s, height)
+    replace_slope(rule, memory, ledger, j, new)
+    return gain
+
+
+@kernel(counted=False)
+def visit(rule, memory, ledger, j, raw):  # type: ignore[no-untyped-def]
+    """Maximise D over the slope of slot j alone; `raw` is what `read_row` returns.
+
+    Returns the gain, how far the slope moved, and what the row contributed to the duality gap
+    before.
+    """
+    loss, accounts, book = rule.loss, memory.accounts, memory.kept.book
+    y, s = book[j, LABEL], book[j, SLOPE]
+    scale = rule.C * book[j, WEIGHT]
+    accounts[VISITS] += 1.0
+    book[j, VISITED] = accounts[VISITS]
+    if scale == 0.0:
+        return 0.0, 0.0, 0.0
+    p = kappa(rule, memory) * raw + book[j, OFFSET]
+    value, height = loss.value(y, p), loss.conjugate(y, s)
+    keep_conjugate(loss, ledger, p, value, s, height)
+    gain, distance = rule.ascend(memory, ledger, j, p, height)
+    return gain, distance, scale * (value + height - s * p)
+
+
 @kernel(inline=True)
 def _record(rule, book, j, played, shift):  # type: ignore[no-untyped-def]
     """Fill the record of a new row, of which `write_row` has filled a part."""
@@ -164,20 +264,16 @@ def _record(rule, book, j, played, shift):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def _enter_round(loss, ledger, played, p, lead, mistake):  # type: ignore[no-untyped-def]
     """Enter the loss suffered at p, of which `lead` is what the margin of the trial adds."""
-    label, mass, norm = played.label, played.mass, played.norm
+    label, mass = played.label, played.mass
     value = loss.value(label, p)
     suffered = mass * value
-    ledger[Entry.ROUNDS] += 1.0
+    count_round(ledger, played, suffered, mistake)
     keep_promises(loss, ledger, label, p, value, played.slope)
-    add_compensated(ledger, Entry.LOSS, suffered)
     size = abs(label) + abs(p) + abs(lead)
     ledger[Entry.MAGNITUDE] += abs(suffered) + mass * abs(played.slope) * size
-    ledger[Entry.LARGEST_ROW] = max(ledger[Entry.LARGEST_ROW], norm)
-    ledger[Entry.LEAST_WEIGHT] = min(ledger[Entry.LEAST_WEIGHT], mass)
-    ledger[Entry.MOST_WEIGHT] = max(ledger[Entry.MOST_WEIGHT], mass)
     if mistake:
-        ledger[Entry.MISTAKES] += 1.0
-        ledger[Entry.LARGEST_COUNTED_ROW] = max(ledger[Entry.LARGEST_COUNTED_ROW], norm)
+        largest = max(ledger[Entry.LARGEST_COUNTED_ROW], played.norm)
+        ledger[Entry.LARGEST_COUNTED_ROW] = largest
 
 
 @kernel(inline=True)

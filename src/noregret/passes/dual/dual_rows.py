@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noregret.jit import kernel
+from noregret.passes.dual.dual import next_random, random_below
 from noregret.passes.rows import row_at
 
 #: Columns of the book: label, offset, weight c, slope s, ||x||_2^2, how fast the prediction was
@@ -29,7 +30,6 @@ FIRST, COUNT, RANDOM = range(3)
 RING_SIZE = 3
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
-_7, _13, _17, _32 = np.uint64(7), np.uint64(13), np.uint64(17), np.uint64(32)
 
 
 class Kept(NamedTuple):
@@ -150,13 +150,9 @@ def gram(one, two):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def draw(ring):  # type: ignore[no-untyped-def]
-    """Return the age of a row drawn at random (xorshift, 64 bits)."""
-    x = ring[RANDOM]
-    x ^= x << _13
-    x ^= x >> _7
-    x ^= x << _17
-    ring[RANDOM] = x
-    return ((x >> _32) * ring[COUNT]) >> _32
+    """Return the age of a row drawn at random."""
+    ring[RANDOM] = next_random(ring[RANDOM])
+    return random_below(ring[RANDOM], ring[COUNT])
 
 
 @kernel(inline=True)

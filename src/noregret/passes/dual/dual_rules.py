@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.dual.dual_maps import Search, Variable, climb, part_of_step, settle, try_move
-from noregret.passes.dual.dual_online import DualRule
+from noregret.passes.dual.dual_maps import Variable, climb, part_of_step, settle, try_move
+from noregret.passes.dual.dual_online import (
+    ERROR,
+    DualRule,
+    Memory,
+    move,
+    read_row,
+    replace_slope,
+)
 from noregret.passes.dual.dual_rows import (
     CURVATURE,
     LABEL,
@@ -27,7 +34,6 @@ from noregret.passes.dual.dual_rows import (
     gram,
     kept_row,
 )
-from noregret.passes.dual.dual_steps import ERROR, Memory, move, read_row, replace_slope
 from noregret.passes.frame import Vector
 from noregret.passes.rounds import LARGEST_LOSS
 from noregret.passes.slots import Slot, keep_sum
@@ -46,9 +52,7 @@ _0, _1 = np.uint64(0), np.uint64(1)
 class PlainRule(DualRule):
     """The Euclidean map: a record is theta, which is also the weight."""
 
-    def columns(self) -> int:
-        """Return 1: theta."""
-        return 1
+    width = 1
 
     def ascend(
         self, memory: Memory, ledger: Vector, j: Any, p: float, height: float
@@ -80,22 +84,18 @@ class PlainRule(DualRule):
         scale = self.C * book[j, WEIGHT]
         q = scale * book[j, SQUARE]
         _shift(memory.state, memory.accounts, row, -scale * fall)
-        change: float = scale * (height + fall * (p - 0.5 * q * fall))
-        return change
+        return float(scale * (height + fall * (p - 0.5 * q * fall)))
 
     def ascend_pair(self, memory: Memory, ledger: Vector, i: Any, j: Any) -> float:
         """Maximise D over two rows of the hinge loss at once."""
-        gain: float = _visit_pair(self, memory, ledger, i, j)
-        return gain
+        return float(_visit_pair(self, memory, ledger, i, j))
 
 
 @dataclass(frozen=True)
 class MappedRule(DualRule):
     """Every other map: a record is theta and v, and S is kept up to date."""
 
-    def columns(self) -> int:
-        """Return 2: theta and v."""
-        return 2
+    width = 2
 
     def ascend(
         self, memory: Memory, ledger: Vector, j: Any, p: float, height: float
@@ -104,24 +104,22 @@ class MappedRule(DualRule):
         book = memory.kept.book
         y, offset, s = book[j, LABEL], book[j, OFFSET], book[j, SLOPE]
         scale = self.C * book[j, WEIGHT]
-        row, search = kept_row(memory.kept, j), Search(memory.state, memory.slots, memory.work)
+        row = kept_row(memory.kept, j)
         gain = 0.0
         distance = 0.0
         _prepare(self.mirror, memory.slots, scale, row)
         for _ in range(RESUMED):
             variable = Variable(y, s, offset, -scale, 0.0, book[j, CURVATURE])
-            new, total, q = _best_slope(self.loss, self.mirror, search, row, variable)
+            new, total, q = _best_slope(self.loss, self.mirror, memory, row, variable)
             if self.fraction < 1.0 and new != s:
                 new = part_of_step(s, new, self.fraction)
-                _try_step(self.mirror, search, row, -scale * (new - s))
+                _try_step(self.mirror, memory, row, -scale * (new - s))
             lower = self.loss.conjugate(y, new)  # type: ignore[attr-defined]
             if new == s or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
                 break
             fall = new - s
             # An infinite S says that numbers left their range on the way: sum it afresh.
-            rise, redone = _take(
-                self.mirror, search, row, memory.accounts, -scale * fall, not total < np.inf
-            )
+            rise, redone = _take(self.mirror, memory, row, -scale * fall, not total < np.inf)
             gain += max(scale * (height - lower + fall * offset) - rise, 0.0)
             distance += abs(fall)
             replace_slope(self, memory, ledger, j, new)
@@ -135,13 +133,11 @@ class MappedRule(DualRule):
     def shift(self, memory: Memory, j: Any, fall: float, height: float) -> float:
         """Add -C c fall x to theta and bring v and S along."""
         book, row = memory.kept.book, kept_row(memory.kept, j)
-        search = Search(memory.state, memory.slots, memory.work)
         scale = self.C * book[j, WEIGHT]
         _prepare(self.mirror, memory.slots, scale, row)
-        _try_step(self.mirror, search, row, -scale * fall)
-        rise, _ = _take(self.mirror, search, row, memory.accounts, -scale * fall, False)
-        change: float = scale * (height + fall * book[j, OFFSET]) - rise
-        return change
+        _try_step(self.mirror, memory, row, -scale * fall)
+        rise, _ = _take(self.mirror, memory, row, -scale * fall, False)
+        return float(scale * (height + fall * book[j, OFFSET]) - rise)
 
     def ascend_pair(self, memory: Memory, ledger: Vector, i: Any, j: Any) -> float:
         """Return 0: pairs are for the Euclidean map."""
@@ -176,22 +172,22 @@ def _prepare(mirror, slots, scale, row):  # type: ignore[no-untyped-def]
 
 # Kernels of their own, not inlined: the code of a search takes long to optimise.
 @kernel(counted=False)
-def _best_slope(loss, mirror, search, row, variable):  # type: ignore[no-untyped-def]
-    return climb(loss, mirror, search, row, variable, CLOSED)
+def _best_slope(loss, mirror, memory, row, variable):  # type: ignore[no-untyped-def]
+    return climb(loss, mirror, memory, row, variable, CLOSED)
 
 
 @kernel(counted=False)
-def _try_step(mirror, search, row, step):  # type: ignore[no-untyped-def]
-    try_move(mirror, search, row, step)
+def _try_step(mirror, memory, row, step):  # type: ignore[no-untyped-def]
+    try_move(mirror, memory, row, step)
 
 
 @kernel(counted=False)
-def _take(mirror, search, row, accounts, step, limited):  # type: ignore[no-untyped-def]
+def _take(mirror, memory, row, step, limited):  # type: ignore[no-untyped-def]
     """Make what was tried in `work` the state; return the change of G and whether S was redone.
 
     `limited` asks for a sum S afresh.
     """
-    state, slots, work = search
+    state, slots, work = memory.state, memory.slots, memory.work
     reference = slots[Slot.REFERENCE]
     before = mirror.psi(slots[Slot.SUM], reference)
     change = 0.0
@@ -208,7 +204,7 @@ def _take(mirror, search, row, accounts, step, limited):  # type: ignore[no-unty
         error += abs(moved) + 4.0 * abs(step * x)
         largest = max(largest, moved)
         size = max(size, abs(moved))
-    accounts[ERROR] += error
+    memory.accounts[ERROR] += error
     if mirror.separable():
         return change, False
     total = slots[Slot.SUM] + change

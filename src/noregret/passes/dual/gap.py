@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noregret.jit import kernel
-from noregret.passes.rows import place, row_of
-from noregret.rounding import EPSILON, two_sum
+from noregret.passes.rows import add_scaled, place, row_of
+from noregret.rounding import EPSILON, add_twofold
 
 
 class Terms(NamedTuple):
@@ -22,18 +22,6 @@ class Terms(NamedTuple):
     y: Any
     weight: Any
     offset: Any
-
-
-@kernel(inline=True)
-def _add_scaled(state, step, row):  # type: ignore[no-untyped-def]
-    """Add step * x to column 0, what rounding lost to column 1; return ||x||_1."""
-    size = 0.0
-    for k in range(row.end - row.begin):
-        j, x = place(row, k)
-        size += abs(x)
-        state[j, 0], lost = two_sum(state[j, 0], step * x)
-        state[j, 1] += lost
-    return size
 
 
 @kernel(inline=True)
@@ -57,14 +45,13 @@ def dual_sums(loss, rows, terms, slopes, state):  # type: ignore[no-untyped-def]
             continue
         conjugate = loss.conjugate(y, s)
         term = c * (s * offset - conjugate)
-        total, lost = two_sum(total, term)
-        low += lost
+        total, low = add_twofold(total, low, term)
         # Where the parts of a conjugate cancel, they are of the size of one of these.
         anchor = below if y == -1.0 else (above if y == 1.0 else _anchor(loss, y))
         size = abs(s)
         magnitude += c * (abs(conjugate) + anchor + size * (size + abs(y) + abs(offset)))
         if s != 0.0:
-            travel += c * size * _add_scaled(state, c * s, row_of(rows, t))
+            travel += c * size * add_scaled(state, c * s, row_of(rows, t))
     return total + low, magnitude, travel
 
 
@@ -101,8 +88,7 @@ def primal_sums(loss, rows, terms, bias, weights, roundings):  # type: ignore[no
             term = c * (loss.value(y, p) + steepest * error)
         else:
             term = c * max(loss.value(y, p - error), loss.value(y, p + error))
-        total, lost = two_sum(total, term)
-        low += lost
+        total, low = add_twofold(total, low, term)
         # What the value itself may have rounded away is of the size of one of these.
         magnitude += abs(term)
     return total + low, magnitude

@@ -33,7 +33,7 @@ from noregret.passes.matrices.score_rounds import (
 from noregret.passes.promises import keep_score_conjugate, keep_score_promises
 from noregret.passes.rounds import LARGEST_GRADIENT, LARGEST_LOSS, Round, enter_loss, row_norm
 from noregret.passes.rows import Row, add_mapped_row, add_row, read_mapped_row, read_row
-from noregret.passes.slots import Slot, Stop, keep_sum, leap_limit, rate_within
+from noregret.passes.slots import Slot, Stop, keep_sum, leap_limit, next_rate
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED
 
@@ -55,7 +55,7 @@ class LinearScoresRule(LinearRule):
         powers, one_norm = _read_linear(self, memory, row)
         norm = row_norm(self.mirror, powers, one_norm)
         steepest = self.loss.slope_norm(memory.state.shape[0])
-        eta, allowed = rate_within(steepest, self.rate, ledger, norm, mass)
+        eta, allowed = next_rate(steepest, self.rate, ledger, norm, mass)
         # Before the first gradient theta is 0 and the rate may be unbounded: weights are 0.
         kappa = self.mirror.kappa(memory.slots[Slot.SUM], 0.0, eta) if eta < UNBOUNDED else 0.0
         for k in range(np.uint64(memory.state.shape[0])):
@@ -184,7 +184,7 @@ class MappedScoresRule(MappedRule):
             )
         norm = row_norm(self.mirror, powers, one_norm)
         steepest = self.loss.slope_norm(memory.state.shape[0])
-        eta, allowed = rate_within(steepest, self.rate, ledger, norm, mass)
+        eta, allowed = next_rate(steepest, self.rate, ledger, norm, mass)
         eta, kappa, falls = settled_rate(self.mirror, memory, eta)
         for k in range(outputs):
             scores[k] *= kappa

@@ -24,8 +24,9 @@ from noregret.passes.rounds import (
     enter_plane,
     row_norm,
 )
+from noregret.passes.rows import add_scaled, measure_row, row_of
 from noregret.passes.slots import Stop
-from noregret.rounding import two_sum
+from noregret.rounding import add_twofold
 
 
 class Memory(NamedTuple):
@@ -96,6 +97,33 @@ def enter_scores(loss, mirror, ledger, played, value, conservative):  # type: ig
     return True
 
 
+@kernel
+def rank_pass(loss, mirror, rows, labels, scores, slopes, ledger, sums):  # type: ignore[no-untyped-def]
+    """Enter the round of a ranking: a group of rows with scores s = X w and one vector of weights.
+
+    Adds the gradient X^T g to column 0 of `sums` and what rounding lost to column 1, so that long
+    groups lose no digits.
+    `labels.y` are the relevances; a group has one weight. Returns whether the round could be
+    entered; nothing is changed where it could not.
+    """
+    relevance, mass = labels.y, labels.weight[0]
+    value = loss.value_and_slopes(relevance, scores, slopes)
+    longest = 0.0
+    widest = 0.0
+    for t in range(np.uint64(relevance.shape[0])):
+        powers, size = measure_row(mirror, row_of(rows, t))
+        longest = max(longest, row_norm(mirror, powers, size))
+        widest = max(widest, size)
+    if not playable_scores(mass, value, scores, slopes, longest):
+        return False
+    played = Round(relevance, mass, scores, slopes, widest, longest, 1.0)
+    enter_scores(loss, mirror, ledger, played, value, False)
+    for t in range(np.uint64(relevance.shape[0])):
+        if slopes[t] != 0.0:
+            add_scaled(sums, slopes[t], row_of(rows, t))
+    return True
+
+
 @kernel(fast=True)
 def score_rows(weights, indptr, indices, values, scores):  # type: ignore[no-untyped-def]
     """Write x_t W into row t of `scores`; features beyond the weights count as weight 0."""
@@ -127,6 +155,5 @@ def score_losses(loss, y, weight, scores, counts):  # type: ignore[no-untyped-de
     for t in range(np.uint64(y.shape[0])):
         played = counts[t]
         term = weight[t] * loss.value_and_slopes(y[t], scores[t, :played], slopes[:played])
-        total, lost = two_sum(total, term)
-        low += lost
+        total, low = add_twofold(total, low, term)
     return total + low
