@@ -50,7 +50,7 @@ def _judged(chosen: list[Mutation], jobs: int) -> list[Verdict]:
             verdicts.append(verdict)
             state = "equivalent" if verdict.mutation.equivalent else verdict.outcome
             print(f"[{number}/{len(chosen)}] {state}: {verdict.mutation.name}", flush=True)
-            if verdict.survived:
+            if verdict.survived or verdict.detail.startswith("no answer"):
                 print(f"    {verdict.detail}", flush=True)
     while not servers.empty():
         servers.get().close()

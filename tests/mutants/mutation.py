@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.mutants.server import HUNG, ROOT, SECONDS, Server, arguments, environment
+from tests.mutants.server import HUNG, ROOT, SECONDS, Server, arguments, environment, limit_time
 
 PACKAGE = Path("src") / "noregret"
 
@@ -114,7 +114,7 @@ def judge(mutation: Mutation, server: Server) -> Verdict:
             code, output = _compiled_run(tree, mutation.tests)
         else:
             code, output = server.run(tree, mutation.tests)
-    if code == HUNG:
+    if code in HUNG:
         return Verdict(mutation, "killed", f"no answer within {SECONDS} s")
     lines = [line for line in output.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
@@ -124,15 +124,12 @@ def judge(mutation: Mutation, server: Server) -> Verdict:
 
 
 def _compiled_run(tree: Path, tests: tuple[str, ...]) -> tuple[int, str]:
-    try:
-        run = subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments(tree, tests)],
-            cwd=tree,
-            env=os.environ | environment(tree, compiled=True),
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return HUNG, ""
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments(tree, tests)],
+        cwd=tree,
+        env=os.environ | environment(tree, compiled=True),
+        capture_output=True,
+        text=True,
+        preexec_fn=limit_time,
+    )
     return run.returncode, run.stdout or run.stderr

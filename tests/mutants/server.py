@@ -10,16 +10,18 @@ import contextlib
 import importlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: A test that hangs under a mutation has noticed it.
-SECONDS = 600
-#: The exit code for a child that was ended by the clock.
-HUNG = -signal.SIGALRM
+#: A test that hangs under a mutation has noticed it: seconds of the processor, so that a busy
+#: machine does not count as one, and of the clock, for a test that waits for ever.
+SECONDS, CLOCK = 600, 7200
+#: The exit codes of a child that was ended for that.
+HUNG = (-signal.SIGXCPU, -signal.SIGALRM)
 PRELOADED = (
     *(
         "numpy",
@@ -46,6 +48,12 @@ def arguments(tree: Path, tests: tuple[str, ...]) -> list[str]:
     """Return the arguments of pytest: the first test that fails ends the run."""
     quiet = ["-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider"]
     return [*quiet, "-o", f"pythonpath={tree / 'src'}", *tests]
+
+
+def limit_time() -> None:
+    """End this process after `SECONDS` of the processor or `CLOCK` of the clock."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 60))
+    signal.alarm(CLOCK)
 
 
 class Server:
@@ -84,7 +92,7 @@ def _child(tree: Path, tests: tuple[str, ...], output: Path) -> None:
     """Run the tests of a tree in this process, which ends with pytest's exit code."""
     import pytest
 
-    signal.alarm(SECONDS)
+    limit_time()
     with output.open("wb") as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
