@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from noregret.bandits import (
     InverseGap,
     TsallisINF,
 )
-from noregret.bandits.arms import ArmBandit
+from noregret.bandits.arms import ArmBandit, ArmSum
 from noregret.domains import Ball, Box
 from noregret.files import store
 from noregret.learners import load_with_extra
@@ -136,4 +137,20 @@ def test_files_that_hold_no_bandit(tmp_path: Path) -> None:
     for change in ({"arms": -1}, {"costs": [1, 0]}, {"generator": {}}, {"made": "x"}):
         store.write(path, header | change, arrays)
         with pytest.raises(ValueError, match="file: "):
+            nr.load(path)
+
+
+def test_weights_and_rounds_that_no_bandit_has_written_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    Exp3(3, eta=0.1, seed=0).save(path)
+    header, arrays = store.read(path)
+    for weight in (1.5, -0.5, 1e-320):
+        store.write(path, header, arrays | {"weights": np.array([1.0, weight, 1.0])})
+        with pytest.raises(ValueError, match=r"weights must be 3 numbers within \[0, 1\]"):
+            nr.load(path)
+    for rounds in (0.5, 2.0**54):
+        book = arrays["book"].copy()
+        book[ArmSum.ROUNDS] = rounds
+        store.write(path, header, arrays | {"book": book})
+        with pytest.raises(ValueError, match=re.escape(f"the book counts {rounds:g} rounds")):
             nr.load(path)
