@@ -161,7 +161,7 @@ def _least_of_leaders(parts, costs):  # type: ignore[no-untyped-def]
     return costs[parts > 0.0].min()
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def _next_eta(state):  # type: ignore[no-untyped-def]
     """Return the rate of the coming round; `scale` is ln d for the adaptive rate."""
     coming, gaps = state.book[ExpertSum.ROUNDS] + 1.0, state.book[ExpertSum.GAP]
@@ -173,7 +173,7 @@ def _next_eta(state):  # type: ignore[no-untyped-def]
     return state.book[ExpertSum.ETA]
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def hedge_step(state, costs, low, high):  # type: ignore[no-untyped-def]
     """Suffer one round of costs within [low, high], and weigh the experts for the next.
 

@@ -21,7 +21,7 @@ from numba.extending import NativeValue, models, register_model, unbox
 
 from noregret.component import CompiledType, Component, field_kinds
 from noregret.jit.fingerprint import Fingerprint
-from noregret.jit.functions import FAST, INNER, STRICT, UNCOUNTED, content_named, describe, teach
+from noregret.jit.functions import FAST, INLINE, STRICT, UNCOUNTED, content_named, describe, teach
 
 _NUMBERS = {float: nb.float64, int: nb.int64, bool: nb.boolean}
 
@@ -58,7 +58,7 @@ class ComponentType(nb.Type):
             if not getattr(self.cls, "counted", True):
                 options = options | UNCOUNTED
             # Inlined whatever their size: a loop with a call in it is never vectorised.
-            compiled = numba.njit(**options, **INNER)
+            compiled = numba.njit(**options, **INLINE)
             self.methods[name] = compiled(content_named(function, digest))
             _lower_method(name)
         return self.methods[name]

@@ -28,10 +28,8 @@ FAST: dict[str, Any] = {**STRICT, "fastmath": {"reassoc", "contract"}}
 #: Leaves arrays uncounted: the caller holds them, and nothing may be allocated.
 UNCOUNTED: dict[str, Any] = {"_nrt": False}
 #: Called by compiled code only, so that nothing is generated for a call from Python.
-INNER: dict[str, Any] = {
-    "forceinline": True,
-    "no_cpython_wrapper": True,
-}
+INNER: dict[str, Any] = {"no_cpython_wrapper": True}
+INLINE: dict[str, Any] = {**INNER, "forceinline": True}
 
 
 def describe(value: object) -> object:

@@ -33,7 +33,16 @@ from noregret.jit import directory
 from noregret.jit.components import ComponentType
 from noregret.jit.directory import cache_events
 from noregret.jit.fingerprint import Fingerprint, combine
-from noregret.jit.functions import FAST, INNER, STRICT, UNCOUNTED, content_named, describe, teach
+from noregret.jit.functions import (
+    FAST,
+    INLINE,
+    INNER,
+    STRICT,
+    UNCOUNTED,
+    content_named,
+    describe,
+    teach,
+)
 
 #: Settings of numba that change the machine code of one and the same function.
 _SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
@@ -213,18 +222,25 @@ class _Inner(CPUDispatcher):
 def kernel(function: Callable[_P, _R]) -> Kernel[_P, _R]: ...
 @overload
 def kernel(
-    *, fast: bool = False, inline: bool = False, counted: bool | None = None
+    *, fast: bool = False, inline: bool = False, inner: bool = False, counted: bool | None = None
 ) -> Callable[[Callable[_P, _R]], Kernel[_P, _R]]: ...
 def kernel(
-    function: Any = None, *, fast: bool = False, inline: bool = False, counted: bool | None = None
+    function: Any = None,
+    *,
+    fast: bool = False,
+    inline: bool = False,
+    inner: bool = False,
+    counted: bool | None = None,
 ) -> Any:
     """Compile a function on scalars, arrays and components, without the interpreter's lock.
 
     Arithmetic is strict IEEE, also when a fast kernel calls it; `fast` lets the compiler
     regroup sums and contract a*b + c within this function, as dot products want it.
-    `inline` is for what every row calls. Without `counted` [default: unless inlined] arrays are
-    not reference-counted, which is atomic and can cost more than a row: the caller holds them,
-    and the function may neither allocate nor return an array.
+    `inner` is for what compiled code alone calls: nothing is compiled for calls from Python, where
+    it runs interpreted. `inline` is that for what every row calls, compiled into its callers.
+    Without `counted` [default: unless `inner` or `inline`] arrays are not reference-counted, which
+    is atomic and can cost more than a row: the caller holds them, and the function may neither
+    allocate nor return an array.
 
     >>> @kernel
     ... def twice(x):
@@ -233,14 +249,15 @@ def kernel(
     (3.0, 3.0)
     """
     if function is None:
-        return functools.partial(kernel, fast=fast, inline=inline, counted=counted)
+        return functools.partial(kernel, fast=fast, inline=inline, inner=inner, counted=counted)
     if config.DISABLE_JIT:
         function.py_func = function
         return function
-    counted = not inline if counted is None else counted
+    counted = not (inner or inline) if counted is None else counted
     options = (FAST if fast else STRICT) | ({} if counted else UNCOUNTED)
-    dispatcher: Any = numba.njit(**options, **(INNER if inline else {}))(function)
-    if inline:
+    calls = INLINE if inline else INNER if inner else {}
+    dispatcher: Any = numba.njit(**options, **calls)(function)
+    if inline or inner:
         dispatcher.__class__ = _Inner
     dispatcher._cache = KernelCache(dispatcher)
     return dispatcher

@@ -24,7 +24,7 @@ SOUND, INDEX_OUT_OF_RANGE, NOT_FINITE, NOT_CANONICAL = 0, 1, 2, 3
 _1 = np.uint64(1)
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def indices_sound_until(indptr, indices, values, dimension, first):  # type: ignore[no-untyped-def]
     """Return the row after the group that begins at `first`, or `first` if it has a fault.
 

@@ -78,7 +78,7 @@ def keep_conjugate(loss, ledger, p, value, s, conjugate):  # type: ignore[no-unt
             _enter(ledger, _CONJUGATE)
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def keep_score_promises(loss, ledger, target, s, slopes, value):  # type: ignore[no-untyped-def]
     """Check the promises about a round of several scores, as `keep_promises` does for one.
 

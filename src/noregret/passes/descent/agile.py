@@ -183,7 +183,7 @@ def simplex_shift(theta, scale):  # type: ignore[no-untyped-def]
     return largest, tau
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def _project_on_simplex(state, scale, prefix):  # type: ignore[no-untyped-def]
     largest, tau = simplex_shift(state[:, Column.THETA], scale)
     for i in range(np.uint64(state.shape[0])):

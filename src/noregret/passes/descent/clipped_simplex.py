@@ -125,7 +125,7 @@ def settle(state, groups, slots):  # type: ignore[no-untyped-def]
     slots[Mark.PREFIX] = 0.0
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def project(alpha, memory):  # type: ignore[no-untyped-def]
     """Project the values of settled weights, of any sum, and make heap and groups afresh."""
     state, heap, slots = memory.state, memory.heap, memory.slots
@@ -178,7 +178,7 @@ def _read(mirror, memory, row):  # type: ignore[no-untyped-def]
     return Reading(raw, powers, one_norm, local, low, high)
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def _implicit_slope(rule, memory, played, row):  # type: ignore[no-untyped-def]
     """Return the slope at the weights that the step leads to, before they are projected."""
     state, groups, slots, search = memory.state, memory.groups, memory.slots, memory.search
@@ -213,7 +213,7 @@ def _implicit_slope(rule, memory, played, row):  # type: ignore[no-untyped-def]
     return s
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def _step_all(alpha, memory, row, slope, step):  # type: ignore[no-untyped-def]
     """Take the step of a row and project, going through all weights."""
     state = memory.state

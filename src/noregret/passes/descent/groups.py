@@ -139,7 +139,7 @@ def change(state, heap, slots, k, value):  # type: ignore[no-untyped-def]
         _sift_down(state, heap, np.int64(slots[Mark.SINGLES]), k, value, heap[k, Single.MEMBER])
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def make_heap(state, heap, slots, count):  # type: ignore[no-untyped-def]
     """Make a heap of the first entries, in whatever order they are."""
     slots[Mark.SINGLES] = count

@@ -76,7 +76,7 @@ def search_on(search, s, slope, g):  # type: ignore[no-untyped-def]
     return search[_LOW] < 0.5 * search[_LOW] + 0.5 * search[_HIGH] < search[_HIGH]
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def _moved_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     """Return <w', x> for theta' = theta + step x."""
     state, slots = memory.state, memory.slots
@@ -103,7 +103,7 @@ def _moved_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     return slots[Slot.FACTOR] * mirror.kappa(total, reference, 1.0) * raw
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def _fresh_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     """Return <w', x> from all of theta', with the reference that it asks for, in O(d)."""
     moved = memory.state[:, Column.THETA].copy()
@@ -122,7 +122,7 @@ def _fresh_product(mirror, memory, step, row):  # type: ignore[no-untyped-def]
     return memory.slots[Slot.FACTOR] * mirror.kappa(total, reference, 1.0) * raw
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def implicit_slope(loss, mirror, memory, played, powers, row):  # type: ignore[no-untyped-def]
     """Return the s of the implicit step for weights in the agile rule's memory.
 

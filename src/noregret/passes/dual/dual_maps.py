@@ -142,7 +142,7 @@ def _swap(state, work, row):  # type: ignore[no-untyped-def]
         state[j, _0], work[_0, k] = work[_0, k], state[j, _0]
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def _afresh(mirror, memory, row, step):  # type: ignore[no-untyped-def]
     """Return <w,x> at the theta in `work` with a reference and a sum of its own.
 

@@ -299,7 +299,7 @@ def _raise_dual(rule, memory, ledger, found, j, mistake):  # type: ignore[no-unt
     return gain
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def _sweep(rule, memory, ledger):  # type: ignore[no-untyped-def]
     """Visit the newest k rows again and again, newest first; return the gain.
 
@@ -325,7 +325,7 @@ def _sweep(rule, memory, ledger):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def _mini_updates(rule, memory, ledger):  # type: ignore[no-untyped-def]
     """Visit rows kept before the newest one, in the order of the schedule; return the gain."""
     kept, schedule = memory.kept, rule.schedule

@@ -91,7 +91,7 @@ def _norms(mirror, values, begin, end):  # type: ignore[no-untyped-def]
     return total, one_norm, square
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def _copy(row, kept, start):  # type: ignore[no-untyped-def]
     """Copy a row as it is and return how many zeros it has."""
     zeros = _0
@@ -102,7 +102,7 @@ def _copy(row, kept, start):  # type: ignore[no-untyped-def]
     return zeros
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def write_row(mirror, row, kept, start, j):  # type: ignore[no-untyped-def]
     """Copy the nonzeros of a row to slot j; return its dual-norm accumulator and ||x||_1."""
     k = start + (row.end - row.begin)
@@ -134,7 +134,7 @@ def admit(kept, j):  # type: ignore[no-untyped-def]
         ring[COUNT] -= _1
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def gram(one, two):  # type: ignore[no-untyped-def]
     """Return the inner product of two sparse rows; indices rise within a row."""
     k, m = one.begin, two.begin

@@ -144,7 +144,7 @@ class MappedRule(DualRule):
         return 0.0
 
 
-@kernel(fast=True, counted=False)
+@kernel(fast=True, inner=True)
 def _shift(state, accounts, row, step):  # type: ignore[no-untyped-def]
     """Add step * x to theta and account for the rounding."""
     assert state.shape[1] == 1
@@ -171,17 +171,17 @@ def _prepare(mirror, slots, scale, row):  # type: ignore[no-untyped-def]
 
 
 # Kernels of their own, not inlined: the code of a search takes long to optimise.
-@kernel(counted=False)
+@kernel(inner=True)
 def _best_slope(loss, mirror, memory, row, variable):  # type: ignore[no-untyped-def]
     return climb(loss, mirror, memory, row, variable, CLOSED)
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def _try_step(mirror, memory, row, step):  # type: ignore[no-untyped-def]
     try_move(mirror, memory, row, step)
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def _take(mirror, memory, row, step, limited):  # type: ignore[no-untyped-def]
     """Make what was tried in `work` the state; return the change of G and whether S was redone.
 
@@ -223,7 +223,7 @@ def _capped_ratio(numerator, denominator, cap):  # type: ignore[no-untyped-def]
     return cap if numerator >= cap * denominator else numerator / denominator
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def _visit_pair(rule, memory, ledger, i, j):  # type: ignore[no-untyped-def]
     """Maximise D over two hinge rows i and j at once (Euclidean map); return the gain.
 
