@@ -23,6 +23,7 @@ import pytest
 from noregret import domains, elementary, losses, mirrors, rates
 from noregret.component import Component
 from noregret.jit import kernel
+from noregret.passes.rounds import playable
 from noregret.tracking import kernels
 
 HERE = Path(__file__).parent
@@ -320,3 +321,10 @@ def test_every_combination_refuses_extreme_rows_in_its_own_words() -> None:
     assert len(refusals) > 5
     for text in refusals:
         assert re.fullmatch(r"the loss or gradient of round \d+ overflows[:;] .* features", text)
+
+
+def test_a_loss_that_overflows_is_refused_although_its_gradient_does_not() -> None:
+    """A label so large that its square overflows, on a row so small that no gradient does."""
+    for y, refused in ((1e120, False), (1e160, True)):
+        slope, norm = -2.0 * y, 1e-160
+        assert playable(losses.Squared(), y, 1.0, 0.0, slope, norm) is not refused

@@ -225,3 +225,30 @@ def test_the_largest_regulariser_of_four_weights(
     mirror: mirrors.Mirror, radius: float, most: float
 ) -> None:
     assert mirror.largest_regularizer(radius, 4) == pytest.approx(most, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [20.0, 3000.0, 6200.0])
+def test_the_conjugate_of_hypentropy_has_room_for_the_rounding_of_its_argument(size: float) -> None:
+    """An argument that is wrong by EPSILON/2 a changes sinh(a/2)^2 by a EPSILON/2 of itself."""
+    theta, eta = np.array([size * 1.1, size]), 0.1
+    exact = exact_hypentropy(theta, eta)
+    a = Decimal(eta) * Decimal(size)
+    bound = mirrors.Hypentropy(BETA).conjugate_upper(theta, eta)
+    assert Decimal(bound) >= exact * (1 + a * Decimal(2) ** -53)
+
+
+@pytest.mark.parametrize("a", [1e-9, 1e-4, 0.03, 0.3, 0.4, 1.0, 20.0])
+def test_the_slope_of_signed_entropy_keeps_its_digits_near_0(a: float) -> None:
+    t = Decimal(RADIUS) * Decimal(a)
+    exact = Decimal(RADIUS) * (t.exp() - (-t).exp())
+    slope = mirrors.SignedEntropy(RADIUS).phi_prime(a, 0.0)
+    assert abs(Decimal(slope) / exact - 1) <= (4 + t) * Decimal(2) ** -52
+
+
+def test_relative_entropy_keeps_its_digits_where_weights_are_close() -> None:
+    w = np.array([0.3, 0.7])
+    u = w * np.array([1.0 + 1e-7, 1.0 - 1e-7])
+    exact = sum(a * (a / b).ln() - a + b for a, b in zip(dec(u), dec(w), strict=True))
+    found = mirrors.UnnormalizedEntropy(START).divergence(u, w)
+    # u - w is exact; of u ln(u/w) - (u - w), 1e-7 smaller, nine digits are left.
+    assert found == pytest.approx(float(exact), rel=1e-8, abs=0.0)

@@ -16,6 +16,9 @@ import pytest
 import noregret as nr
 from noregret import losses, mirrors, rates
 from noregret.experts import Shares
+from noregret.passes.descent.linear import Found, _add_regularizer
+from noregret.passes.rounds import Round
+from noregret.passes.slots import Slot
 from noregret.passes.sync import rebuild
 from noregret.proof.ledger import Entry
 from noregret.rounding import EPSILON
@@ -121,6 +124,18 @@ def test_regularizer_slack_counts_a_rounding_of_the_sum_in_every_round() -> None
     learner.learn(np.zeros((10000, 1)), np.ones(10000))
     worst = 0.5 * EPSILON * least * 10000
     assert learner.certificate().ledger[Entry.REGULARIZER_SLACK] >= worst > 0.0
+
+
+def test_regularizer_slack_covers_the_factors_of_a_sum_that_is_right() -> None:
+    ledger, slots = np.zeros(len(Entry)), np.zeros(max(Slot) + 1)
+    ledger[Entry.ROUNDS], slots[Slot.SUM], kappa, sigma = 3.0, 0.7, 1.1, 0.3
+    played = Round(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    _add_regularizer(ledger, slots, sigma, 0.0, Found(played, 0.0, 0.0, 1.0, kappa))
+    exact = Fraction(sigma) * Fraction(kappa) ** 2 * Fraction(0.7)
+    slack = Fraction(float(ledger[Entry.REGULARIZER_SLACK]))
+    # kappa and sigma, their three products and the total are each rounded.
+    assert slack >= exact * 6 * Fraction(EPSILON) / 2
+    assert abs(Fraction(float(ledger[Entry.REGULARIZER])) - exact) <= slack
 
 
 def test_compensation_of_alternating_large_losses() -> None:
