@@ -68,6 +68,18 @@ def test_scaled_travel_moves_the_floor_of_scaled_features() -> None:
     assert replace(proof, ledger=ledger).floor(1e-4) <= proof.floor(1e-4) - 1e-4
 
 
+@pytest.mark.parametrize("rate", [rates.CoinBetting(), rates.ScaleFree()], ids=str)
+def test_scaled_travel_has_every_feature_in_units_of_the_largest_so_far(rate: rates.Rate) -> None:
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(60, 3)) * [1e-3, 1.0, 1e6], rng.normal(size=60)
+    learner = nr.MirrorDescent(losses.Absolute(), mirrors.Euclidean(), rate)
+    learner.learn(X, y)
+    # Slopes are 1 or -1, whatever is predicted.
+    travel = float(np.sum(np.abs(X) / np.maximum.accumulate(np.abs(X))))
+    entered = learner.certificate().ledger[Entry.SCALED_TRAVEL]
+    assert 2.0 * travel >= entered >= travel * (1.0 - 1e-12)
+
+
 CLASSES = [
     mirrors.Euclidean(),
     mirrors.PNorm(3.0),
@@ -101,7 +113,7 @@ def test_regularizer_slack_is_taken_off_floors_and_added_to_regrets() -> None:
 
 
 def test_regularizer_slack_covers_the_products_of_a_penalty() -> None:
-    sigma, d = 0.3, 30
+    sigma, d = 0.3, 300
     for seed in range(20):
         rng = np.random.default_rng(seed)
         learner = nr.MirrorDescent(losses.Hinge(), mirrors.Euclidean(), rates.StronglyConvex(sigma))
