@@ -185,7 +185,7 @@ def kappa(rule, memory):  # type: ignore[no-untyped-def]
     return rule.mirror.kappa(memory.slots[Slot.SUM], memory.slots[Slot.REFERENCE], 1.0)
 
 
-@kernel
+@kernel(inner=True)
 def enter_slope(loss, ledger, accounts, y, weight, offset, s, sign):  # type: ignore[no-untyped-def]
     """Add the intercept c (s o - f*(s)) of a row to the ledger, or take it out (sign -1).
 
@@ -215,7 +215,7 @@ def replace_slope(rule, memory, ledger, j, new):  # type: ignore[no-untyped-def]
     book[j, SLOPE] = new
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def move(rule, memory, ledger, j, new):  # type: ignore[no-untyped-def]
     """Set the slope of slot j to a given value; return the change of D, of either sign."""
     book = memory.kept.book
@@ -228,7 +228,7 @@ def move(rule, memory, ledger, j, new):  # type: ignore[no-untyped-def]
     return gain
 
 
-@kernel(counted=False)
+@kernel(inner=True)
 def visit(rule, memory, ledger, j, raw):  # type: ignore[no-untyped-def]
     """Maximise D over the slope of slot j alone; `raw` is what `read_row` returns.
 
