@@ -34,7 +34,7 @@ from noregret.passes.dual.dual_rows import (
     gram,
     kept_row,
 )
-from noregret.passes.frame import Vector
+from noregret.passes.frame import Vector, WorkMemory
 from noregret.passes.rounds import LARGEST_LOSS
 from noregret.passes.slots import Slot, keep_sum
 
@@ -104,22 +104,24 @@ class MappedRule(DualRule):
         book = memory.kept.book
         y, offset, s = book[j, LABEL], book[j, OFFSET], book[j, SLOPE]
         scale = self.C * book[j, WEIGHT]
-        row = kept_row(memory.kept, j)
+        row, search = kept_row(memory.kept, j), _search(memory)
         gain = 0.0
         distance = 0.0
         _prepare(self.mirror, memory.slots, scale, row)
         for _ in range(RESUMED):
             variable = Variable(y, s, offset, -scale, 0.0, book[j, CURVATURE])
-            new, total, q = _best_slope(self.loss, self.mirror, memory, row, variable)
+            new, total, q = _best_slope(self.loss, self.mirror, search, row, variable)
             if self.fraction < 1.0 and new != s:
                 new = part_of_step(s, new, self.fraction)
-                _try_step(self.mirror, memory, row, -scale * (new - s))
+                _try_step(self.mirror, search, row, -scale * (new - s))
             lower = self.loss.conjugate(y, new)  # type: ignore[attr-defined]
             if new == s or not book[j, WEIGHT] * abs(lower) < LARGEST_LOSS:
                 break
             fall = new - s
             # An infinite S says that numbers left their range on the way: sum it afresh.
-            rise, redone = _take(self.mirror, memory, row, -scale * fall, not total < np.inf)
+            rise, redone = _take(
+                self.mirror, search, memory.accounts, row, -scale * fall, not total < np.inf
+            )
             gain += max(scale * (height - lower + fall * offset) - rise, 0.0)
             distance += abs(fall)
             replace_slope(self, memory, ledger, j, new)
@@ -132,11 +134,11 @@ class MappedRule(DualRule):
 
     def shift(self, memory: Memory, j: Any, fall: float, height: float) -> float:
         """Add -C c fall x to theta and bring v and S along."""
-        book, row = memory.kept.book, kept_row(memory.kept, j)
+        book, row, search = memory.kept.book, kept_row(memory.kept, j), _search(memory)
         scale = self.C * book[j, WEIGHT]
         _prepare(self.mirror, memory.slots, scale, row)
-        _try_step(self.mirror, memory, row, -scale * fall)
-        rise, _ = _take(self.mirror, memory, row, -scale * fall, False)
+        _try_step(self.mirror, search, row, -scale * fall)
+        rise, _ = _take(self.mirror, search, memory.accounts, row, -scale * fall, False)
         return float(scale * (height + fall * book[j, OFFSET]) - rise)
 
     def ascend_pair(self, memory: Memory, ledger: Vector, i: Any, j: Any) -> float:
@@ -170,24 +172,30 @@ def _prepare(mirror, slots, scale, row):  # type: ignore[no-untyped-def]
         slots[Slot.REFERENCE] = mirror.reference(largest, largest)
 
 
+@kernel(inline=True)
+def _search(memory):  # type: ignore[no-untyped-def]
+    """Return the arrays that a search along a row needs: each one more takes time to compile."""
+    return WorkMemory(memory.state, memory.slots, memory.work)
+
+
 # Kernels of their own, not inlined: the code of a search takes long to optimise.
 @kernel(inner=True)
-def _best_slope(loss, mirror, memory, row, variable):  # type: ignore[no-untyped-def]
-    return climb(loss, mirror, memory, row, variable, CLOSED)
+def _best_slope(loss, mirror, search, row, variable):  # type: ignore[no-untyped-def]
+    return climb(loss, mirror, search, row, variable, CLOSED)
 
 
 @kernel(inner=True)
-def _try_step(mirror, memory, row, step):  # type: ignore[no-untyped-def]
-    try_move(mirror, memory, row, step)
+def _try_step(mirror, search, row, step):  # type: ignore[no-untyped-def]
+    try_move(mirror, search, row, step)
 
 
 @kernel(inner=True)
-def _take(mirror, memory, row, step, limited):  # type: ignore[no-untyped-def]
+def _take(mirror, search, accounts, row, step, limited):  # type: ignore[no-untyped-def]
     """Make what was tried in `work` the state; return the change of G and whether S was redone.
 
     `limited` asks for a sum S afresh.
     """
-    state, slots, work = memory.state, memory.slots, memory.work
+    state, slots, work = search
     reference = slots[Slot.REFERENCE]
     before = mirror.psi(slots[Slot.SUM], reference)
     change = 0.0
@@ -204,7 +212,7 @@ def _take(mirror, memory, row, step, limited):  # type: ignore[no-untyped-def]
         error += abs(moved) + 4.0 * abs(step * x)
         largest = max(largest, moved)
         size = max(size, abs(moved))
-    memory.accounts[ERROR] += error
+    accounts[ERROR] += error
     if mirror.separable():
         return change, False
     total = slots[Slot.SUM] + change
