@@ -43,7 +43,7 @@ class AgileEngine(Engine):
     def rule(self) -> Rule:
         """Return the agile rule, explicit or implicit."""
         kind = ImplicitAgileRule if self.implicit else agile.AgileRule
-        return kind(self.loss, self.mirror, self.rate, self.domain, self.conservative, self.clip)
+        return kind(self.loss, self.mirror, self.rate, self.conservative, self.domain, self.clip)
 
     def resum(self) -> None:
         """Fold the global factor into theta, recompute v and S, and stay within a ball."""
@@ -96,7 +96,7 @@ class ClippedSimplexEngine(Engine):
             else clipped_simplex.ClippedSimplexRule
         )
         mirror: Any = self.mirror
-        return kind(self.loss, mirror, self.rate, self.domain, self.conservative, self.clip)
+        return kind(self.loss, mirror, self.rate, self.conservative, self.domain.alpha)
 
     def memory(self) -> Memory:
         """Return the arrays that the rule keeps from row to row."""

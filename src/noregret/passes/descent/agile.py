@@ -50,15 +50,13 @@ SMALLEST_FACTOR = 1e-60
 
 
 @dataclass(frozen=True)
-class AgileRule(Rule):
-    """Predict by min(<w, x>, clip), step by -eta z, project on the domain."""
+class ProjectedRule(Rule):
+    """What agile rules share: how they predict. They step by -eta z and project."""
 
     loss: Loss
     mirror: Mirror
     rate: Rate
-    domain: Domain
     conservative: bool
-    clip: float
 
     width = len(Column)
 
@@ -73,7 +71,7 @@ class AgileRule(Rule):
             # Nothing was seen and this row is zero, or too small to be squared.
             eta = 0.0
         product = kappa * seen.raw
-        p = min(product, self.clip)
+        p = self.limited(product)
         slope = self.loss.slope(label, p)
         # A clip must not hide weights that have left the range of numbers.
         fits = mass * norm < LARGEST_GRADIENT and product < LARGEST_PREDICTION
@@ -81,6 +79,31 @@ class AgileRule(Rule):
         played = Round(label, mass, p, slope, seen.one_norm, norm, eta)
         found = MappedFound(played, seen, allowed, kappa)
         return found, Stop.DONE if fits else Stop.OVERFLOW
+
+    def read(self, memory: Any, row: Row) -> Reading:
+        """Return the row as it is read against v."""
+        return read_mapped_row(self.mirror, memory.state, row)  # type: ignore[no-any-return]
+
+    def factor(self, slots: Vector) -> float:
+        """Return kappa: the weights are kappa v."""
+        kappa = self.mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], 1.0)
+        return float(slots[Slot.FACTOR] * kappa)
+
+    def limited(self, product: float) -> float:
+        """Return the prediction that <w, x> stands for."""
+        return product
+
+
+@dataclass(frozen=True)
+class AgileRule(ProjectedRule):
+    """Predict by min(<w, x>, clip), step by -eta z, project on the domain."""
+
+    domain: Domain
+    clip: float
+
+    def limited(self, product: float) -> float:
+        """Return min(<w, x>, clip)."""
+        return min(product, self.clip)
 
     def commit(self, row: Row, memory: Any, ledger: Vector, found: MappedFound) -> int:
         """Enter the round, step and project."""
@@ -103,15 +126,6 @@ class AgileRule(Rule):
                 if self.domain.is_ball() and _shrink(self.mirror, self.domain, slots):
                     stop = Stop.RESUM
         return Stop.SETTLE if stop == Stop.DONE and settle else stop
-
-    def read(self, memory: Any, row: Row) -> Reading:
-        """Return the row as it is read against v."""
-        return read_mapped_row(self.mirror, memory.state, row)  # type: ignore[no-any-return]
-
-    def factor(self, slots: Vector) -> float:
-        """Return kappa: the weights are kappa v."""
-        kappa = self.mirror.kappa(slots[Slot.SUM], slots[Slot.REFERENCE], 1.0)
-        return float(slots[Slot.FACTOR] * kappa)
 
     def moving_slope(self, row: Row, memory: WorkMemory, found: MappedFound, slope: float) -> float:
         """Return the weighted slope that theta moves by."""

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noregret.domains import ClippedSimplex
 from noregret.domains.medians import clipped_multiplier, left_mass
 from noregret.elementary import exp
 from noregret.jit import add_compensated, kernel
 from noregret.mirrors import Entropy
-from noregret.passes.descent.agile import AgileRule
+from noregret.passes.descent.agile import ProjectedRule
 from noregret.passes.descent.groups import (
     Column,
     Mark,
@@ -51,11 +50,11 @@ DENSE = 0.5
 
 
 @dataclass(frozen=True)
-class ClippedSimplexRule(AgileRule):
+class ClippedSimplexRule(ProjectedRule):
     """Predict by <w, x>, multiply by exp(-eta z), project on the clipped simplex."""
 
     mirror: Entropy
-    domain: ClippedSimplex
+    alpha: float
 
     width = len(Column)
 
@@ -69,7 +68,7 @@ class ClippedSimplexRule(AgileRule):
 
     def commit(self, row: Row, memory: Memory, ledger: Vector, found: MappedFound) -> int:
         """Enter the round, step and project."""
-        slots, played, alpha = memory.slots, found.played, self.domain.alpha
+        slots, played, alpha = memory.slots, found.played, self.alpha
         count, n = 0, memory.state.shape[0]
         slope = enter_mapped(self, ledger, found)
         slots[Mark.PREFIX] += slots[Mark.FACTOR]
@@ -192,7 +191,7 @@ def _implicit_slope(rule, memory, played, row):  # type: ignore[no-untyped-def]
         for k in range(features):
             i, _ = place(row, k)
             add_compensated(search, REST, -value_of(state, groups, np.int64(i)))
-        least = untouched * (rule.domain.alpha / state.shape[0]) / slots[Mark.FACTOR]
+        least = untouched * (rule.alpha / state.shape[0]) / slots[Mark.FACTOR]
         rest = max(search[REST] + search[REST + 1], least)
     s, more = g, True
     while more:
