@@ -10,6 +10,7 @@ import pytest
 
 import noregret as nr
 from noregret import losses, mirrors, rates
+from noregret.passes.rows import add_scaled, row_at
 from noregret.proof.ledger import Entry
 
 
@@ -93,3 +94,11 @@ def test_a_row_whose_squares_vanish_is_not_taken_for_a_shorter_one() -> None:
 def test_a_gradient_whose_square_would_overflow_is_refused() -> None:
     with pytest.raises(ValueError, match="overflows"):
         nr.certify([[1e100]], [1.0], [0.0], losses.Hinge(), [1e80])
+
+
+def test_sums_of_rows_keep_what_rounding_loses() -> None:
+    """2^53 + 1 rounds to 2^53: the 1 is kept beside it, and so are three of them."""
+    state = np.array([[2.0**53, 0.0], [0.0, 0.0]])
+    row = row_at(np.array([0], np.uint64), np.array([0], np.uint64), np.array([[1.0, -2.0]]), 0)
+    assert [add_scaled(state, 1.0, row) for _ in range(3)] == [3.0] * 3
+    assert state.tolist() == [[2.0**53, 3.0], [-6.0, 0.0]]

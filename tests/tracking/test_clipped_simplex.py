@@ -17,7 +17,10 @@ from oracles.data import X_T, Y_T, near, played
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.passes.descent import clipped_simplex
-from noregret.passes.descent.groups import Mark
+from noregret.passes.descent.groups import Column, Mark, Memory
+from noregret.passes.descent.implicit import SEARCH
+from noregret.passes.rounds import Round
+from noregret.passes.rows import Row
 from tracking.dense import Tracker
 
 ENTROPY, SQUARED = mirrors.Entropy(), losses.Squared()
@@ -218,6 +221,22 @@ def test_a_round_touches_few_weights() -> None:
     others = np.setdiff1d(np.arange(n), touched)
     assert len(others) > 1000
     assert not state[others, :3].any() and np.all(state[others, 3] == -1.0)
+
+
+def test_a_sum_that_lost_the_rest_does_not_lose_its_weight() -> None:
+    """Rounding left 0 of a weight of 1e-50: an implicit step of 200 brings the other one there."""
+    state = np.zeros((2, 4))
+    state[:, Column.VALUE], state[:, Column.PLACE] = (1.0, 1e-50), (0.0, 1.0)
+    slots = np.zeros(len(Mark))
+    slots[Mark.SUM] = slots[Mark.FACTOR] = 1.0
+    memory = Memory(state, slots, np.zeros((2, 2)), np.zeros((3, 5)), np.zeros(SEARCH))
+    parts = (losses.Absolute(), ENTROPY, rates.Constant(200.0), domains.ClippedSimplex(2e-50))
+    rule = clipped_simplex.ImplicitClippedSimplexRule(*parts, False, math.inf)
+    row = Row(np.array([0], np.uint64), np.array([1.0]), 0, 1, 0)
+    played = Round(0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 200.0)
+    step = rule.exponent(row, memory, played, 1.0)
+    # Half of the weight lies on either side where exp(step) = 1e-50.
+    assert step == pytest.approx(-50.0 * math.log(10.0), rel=1e-6)
 
 
 def test_dense_rows_go_through_all() -> None:
