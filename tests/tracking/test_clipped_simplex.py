@@ -230,8 +230,8 @@ def test_a_sum_that_lost_the_rest_does_not_lose_its_weight() -> None:
     slots = np.zeros(len(Mark))
     slots[Mark.SUM] = slots[Mark.FACTOR] = 1.0
     memory = Memory(state, slots, np.zeros((2, 2)), np.zeros((3, 5)), np.zeros(SEARCH))
-    parts = (losses.Absolute(), ENTROPY, rates.Constant(200.0), domains.ClippedSimplex(2e-50))
-    rule = clipped_simplex.ImplicitClippedSimplexRule(*parts, False, math.inf)
+    parts = losses.Absolute(), ENTROPY, rates.Constant(200.0)
+    rule = clipped_simplex.ImplicitClippedSimplexRule(*parts, conservative=False, alpha=2e-50)
     row = Row(np.array([0], np.uint64), np.array([1.0]), 0, 1, 0)
     played = Round(0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 200.0)
     step = rule.exponent(row, memory, played, 1.0)
