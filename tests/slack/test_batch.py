@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from noregret import losses
+from noregret.batch.constrained import ConstrainedSolver, Limits
 from noregret.batch.problem import Problem, Solution, closed
+from noregret.rounding import EPSILON
 
 #: A sum to which these small terms are lost one by one: half a unit in its last place each.
 HIGH, SMALL, MANY = 1.5 * 2.0**60, 2.0**7, 8192
@@ -122,3 +124,22 @@ def test_a_gap_is_rounded_up() -> None:
 def test_a_tolerance_is_relative_to_the_larger_of_1_and_the_objective() -> None:
     assert closed(2.0, 1.985, 0.01) and not closed(2.0, 1.975, 0.01)
     assert closed(0.5, 0.495, 0.01) and not closed(0.5, 0.487, 0.01)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_products_of_multipliers_and_limits_are_rounded(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ends = 2.0**30 * rng.random(200)
+    # 0.1 r and 0.3 (r / 3) cancel but for their rounding; the last limit lifts D above 0.
+    r = np.concatenate([ends, -ends / 3.0, [-1.0]])
+    m = np.concatenate([np.full(200, 0.1), np.full(200, 0.3), [1.0]])
+    problem = Problem.of(np.zeros((1, 1)), [0.0], losses.Absolute(), strength=1.0)
+    limits = Limits(np.zeros((401, 1)), r, np.zeros(401), None)
+    solver = ConstrainedSolver(problem, limits=limits)
+    solver.multipliers = m
+    solver.examine()
+    true = -sum(a * b for a, b in zip(exact(m), exact(r), strict=True))
+    assert 0.9 < solver.value
+    assert Fraction(solver.value) <= true - Fraction(EPSILON) * sum(
+        a * abs(b) for a, b in zip(exact(m), exact(r), strict=True)
+    )
