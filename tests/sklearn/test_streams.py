@@ -200,6 +200,16 @@ def test_balanced_weights_are_those_of_the_rows_so_far() -> None:
     assert content(balanced) == content(weighted)
 
 
+def test_weights_of_classes_multiply_those_of_the_rows() -> None:
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
+    weight = rng.choice([0.5, 1.0, 3.0], 80)
+    told = OnlineClassifier(class_weight={0: 2.0}).partial_fit(X, y, [0, 1], weight)
+    by_hand = OnlineClassifier().partial_fit(X, y, [0, 1], weight * np.where(y == 0, 2.0, 1.0))
+    assert np.array_equal(told.coef_, by_hand.coef_)
+    assert not np.array_equal(told.coef_, OnlineClassifier().partial_fit(X, y, [0, 1]).coef_)
+
+
 def test_nothing_is_learnt_from_no_row() -> None:
     X, y, weight = stream()
     model = OnlineClassifier().partial_fit(X, y, sample_weight=0.0 * weight)
