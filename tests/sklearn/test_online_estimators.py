@@ -138,6 +138,18 @@ def test_platt_finds_the_slope_that_made_the_labels(outputs) -> None:
         assert platt.probabilities(pairs) == pytest.approx(before, abs=0.03)
 
 
+def test_platt_takes_newton_steps_on_the_log_loss() -> None:
+    scores = np.array([[1.0, 0.2, -0.5], [0.3, 0.9, 0.1]])
+    codes, weight = np.array([1, 1]), np.array([2.0, 0.5])
+    platt, a, curvature = Platt(3), 1.0, 1.0
+    platt.learn(scores, codes, weight)
+    for s, code, c in zip(scores, codes, weight, strict=True):
+        p = np.exp(a * s) / np.exp(a * s).sum()
+        curvature += c * (p @ s**2 - (p @ s) ** 2)
+        a -= c * (p @ s - s[code]) / curvature
+    assert platt.state[0] == pytest.approx([a, curvature], rel=1e-12)
+
+
 def test_platt_stays_finite_whatever_a_row_weighs() -> None:
     platt = Platt(2)
     # Nearly no curvature and a huge weight: the slope leaps to 1e39, and scores times it overflow.

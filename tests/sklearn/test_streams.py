@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import noregret as nr
+from noregret import rates
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
 
 CLASSIFIERS = {
@@ -208,6 +209,16 @@ def test_weights_of_classes_multiply_those_of_the_rows() -> None:
     by_hand = OnlineClassifier().partial_fit(X, y, [0, 1], weight * np.where(y == 0, 2.0, 1.0))
     assert np.array_equal(told.coef_, by_hand.coef_)
     assert not np.array_equal(told.coef_, OnlineClassifier().partial_fit(X, y, [0, 1]).coef_)
+
+
+def test_the_class_of_a_row_that_diverges_is_not_known() -> None:
+    X, y = np.array([[1.0], [1.0], [1e60], [1.0]]), np.array(["a", "b", "c", "a"])
+    model = OnlineClassifier(rate=rates.Constant(1e140))
+    with pytest.raises(OverflowError, match="round 3 overflows"):
+        model.partial_fit(X, y)
+    before = OnlineClassifier(rate=rates.Constant(1e140)).partial_fit(X[:2], y[:2])
+    assert model.classes_.tolist() == ["a", "b"]
+    assert content(model) == content(before)
 
 
 def test_nothing_is_learnt_from_no_row() -> None:
