@@ -150,6 +150,21 @@ def test_platt_takes_newton_steps_on_the_log_loss() -> None:
     assert platt.state[0] == pytest.approx([a, curvature], rel=1e-12)
 
 
+def test_platt_of_two_classes_becomes_one_slope_for_scores_twice_as_far_apart() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    scorer = OnlineClassifier(loss="hinge", fit_intercept=False).partial_fit(X, y)._learner
+    slopes, curvatures = scorer.platt.state.T
+    before, mean = scorer.predict(X), slopes @ curvatures / curvatures.sum()
+    scorer.grow(3)
+    apart = scorer.predict(X)
+    assert apart[:, 1] - apart[:, 0] == pytest.approx(2.0 * before)
+    assert scorer.platt.state == pytest.approx(np.array([[0.5 * mean, 4.0 * curvatures.sum()]]))
+    state = scorer.platt.state.copy()
+    scorer.grow(4)
+    assert np.array_equal(scorer.platt.state, state)
+
+
 def test_platt_stays_finite_whatever_a_row_weighs() -> None:
     platt = Platt(2)
     # Nearly no curvature and a huge weight: the slope leaps to 1e39, and scores times it overflow.

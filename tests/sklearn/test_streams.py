@@ -12,6 +12,7 @@ from scipy import sparse
 import noregret as nr
 from noregret import rates
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
+from noregret.sklearn.columns import Signed
 
 CLASSIFIERS = {
     "logistic": OnlineClassifier(),
@@ -219,6 +220,17 @@ def test_the_class_of_a_row_that_diverges_is_not_known() -> None:
     before = OnlineClassifier(rate=rates.Constant(1e140)).partial_fit(X[:2], y[:2])
     assert model.classes_.tolist() == ["a", "b"]
     assert content(model) == content(before)
+
+
+def test_a_learner_of_the_opposite_labels_goes_on_as_if_it_had_seen_them() -> None:
+    X, y = np.random.default_rng(1).normal(size=(40, 2)), np.tile([1.0, -1.0], 20)
+    loss, mirror, rate = nr.losses.Hinge(), nr.mirrors.Euclidean(), rates.Constant(0.1)
+    one, other = (Signed(nr.MirrorDescent(loss, mirror, rate), mirror, 1.0) for _ in range(2))
+    one.learn(X[:20], y[:20], None)
+    other.learn(X[:20], -y[:20], None)
+    turned = one.turned()
+    assert np.array_equal(turned.weights(), other.weights())
+    assert np.array_equal(turned.learn(X[20:], y[20:], None), other.learn(X[20:], y[20:], None))
 
 
 def test_nothing_is_learnt_from_no_row() -> None:
