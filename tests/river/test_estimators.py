@@ -349,3 +349,34 @@ def test_probabilities_of_scores_that_are_all_tiny_keep_their_order() -> None:
     assert max(chances.values()) > 0.9
     many = model.predict_proba_many(pd.DataFrame([x]))
     assert many.iloc[0].to_dict() == chances
+
+
+def test_an_example_that_diverges_brings_neither_names_nor_labels() -> None:
+    regressor = OnlineRegressor(losses.Squared(), rates.Constant(1e140))
+    regressor.learn_one({"a": 1.0}, 1.0)
+    before = known(regressor)
+    with pytest.raises(OverflowError, match="round 2 overflows"):
+        regressor.learn_one({"a": 1e60, "b": 1.0}, 1.0)
+    assert known(regressor) == before
+    classifier = OnlineClassifier(losses.Logistic(), rates.Constant(1e140))
+    classifier.learn_one({"a": 1.0}, "x")
+    with pytest.raises(OverflowError, match="round 2 overflows"):
+        classifier.learn_one({"a": 1e60}, "y")
+    assert classifier.classes == ["x"]
+
+
+def test_probabilities_of_a_joint_loss_are_its_softmax() -> None:
+    model = OnlineClassifier(losses.Softmax())
+    for x, town in journeys(100):
+        model.learn_one(x, town)
+    x = journeys(1)[0][0]
+    scores = np.array(list(model._features.ask(model._learner, x)))
+    chances = np.exp(scores) / np.exp(scores).sum()
+    assert list(model.predict_proba_one(x).values()) == pytest.approx(chances, rel=1e-12)
+
+
+def test_two_keys_of_one_name_add_up() -> None:
+    features = FeatureColumns(constant=False)
+    x = {"town": "Rome", "town=Rome": 2.0}
+    for row in (features.by_rules(x, grow=True), features.row(x, grow=True)):
+        assert [part.tolist() for part in row] == [[0], [3.0]]
