@@ -44,7 +44,7 @@ def learnt(model: Any, count: int = 60) -> Any:
 
 def known(model: Any) -> tuple[Any, ...]:
     arrays = model._learner._arrays()
-    return {name: array.tobytes() for name, array in arrays.items()}, model._features.names
+    return {name: array.tobytes() for name, array in arrays.items()}, dict(model._features.names)
 
 
 @pytest.mark.parametrize("make", [OnlineRegressor, OnlineClassifier])
