@@ -16,7 +16,7 @@ COUNTS = {
     "ScaleFree": ("_ledger", Entry.ROUNDS),
     "MatrixDescent": ("_ledger", Entry.ROUNDS),
     "DualAscent": ("_ledger", Entry.ROUNDS),
-    "Ranker": ("_ledger", Entry.ROUNDS),
+    "Ranker": ("_steps._ledger", Entry.ROUNDS),
     "Certifier": ("_ledger", Entry.ROUNDS),
     "Hedge": ("_state.book", Experts.ROUNDS),
     "Shares": ("_state.book", Experts.ROUNDS),

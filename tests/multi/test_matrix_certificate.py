@@ -10,7 +10,7 @@ import pytest
 
 from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MatrixDescent
-from noregret.rounding import spectral_upper
+from noregret.norms import spectral_upper
 
 Vector = np.ndarray
 

@@ -10,9 +10,9 @@ import pytest
 
 from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
+from noregret.norms import norm_upper
 from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
-from noregret.rounding import norm_upper
 from oracles import printed_forms
 from oracles.data import ROW_A, S_A, S_N, S_W, U0, U_N, X_A, X_N, X_W, bound, near, total
 

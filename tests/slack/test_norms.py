@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from noregret.rounding import columns_upper, norm_upper, spectral_upper
+from noregret.norms import columns_upper, norm_upper, spectral_upper
 
 VECTORS = [np.random.default_rng(seed).normal(size=1 + 7 * seed) for seed in range(12)]
 

@@ -35,12 +35,13 @@ from noregret.batch.problem import (
 from noregret.batch.solver import Solver
 from noregret.losses.score_duals import allowed
 from noregret.losses.scores import MulticlassHinge, ScoreLoss, Softmax
+from noregret.norms import norm_upper
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import dual, dual_matrix
 from noregret.passes.frame import Labels, block
 from noregret.passes.rows import Block
 from noregret.proof.certificate import ROUND_ERRORS
-from noregret.rounding import certified_ceiling, exact, grown, norm_upper, rounding_error
+from noregret.rounding import certified_ceiling, exact, grown, rounding_error
 from noregret.rows.examples import Rows, as_weights
 
 #: The gap is computed exactly once an epoch's estimate of it is at most this multiple of the goal.

@@ -24,6 +24,7 @@ from noregret.arrays import as_positive, real_array
 from noregret.combinations import require_kind
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
+from noregret.norms import norm_upper
 from noregret.passes import sync
 from noregret.passes.checks import sound_rows
 from noregret.passes.dual import gap
@@ -40,7 +41,6 @@ from noregret.rounding import (
     down,
     exact,
     grown,
-    norm_upper,
     rounding_error,
     sound_floor,
     up,

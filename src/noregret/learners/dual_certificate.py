@@ -208,7 +208,7 @@ class _Facts:
             return "the theorem is about the Hinge loss"
         if not self.smoothness >= 0.0:
             return "the map has no bound on its Hessian"
-        limit = self.step_square()
+        limit = self.proof.square if self.proof.update == "aggressive" else math.inf
         if self.square(Entry.LARGEST_ROW) > limit * CLOSED_FORM:
             return f"<x, H x> <= {exact(limit)} does not hold for the rows seen"
         return self.outside or self.weighted

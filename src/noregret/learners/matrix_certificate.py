@@ -9,8 +9,9 @@ import numpy as np
 
 from noregret.arrays import real_array
 from noregret.losses import ScoreLoss
+from noregret.norms import columns_upper, spectral_upper
 from noregret.proof.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
-from noregret.rounding import columns_upper, grown, spectral_upper
+from noregret.rounding import grown
 
 #: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
 SCORE_ERRORS = 1024.0

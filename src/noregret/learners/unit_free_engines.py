@@ -11,12 +11,13 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.jit import Call
 from noregret.learners.engines import Engine
+from noregret.norms import norm_upper
 from noregret.passes.descent import coin_betting, scale_free
 from noregret.passes.frame import Rule
 from noregret.proof.evidence import Bets, Coins, Evidence, FeatureSizes
 from noregret.proof.ledger import SMALLEST_SIZE
 from noregret.rates import CoinBetting
-from noregret.rounding import ROOT_UNDERFLOW, UNDERFLOW, grown, norm_upper
+from noregret.rounding import ROOT_UNDERFLOW, UNDERFLOW, grown
 
 
 class SizedEngine(Engine):

@@ -284,7 +284,7 @@ class PowerHinge(Margin):
 
 
 @dataclass(frozen=True)
-class OneSidedHuber(SquaredHinge):
+class OneSidedHuber(Margin):
     """The squared hinge that turns linear: e^2/2 up to e = 2, then 2 e - 2; e = [margin - y p]+.
 
     Conjugate: c^2/2 - margin c at s = -y c, 0 <= c <= 2.
@@ -293,6 +293,8 @@ class OneSidedHuber(SquaredHinge):
     >>> OneSidedHuber().value(1.0, -3.0)
     6.0
     """
+
+    margin: float = field(default=1.0, metadata=POSITIVE)
 
     def value(self, y: float, p: float) -> float:
         """Return the value at p."""
@@ -304,6 +306,8 @@ class OneSidedHuber(SquaredHinge):
         """Return -y times margin - y p clipped to [0, 2]."""
         return -y * min(max(self.margin - y * p, 0.0), 2.0)
 
+    intercept = minus_conjugate
+
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""
         return -abs(s) * (self.margin - 0.5 * abs(s)) if -2.0 <= y * s <= 0.0 else math.inf
@@ -311,6 +315,8 @@ class OneSidedHuber(SquaredHinge):
     def lipschitz(self) -> float:
         """Return 2."""
         return 2.0
+
+    curvature = one
 
     def proximal_slope(self, y: float, z: float, q: float, guess: float) -> float:
         """Return -y times (margin - y z)/(1 + q) clipped to [0, 2]."""

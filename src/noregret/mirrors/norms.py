@@ -11,7 +11,8 @@ from noregret.arrays import Vector
 from noregret.component import NONNEGATIVE, POSITIVE
 from noregret.mirrors.base import ConvexSet, Mirror, yes
 from noregret.mirrors.separable import ElasticNet, Separable
-from noregret.rounding import EPSILON, norm_upper
+from noregret.norms import norm_upper
+from noregret.rounding import EPSILON
 
 
 def weighted_conjugate_upper(

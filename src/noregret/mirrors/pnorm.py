@@ -13,7 +13,8 @@ from noregret.component import allowed, reassociable
 from noregret.elementary import divide, power
 from noregret.mirrors.base import Mirror, yes
 from noregret.mirrors.predictors import Predictors
-from noregret.rounding import EPSILON, norm_upper
+from noregret.norms import norm_upper
+from noregret.rounding import EPSILON
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.rounding import EPSILON, down, norm_upper
+from noregret.norms import norm_upper
+from noregret.rounding import EPSILON, down
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.mirrors.predictors import Predictors
+from noregret.norms import norm_upper
 from noregret.proof.evidence import Evidence
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import RadiusProof, Statement
@@ -37,14 +38,7 @@ from noregret.proof.wording import (
     objective_words,
 )
 from noregret.rates import UNBOUNDED, Rate
-from noregret.rounding import (
-    UNDERFLOW,
-    certified_ceiling,
-    certified_floor,
-    grown,
-    norm_upper,
-    rounding_error,
-)
+from noregret.rounding import UNDERFLOW, certified_ceiling, certified_floor, grown, rounding_error
 
 #: What `value` and `slope` of a loss promise, in units of EPSILON, with room for the ledger's
 #: own products and sums of a round.

@@ -13,7 +13,7 @@ from noregret.component import built_in
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.rounding import norm_upper
+from noregret.norms import norm_upper
 
 #: Where losses and maps are looked at; beyond, values such as exp(-y p) overflow.
 _POINTS = tuple(

@@ -16,11 +16,12 @@ import numpy as np
 from noregret.arrays import Vector
 from noregret.mirrors import Mirror
 from noregret.mirrors.norms import weighted_conjugate_upper
+from noregret.norms import norm_upper
 from noregret.proof.bounds import theorem_bounds
 from noregret.proof.ledger import SMALLEST_SIZE, Entry
 from noregret.proof.statement import ROUNDING, Measured, Statement, suspect_of
 from noregret.rates import CURVATURE, LARGEST_BET
-from noregret.rounding import SMALLEST, down, grown, norm_upper, rounding_error
+from noregret.rounding import SMALLEST, down, grown, rounding_error
 
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate

@@ -31,9 +31,10 @@ import numpy.typing as npt
 
 from noregret.arrays import Vector, as_count, as_positive
 from noregret.losses import Loss, Squared
+from noregret.norms import norm_upper
 from noregret.passes.checks import sound_rows
 from noregret.proof.statement import Proof, row
-from noregret.rounding import EPSILON, UNDERFLOW, down, exact, norm_upper, rounding_error, up
+from noregret.rounding import EPSILON, UNDERFLOW, down, exact, rounding_error, up
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.segments import LONGEST, cheapest, segment_costs

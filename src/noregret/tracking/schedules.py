@@ -20,11 +20,12 @@ import numpy.typing as npt
 from noregret.arrays import Vector, as_vector
 from noregret.jit import kernel
 from noregret.losses import Loss, Squared
+from noregret.norms import norm_upper
 from noregret.passes.checks import sound_rows
 from noregret.passes.frame import block
 from noregret.passes.rows import place, row_of
 from noregret.proof.certificate import ROUND_ERRORS
-from noregret.rounding import EPSILON, UNDERFLOW, grown, norm_upper, rounding_error
+from noregret.rounding import EPSILON, UNDERFLOW, grown, rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows
 from noregret.tracking.hilbert_pass import Column, predict_points
 from noregret.tracking.kernels import Kernel, gram

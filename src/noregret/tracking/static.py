@@ -36,9 +36,10 @@ from noregret.batch.hindsight import hindsight
 from noregret.batch.solver import Progress
 from noregret.learners.foreign import certify
 from noregret.losses import Loss, Squared
+from noregret.norms import norm_upper
 from noregret.passes.checks import sound_rows
 from noregret.passes.rounds import LARGEST_GRADIENT, LARGEST_LOSS, LARGEST_PREDICTION
-from noregret.rounding import UNDERFLOW, norm_upper, rounding_error
+from noregret.rounding import UNDERFLOW, rounding_error
 from noregret.rows.examples import Rows, as_labels, as_rows, as_weights
 from noregret.turns import one_at_a_time
 
