@@ -380,3 +380,12 @@ def test_two_keys_of_one_name_add_up() -> None:
     x = {"town": "Rome", "town=Rome": 2.0}
     for row in (features.by_rules(x, grow=True), features.row(x, grow=True)):
         assert [part.tolist() for part in row] == [[0], [3.0]]
+
+
+def test_columns_of_a_frame_come_in_the_order_of_their_names() -> None:
+    features = FeatureColumns(constant=False)
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "c": [5.0, 6.0]})
+    sorted_rows = features.rows(frame, grow=True)
+    turned = features.rows(frame[["c", "a", "b"]], grow=False)
+    assert turned.indices.tolist() == sorted_rows.indices.tolist()
+    assert turned.values.tolist() == sorted_rows.values.tolist()
