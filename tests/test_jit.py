@@ -198,3 +198,16 @@ def test_axpy2_refuses_other_arrays():
 
     with pytest.raises(Exception, match="axpy2 takes"):
         apply(np.zeros((3, 2), np.float32))
+
+
+def test_an_inner_kernel_is_compiled_into_kernels_and_interpreted_from_python() -> None:
+    @kernel(inner=True)
+    def last(values):  # type: ignore[no-untyped-def]
+        return values[values.shape[0] - 1]
+
+    @kernel
+    def twice_the_last(values):  # type: ignore[no-untyped-def]
+        return 2.0 * last(values)
+
+    values = np.array([1.0, 2.5])
+    assert (last(values), twice_the_last(values)) == (2.5, 5.0)
