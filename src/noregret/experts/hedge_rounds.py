@@ -65,7 +65,7 @@ class ExpertSum(IntEnum):
     LAST_POINT = 22
 
 
-@kernel
+@kernel(inner=True)
 def enter(book, low, high, mean, variance, gap, eta):  # type: ignore[no-untyped-def]
     """Enter a round whose costs lie in [low, high], with their mean and variance under w."""
     width = high - low
@@ -84,7 +84,7 @@ def enter(book, low, high, mean, variance, gap, eta):  # type: ignore[no-untyped
     book[ExpertSum.LAST_ETA] = eta
 
 
-@kernel
+@kernel(inner=True)
 def gap_of(mean, variance, third, low, high, shifted, eta):  # type: ignore[no-untyped-def]
     """Return the mixability gap, `shifted` being (1/eta) ln sum_i w_i e^(-eta (z_i - low)).
 
@@ -99,7 +99,7 @@ def gap_of(mean, variance, third, low, high, shifted, eta):  # type: ignore[no-u
     return min(max(gap, 0.0), 0.125 * eta * width * width, mean - low)
 
 
-@kernel(fast=True)
+@kernel(fast=True, inner=True)
 def _meet(parts, costs, low, totals):  # type: ignore[no-untyped-def]
     """Return the sums of e_i a_i and e_i a_i^2, a_i = z_i - low, and add z to the totals."""
     first, second = 0.0, 0.0
@@ -111,7 +111,7 @@ def _meet(parts, costs, low, totals):  # type: ignore[no-untyped-def]
     return first, second
 
 
-@kernel(fast=True)
+@kernel(fast=True, inner=True)
 def _third(parts, costs, mean, eta):  # type: ignore[no-untyped-def]
     """Return the sum of e_i (eta (z_i - mean))^3."""
     total = 0.0
@@ -121,7 +121,7 @@ def _third(parts, costs, mean, eta):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(fast=True)
+@kernel(fast=True, inner=True)
 def _dot(parts, values):  # type: ignore[no-untyped-def]
     """Return the sum of e_i v_i."""
     total = 0.0
@@ -130,7 +130,7 @@ def _dot(parts, values):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(fast=True)
+@kernel(fast=True, inner=True)
 def _fill(totals, reference, eta, parts):  # type: ignore[no-untyped-def]
     """Set the parts to e^(-eta (C_i - reference)) and return their sum."""
     total = 0.0
@@ -141,24 +141,33 @@ def _fill(totals, reference, eta, parts):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel
+@kernel(inner=True)
 def _weigh(totals, reference, eta, parts):  # type: ignore[no-untyped-def]
     """Set the parts, from another reference if need be; return that and their sum."""
     if eta < np.inf:
         total = _fill(totals, reference, eta, parts)
         if _LEAST < total < np.inf:
             return reference, total
-    least = totals.min()
+    least = np.inf
+    for i in range(np.uint64(totals.shape[0])):
+        least = min(least, totals[i])
     if eta < np.inf:
         return least, _fill(totals, least, eta, parts)
     # Follow the leaders, all of them alike.
-    parts[:] = totals <= least
-    return least, parts.sum()
+    count = 0.0
+    for i in range(np.uint64(totals.shape[0])):
+        parts[i] = 1.0 if totals[i] <= least else 0.0
+        count += parts[i]
+    return least, count
 
 
-@kernel
+@kernel(inner=True)
 def _least_of_leaders(parts, costs):  # type: ignore[no-untyped-def]
-    return costs[parts > 0.0].min()
+    least = np.inf
+    for i in range(np.uint64(costs.shape[0])):
+        if parts[i] > 0.0:
+            least = min(least, costs[i])
+    return least
 
 
 @kernel(inner=True)
@@ -198,8 +207,9 @@ def hedge_step(state, costs, low, high):  # type: ignore[no-untyped-def]
     coming = _next_eta(state)
     if state.kind == DOUBLING and coming != eta:
         book[ExpertSum.EPOCHS] += 1.0 / eta
-        past += totals
-        totals[:] = 0.0
+        for i in range(np.uint64(totals.shape[0])):
+            past[i] += totals[i]
+            totals[i] = 0.0
         reference = 0.0
     if coming != eta or eta == np.inf:
         reference, total = _weigh(totals, reference, coming, parts)

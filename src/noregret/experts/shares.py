@@ -30,7 +30,7 @@ LEAST_SHARE = 1e-280
 _STEEPEST = 1e300
 
 
-@kernel(fast=True)
+@kernel(fast=True, inner=True)
 def _temper(weights, costs, least, eta):  # type: ignore[no-untyped-def]
     """Multiply the weights by e^(-eta (z_i - least)) and return their sum."""
     total = 0.0
@@ -40,18 +40,21 @@ def _temper(weights, costs, least, eta):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel
+@kernel(inner=True)
 def _spread(weights, total, alpha):  # type: ignore[no-untyped-def]
     """Fixed share: w_i <- (1 - alpha) w_i / total + alpha / n."""
     kept, given = (1.0 - alpha) / total, alpha / weights.shape[0]
-    weights[:] = kept * weights + given
+    for i in range(np.uint64(weights.shape[0])):
+        weights[i] = kept * weights[i] + given
 
 
 @kernel
 def _lift(weights, alpha):  # type: ignore[no-untyped-def]
     """Projection share: the relative-entropy projection on {w_i >= alpha / n, sum w_i = 1}."""
     multiplier = clipped_multiplier(weights.copy(), alpha)
-    weights[:] = np.maximum(alpha / weights.shape[0], multiplier * weights)
+    least = alpha / weights.shape[0]
+    for i in range(np.uint64(weights.shape[0])):
+        weights[i] = max(least, multiplier * weights[i])
 
 
 @kernel

@@ -58,7 +58,7 @@ class ComponentType(nb.Type):
             if not getattr(self.cls, "counted", True):
                 options = options | UNCOUNTED
             # Inlined whatever their size: a loop with a call in it is never vectorised.
-            compiled = numba.njit(**options, **INLINE)
+            compiled = numba.njit(**(options | INLINE))
             self.methods[name] = compiled(content_named(function, digest))
             _lower_method(name)
         return self.methods[name]

@@ -23,6 +23,7 @@ STRICT: dict[str, Any] = {
     "fastmath": False,
     "_nrt": True,
     "no_cfunc_wrapper": True,
+    "forceinline": False,
 }
 FAST: dict[str, Any] = {**STRICT, "fastmath": {"reassoc", "contract"}}
 #: Leaves arrays uncounted: the caller holds them, and nothing may be allocated.

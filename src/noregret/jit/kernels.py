@@ -255,8 +255,8 @@ def kernel(
         return function
     counted = not (inner or inline) if counted is None else counted
     options = (FAST if fast else STRICT) | ({} if counted else UNCOUNTED)
-    calls = INLINE if inline else INNER if inner else {}
-    dispatcher: Any = numba.njit(**options, **calls)(function)
+    options |= INLINE if inline else INNER if inner else {}
+    dispatcher: Any = numba.njit(**options)(function)
     if inline or inner:
         dispatcher.__class__ = _Inner
     dispatcher._cache = KernelCache(dispatcher)

@@ -48,6 +48,8 @@ class Column(IntEnum):
 #: The global factor is folded into theta before its inverse loses range.
 SMALLEST_FACTOR = 1e-60
 
+_1 = np.uint64(1)
+
 
 @dataclass(frozen=True)
 class ProjectedRule(Rule):
@@ -180,18 +182,25 @@ def _shrink(mirror, domain, slots):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@kernel(inner=True, counted=True)
 def simplex_shift(theta, scale):  # type: ignore[no-untyped-def]
     """Return m = max theta and tau with sum_i max((theta_i - m) - tau, 0) = scale."""
+    count = np.uint64(theta.shape[0])
+    largest = -np.inf
+    for i in range(count):
+        largest = max(largest, theta[i])
     # Measured from the largest, so that a small scale is not lost beside a large theta.
-    largest = np.max(theta)
-    order = np.sort(theta - largest)[::-1]
+    order = np.empty(count)
+    for i in range(count):
+        order[i] = theta[i] - largest
+    order.sort()
     total = 0.0
     tau = 0.0
-    for k in range(order.shape[0]):
-        total += order[k]
+    for k in range(count):
+        value = order[count - _1 - k]
+        total += value
         candidate = (total - scale) / (k + 1.0)
-        if order[k] <= candidate:
+        if value <= candidate:
             break
         tau = candidate
     return largest, tau

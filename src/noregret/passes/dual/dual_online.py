@@ -276,7 +276,7 @@ def _enter_round(loss, ledger, played, p, lead, mistake):  # type: ignore[no-unt
         ledger[Entry.LARGEST_COUNTED_ROW] = largest
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def _raise_dual(rule, memory, ledger, found, j, mistake):  # type: ignore[no-untyped-def]
     """Move slopes, that of the newest row j first; return the gain."""
     kept, played = memory.kept, found.played
