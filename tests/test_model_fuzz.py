@@ -56,6 +56,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "agile": lambda: nr.MirrorDescent(
         losses.Hinge(), mirrors.Euclidean(), rates.Constant(0.1), domains.Ball(1), lazy=False
     ),
+    "clipped": lambda: nr.catalogue.c_eg(0.4, loss=losses.Hinge(), eta=0.3, dimension=FEATURES),
     "doubling": lambda: nr.MirrorDescent(losses.Hinge(), mirrors.PNorm(3), rates.Doubling(0.3)),
     "exact": lambda: nr.DualAscent(losses.Hinge(), mirrors.Euclidean()),
     "window": lambda: nr.DualAscent(losses.Hinge(), mirrors.Ball(2), 0.5, "window", k=3),
@@ -312,6 +313,21 @@ FORGED: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ("doubling", "arrays", lambda arrays: arrays.pop("past_iterates"), "must be two vectors"),
     ("window", "arrays", crossed, "the rows kept do not fit together"),
     ("exact", "header", lambda header: header.update(sweeps="x\ny"), r"got 'x\\ny'"),
+    ("agile", "header", lambda header: header.update(implicit="no"), "implicit is 'no', expected"),
+    ("clipped", "arrays", lambda arrays: arrays["groups"].fill(np.nan), "groups holds NaN"),
+    *(
+        ("clipped", "arrays", forge, "heap and groups do not fit together")
+        for forge in (
+            lambda arrays: arrays["state"][:, 3].fill(-(2.0**40)),
+            lambda arrays: arrays["state"][:, 3].fill(0.0),
+            lambda arrays: arrays["heap"][:, 1].fill(2.0**40),
+            lambda arrays: arrays["groups"][:, 0].fill(0.0),
+            lambda arrays: arrays["groups"][:, 4].fill(0.0),
+            lambda arrays: arrays["slots"].__setitem__(5, -np.inf),
+            lambda arrays: arrays["slots"].__setitem__(6, FEATURES + 1.0),
+            lambda arrays: arrays["slots"].__setitem__(7, 0.5),
+        )
+    ),
 ]
 
 

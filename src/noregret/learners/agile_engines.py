@@ -125,3 +125,41 @@ class ClippedSimplexEngine(Engine):
     def arrays(self) -> dict[str, Vector]:
         """Return the arrays that a model file keeps."""
         return super().arrays() | {"heap": self.heap, "groups": self.groups}
+
+    def restore(self, arrays: dict[str, Vector]) -> None:
+        """Take over the arrays of a model file, or refuse indices that lead out of them."""
+        super().restore(arrays)
+        if not _is_linked(self.state[:, Column.PLACE], self.heap, self.groups, self.slots):
+            raise ValueError("heap and groups do not fit together, expected those of one learner")
+
+
+def _is_linked(places: Vector, heap: Vector, groups: Vector, slots: Vector) -> bool:
+    """Return whether the indices that the compiled rule follows are sound and have no cycle.
+
+    The rule does not check them: a forged index would read or write outside the arrays.
+    """
+    counts, n = slots[[Mark.SINGLES, Mark.NODES, Mark.TOP]], len(places)
+    if not _are_indices(counts, [0, 0, -1], n):
+        return False
+    singles, nodes, node = counts.astype(np.int64).tolist()
+    members, links = heap[:singles, Single.MEMBER], groups[:nodes, [Node.PARENT, Node.BELOW]]
+    inside = _are_indices(places, -nodes, singles - 1) and _are_indices(links, -1, nodes - 1)
+    if not (inside and node < nodes and _are_indices(members, 0, n - 1)):
+        return False
+    ancestors, below = links.astype(np.int64).T
+    stack: list[int] = []
+    while node >= 0 and len(stack) <= nodes:
+        stack.append(node)
+        node = int(below[node])
+    # The groups on the stack are roots: merging two of them makes no cycle.
+    rooted = len(stack) <= nodes and np.all(ancestors[stack] < 0)
+    for _ in range(nodes.bit_length()):
+        # After k steps this is the ancestor 2^k generations up, -1 above a root.
+        ancestors = np.where(ancestors < 0, -1, ancestors[ancestors])
+    placed = np.array_equal(places[members.astype(np.int64)], np.arange(singles))
+    alone = np.count_nonzero(places >= 0.0) == singles
+    return bool(rooted and placed and alone and np.all(ancestors < 0))
+
+
+def _are_indices(given: Vector, least: Any, most: int) -> bool:
+    return bool(np.all((given >= least) & (given <= most) & (given == np.floor(given))))

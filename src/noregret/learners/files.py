@@ -52,9 +52,9 @@ GAMES = {
 _NAMED = ("learner", "game", "bandit")
 #: Policies that are stored in the extra part of their learner.
 _POLICIES = ("ArmFeatureBandit", "ContextualBandit")
-_SWITCHES = {"lazy", "conservative", "averaging", "fixed"}
+_SWITCHES = {"lazy", "conservative", "averaging", "implicit", "fixed"}
 _PAST = ("past_gradient", "past_iterates")
-_NUMBERS = {"state", "slots", "ledger", "accounts", "book", "values", *_PAST}
+_NUMBERS = {"state", "slots", "ledger", "accounts", "book", "values", "heap", "groups", *_PAST}
 #: Sums of a ledger that stay finite: a learner refuses the row that would overflow them.
 _FINITE = [*range(Entry.MAGNITUDE + 1), Entry.REGULARIZER, Entry.REGULARIZER_SLACK]
 #: Above this, adding 1 to a float64 count changes nothing.
