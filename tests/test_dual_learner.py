@@ -285,3 +285,11 @@ def test_a_certificate_with_offsets_says_whose_losses_it_speaks_of(tmp_path):
     assert proof.offsets and proof.as_dict()["offsets"] is True
     assert "every u predicts <u, x> + the offset" in str(proof)
     assert proof.floor(0.0) == 0.0 and plain.certificate().floor(0.0) > 0.9
+
+
+def test_a_certificate_leaves_the_learner_as_it_was() -> None:
+    learner = DualAscent(losses.Hinge(), mirrors.Euclidean(), 0.5)
+    learner.learn([[1.0, 2.0]], [1])
+    before = learner._to_file()[1]["ledger"]
+    assert learner.certificate().C == 0.5
+    np.testing.assert_array_equal(learner._to_file()[1]["ledger"], before)

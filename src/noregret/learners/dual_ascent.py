@@ -252,12 +252,13 @@ class DualAscent(Learner):
         """Return what the rounds so far prove, as a value that later rounds do not change."""
         mirror, rate = self._parts.resolved(self.dimension)
         kept = self._engine if self._engine is not None else self._new_engine(0)
-        self._ledger[[Entry.FIRST_ETA, Entry.LAST_ETA]] = self.C
+        ledger = self._ledger.copy()
+        ledger[[Entry.FIRST_ETA, Entry.LAST_ETA]] = self.C
         return DualCertificate(
             loss_function=self.loss,
             mirror=mirror,
             rate=rate,
-            ledger=self._ledger.copy(),
+            ledger=ledger,
             gradient=kept.theta / -self.C,
             reach=mirror.predictors().norm(self.weights),
             accounts=kept.accounts.copy(),
