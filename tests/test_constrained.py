@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -247,3 +248,28 @@ def test_progress_is_reported() -> None:
         X_A, S_A, nr.losses.Hinge(), np.eye(3), [0.1, 0.1, 0.1], 1.0, progress=heard.append
     )
     assert heard and heard[-1].passes >= 1
+
+
+@dataclass(frozen=True)
+class Own(nr.losses.Regression):
+    """The square loss, with a conjugate that is too low by `lift`."""
+
+    lift: float = 0.0
+
+    def value(self, y: float, p: float) -> float:
+        return (p - y) * (p - y)
+
+    def slope(self, y: float, p: float) -> float:
+        return 2.0 * (p - y)
+
+    def conjugate(self, y: float, s: float) -> float:
+        return s * y + 0.25 * s * s - self.lift
+
+
+def test_the_conjugate_of_an_own_loss_is_an_assumption() -> None:
+    X, y = [[1.0], [2.0]], [1.0, 2.0]
+    best = nr.hindsight_constrained(X, y, Own(), [[1.0]], [0.5], l2=1.0)
+    assert best.assumption is not None and "to have the conjugate it gives" in best.assumption
+    assert f"assumption: {best.assumption}" in str(best)
+    with pytest.raises(ValueError, match="Own.conjugate is not that of a convex value"):
+        nr.hindsight_constrained(X, y, Own(5.0), [[1.0]], [0.5], l2=1.0)

@@ -274,6 +274,7 @@ def test_a_solution_reads_well() -> None:
         ({"l2": 1.0, "radius": -1.0}, "radius must be a finite number above 0"),
         ({"l2": 1.0, "tol": -1.0}, "tol must be"),
         ({"l2": 1.0, "max_passes": 0}, "max_passes must be"),
+        ({"l2": 1.0, "max_passes": np.inf}, "max_passes must be at least 1, got inf"),
         ({"l2": 1.0, "weight": [1.0]}, "weight has shape"),
         ({"l2": 1.0, "weight": [1.0, -1.0]}, "weight row 1"),
         ({"l2": 1.0, "offset": [1.0]}, "offset has shape"),

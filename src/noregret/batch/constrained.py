@@ -41,9 +41,10 @@ from noregret.batch.problem import (
     refuse,
     solution_lines,
 )
-from noregret.batch.solver import Progress, Solver, require_options
+from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss
 from noregret.proof.statement import row
+from noregret.proof.wording import assumption_lines
 from noregret.rounding import EPSILON, rounding_error, up
 
 #: The gap at which an inner problem counts as solved, as a part of the tolerance; and by what it
@@ -76,6 +77,7 @@ class ConstrainedSolution(Solution):
             *solution_lines(self, "no feasible w has less than"),
             row(f"constraints, {binding:,} of {count:,} pull", met, widths=WIDTHS),
             self._norm_row(),
+            *assumption_lines(self),
         ]
 
 
@@ -307,4 +309,5 @@ def hindsight_constrained(
     solver = ConstrainedSolver(
         problem, float(tol), int(max_passes), seed=seed, progress=progress, limits=checked
     )
-    return cast(ConstrainedSolution, solver.run())
+    found = cast(ConstrainedSolution, solver.run())
+    return trusted(found, loss, feasible=found.violation == 0.0)

@@ -12,10 +12,9 @@ from noregret.arrays import as_positive
 from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.problem import Problem, Solution, refuse
 from noregret.batch.radius import RadiusSolver
-from noregret.batch.solver import Progress, Solver, require_options
+from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
-from noregret.proof.wording import WrongConjugate, assumption_of
 from noregret.rows.examples import as_rows
 
 #: Passes after which a run gives up and says so.
@@ -89,23 +88,12 @@ def hindsight(
     slopes = given.alpha if given else warm_start
     options = float(tol), max_passes, slopes, seed, progress
     if isinstance(loss, ScoreLoss):
-        return _trusted(_several(X, y, loss, form, weight, options), loss)
+        return trusted(_several(X, y, loss, form, weight, options), loss)
     problem = _problem(X, y, loss, form, weight, offset, bias)
     solver = _solver(problem, bias, float(fraction))
     if problem.radius is not None and given and given.weights.shape == (problem.rows.width,):
         solver = partial(solver, start=problem.inside(given.weights))
-    return _trusted(solver(problem, *options).run(), loss)
-
-
-def _trusted(solution: Solution, loss: Loss | ScoreLoss) -> Solution:
-    """Name what a loss of one's own is trusted for; refuse duals that show it is not so."""
-    assumption = assumption_of(loss, conjugate=True)
-    if assumption is not None and solution.dual > solution.primal:
-        raise WrongConjugate(
-            f"the dual value {solution.dual:g} is above the loss {solution.primal:g} of a "
-            f"predictor: {type(loss).__name__}.conjugate is not that of a convex value(y, p)"
-        )
-    return replace(solution, assumption=assumption)
+    return trusted(solver(problem, *options).run(), loss)
 
 
 def _several(
@@ -172,7 +160,7 @@ def regularization_path(
         solver = _solver(problem, bias)
         solution = solver(problem, float(tol), max_passes, slopes, seed, progress).run()
         slopes = solution.alpha
-        yield _trusted(solution, loss)
+        yield trusted(solution, loss)
 
 
 def _problem(

@@ -6,10 +6,13 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 from noregret.batch.problem import Solution, Vector, closed, refuse
+from noregret.proof.wording import WrongConjugate, assumption_of
+
+S = TypeVar("S", bound=Solution)
 
 #: Seconds after which a running solver shows a status line.
 PATIENCE = 2.0
@@ -127,11 +130,25 @@ class Solver:
         )  # fmt: skip
 
 
+def trusted(found: S, loss: Any, feasible: bool = True) -> S:
+    """Name what a loss of one's own is trusted for; refuse a dual value that disproves it.
+
+    feasible: whether the weights are in the class that the dual value speaks about.
+    """
+    assumption = assumption_of(loss, conjugate=True)
+    if assumption is not None and feasible and found.dual > found.primal:
+        raise WrongConjugate(
+            f"the dual value {found.dual:g} is above the loss {found.primal:g} of a "
+            f"predictor: {type(loss).__name__}.conjugate is not that of a convex value(y, p)"
+        )
+    return replace(found, assumption=assumption)
+
+
 def require_options(tol: float, max_passes: int) -> None:
     """Refuse a tolerance or a number of passes that no run can have."""
     refuse(
         {
             f"tol must be a finite number >= 0, got {tol}": not 0.0 <= float(tol) < math.inf,
-            f"max_passes must be at least 1, got {max_passes}": not int(max_passes) >= 1,
+            f"max_passes must be at least 1, got {max_passes}": not 1.0 <= max_passes < math.inf,
         }
     )
