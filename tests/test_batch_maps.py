@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from oracles.duals import interpreted
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
+import noregret as nr
 from noregret import losses, mirrors
 from noregret.batch.bias import Balancer, BiasSolver
 from noregret.batch.mapped import MapAscent, MappedSolver, first_slopes
@@ -349,3 +351,13 @@ def test_the_dual_does_not_fall_where_exponentials_explode(mirror) -> None:
             after = problem.dual_lower(ascent.slopes)
             assert after >= before - 1e-6 * max(1.0, abs(before))
             before = after
+
+
+def test_a_bias_of_rows_with_weight_0_is_found_without_a_warning() -> None:
+    X, y = [[-1.0], [0.0], [1.0], [9.0]], [3.0, 5.0, 7.0, -99.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        best = nr.hindsight(
+            X, y, nr.losses.Squared(), l2=1.0, bias=True, weight=[1.0, 1.0, 1.0, 0.0], tol=1e-9
+        )
+    assert (best.weights[0], best.bias) == pytest.approx((1.6, 5.0), abs=1e-4)

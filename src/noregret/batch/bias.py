@@ -52,7 +52,8 @@ class Balancer:
         c = problem.weight
         some = c > 0.0
         for ends, side in ((self.lowest, 1.0), (self.highest, -1.0)):
-            extreme = side * float(np.sum((c * ends)[some]))
+            # Of the rows that count: 0 times an infinite end is not a number.
+            extreme = side * float(np.sum(c[some] * ends[some]))
             if extreme > 0.0 or (extreme == 0.0 and not self._finite(ends, some)):
                 name = type(problem.loss).__name__
                 raise ValueError(f"{name} falls forever along a bias on these labels: none is best")
