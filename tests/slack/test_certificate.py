@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -97,3 +99,34 @@ def test_a_statement_that_overflowed_is_not_made() -> None:
     proof = curved()
     assert proof.regret([1e308, 1e308]) <= proof.loss_upper
     assert not math.isnan(proof.regret([1e308, -1e308]))
+
+
+@dataclass(frozen=True)
+class Sunk(losses.Regression):
+    """The absolute loss minus 1."""
+
+    nonnegative: ClassVar[bool] = False
+
+    def value(self, y: float, p: float) -> float:
+        return abs(p - y) - 1.0
+
+    def slope(self, y: float, p: float) -> float:
+        return 1.0 if p > y else -1.0
+
+
+def test_floors_far_below_the_loss_are_rounded_outwards_too() -> None:
+    learner = nr.MirrorDescent(Sunk(), mirrors.Euclidean(), rates.Constant(1e-9))
+    learner.learn([[1.0], [2.0]], [1.0, -3.0])
+    proof = learner.certificate()
+    for radius in RNG.uniform(1e10, 1e12, 20).tolist():
+        regret = Fraction(proof.loss) - Fraction(proof.floor(radius))
+        assert Fraction(proof.regret_bound(radius)) >= regret
+
+
+def test_an_infinite_floor_is_ready_for_json() -> None:
+    learner = nr.MirrorDescent(Sunk(), mirrors.Euclidean(), rates.Constant(1e-9))
+    learner.learn([[1e10], [2.0]], [1.0, -3.0])
+    proof = learner.certificate()
+    assert proof.floor(1e300) == -math.inf
+    found = json.loads(json.dumps(proof.as_dict(1e300), allow_nan=False))
+    assert found["floor"] is None and found["regret_bound"] is None

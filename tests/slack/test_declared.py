@@ -58,12 +58,30 @@ class Negative(Square):
         return (p - y) ** 2 - 1.0
 
 
+@dataclass(frozen=True)
+class Unlimited(Square):
+    """A promise that is not a number."""
+
+    def lipschitz(self) -> float:
+        return math.nan
+
+
+@dataclass(frozen=True)
+class Unlevel(Square):
+    """Lines that are nowhere."""
+
+    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
+        return math.nan
+
+
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
         (Promising(), r"Promising.lipschitz\(\) is 3 but the slope at"),
         (Lifted(), "Lifted.intercept is .* above value - slope"),
         (Wavy(), "Wavy is not convex, or slope does not belong to value"),
+        (Unlimited(), r"Unlimited.lipschitz\(\) is nan but the slope at"),
+        (Unlevel(), "Unlevel.intercept is nan at .* above value - slope"),
         (Negative(), "Negative is -0.75 at .* set nonnegative = False"),
     ],
     ids=lambda given: type(given).__name__,

@@ -105,6 +105,19 @@ def test_a_support_function_below_a_projection_is_refused() -> None:
         oco.Game(2, mirrors.Euclidean(), rates.Constant(0.1), TooShort(7.0))
 
 
+@dataclass(frozen=True)
+class Unknown(Slab):
+    """A support function that is not a number."""
+
+    def support(self, theta):  # type: ignore[no-untyped-def]
+        return math.nan
+
+
+def test_a_support_function_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Unknown.support\(\) is nan along"):
+        oco.Game(2, mirrors.Euclidean(), rates.Constant(0.1), Unknown(7.0))
+
+
 def test_the_support_function_of_an_own_domain_is_an_assumption() -> None:
     assert _game(Slab(7.0)).assumption.endswith("to be convex, support() of Slab to be right")
     assert _game(domains.Ball(1.0)).assumption.endswith("to be convex")

@@ -24,7 +24,16 @@ from noregret.passes.dual.dual_online import (
 from noregret.proof import closed_forms
 from noregret.proof.certificate import ROUND_ERRORS, Certificate
 from noregret.proof.ledger import Entry
-from noregret.proof.statement import NOTHING, RANGE, ROUNDING, Measured, Statement, row, suspect_of
+from noregret.proof.statement import (
+    NOTHING,
+    RANGE,
+    ROUNDING,
+    Measured,
+    Statement,
+    finite,
+    row,
+    suspect_of,
+)
 from noregret.proof.wording import assumption_of, named
 from noregret.rounding import (
     CLOSED_FORM,
@@ -145,16 +154,14 @@ class DualCertificate(Certificate):
         own = {
             "update": self.update,
             "C": self.C,
-            "dual": self.dual,
-            "regularized_floor": self.regularized_floor(),
-            "lambda": self.progress,
+            "dual": finite(self.dual),
+            "regularized_floor": finite(self.regularized_floor()),
+            "lambda": finite(self.progress),
             "fell": self.fell,
             "offsets": self.offsets,
             "margins": self.margins,
             "fraction": self.fraction,
         }
-        if self.broken is not None:
-            own |= dict.fromkeys(("dual", "regularized_floor", "lambda"))
         return super().as_dict(radius) | own
 
     def _lines(self, radius: float | None = None) -> list[str]:

@@ -315,7 +315,8 @@ class Certificate(RadiusProof):
         if self._lost_nothing:
             return 0.0
         gap = self.loss - self.floor(radius)
-        return gap + self.slack + rounding_error(8.0, abs(self.loss))
+        # A floor below 0 can be far larger than the loss, and so can the rounding of the gap.
+        return gap + self.slack + rounding_error(8.0, max(abs(self.loss), abs(gap)))
 
     @property
     def bounds(self) -> list[Statement]:

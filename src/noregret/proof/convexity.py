@@ -49,13 +49,13 @@ def require_convex(loss: Loss) -> None:
                     f"{name} is {value:g} at y={y:g}, p={p:g}; set nonnegative = False for losses "
                     "below zero"
                 )
-            if abs(slope) > loss.lipschitz() * (1.0 + 1e-12):
+            if not abs(slope) <= loss.lipschitz() * (1.0 + 1e-12):
                 raise ValueError(
                     f"{name}.lipschitz() is {loss.lipschitz():g} but the slope at y={y:g}, "
                     f"p={p:g} is {slope:g}"
                 )
             height = loss.intercept(y, p, value, slope)
-            if height > value - slope * p + 1e-12 * (abs(value) + abs(slope * p)):
+            if not height <= value - slope * p + 1e-12 * (abs(value) + abs(slope * p)):
                 raise ValueError(
                     f"{name}.intercept is {height:g} at y={y:g}, p={p:g}, above value - slope * p"
                 )
@@ -90,7 +90,7 @@ def require_support(domain: Domain, dimension: int) -> None:
         most = domain.support(theta)
         for u in points:
             value = float(u @ theta)
-            if value > most + 1e-9 * (abs(value) + abs(most)):
+            if not value <= most + 1e-9 * (abs(value) + abs(most)):
                 raise ValueError(
                     f"{type(domain).__name__}.support() is {most:g} along {theta[:4].tolist()}, "
                     f"but the projection {np.asarray(u)[:4].tolist()} has {value:g}"
@@ -188,7 +188,7 @@ def _require_norm(mirror: Mirror, name: str, points: list[Vector]) -> None:
     for x in points:
         total = functools.reduce(mirror.norm_term, x.tolist(), 0.0)
         seen, true = mirror.norm(total), norm_upper(x, p)
-        if abs(seen - true) > _ROUNDING * true:
+        if not abs(seen - true) <= _ROUNDING * true:
             raise ValueError(
                 f"{name}.norm() is {seen:g} for the row {_shown(x)}, but the dual norm of its "
                 f"geometry {mirror.geometry!r} is {true:g}"

@@ -15,7 +15,7 @@ from typing import Any
 
 from noregret.component import Component
 from noregret.proof.ledger import Promise
-from noregret.proof.statement import at_least, at_most, measured, row
+from noregret.proof.statement import at_least, at_most, finite, measured, row
 from noregret.rounding import down, exact, up
 
 _WORDS: dict[float, str] = {
@@ -61,7 +61,7 @@ def broken_in(loss: Any, rounds: float, which: float) -> Broken | None:
     if not rounds > 0.0:
         return None
     return Broken(
-        type(loss.promising()).__name__, int(rounds), _WORDS.get(Promise(int(which)), "convexity")
+        type(loss.promising()).__name__, int(rounds), _WORDS.get(which, "convexity")
     )
 
 
@@ -208,7 +208,8 @@ def certificate_dict(certificate: Any, radius: float | None) -> dict[str, Any]:
     """Return a certificate as plain numbers, ready for JSON.
 
     `loss`, `floor`, `regret_bound` and `bounds` are about `objective`; `plain_loss` is the loss
-    without a penalty. `radius` is None where the class is no ball.
+    without a penalty. `radius` is None where the class is not a ball, `floor` and `regret_bound`
+    where they are infinite.
     """
     result: dict[str, Any] = {
         "rounds": certificate.rounds,
@@ -227,7 +228,7 @@ def certificate_dict(certificate: Any, radius: float | None) -> dict[str, Any]:
         return result | nothing | {"broken": certificate.broken.as_dict()}
     if radius is not None or certificate.radius is not None:
         result["class"] = certificate.describe(radius)
-        result["floor"] = certificate.floor(radius)
-        result["regret_bound"] = certificate.regret_bound(radius)
+        result["floor"] = finite(certificate.floor(radius))
+        result["regret_bound"] = finite(certificate.regret_bound(radius))
         result["bounds"] = [bound.as_dict() for bound in certificate.bounds_for(radius)]
     return result
