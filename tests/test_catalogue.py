@@ -129,6 +129,17 @@ def test_tuning() -> None:
         (lambda: catalogue.ogd(losses.Squared(), horizon=9), "Squared has no Lipschitz constant"),
         (lambda: catalogue.projected_ogd(losses.Squared(), 1.0), "has no Lipschitz constant"),
         (lambda: catalogue.projected_ogd(HINGE, 0.0), "above 0"),
+        (lambda: catalogue.projected_ogd(HINGE, 1.0, row_limit=0.0), "row_limit must be"),
+        (lambda: catalogue.ogd(HINGE, horizon=0), r"ogd\(horizon\) must be a whole number >= 1"),
+        (lambda: catalogue.ogd(HINGE, horizon=9, row_limit=0.0), "row_limit must be a finite"),
+        (lambda: catalogue.balanced_winnow(0.0), "radius must be a finite number above 0"),
+        (lambda: catalogue.c_egu(0.5, 0, 1.0, 1.0), r"c_egu\(dimension\) must be a whole number"),
+        (lambda: catalogue.signed_c_eg(-1.0, 0.5, -1.0), "radius must be a finite number above 0"),
+        (lambda: catalogue.multiclass_ogd(1.0, 0), r"multiclass_ogd\(rounds\) must be a whole"),
+        (
+            lambda: catalogue.bregman_step(HINGE, mirrors.Euclidean(), ["1"], [1.0], 1.0),
+            "weights must hold numbers: found text",
+        ),
         (lambda: catalogue.p_norm(1.5), r"PNorm\(p\) must be a finite number >= 2"),
     ],
 )

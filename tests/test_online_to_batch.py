@@ -195,6 +195,11 @@ def test_what_is_refused() -> None:
         batch_predictor(used, rows, y)
     with pytest.raises(ValueError, match="method must be"):
         batch_predictor(learner(), rows, y, "best")
+    for method in ("average", "random"):
+        with pytest.raises(ValueError, match="needs a row to learn from"):
+            batch_predictor(learner(), np.zeros((0, 1)), [], method)
+    with pytest.raises(ValueError, match="y must hold numbers: found text"):
+        batch_predictor(learner(), rows, ["1", "1"])
 
 
 def test_it_is_a_value() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from noregret import domains, losses, mirrors, rates
+from noregret.arrays import as_positive, as_whole
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.proof import closed_forms
@@ -102,7 +103,8 @@ def balanced_winnow(
     >>> balanced_winnow(2.0, margin=0.5, row_limit=0.5).rate
     Constant(eta=0.5)
     """
-    best = margin / (radius * row_limit) ** 2
+    reach = as_positive("radius", radius) * as_positive("row_limit", row_limit)
+    best = margin / reach**2
     return MirrorDescent(
         losses.Hinge(margin),
         mirrors.SignedEntropy(radius),
@@ -114,7 +116,7 @@ def balanced_winnow(
 
 
 def _steepest(loss: Loss, row_limit: float) -> float:
-    steepest = loss.lipschitz() * row_limit
+    steepest = loss.lipschitz() * as_positive("row_limit", row_limit)
     if not math.isfinite(steepest):
         raise ValueError(f"{type(loss).__name__} has no Lipschitz constant: give eta")
     return steepest
@@ -141,7 +143,8 @@ def ogd(
     if eta is None:
         if horizon is None:
             raise ValueError("ogd needs eta, or a horizon to tune it")
-        eta = radius / (_steepest(loss, row_limit) * math.sqrt(horizon))
+        rounds = as_whole("ogd(horizon)", horizon)
+        eta = radius / (_steepest(loss, row_limit) * math.sqrt(rounds))
     return MirrorDescent(
         loss, mirrors.Euclidean(), rates.Constant(eta), dimension=dimension, row_limit=row_limit
     )

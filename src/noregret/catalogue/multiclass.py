@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from noregret import losses, mirrors, rates
-from noregret.arrays import as_positive
+from noregret.arrays import as_positive, as_whole
 from noregret.learners import MatrixDescent
 
 
@@ -94,10 +94,9 @@ def multiclass_ogd(
     >>> multiclass_ogd(1.0, 50).rate
     Constant(eta=0.1)
     """
-    if rounds < 1:
-        raise ValueError(f"multiclass_ogd(rounds) must be at least 1, got {rounds}")
+    horizon = as_whole("multiclass_ogd(rounds)", rounds)
     as_positive("multiclass_ogd(row_limit)", row_limit)
-    eta = radius / (row_limit * math.sqrt(2.0 * rounds))
+    eta = radius / (row_limit * math.sqrt(2.0 * horizon))
     return MatrixDescent(
         losses.MulticlassHinge(), mirrors.Ball(radius), rates.Constant(eta), outputs, dimension
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from noregret import losses, mirrors
-from noregret.arrays import Vector
+from noregret.arrays import Vector, real_array
 from noregret.learners import DualAscent
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -128,7 +128,9 @@ def bregman_step(
 
     Reference: Shalev-Shwartz and Singer, A Primal-Dual Perspective, eq. 38 and 44-46.
     """
-    start, row = (np.array(v, np.float64) for v in (weights, x))
+    start, row = (
+        np.array(real_array(name, v), np.float64) for name, v in (("weights", weights), ("x", x))
+    )
     if start.ndim != 1 or start.shape != row.shape or not start.size:
         raise ValueError(
             f"weights has shape {start.shape}, x {row.shape}: expected one vector shape"

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret.arrays import Vector
+from noregret.arrays import Vector, real_array
 from noregret.learners import MirrorDescent
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
@@ -45,8 +45,8 @@ class RiskStatement(Statement):
     measure: str = ""
 
     def __str__(self) -> str:
-        said = self.claim if self.applies else f"not applicable: {self.reason}"
-        return f"{self.name:<22}{said}"
+        words = self.claim if self.applies else f"not applicable: {self.reason}"
+        return f"{self.name:<22}{words}"
 
 
 def _not_applicable(name: str, reference: str, reason: str) -> RiskStatement:
@@ -118,7 +118,9 @@ def _one_pass(
 
     Refuse a learner whose predictions are not <w, x>: its weights alone are no predictor.
     """
-    labels = np.atleast_1d(np.asarray(y, np.float64))
+    labels = np.atleast_1d(np.asarray(real_array("y", y), np.float64))
+    if not labels.size:
+        raise ValueError("online_to_batch needs a row to learn from, X has none")
     if learner.rounds:
         raise ValueError(f"online_to_batch needs a fresh learner, this one has {learner.rounds}")
     if learner._parts.clip is not None:

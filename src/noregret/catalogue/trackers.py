@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import domains, losses, mirrors, rates
-from noregret.arrays import as_positive
+from noregret.arrays import as_positive, as_whole
 from noregret.catalogue.descent import simplex_rate, square_loss_promises
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
@@ -134,7 +134,7 @@ def c_egu(
     """
     if not 0.0 < alpha <= 1.0:
         raise ValueError(f"c_egu: alpha must be in (0, 1], got {alpha}")
-    if dimension < 2 and alpha == 1.0:
+    if as_whole("c_egu(dimension)", dimension) < 2 and alpha == 1.0:
         raise ValueError("c_egu: alpha = 1 leaves one feature no choice; use alpha < 1")
     box = domains.Box(alpha / dimension, dimension / alpha)
     return _unnormalized("c_egu", box, feature_limit, label_limit, loss, eta, implicit, dimension)
@@ -221,7 +221,8 @@ def signed_c_eg(
     True
     """
     doubled = None if dimension is None else 2 * dimension
-    return c_eg(alpha, 2.0 * radius * row_limit, loss, dimension=doubled)
+    width = 2.0 * as_positive("radius", radius) * as_positive("row_limit", row_limit)
+    return c_eg(alpha, width, loss, dimension=doubled)
 
 
 def doubled_features(X: Any, radius: float = 1.0) -> Any:
