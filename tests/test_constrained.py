@@ -271,5 +271,5 @@ def test_the_conjugate_of_an_own_loss_is_an_assumption() -> None:
     best = nr.hindsight_constrained(X, y, Own(), [[1.0]], [0.5], l2=1.0)
     assert best.assumption is not None and "to have the conjugate it gives" in best.assumption
     assert f"assumption: {best.assumption}" in str(best)
-    with pytest.raises(ValueError, match="Own.conjugate is not that of a convex value"):
+    with pytest.raises(ValueError, match=r"Own\.conjugate is not that of a convex value"):
         nr.hindsight_constrained(X, y, Own(5.0), [[1.0]], [0.5], l2=1.0)

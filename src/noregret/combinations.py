@@ -1,7 +1,7 @@
-"""The one table of what goes together: map, rate, domain and step, for stream learners and games.
+"""The table of valid combinations of map, rate, domain and step, for stream learners and games.
 
-Each row is a condition under which parts are refused, and the reason in words; the first row that
-holds is the reason given. Only this table may ask which class a map or a rate is of.
+Each row is a condition under which parts are refused, and the reason in words; the first condition
+that holds gives the reason. Only this table may test the class of a map or a rate.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from noregret.mirrors import Mirror
 from noregret.proof.convexity import require_declared, require_scale
 from noregret.rates import Rate
 
-#: Where the parts of each name are found.
-_ROOMS: dict[str, tuple[type[Component], str]] = {
+#: The base class of each part, and the module to look for one.
+_BASES: dict[str, tuple[type[Component], str]] = {
     "loss": (Loss, "noregret.losses"),
     "mirror": (Mirror, "noregret.mirrors"),
     "rate": (Rate, "noregret.rates"),
@@ -30,7 +30,7 @@ _ROOMS: dict[str, tuple[type[Component], str]] = {
 
 @dataclass(frozen=True)
 class Parts:
-    """What is put together; a game has no loss of its own."""
+    """The parts of a learner or game; a game has no loss."""
 
     loss: Any
     mirror: Mirror
@@ -42,7 +42,7 @@ class Parts:
     implicit: bool = False
 
     def growable(self) -> bool:
-        """Tell whether a feature never seen has weight 0 and adds nothing to S."""
+        """Return whether an unseen feature has weight 0 and adds nothing to S."""
         return self.mirror.grows()
 
 
@@ -75,7 +75,7 @@ RATES: list[Rule] = [
         "{rate_name} restarts the {player}, SoftThreshold counts all its rounds",
     ),
 ]
-#: What a stream learner is refused.
+#: Refusals of stream learners.
 STREAM: list[Rule] = [
     (
         lambda p: p.rate.strong_convexity() > 0.0 and not _bare(p),
@@ -103,7 +103,7 @@ STREAM: list[Rule] = [
         "lazy projection on the simplex is for dense games (noregret.oco); here use lazy=False, "
         "or the map Entropy(scale)",
     ),
-    # Domains beside other maps: each has one, for agile steps alone.
+    # Domains beside other maps: each map allows one kind, with agile steps only.
     (
         lambda p: (
             p.domain is not None
@@ -168,7 +168,7 @@ STREAM: list[Rule] = [
         "implicit=True steps from the weights themselves: use lazy=False",
     ),
 ]
-#: What a game on dense vectors is refused; its domains may be of any kind beside Euclidean().
+#: Refusals of games on dense vectors; beside Euclidean() any domain is allowed.
 GAME: list[Rule] = [
     (
         lambda p: _maps(mirrors.Ball, mirrors.Box)(p) and not p.lazy,
@@ -217,7 +217,7 @@ GAME: list[Rule] = [
 ]
 
 
-#: What a learner of several scores is refused.
+#: Refusals of learners of several scores.
 MATRIX: list[Rule] = [
     (
         lambda p: (
@@ -248,7 +248,7 @@ MATRIX: list[Rule] = [
         "implicit=True belongs to Euclidean(), Constant(eta), not conservative",
     ),
 ]
-#: What a ranker is refused beside what refuses the learner that it steps by.
+#: Refusals of rankers, beside those of the learner inside.
 RANKER: list[Rule] = [
     (
         lambda p: not isinstance(p.rate, rates.Constant | rates.InverseSqrt | rates.Adaptive),
@@ -258,12 +258,12 @@ RANKER: list[Rule] = [
 
 
 def _bare(p: Parts) -> bool:
-    """Tell whether the parts are Euclidean() and lazy, and nothing more."""
+    """Return whether the parts are Euclidean(), lazy, without a domain and not conservative."""
     return p.mirror.euclidean() and p.domain is None and p.lazy and not p.conservative
 
 
 def _has_domain(p: Parts) -> bool:
-    """Tell whether a stream learner projects on such a domain beside the map."""
+    """Return whether stream learners project on this domain beside this map."""
     return (
         p.mirror.euclidean()
         or _maps(mirrors.UnnormalizedEntropy)(p)
@@ -273,7 +273,7 @@ def _has_domain(p: Parts) -> bool:
 
 
 def require_together(parts: Parts, rules: Iterable[Rule], player: str) -> None:
-    """Refuse parts that do not go together, in one line; `player` is what they would make.
+    """Refuse parts that do not go together; `player` names what they would make.
 
     >>> require_together(Parts(None, mirrors.PNorm(3.0), rates.PerCoordinate()), STREAM, "learner")
     Traceback (most recent call last):
@@ -289,21 +289,21 @@ def require_together(parts: Parts, rules: Iterable[Rule], player: str) -> None:
 
 
 def require_sound(mirror: Mirror, rate: Rate) -> None:
-    """Refuse a map whose declarations do not hold, or that lacks the one which the rate needs."""
+    """Refuse a map with a false declaration, or without the one that the rate needs."""
     require_declared(mirror)
     if rate.needs_scale():
         require_scale(mirror)
 
 
 def require_kind(name: str, value: Any, otherwise: str = "") -> None:
-    """Refuse what is not a loss, mirror, rate or domain; `name` says which is wanted.
+    """Refuse a value that is not a loss, mirror, rate or domain, as `name` requires.
 
-    otherwise: what could have been given instead, for the message.
+    otherwise: an alternative to name in the message [default: none].
     """
-    kind, room = _ROOMS[name]
+    kind, module = _BASES[name]
     if not isinstance(value, kind):
         hint = " (did you forget the parentheses?)" if isinstance(value, type) else ""
-        raise ValueError(f"{name} must be {otherwise}one of {room}, got {value!r}{hint}")
+        raise ValueError(f"{name} must be {otherwise}one of {module}, got {value!r}{hint}")
 
 
 def parted(mirror: Mirror, domain: Domain | None) -> tuple[Mirror, Domain | None]:
@@ -318,7 +318,7 @@ def parted(mirror: Mirror, domain: Domain | None) -> tuple[Mirror, Domain | None
         return mirrors.Euclidean(), domains.Box(mirror.low, mirror.high)
     if domain is None or mirror.euclidean():
         return mirror, domain
-    # The others are entropies. On a simplex they have the same projections and the same steps.
+    # The others are entropies, which have the same projections and steps on a simplex.
     if type(domain) is domains.Orthant and not mirror.normalised():
         return mirror, None
     if type(domain) is domains.Simplex:

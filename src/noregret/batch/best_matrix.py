@@ -1,11 +1,11 @@
 """The best matrix of weights in hindsight, for losses of several scores.
 
 Minimise over W  P(W) = sum_i c_i f(y_i, W^T x_i) + (b/2) ||W||_F^2. A dual variable is the row of
-slopes g_i in R^K; with Z = sum_i c_i x_i g_i^T and any slopes whatever
+slopes g_i in R^K; with Z = sum_i c_i x_i g_i^T and any slopes
 
     D(g) = -sum_i c_i f*(y_i, g_i) - ||Z||_F^2 / (2 b)  <=  P(W)  for every W.
 
-One class against the rest falls apart into one problem a class, each solved as such.
+`OneAgainstRest` splits into one problem for each class, solved separately.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class MatrixProblem:
 
     @classmethod
     def of(cls, X: Any, y: Any, loss: ScoreLoss, strength: float, weight: Any) -> MatrixProblem:
-        """Check what a user holds and return the problem, or say in one line what is wrong."""
+        """Check the input and return the problem."""
         if type(loss) is not Softmax and type(loss) is not MulticlassHinge:
             raise ValueError(
                 f"{type(loss).__name__} has no dual here: use Softmax, MulticlassHinge or "
@@ -96,7 +96,7 @@ class MatrixProblem:
         return f"{sum_of(self.loss, self.weight)} + {exact(self.strength)} x Euclidean"
 
     def start(self, warm_start: Any) -> Vector:
-        """Return slopes to start from: those given, brought to where the dual is finite, else 0."""
+        """Return slopes to start from: those given, moved to where the dual is finite, else 0."""
         shape = (len(self.rows), self.outputs)
         if warm_start is None:
             return np.zeros(shape)
@@ -113,9 +113,9 @@ class MatrixProblem:
             self.loss, self.block, self.labels, slopes, state
         )
         gradient = state[:, :, 0] + state[:, :, 1]
-        # Slopes sum to 0, and to 1 on one side, up to a rounding a class.
+        # The slopes of a row sum to 0 only up to one rounding for each class.
         delta = gradient_error(4.0 + 2.0 * outputs, count, gradient.size, travel)
-        # The probability of the label is what those leave: its logarithm is at most 37 then.
+        # The label's probability is 1 minus the others: rounding leaves |log| at most 37.
         slack = sum_error(2.0 * ROUND_ERRORS + 40.0 * outputs, count, magnitude)
         length = mirrors.Euclidean().conjugate_upper(-gradient.ravel(), 1.0 / self.strength, delta)
         with np.errstate(over="ignore"):
@@ -132,13 +132,13 @@ class MatrixProblem:
             )
             value = loss_upper(self.weight, 2.0 * ROUND_ERRORS + 2.0 * self.outputs, *sums)
             norm = norm_upper(weights.ravel(), 2.0)
-            # Half of the smallest strengths would be rounded.
+            # Halve the norm, not the strength: half of the smallest strengths would be rounded.
             value += grown(self.strength * norm * (0.5 * norm), 8.0)
         return certified_ceiling(float(value))
 
 
 def class_indices(y: Any, count: int) -> Vector:
-    """Return class indices as floats, or say in one line which one is none."""
+    """Return class indices as floats; refuse other labels."""
     labels = np.array(real_array("y", y), np.float64)
     if labels.shape != (count,):
         raise ValueError(f"y has shape {labels.shape}, expected a class index for {count} rows")
@@ -181,13 +181,13 @@ class MatrixSolver(Solver):
             self.primal = problem.strength * (lost + half)
             self.goal = AHEAD * self.tol * max(1.0, self.primal)
         self.active = np.uint64(left)
-        # The part of the gap that the visited rows have.
+        # The visited rows' part of the gap.
         gap = float(problem.strength * apart)
         self.passes += 1
         self.report(gap, self.primal, int(self.active))
         ended = gap <= self.goal or self.active == 0
         if ended and not full:
-            # Rows that were put aside have a part in the gap, too.
+            # Rows that were put aside contribute to the gap, too.
             self.active = self.everything
         elif ended:
             if self.look().converged or self.active == 0:

@@ -6,16 +6,15 @@ balance r = -(1/b) sum_i c_i s_i the method of multipliers maximises, by coordin
 
     D(s) - b (beta r + r^2 / (2 mu)),
 
-then moves beta by r / mu if |r| has fallen to a half, and makes mu smaller if it has not: that
+then moves beta by r / mu if |r| has fallen to a half, and otherwise makes mu smaller, which
 happens finitely often. Reference: Zhang, On the Dual Formulation of Regularized Linear Systems,
 Algorithm 2 and eq. 30.
 
 A proved bound must not rely on a balance that is only nearly 0: for such slopes the minimum over
-beta is minus infinity. So the slopes are first balanced, inside their intervals, each row moving
-in proportion to its room on both sides. What rounding leaves of the sum is assigned to one row
-with room for it: its conjugate is taken at the worse end (it is
-convex), and theta is known to that shift times the row's 1-norm only, which the rounded
-conjugate of the regulariser takes into account. The result is a true lower bound.
+beta is minus infinity. So the slopes are first balanced inside their intervals, each row moving
+in proportion to its room on both sides. The remainder that rounding leaves is assigned to one row
+with room for it: its convex conjugate is taken at the worse end of the shift, and the error of
+theta grows by the shift times the row's 1-norm. The result is a true lower bound.
 """
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ class BiasSolver(MappedSolver):
         self._stiffen(FIRST_MU)
 
     def _stiffen(self, mu: float) -> None:
-        """Set mu; the first curvatures gain what the bias adds to them."""
+        """Set mu, and add the curvature of the bias term to that of each row."""
         _, curvatures, bias, *_ = self.ascent.memory
         more = 1.0 / mu - bias[dual_maps.STIFFNESS]
         bias[dual_maps.STIFFNESS] = 1.0 / mu
@@ -176,9 +175,9 @@ class BiasSolver(MappedSolver):
         return best.converged
 
     def settle(self, goal: float, until: int) -> bool:
-        """Ascend until slopes and predictions agree, to the penalty b r^2 / mu or to the goal.
+        """Ascend until the rows' part of the gap is at most the goal or the penalty b r^2 / mu.
 
-        It makes at least one pass, and none beyond `until`; returns whether they agree.
+        Make at least one pass, and none beyond `until`; return whether the part is that small.
         """
         problem, agreed = self.problem, False
         bundles = problem.block, problem.terms, self.ascent.memory
@@ -207,7 +206,7 @@ class BiasSolver(MappedSolver):
         return best.alpha
 
     def take(self, slopes: Vector, found: Point) -> None:
-        """Balance the slopes of a Newton round, move towards them, and take over its bias."""
+        """Balance the slopes of a Newton round, move towards them, and adopt its bias."""
         wanted = self.balancer.balance(self.problem.clipped(found.slopes))
         self.ascent.slopes[:] = between(slopes, wanted, self.balancer.dual_lower)
         self.ascent.refresh()

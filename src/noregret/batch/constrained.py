@@ -9,10 +9,9 @@ and any m >= 0, with g = sum_i c_i s_i x_i and G the conjugate of F,
 
 for every w with A w <= r: D is at most P(w) + <m, A w - r>, and the last term is not above 0. The
 maximum over (s, m) is the constrained minimum, since a feasible w exists and the constraints are
-linear. For
-fixed multipliers it is the problem without constraints whose regulariser has a linear term, which
-dual ascent solves; phi(m) = max_s D(s, m) is concave with the gradient A w - r, w the minimiser,
-and an outer loop (L-BFGS-B, m >= 0) raises it: a constraint that is violated gets a larger
+linear. For fixed multipliers it is an unconstrained problem with a linear term in the regulariser,
+which dual ascent solves. phi(m) = max_s D(s, m) is concave with the gradient A w - r, w the
+minimiser; an outer loop (L-BFGS-B, m >= 0) raises it, so that a violated constraint gets a larger
 multiplier. Reference: Zhang, On the Dual Formulation of Regularized Linear Systems with Convex
 Risks, the remark on primal inequality constraints after Algorithm 2; Rockafellar, Convex Analysis,
 Corollary 28.2.2.
@@ -47,8 +46,8 @@ from noregret.proof.statement import row
 from noregret.proof.wording import assumption_lines
 from noregret.rounding import EPSILON, rounding_error, up
 
-#: The gap at which an inner problem counts as solved, as a part of the tolerance; and by what it
-#: is multiplied when that was too rough.
+#: The gap at which an inner problem counts as solved, as a part of the tolerance, and the factor
+#: of this part after it was too large.
 FIRST_SHARE, FINER = 1e-2, 1e-2
 #: A point is strictly inside if it keeps this distance, relative to the size of the limits.
 STRICTLY = 1e-9
@@ -92,7 +91,7 @@ class Limits:
 
     @classmethod
     def of(cls, A: Any, limits: Any, width: int, radius: float | None) -> Limits:
-        """Check what a user holds, or say in one line what is wrong."""
+        """Check the constraints, and find a point strictly inside."""
         rows = np.atleast_2d(np.asarray(A.toarray() if hasattr(A, "toarray") else A, np.float64))
         r = np.atleast_1d(np.asarray(limits, np.float64))
         finite = bool(np.isfinite(rows).all() and np.isfinite(r).all())
@@ -140,9 +139,9 @@ class Limits:
 def _point_inside(A: Vector, r: Vector, squares: Vector, radius: float | None) -> Vector | None:
     """Return a point with room to every constraint, None if none was found.
 
-    It maximises the least distance t <= 1 to the constraints, a linear programme; where that has
-    no solution with t >= 0, no w meets them all, which is refused. In a ball the programme knows
-    the box around it for that, and the box in it for the point.
+    A linear programme maximises the least distance t <= 1 to the constraints. If the largest t is
+    below 0, no w meets them all, which is refused. With a ball, the feasibility test uses the box
+    around the ball and the point is sought in the box inside it.
     """
     norms = np.sqrt(squares)
     size = 1.0 + float(np.max(np.abs(r) / np.where(norms > 0.0, norms, 1.0), initial=0.0))
@@ -184,9 +183,9 @@ class ConstrainedSolver(Solver):
         self.norms = np.where(norms == 0.0, 1.0, norms)
 
     def step(self) -> bool:
-        """Raise phi until the gap is closed, or inner solutions are too rough to tell up from down.
+        """Raise phi until the gap is closed, the passes run out, or the line search fails.
 
-        The passes may run out first.
+        It fails when the inner solutions are less exact than the rise of phi.
         """
         try:
             minimize(
@@ -208,7 +207,7 @@ class ConstrainedSolver(Solver):
         return -self.value, (self.limits.r - self.limits.A @ self.minimiser) / self.norms
 
     def press(self, multipliers: Vector) -> None:
-        """Move theta to other multipliers; rows put aside are looked at again."""
+        """Move theta to other multipliers, and make all rows active again."""
         change = (multipliers - self.multipliers) @ self.limits.A
         self.ascent.theta -= change / self.problem.strength
         self.multipliers = multipliers

@@ -21,7 +21,8 @@ from noregret.passes.dual.dual import inner
 
 #: Approximate number of visits of an epoch that are sampled to guess the gap.
 SAMPLE = 4096
-#: Gap at the end of an epoch, relative to the sampled gap times its ratio to the last epoch's.
+#: An epoch's gap at its end is guessed as this times its sampled gap, times the ratio of that to
+#: the sampled gap of the epoch before.
 AHEAD = 1.75
 #: After a guess that was too small the goal is multiplied by guess / gap, but at least by this.
 LEAST_TRUST = 0.1
@@ -59,7 +60,7 @@ class Guess:
         self.passes = self.crawled = 0
 
     def see(self, apart: float, primal: float | None) -> None:
-        """Enter an epoch, its gap sampled before each visit, for the gap at its end.
+        """Guess the gap after an epoch from `apart`, the gap sampled during it.
 
         `primal` is the sampled objective, None if some rows were put aside.
         """
@@ -136,7 +137,7 @@ class Ascent:
     def epoch(self, guess: Guess, penalised: bool = True) -> float:
         """Visit every active row once; enter the gap in the guess; return the largest movement.
 
-        `penalised` says whether the regulariser is a part of the objective.
+        penalised: whether the regulariser is a part of the objective [default: True].
         """
         before = self.active
         every = np.uint64(1 << (int(before) // SAMPLE).bit_length())
@@ -180,7 +181,7 @@ class Ascent:
 
 
 def curvatures(problem: Any, strength: str) -> tuple[Vector, Vector]:
-    """Return c_i / b and c_i ||x_i||^2 / b of every row; `strength` is what b is called."""
+    """Return c_i / b and c_i ||x_i||^2 / b of every row; `strength` names b in the error."""
     squares = np.empty(len(problem.rows))
     dual.squares(problem.block, squares)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -17,9 +17,9 @@ from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.rows.examples import as_rows
 
-#: Passes after which a run gives up and says so.
+#: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
-#: What keeps a predictor finite: radius, l2, mirror, strength.
+#: The options that bound the predictor: radius, l2, mirror, strength.
 Form = tuple[float | None, float | None, Mirror | None, float | None]
 
 
@@ -47,12 +47,12 @@ def hindsight(
     - over the ball ||w||_2 <= radius,
     - or plus (l2/2) ||w||^2 (LIBLINEAR's C is 1/l2), inside the ball if both are given,
     - or plus strength * F(w), F the regulariser of a mirror map.
-    For a loss of several scores y holds class indices, the weights are a matrix with a column a
-    class and ||w|| is its Frobenius norm: l2 is what it takes (`OneAgainstRest`: also radius, of
-    every column, or strength). `bias` adds a constant to every prediction that is not
-    regularised. It stops when gap <= tol max(1, |primal|); `dual <= minimum <= primal` holds
-    whenever it stops. Ctrl-C returns the state so far, and `warm_start` takes a solution, or its
-    `alpha`, up again.
+    For a loss of several scores y holds class indices and the weights are a matrix with a column
+    a class; give l2, the factor of half the squared Frobenius norm (`OneAgainstRest` also takes
+    radius, of every column, or strength). `bias` adds an unregularised constant to every
+    prediction. It stops when gap <= tol max(1, |primal|), and `dual <= minimum <= primal` holds
+    whenever it stops. Ctrl-C returns the state so far; `warm_start` resumes from a solution or
+    its `alpha`.
 
     `fraction`, in (0, 1], is the part of its exact step that a row takes at each visit
     [default: 1]: s_i <- s_i + fraction (s_i' - s_i), s_i' the maximiser of the dual D over s_i
@@ -140,7 +140,7 @@ def regularization_path(
     """Yield the solution for every strength in turn, each started from the one before.
 
     The strength multiplies the regulariser of the map, half the squared 2-norm by default.
-    From the strongest to the weakest is the cheapest order as a rule.
+    From the strongest to the weakest is usually the cheapest order.
 
     >>> import noregret as nr
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1]
@@ -172,7 +172,7 @@ def _problem(
     offset: Any,
     bias: bool,
 ) -> Problem:
-    """Return the checked problem, or say in one line which options do not go together."""
+    """Return the problem; refuse options that do not go together."""
     radius, l2, mirror, strength = form
     mapped = strength is not None or mirror is not None
     refuse(

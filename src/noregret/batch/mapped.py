@@ -1,9 +1,9 @@
 """The batch solver for every mirror map: dual coordinate ascent until the gap is closed.
 
 Minimises sum_i c_i f(y_i, <w, x_i> + o_i) + b F(w) by visiting the rows in random order again
-and again, each time moving one row's slope to where the dual is highest (`passes.dual_maps`).
-The answer is stopped by, and comes with, the duality gap of its own slopes, rounded so that it
-is true. Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithm 1.
+and again, each time moving one row's slope to where the dual is highest
+(`passes.dual.dual_maps`). It stops when the duality gap of its slopes, rounded outwards, is closed.
+Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithm 1.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class MapAscent:
 
 
 def first_curvatures(problem: Problem) -> Vector:
-    """Return for each row a first guess of the fall of its prediction a unit of its slope.
+    """Return for each row a first guess of how far its prediction falls per unit of its slope.
 
-    Where the map is smooth in its norm it is the upper bound (c/b) smoothness ||x||^2; other
-    maps begin with the 2-norm, and learn better.
+    For a map that is smooth in its norm it is the upper bound (c/b) smoothness ||x||^2; other
+    maps begin with the 2-norm, and the visits improve the guess.
     """
     rows, mirror = problem.rows, problem.mirror
     smoothness = mirror.smoothness()
@@ -200,7 +200,7 @@ def first_slopes(problem: Problem, warm_start: Any = None) -> Vector:
         return slopes
     largest = LARGEST_START if warm_start is None else LARGEST_WARM_START
     theta = -problem.gradient(slopes)[0] / problem.strength
-    # Exponents of one sign may be as large as they like; weights are cut off where they overflow.
+    # Only weights can overflow: an exponent of the other sign may be of any size.
     wild = np.abs(link(problem.mirror, theta)) > problem.mirror.phi_prime(largest, 0.0)
     size = float(np.max(np.abs(theta[wild]), initial=0.0))
     return problem.clipped(slopes * (largest / size)) if size > 0.0 else slopes

@@ -2,9 +2,9 @@
 
 The dual D is raised by a proximal point method: the next slopes maximise
 D(s) - (delta/2) sum c_i (s_i - given_i)^2. That is the dual of the problem with every loss
-smoothed by delta around the given slopes (`passes.joint`), which is solved for theta (and a bias
-beta) by a semismooth Newton method with w = link(theta): with A = sum c_i a_i' x_i x_i', a_i the
-answer of row i, and W the derivative of the link, the step satisfies
+smoothed by delta around the given slopes (`passes.dual.joint`), which is solved for theta (and a
+bias beta) by a semismooth Newton method with w = link(theta): with A = sum c_i a_i' x_i x_i', a_i
+the answer of row i, and W the derivative of the link, the step satisfies
 
     (b I + A W) dtheta = -(b theta + sum c_i a_i x_i).
 
@@ -323,8 +323,8 @@ class Rounds:
 
     def judge(self, passes: int, steps: int, before: float, gap: float) -> None:
         """Wait longer for the next round if this one did not halve the gap."""
-        # Weights that depend on one theta each may be flat, and a round then lead nowhere: visits
-        # get as many passes as it took. Where all depend on S, the next round goes on from here.
+        # For a separable map a weight may not react to its theta, so that a round gains nothing:
+        # visits then get as many passes as the round took. Otherwise the next round continues.
         spent = steps if self.problem.mirror.separable() else 0
         self.pause = 1 if gap <= 0.5 * before else 2 * max(self.pause, spent)
         self.due = passes + self.pause

@@ -2,7 +2,7 @@
 
 Minimise over w  P(w) = sum_i c_i f(y_i, <w, x_i> + o_i) + b F(w), F the regulariser of a
 mirror map, or the sum alone over the ball ||w|| <= radius. A dual variable is the slope s_i of
-row i; with g = sum_i c_i s_i x_i and theta = -g / b, for any slopes whatever
+row i; with g = sum_i c_i s_i x_i and theta = -g / b, for any slopes
 
     D(s) = sum_i c_i (s_i o_i - f*(y_i, s_i)) - b G(theta)  <=  P(w)  for every w,
 
@@ -50,7 +50,7 @@ from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weig
 
 Vector = npt.NDArray[np.float64]
 
-#: Roundings of a weight that the link computed, with room for its missing the set of its map.
+#: Roundings of a weight that the link computed, with room for weights just outside the map's set.
 LINK_ERRORS = 16.0
 #: Columns of a printed solution; what its dictionary holds.
 WIDTHS = (28, 18)
@@ -89,7 +89,7 @@ class Problem:
         offset: Any = None,
         radius: float | None = None,
     ) -> Problem:
-        """Check what a user holds and return the problem, or say in one line what is wrong."""
+        """Check the input and return the problem."""
         if not isinstance(loss, Loss):
             raise ValueError(f"loss must be one of nr.losses or your own Loss, got {loss!r}")
         if not loss.has_conjugate():
@@ -132,7 +132,7 @@ class Problem:
         return f"{loss} + {exact(self.strength)} x {repr(self.mirror).removesuffix('()')}"
 
     def start(self, warm_start: Any = None) -> Vector:
-        """Return slopes to start from: those given, else 0, where nothing has to be undone."""
+        """Return slopes to start from: those given, else the allowed slopes nearest to 0."""
         return self.clipped(np.zeros(len(self.y)) if warm_start is None else warm_start)
 
     def initial_slopes(self) -> Vector:
@@ -147,7 +147,7 @@ class Problem:
             return weights
         inside = weights * (self.radius / max(norm_upper(weights, 2.0), self.radius))
         while norm_upper(inside, 2.0) > self.radius:
-            # A step, not a slack: it must not be 0.
+            # A relative step, which is never 0, so that the loop ends.
             inside *= 1.0 - (len(inside) + 16.0) * EPSILON
         return inside
 
@@ -162,7 +162,7 @@ class Problem:
         return float(np.mean(self.weight * squares))
 
     def clipped(self, slopes: Any) -> Vector:
-        """Return a copy of given slopes, brought into the intervals where the dual is finite."""
+        """Return a copy of given slopes, clipped to the intervals where the dual is finite."""
         given = as_slopes(slopes, self.y.shape)
         gap.allowed_slopes(self.loss, self.y, given)
         return given
@@ -180,7 +180,7 @@ class Problem:
         return g, delta, float(total), sum_error(2.0 * ROUND_ERRORS, count, magnitude)
 
     def dual_lower(self, slopes: Vector) -> float:
-        """Return D(s), rounded down: no w whatever has a smaller objective."""
+        """Return D(s), rounded down: no w has a smaller objective."""
         return self._lower(*self.gradient(slopes))
 
     def _lower(self, g: Vector, delta: float, total: float, slack: float) -> float:
@@ -209,7 +209,7 @@ def refuse(reasons: dict[str, bool]) -> None:
 
 
 def as_slopes(warm_start: Any, shape: tuple[int, ...]) -> Vector:
-    """Return a copy of given slopes, or say that they do not fit."""
+    """Return a copy of given slopes; refuse another shape, infinities and NaN."""
     given = np.array(real_array("warm_start", warm_start), np.float64)
     refuse(
         {
@@ -223,7 +223,7 @@ def as_slopes(warm_start: Any, shape: tuple[int, ...]) -> Vector:
 
 
 def some_rows(X: Any) -> Rows:
-    """Return rows, or say that there are none."""
+    """Return rows; refuse an X without rows or columns."""
     rows = as_rows(X)
     if len(rows) == 0 or rows.width == 0:
         raise ValueError(f"X has {len(rows)} rows and {rows.width} columns, expected some of both")
@@ -236,16 +236,17 @@ def sum_of(loss: Any, weight: Vector) -> str:
 
 
 def gradient_error(roundings: float, count: int, size: int, travel: float) -> float:
-    """Return how far a sum of `count` vectors with `size` entries is off in the 1-norm.
+    """Return a bound on the error, in the 1-norm, of a sum of `count` vectors of `size` entries.
 
-    Each product has that many roundings; the low-order parts of the sum add one for each.
+    roundings: of each product, before the compensated sum.
+    travel: the sum of the 1-norms.
     """
     error = grown(rounding_error(roundings + rounding_error(count, count), travel), 4.0 * count)
     return error + count * size * UNDERFLOW
 
 
 def sum_error(roundings: float, count: int, magnitude: float) -> float:
-    """Return how far a compensated sum of `count` terms is off, by that many roundings each."""
+    """Return a bound on the error of a compensated sum, with `roundings` for each term."""
     return grown(rounding_error(roundings, magnitude), 4.0 * count) + count * UNDERFLOW
 
 
@@ -260,7 +261,7 @@ def loss_upper(weight: Vector, roundings: float, total: float, magnitude: float)
 def dual_floor(total: float, length: float, slack: float, nonnegative: bool) -> float:
     """Return total - length - slack, rounded down.
 
-    Solvers steer by it, so that the order of the subtractions is a part of what they do.
+    Solvers compare these values: another order of the subtractions would change their path.
     """
     own = rounding_error(8.0, abs(total) + abs(length))
     return float(sound_floor(total - length - slack - own, nonnegative))

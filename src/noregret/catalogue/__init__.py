@@ -1,9 +1,9 @@
 """The named algorithms of the papers: compositions of loss, map, rate and pass.
 
-Each returns a fresh `MirrorDescent`, `MatrixDescent` or `DualAscent`; its theorems are printed
-by its certificate. `bregman_step` is one step, `online_to_batch` makes one predictor of a run. The
-Passive-Aggressive algorithms have, with the same C, without an intercept and fed in the same
-order, the weights of scikit-learn's classes of that name.
+Each returns a fresh `MirrorDescent`, `MatrixDescent` or `DualAscent`, whose certificate prints its
+theorems. `bregman_step` makes one step, `online_to_batch` turns a run into one predictor. With the
+same C, no intercept and the same order of rows, the Passive-Aggressive algorithms have the weights
+of scikit-learn's classes of that name.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def balanced_winnow(
     >>> balanced_winnow(2.0, margin=0.5, row_limit=0.5).rate
     Constant(eta=0.5)
     """
-    reach = as_positive("radius", radius) * as_positive("row_limit", row_limit)
-    best = margin / reach**2
+    longest = as_positive("radius", radius) * as_positive("row_limit", row_limit)
+    best = margin / longest**2
     return MirrorDescent(
         losses.Hinge(margin),
         mirrors.SignedEntropy(radius),
@@ -265,9 +265,9 @@ def simplex_rate(loss: Loss, scale: float, width: float | None) -> float:
 
 
 def square_loss_promises(name: str, loss: Loss, *promises: float | None) -> list[float]:
-    """Return the promises; refuse other losses, for which no theorem has a rate, and missing ones.
+    """Return the promises; refuse a missing one, and losses for which no theorem gives a rate.
 
-    name: of the learner, for the message.
+    name: the learner's, for the message.
     """
     if type(loss) is not losses.Squared:
         raise ValueError(f"{name} has a rate of its own for Squared() only: give eta")

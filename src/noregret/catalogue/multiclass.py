@@ -41,8 +41,8 @@ def multiclass_passive_aggressive(
     """Return PA-I of several classes: W <- argmin ||W - W_t||_F^2 / 2 + C f(W), f the hinge.
 
     f is [margin + max_{k != y} s_k - s_y]+. The step is exact over all classes: w_y gains
-    C a x, and the rivals share its loss so that those that moved have equal scores. With two
-    classes w_1 - w_0 is what `passive_aggressive(2 C)` learns.
+    C a x, which is taken from the rival classes, so that those that moved have equal scores. With
+    two classes w_1 - w_0 is what `passive_aggressive(2 C)` learns.
     Reference: Crammer, Dekel, Keshet, Shalev-Shwartz, Singer 2006, section 8 (with one rival at
     a time); Crammer and Singer 2001, section 5, for the exact step.
 
@@ -67,8 +67,8 @@ def softmax_regression(
 ) -> MatrixDescent:
     """Return multinomial logistic regression with ||W||_F <= radius, by lazy descent.
 
-    The rate is `Adaptive`: the regret is at most radius sqrt(2 sum ||z||^2) and a little, at
-    most 2 radius R sqrt(T) for rows with ||x|| <= R, since the slopes have norm sqrt(2) or less.
+    The rate is `Adaptive`: the regret is about radius sqrt(2 sum ||z||^2), at most
+    2 radius R sqrt(T) for rows with ||x|| <= R, since the slopes have norm at most sqrt(2).
     Reference: Shalev-Shwartz 2012, Theorem 2.21; McMahan 2017, Theorem 1.
 
     >>> softmax_regression(2.0).mirror

@@ -88,7 +88,7 @@ def passive_aggressive_regression_2(
 
 @dataclass(frozen=True, eq=False)
 class BregmanStep:
-    """Where a step led: weights = grad G(theta + eta x), and the prediction <w, x> before it."""
+    """The result of a step: weights = grad G(theta + eta x), and the prediction before it."""
 
     weights: Vector
     eta: float

@@ -55,7 +55,7 @@ def _not_applicable(name: str, reference: str, reason: str) -> RiskStatement:
 
 @dataclass(frozen=True, eq=False)
 class BatchPredictor(Proof):
-    """Weights for new rows, the average loss of the run they come from, and what that says.
+    """Weights for new rows, the average loss of their run, and statements about their risk.
 
     The average online loss is one observation of the random number whose expectation stands in
     the statements.
@@ -66,7 +66,7 @@ class BatchPredictor(Proof):
     rounds: int
     average_loss: float
     statements: list[RiskStatement] = field(default_factory=list)
-    #: What the statements rest on beside the run itself.
+    #: The assumptions of the statements.
     assumptions: tuple[str, ...] = ()
 
     def predict(self, X: Any) -> Vector:
@@ -116,7 +116,7 @@ def _one_pass(
 ) -> tuple[Vector, Vector, Vector]:
     """Return the weights of `online_to_batch`, the labels and the predictions before each row.
 
-    Refuse a learner whose predictions are not <w, x>: its weights alone are no predictor.
+    Refuse a learner whose predictions are not <w, x>: its weights alone do not predict.
     """
     labels = np.atleast_1d(np.asarray(real_array("y", y), np.float64))
     if not labels.size:
@@ -134,7 +134,7 @@ def _one_pass(
             "mean: use another rate, or the learner itself"
         )
     if method == "average":
-        # Asked once before: a learner that keeps no average says so before it learns.
+        # A learner that keeps no average raises here, before it learns.
         _ = learner.average
         predictions = learner.learn(X, labels)
         return learner.average, labels, predictions

@@ -266,11 +266,11 @@ def shifting_p_norm(
 ) -> MirrorDescent:
     """Return the p-norm algorithm, projected on the ball ||w||_q <= radius, 1/p + 1/q = 1.
 
-    Named in the source as future work; its bound is that of C-GD with (p - 1) X^2 for X^2, where
-    row_limit promises ||x||_p <= X, and norms of comparators in q. Proof: let F = ||w||_q^2 / 2,
-    G = ||theta||_p^2 / 2 its conjugate, theta = grad F(w), theta' = theta - eta g x. Then
-    D(u, w) - D(u, w') = G(theta) - G(theta') - eta g <u, x>, and G is (p - 1)-smooth in the
-    p-norm, so that this is at least eta g (<w, x> - <u, x>) - (p - 1) eta^2 g^2 ||x||_p^2 / 2.
+    The reference names it as future work. Its bound is that of C-GD with (p - 1) X^2 for X^2,
+    where row_limit promises ||x||_p <= X, and with q-norms of comparators. Proof: let
+    F = ||w||_q^2 / 2, G = ||theta||_p^2 / 2 its conjugate, theta = grad F(w), theta' = theta -
+    eta g x. Then D(u, w) - D(u, w') = G(theta) - G(theta') - eta g <u, x>, and G is (p - 1)-smooth
+    in the p-norm: this is at least eta g (<w, x> - <u, x>) - (p - 1) eta^2 g^2 ||x||_p^2 / 2.
     With d = <w, x> - y, e = <u, x> - y, g = 2 d and eta = 1/(4 (p - 1) X^2) it is at least
     eta (3 d^2 / 2 - 2 d e) = eta (d^2 - 2 e^2) + eta (d - 2 e)^2 / 2, which is Lemma 11's
     a L(w) - b L(u) with a = eta, b = 2 eta. Since ||grad F(w)||_p = ||w||_q, the ball is the set

@@ -25,9 +25,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Field:
-    """One entry of a file: `name` there, the attribute `at`, dotted if it is inside another one.
+    """One entry of a file, a plain JSON value in the header under `name`.
 
-    The attribute of a state field is `_name` by default. This class keeps a plain JSON value.
+    at: the attribute that it is stored from, dotted if it is inside another one [default: _name].
     """
 
     name: str
@@ -57,10 +57,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Setting(Field):
-    """An argument of the constructor, under the name of the field, kept in the attribute `at`.
+    """An argument of the constructor, read from the attribute `at` [default: name].
 
-    `of`: the base class of a component, such as a loss; None for plain values [default: None].
-    `keyword`: the name of the argument, where it is another [default: the name of the field].
+    of: the base class of a component, such as a loss; None for plain values [default: None].
+    keyword: the name of the argument if it is not that of the field [default: name].
     """
 
     of: type[Component] | None = None
@@ -83,11 +83,11 @@ class Setting(Field):
         return {self.keyword or self.name: value}
 
     def _is_part(self, value: Any) -> bool:
-        # A component that may be left out, such as a domain, is None in the file.
+        # An optional component, such as a domain, may be None.
         return self.of is not None and value is not None
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
-        """Do nothing: the constructor has had the argument."""
+        """Do nothing: the constructor received the argument."""
 
 
 class Count(Field):
@@ -132,9 +132,9 @@ class Random(Field):
 class Array(Field):
     """An array with the shape and the type that it has in a fresh object.
 
-    `unbounded`: infinities are allowed [default: False]. `missing`: NaN is, too, and stands for a
-    number that is not known [default: False]. `words`: the error for another shape or type, in
-    which {0} is the object [default: names both shapes].
+    unbounded: allow infinities [default: False].
+    missing: allow infinities and NaN, which stands for an unknown number [default: False].
+    words: the error for another shape or type, {0} the object [default: names both shapes].
     """
 
     unbounded: bool = False
@@ -162,7 +162,7 @@ Fields = tuple[Field, ...]
 
 
 class Saved:
-    """Base of the games that keep themselves in a model file, by the list `_FIELDS`.
+    """Base of objects that a model file stores, by the list `_FIELDS`.
 
     >>> import tempfile
     >>> class Counter(Saved):
@@ -182,7 +182,7 @@ class Saved:
     _FIELDS: ClassVar[Fields]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to a file, atomically; `nr.load` resumes it to the bit."""
+        """Write the object to a file, atomically; `nr.load` resumes it to the bit."""
         store.write(path, *self._to_file())
 
     def _to_file(self) -> tuple[Header, Arrays]:
@@ -195,7 +195,7 @@ class Saved:
 
     @classmethod
     def _from_file(cls, header: Header, arrays: Arrays) -> Self:
-        """Return the object that `_to_file` described, or refuse what no object has written."""
+        """Return the object that `_to_file` described, or refuse invalid fields."""
         arguments: Header = {}
         for field in cls._FIELDS:
             arguments |= field.arguments(header, arrays)
@@ -206,4 +206,4 @@ class Saved:
         return made
 
     def _check_loaded(self) -> None:
-        """Refuse fields that are fine each by itself and impossible together."""
+        """Refuse fields that are valid one by one but not together."""

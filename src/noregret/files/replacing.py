@@ -1,9 +1,9 @@
-"""Files that are replaced as a whole: the old content or the new one, whatever happens between.
+"""Atomic replacement of files: a reader finds the old content or the new one, never a mixture.
 
 The new content goes to a temporary file beside the target, is forced to the disk, and only then
-takes the target's name. A writer locks its temporary file, and the lock ends with its process:
-the next writer of the same target removes temporary files that nobody locks, which a killed writer
-left. Of two writers at once the later wins.
+takes the target's name. A writer locks its temporary file, and the lock ends with its process: the
+next writer of the same target removes unlocked temporary files, which a killed writer has left. Of
+two writers at once the later wins.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if sys.platform != "win32":
 
 @contextmanager
 def replaced(path: str | os.PathLike[str]) -> Iterator[BufferedWriter]:
-    """Let the body write a file, which takes the name `path` once it is whole and on the disk.
+    """Let the body write a temporary file, then rename it to `path`.
 
-    On any failure what was at `path` stays as it was; permissions stay in any case, and a link
-    stays a link. A failure to write is an OSError that names `path`. The body may also open
-    `stream.name` by itself.
+    On any failure the file at `path` stays as it was; its permissions are kept, and a symbolic
+    link is followed. A failure to write is an OSError that names `path`. The body may also open
+    `stream.name` itself.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,21 +56,21 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BufferedWriter]:
                 if mode is not None and stat.S_IMODE(os.fstat(stream.fileno()).st_mode) != mode:
                     os.chmod(name, mode)
                 if sys.platform == "win32":
-                    stream.close()  # what is open there cannot be renamed
+                    stream.close()  # Windows does not rename open files
                 os.replace(name, target)
             finally:
-                # Not that of the buffer, which would write what is left in it, and fail again.
+                # Not stream.close(), which would flush the buffer and could fail again.
                 stream.raw.close()
                 Path(name).unlink(missing_ok=True)
     except OSError as error:
-        # What the body failed to read keeps its own name.
+        # An error of the body about another file keeps its name.
         if error.filename not in (None, name, str(target), str(target.parent)):
             raise
         raise OSError(error.errno, error.strerror or str(error), os.fsdecode(path)) from error
 
 
 def _mode_of(target: Path) -> int | None:
-    """Return the permissions of what is replaced, and refuse to replace what must not be."""
+    """Return the permissions of the target, None if there is none; refuse what is no plain file."""
     try:
         mode = os.stat(target).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -83,24 +83,24 @@ def _mode_of(target: Path) -> int | None:
 
 
 def _prefix(target: Path) -> str:
-    """Return how the temporary files of a target begin; its own name could be too long."""
+    """Return the prefix of a target's temporary files: a hash, as its name could be too long."""
     return f".noregret-{zlib.crc32(os.fsencode(target.name)):08x}-"
 
 
 def _temporary(target: Path, mode: int | None) -> BufferedWriter:
-    """Return a new file beside the target, locked; what may be private is so from the beginning."""
+    """Return a new locked file beside the target, readable by others only if the target is new."""
     made_with = partial(os.open, mode=0o666 if mode is None else 0o600)
     while True:
         path = target.parent / f"{_prefix(target)}{os.urandom(8).hex()}.tmp"
         stream = open(path, "xb", opener=made_with)
-        # Before its lock another writer can take it for one that was left.
+        # Another writer may have removed it before it was locked: then try again.
         if _lock(stream.fileno()) is not False and path.exists():
             return stream
         stream.close()
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Lock a file; return False if somebody else has, None where the system has no locks."""
+    """Lock a file; return False if another process holds the lock, None without locks."""
     if sys.platform == "win32":
         return None
     try:
@@ -113,7 +113,7 @@ def _lock(descriptor: int) -> bool | None:
 
 
 def _clear(target: Path) -> None:
-    """Remove the temporary files of this target that nobody holds any more."""
+    """Remove the unlocked temporary files of this target."""
     flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     for left in target.parent.glob(f"{_prefix(target)}*.tmp"):
         try:
@@ -124,17 +124,17 @@ def _clear(target: Path) -> None:
             finally:
                 os.close(descriptor)
         except OSError:
-            # Gone by now, or somebody else's to remove: no reason not to write.
+            # Already removed, or without permission: writing can go on.
             continue
 
 
 @contextmanager
 def _synced(folder: Path) -> Iterator[None]:
-    """Force what the body did in the directory to the disk, where the system can do that."""
+    """Sync the directory to the disk after the body, where the system supports it."""
     if sys.platform == "win32":
         yield
         return
-    # Opened before the body: a directory that cannot be opened is refused with nothing done.
+    # Open it before the body: a directory that cannot be opened is refused before any change.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         yield

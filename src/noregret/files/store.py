@@ -6,7 +6,7 @@ that equal models give equal files and any safetensors reader can list what is i
     {"format": "noregret model", "version": 1, "library": ..., "checksum": ..., "header": ...}
 
 The checksum is the SHA-256 of the whole file with the 64 digits of the checksum itself read
-as zeros; no byte of a file can change unnoticed, padding and lengths included.
+as zeros, so that a change of any byte is noticed, padding and lengths included.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ C = TypeVar("C", bound=Component)
 
 @dataclasses.dataclass(frozen=True)
 class Extra:
-    """What a program keeps in a model file beside the learner; the learner never looks at it."""
+    """Data that a program stores in a model file beside the learner, which ignores it."""
 
     header: dict[str, Any] = dataclasses.field(default_factory=dict)
     arrays: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
@@ -90,7 +90,7 @@ def write(path: FilePath, header: dict[str, Any], arrays: dict[str, np.ndarray])
 
 
 def read(path: FilePath) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header and arrays of a model file, or refuse it in one line that says why."""
+    """Return header and arrays of a model file, or refuse it with the reason."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -186,7 +186,7 @@ def component_from_header(header: dict[str, Any], base: type[C]) -> C:
 
 
 def one_line(error: Exception) -> str:
-    """Return the message of an error that may repeat what a file says, in one line."""
+    """Return the message of an error in one line: it may quote text of a file."""
     return " ".join(str(error).split())[:_LONGEST_LINE]
 
 
@@ -271,7 +271,7 @@ def _decode(stream: BinaryIO, size: int, name: str) -> tuple[dict[str, Any], dic
 def _envelope(head: bytes, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header of a safetensors file, and our own record in its metadata."""
     try:
-        # Counted before they are read, and again behind escapes.
+        # Count the values before parsing; escapes may hide further ones in the inner text.
         require_few(head.decode(), name)
         outer = json.loads(head)
         text = outer["__metadata__"][_KEY]
@@ -353,9 +353,9 @@ def _class_name(kind: type) -> str:
 
 
 def _public_name(name: str) -> str:
-    """Return where a class is found: that of a built-in one, in its package, not in a module of it.
+    """Return the name of a class, for a built-in one with its package in place of its module.
 
-    Files written before this was so name the module, which may have moved since.
+    Older files name the module, which may have moved since.
 
     >>> _public_name("noregret.losses.hinges:Hinge"), _public_name("my.losses:Mine")
     ('noregret.losses:Hinge', 'my.losses:Mine')
@@ -368,7 +368,7 @@ def _public_name(name: str) -> str:
 
 @functools.cache
 def _library_version() -> str:
-    """Return the version of the installed package, which a bare source tree does not have."""
+    """Return the version of the installed package, 'source tree' if it is not installed."""
     from importlib import metadata  # takes 10 ms: import it only when a model is saved
 
     try:

@@ -1,6 +1,6 @@
-"""What a model file may take: limits that are checked before anything of it is read.
+"""Limits on the size of a model file, checked before its content is read.
 
-A forged file must be refused within a second and without the memory that it asks for.
+A forged file must be refused within a second, and before its declared memory is allocated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_ARRAYS = 10_000  # each costs its reader a tenth of a millisecond
 
 
 def values_of(text: str) -> int:
-    """Return how many values a JSON text has, at most: each follows one of these.
+    """Return an upper bound on the values of a JSON text: each follows {, [ or a comma.
 
     >>> values_of('{"a": [1, 2]}')
     3
@@ -50,7 +50,7 @@ def require_size(outer: dict[str, Any], size: int, name: str) -> None:
             f"{MOST_ARRAYS}"
         )
     try:
-        ends = [told["data_offsets"][1] for key, told in outer.items() if key != "__metadata__"]
+        ends = [entry["data_offsets"][1] for key, entry in outer.items() if key != "__metadata__"]
         end = max(ends, default=0)
         whole = all(type(one) is int for one in ends) and end == size
     except (TypeError, KeyError, IndexError):
@@ -62,7 +62,7 @@ def require_size(outer: dict[str, Any], size: int, name: str) -> None:
 
 
 def too_large(size: int, name: str) -> ValueError:
-    """Return the error for a file that memory does not suffice for."""
+    """Return the error for a file larger than the memory."""
     return ValueError(
         f"{name}: holds {size / 1e9:.3g} GB, which this machine has no memory for: expected a "
         f"{FORMAT} that fits"
@@ -70,7 +70,7 @@ def too_large(size: int, name: str) -> ValueError:
 
 
 def _memory() -> float:
-    """Return how many bytes of memory the machine has, infinity where it does not tell."""
+    """Return the machine's memory in bytes, infinity if it is unknown."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""What a user holds: learners that predict, learn, certify themselves, are saved and resumed."""
+"""Learners: objects that predict, learn, certify themselves, and are saved and resumed."""
 
 from __future__ import annotations
 

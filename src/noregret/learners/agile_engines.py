@@ -20,7 +20,7 @@ from noregret.passes.slots import Slot
 class AgileEngine(Engine):
     """Descent that projects on a domain after every step, with Z kept beside theta.
 
-    Records are as wide without an average as with one, and the rule keeps it in any case.
+    The rule always keeps the average; records are equally wide without one.
     """
 
     widths = (agile.AgileRule.width,) * 2
@@ -58,7 +58,7 @@ class AgileEngine(Engine):
                 self.slots[Slot.FACTOR] = self.domain.extent() / length
 
     def inner(self, ledger: Vector) -> float:
-        """Return 1: theta has the rates of the rounds in it."""
+        """Return 1: theta already contains the rates."""
         return 1.0
 
     def gradient(self) -> Vector:
@@ -67,7 +67,7 @@ class AgileEngine(Engine):
 
 
 class ClippedSimplexEngine(Engine):
-    """Agile descent with weights that are never below alpha / n of their sum."""
+    """Agile descent with weights not below alpha / n of their sum."""
 
     widths = (clipped_simplex.ClippedSimplexRule.width,) * 2
     by_record = False
@@ -76,7 +76,7 @@ class ClippedSimplexEngine(Engine):
     domain: ClippedSimplex
 
     def begin(self, dimension: int) -> None:
-        """Start at the uniform weights, all of one group."""
+        """Start at uniform weights, all in one group."""
         super().begin(dimension)
         self.heap = np.zeros((dimension, len(Single)))
         self.groups = np.zeros((dimension + 1, len(Node)))
@@ -103,9 +103,9 @@ class ClippedSimplexEngine(Engine):
         return Memory(self.state, self.slots, self.heap, self.groups, self.work)
 
     def _settled(self) -> Vector:
-        """Return the records with every weight's own value and average, scale aside."""
+        """Return records with the value and the average of every weight, without the scale."""
         state = self.state.copy()
-        # Looking a group up shortens the path to it, and reading must not change a learner.
+        # Copies: a lookup compresses the path to its group, and reading must not change a learner.
         clipped_simplex.settle(state, self.groups.copy(), self.slots.copy())
         return state
 
@@ -127,7 +127,7 @@ class ClippedSimplexEngine(Engine):
         return super().arrays() | {"heap": self.heap, "groups": self.groups}
 
     def restore(self, arrays: dict[str, Vector]) -> None:
-        """Take over the arrays of a model file, or refuse indices that lead out of them."""
+        """Restore the arrays of a model file, or refuse indices that lead out of them."""
         super().restore(arrays)
         if not _is_linked(self.state[:, Column.PLACE], self.heap, self.groups, self.slots):
             raise ValueError("heap and groups do not fit together, expected those of one learner")

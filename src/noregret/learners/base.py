@@ -1,4 +1,4 @@
-"""What all learners from rows share: the loop of `learn`, widths, weights, copies and files."""
+"""The base class of learners from rows: the loop of `learn`, widths, weights, copies and files."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Diverged(OverflowError):
     """
 
     def __init__(self, message: str, predictions: Vector) -> None:
-        """Take the message and the predictions of the rows that were learnt."""
+        """Keep the message and the predictions of the rows that were learnt."""
         super().__init__(message)
         self.predictions = predictions
 
 
 class Learnt(Field):
-    """The arrays of a learner, in the file as `_arrays` returns them."""
+    """The arrays of a learner, stored in the file under the names that `_arrays` gives them."""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the arrays."""
@@ -49,14 +49,14 @@ class Learnt(Field):
 
 
 class Fixed(Field):
-    """Whether the number of features was given, as a switch in the header."""
+    """Whether the number of features was given to the constructor, as a bool in the header."""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
-        """Enter the switch."""
+        """Enter the bool."""
         header[self.name] = owner._fixed is not None
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
-        """Fix the number of features at that of the state."""
+        """Fix the number of features to the number of records in the state."""
         owner._fixed = len(arrays["state"]) if header[self.name] else None
 
 
@@ -70,7 +70,7 @@ class Learner(Saved):
     _KIND = "learner"
 
     def __init__(self, parts: Parts, dimension: Any) -> None:
-        """Start with parts that were checked against one another, and no engine."""
+        """Start without an engine, from parts that were checked against one another."""
         self._parts = parts
         #: The number of features if it was given, and whether features may be added otherwise.
         self._fixed = None if dimension is None else as_whole("dimension", dimension)
@@ -147,9 +147,10 @@ class Learner(Saved):
     ) -> Vector:
         """Learn rows with their `terms`: labels, weights and more, one entry a row each.
 
-        The rows are played part by part; `cut` returns where each starts and stops
-        [default: parts of limited size], `play` has each learnt [default: `_play`].
-        ValueError leaves the learner as it was. OverflowError keeps the rounds before.
+        The rows are played part by part: `cut` returns the start and stop of each part
+        [default: parts of limited size], `play` learns one part [default: `_play`].
+        ValueError leaves the learner as it was. OverflowError keeps the rounds before the row that
+        overflows.
         """
         self._check_width(rows)
         require_room(self.rounds, len(rows))
@@ -176,7 +177,7 @@ class Learner(Saved):
         return predictions
 
     def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
-        """Return checked rows, or rows that the pass checks with a backup for a refusal."""
+        """Return checked rows, or unchecked ones with a backup to restore if the pass refuses."""
         return sound_rows(rows, 0), None
 
     def _check_width(self, rows: Rows) -> None:
@@ -225,8 +226,8 @@ class Learner(Saved):
         return {name: array.copy() for name, array in arrays.items()}
 
     def _restore(self, arrays: Arrays) -> None:
-        """Take over the arrays of a file or of a backup."""
-        # Files are checked before they come here, see `files.learner_of`.
+        """Restore the arrays of a file or of a backup."""
+        # `files.learner_of` checks the arrays of a file before they are restored.
         self._ledger = arrays["ledger"].copy()
         self._engine = self._weights = None
         if "state" in arrays:
@@ -234,7 +235,7 @@ class Learner(Saved):
             self._engine.restore(arrays)
 
     def _settings(self) -> dict[str, Any]:
-        """Return the arguments of the constructor, except the dimension."""
+        """Return the constructor's arguments that the class lists as fields."""
         return {field.name: field.get(self) for field in self._FIELDS if isinstance(field, Setting)}
 
     def _fresh(self, dimension: int) -> Self:
@@ -271,12 +272,11 @@ class Learner(Saved):
 def learn_together(
     learners: Sequence[Any], start: int, stop: int, play: Callable[[int, int], None]
 ) -> None:
-    """Call play(start, stop), which has all learners learn these rows, and undo what is refused.
+    """Call play(start, stop), by which all learners learn these rows, or undo it on an error.
 
-    ValueError refuses all of the rows: the learners are as they were. After OverflowError they are
-    as they were before the first row that one of them refuses, the rows before it are kept, and
-    the error of that row is raised.
-    The learners are copied beforehand: time and memory are those of their own sizes.
+    After ValueError no row was learnt. After OverflowError all learners have learnt the rows before
+    the first row that one of them refuses, which is found by bisection.
+    Every learner is copied first, which takes time and memory in proportion to its size.
 
     >>> import noregret as nr
     >>> one = nr.MirrorDescent(nr.losses.Squared(), nr.mirrors.Euclidean(), nr.rates.Constant(1))

@@ -1,4 +1,4 @@
-"""The parts of a mirror-descent learner, what they mean together, and which engine plays them."""
+"""The parts of a mirror-descent learner, and the choice of the engine that plays them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from noregret.mirrors import Mirror
 from noregret.proof.convexity import require_convex
 from noregret.rates import Rate
 
-#: The engines of the families that rates and domains name as theirs. A rate with state of its own
-#: is added here, with its rule in `passes/descent` and its engine in `learners`.
+#: The engine of each `family` of a rate or domain that needs its own. A rate with further state
+#: adds an entry here, a rule in `passes/descent` and an engine in `learners`.
 OWN: dict[str, type[Engine]] = {
     "coordinate": CoordinateEngine,
     "scale_free": ScaleFreeEngine,
@@ -53,7 +53,7 @@ class Combination(Parts):
         return lazily_projected(self.domain)
 
     def growable(self) -> bool:
-        """Tell whether a feature never seen has weight 0 and adds nothing to S."""
+        """Return whether an unseen feature has weight 0 and adds nothing to S."""
         if not self.lazy and self.domain is not None:
             moved = self.domain.separable() and self.domain.clamp(0.0) != 0.0
             if self.domain.is_simplex() or moved:
@@ -61,7 +61,7 @@ class Combination(Parts):
         return self.played_mirror().grows()
 
     def resolved(self, dimension: int) -> tuple[Mirror, Rate]:
-        """Return the map and the rate with what depends on the dimension filled in."""
+        """Return the map and the rate, their dimension-dependent parameters filled in."""
         mirror = self.played_mirror().resolved(dimension)
         if self.domain is not None and self.domain.separable():
             for end in (self.domain.clamp(-math.inf), self.domain.clamp(math.inf)):
@@ -71,9 +71,9 @@ class Combination(Parts):
 
 
 def choose_engine(parts: Combination, mirror: Mirror, rate: Rate, averaging: bool) -> Engine:
-    """Return the engine of a combination that was checked, for the map and rate resolved."""
-    named = [part.family for part in (rate, parts.domain) if part is not None]
-    own = [OWN[family] for family in named if family in OWN]
+    """Return the engine of a checked combination; `mirror` and `rate` are the resolved ones."""
+    families = (part.family for part in (rate, parts.domain) if part is not None)
+    own = [OWN[family] for family in families if family in OWN]
     if own:
         kind = own[0]
     elif not parts.lazy:

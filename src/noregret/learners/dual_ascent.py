@@ -27,12 +27,12 @@ from noregret.turns import one_at_a_time
 UPDATES = ("conservative", "aggressive", "exact", "window", "mini", "leader")
 SCHEDULES = ("last", "random", "oldest", "support")
 
-#: Stands for "all rows" where a pass wants a number.
+#: The k of an update over all rows.
 _ALL = 1 << 62
 
 
 class DualAscent(Learner):
-    """Online learning by raising the dual, with a certificate at every moment.
+    """Online learning by ascent on the dual objective, with a certificate at every moment.
 
     Each round: predict p = <w, x> + offset with w = link(theta), then raise
 
@@ -42,13 +42,16 @@ class DualAscent(Learner):
     slope given to round t, f* the conjugate of the loss, c_t a weight, o_t an offset, F the map's
     regulariser and G its conjugate. `learn(..., margin=)` gives the hinge loss a margin a trial.
 
-    update: "conservative": the steepest slope on a mistake, none otherwise (hinge only).
+    The values of `update`:
+    "conservative": the steepest slope on a mistake, none otherwise (hinge only).
     "aggressive": min(loss / R^2, C) for the hinge, with R^2 a bound on <x, H x>; the same step
-    for other losses. "exact": the best slope for the new example (Passive-Aggressive for the
-    Euclidean map). "window": the best slopes for the last k examples together. "mini": exact
-    steps, the first on the new example, up to k in all; `schedule` says on which of the rows
-    kept: "last" (newest first), "random", "oldest" (least recently visited) or "support" (all
-    with a slope, whatever k is). "leader": the best slopes for all examples seen.
+    for other losses.
+    "exact": the best slope for the new example (Passive-Aggressive for the Euclidean map).
+    "window": the best slopes for the last k examples together.
+    "mini": up to k exact steps, the first on the new example, the others on rows kept, which
+    `schedule` chooses: "last" (newest first), "random", "oldest" (least recently visited) or
+    "support" (all rows with a slope, for any k).
+    "leader": the best slopes for all examples seen.
 
     >>> import noregret as nr
     >>> from noregret.learners import DualAscent
@@ -97,7 +100,7 @@ class DualAscent(Learner):
             loss: a loss with a conjugate.
             mirror: a map with a conjugate; it fixes the geometry.
             C: weight of the losses against the regulariser, above 0 [default: 1].
-            update: which slopes a round raises the dual by, see above [default: "exact"].
+            update: which slopes a round changes, see above [default: "exact"].
             k: rows of a window, or steps of mini updates, >= 1 [default: 1].
             schedule: which rows mini updates visit, see above [default: "last"].
             dimension: number of features, >= 1 [default: it grows with the data, or is the width
@@ -155,8 +158,8 @@ class DualAscent(Learner):
     def dual(self) -> float:
         """The running value of D, summed from what each step gained.
 
-        A step that rounding says lowered D counts as zero gain, so that this never falls in a
-        round of exact steps. What is proved, with rounding taken off, is `certificate().dual`.
+        A gain that rounding made negative counts as 0, so that the value never falls in a round
+        of exact steps. The proved value, rounded down, is `certificate().dual`.
         """
         if self._engine is None:
             return 0.0
@@ -181,10 +184,10 @@ class DualAscent(Learner):
         include the offsets. `margin`, one finite number a row, makes the loss of trial t
         [margin_t - y_t p_t]+, for the learner and for every u alike; it is for `Hinge`, whose own
         margin holds otherwise. With margin_t = y_t <u, x_t> for some u, P(u) = F(u), and for the
-        Euclidean map D = (||u||^2 - ||w - u||^2)/2: what the distance to u shrank by
-        (Shalev-Shwartz and Singer, eq. 34-36). Input that cannot be learnt raises ValueError and
-        leaves the learner as it was; numbers out of range raise OverflowError, with the rounds
-        before kept.
+        Euclidean map D = (||u||^2 - ||w - u||^2)/2 is the decrease of the squared distance to u,
+        halved (Shalev-Shwartz and Singer, eq. 34-36). Input that cannot be learnt raises
+        ValueError and leaves the learner as it was; numbers out of range raise OverflowError and
+        keep the rounds before.
         """
         rows = as_rows(X)
         labels = as_labels(y, len(rows), self.loss)
@@ -197,7 +200,7 @@ class DualAscent(Learner):
         return self._learn(rows, np.empty(len(rows)), terms, portions)
 
     def _leads(self, margin: Any, y: Vector) -> Vector:
-        """Return what makes a prediction of the loss's own margin one of the margin given.
+        """Return the offset that turns the loss's own margin g into the margin g_t of each trial.
 
         [g - y (p + y (g - g_t))]+ = [g_t - y p]+ for y = +-1.
         """
@@ -227,7 +230,7 @@ class DualAscent(Learner):
         return DualStore(rule, dimension, self.memory, self.seed)
 
     def _update(self) -> int:
-        """Return the update as the pass knows it."""
+        """Return the constant of the pass for the update."""
         if self.update == "leader":
             return dual_online.WINDOW
         if self.update == "window" and self.k == 1:
@@ -271,13 +274,13 @@ class DualAscent(Learner):
         return {} if self._engine is None else super()._arrays()
 
     def _restore(self, arrays: Arrays) -> None:
-        # A file of a learner that has not been opened holds no arrays.
+        # The file of a learner without an engine holds no arrays.
         if arrays:
             super()._restore(arrays)
 
 
 def _require_dual(loss: Loss, mirror: Mirror, update: str, row_limit: float | None) -> None:
-    """Refuse in one line what has no dual to ascend."""
+    """Refuse a loss or map without a dual to ascend."""
     name = type(loss).__name__
     if not loss.has_conjugate():
         raise ValueError(f"{name} has no conjugate(y, s), which dual ascent needs")

@@ -54,8 +54,8 @@ class DualCertificate(Certificate):
     """A statement about the rounds of a dual-ascent learner, true whatever the data were.
 
     The slopes s_t are the learner's dual variables, so that the intercept is sum c (s o - f*(s))
-    and no line need touch a loss where the learner stood. `regularized_floor()` is D/C, below
-    sum f_t(u) + F(u)/C for every u.
+    and a line need not touch its loss at the prediction. `regularized_floor()` is D/C, a lower
+    bound on sum f_t(u) + F(u)/C for every u.
 
     >>> import noregret as nr
     >>> from noregret.learners import DualAscent
@@ -80,9 +80,9 @@ class DualCertificate(Certificate):
 
     @cached_property
     def slack(self) -> float:
-        """How far rounding can have moved the loss and the intercept, at most."""
-        # What is taken out again leaves its rounding in the sum of the sizes, and rounding of
-        # second order in the compensated sum: both in proportion to all that went through them.
+        """Upper bound on the rounding error of the loss and of the intercept."""
+        # Terms are also taken out again. Each leaves its rounding in the sum of the sizes, and a
+        # second-order rounding in the compensated sum, in proportion to all terms ever added.
         sums = 4.0 * self._visits
         size = abs(float(self.ledger[Entry.MAGNITUDE])) + float(self.accounts[TRAVELLED])
         second = rounding_error(sums, 1.0) * rounding_error(ROUND_ERRORS + sums, 1.0)
@@ -90,15 +90,15 @@ class DualCertificate(Certificate):
 
     @cached_property
     def delta(self) -> float:
-        """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
-        # Every term of the accounts stands for half of EPSILON; the other half is to spare.
+        """Upper bound on the rounding error of Z in the 1-norm, and so in every p-norm."""
+        # A term of the accounts errs by at most EPSILON/2; a whole EPSILON is counted.
         error = grown(float(self.accounts[ERROR]), 4.0 * self._visits) / self.C
         own = 4.0 * float(np.abs(self.gradient).sum())
         return rounding_error(1.0, error + own) + self._visits * len(self.gradient) * UNDERFLOW
 
     @property
     def assumption(self) -> str | None:
-        """What is taken on trust: the promises of a loss that is not one of ours."""
+        """The promises of a loss of your own that are trusted, None for built-in losses."""
         return assumption_of(self.loss_function, conjugate=True)
 
     @property
@@ -107,19 +107,19 @@ class DualCertificate(Certificate):
 
     @property
     def dual(self) -> float:
-        """D with its rounding taken off: P(u) = F(u) + C sum f_t(u) is nowhere below it."""
+        """D, rounded down: a lower bound on P(u) = F(u) + C sum f_t(u) for every u."""
         floor = self.C * self.regularized_floor()
         return floor - rounding_error(1.0, abs(floor)) - SMALLEST if floor != 0.0 else 0.0
 
     @property
     def progress(self) -> float:
-        """Theorem 1's lambda: what a mistake raised D by on average, 0 without mistakes."""
+        """Theorem 1's lambda: the mean gain of D on a mistake, rounded down; 0 without mistakes."""
         if self.mistakes == 0:
             return 0.0
         return self.gain_at_most(float(self.accounts[PROGRESS] + self.accounts[PROGRESS_LOW]))
 
     def gain_at_most(self, risen: float) -> float:
-        """Return risen or D, whichever is less, by mistake, rounded down."""
+        """Return min(risen, D) / mistakes, rounded down."""
         gain = min(risen, self.dual) / self.mistakes
         return gain - rounding_error(4.0, abs(gain)) - SMALLEST
 
@@ -141,7 +141,7 @@ class DualCertificate(Certificate):
 
     @property
     def fell(self) -> int:
-        """The first round that lowered D, 0 if none did: only steps too long for the rows can."""
+        """The first round that lowered D, 0 if none did; only a C too large for the rows can."""
         return int(self.accounts[FELL])
 
     def bounds_for(self, radius: float | None = None) -> list[Statement]:
@@ -210,7 +210,7 @@ class _Facts:
         return self.smoothness * row * row
 
     def untouched(self) -> str:
-        """Say why the theorems about aggressive steps do not speak of this run, if so."""
+        """Return the reason why the theorems about aggressive steps do not apply, or ''."""
         if math.isnan(self.margin):
             return "the theorem is about the Hinge loss"
         if not self.smoothness >= 0.0:
@@ -221,12 +221,12 @@ class _Facts:
         return self.outside or self.weighted
 
     def step_square(self) -> float:
-        """Return the R^2 for which every step gained what the theorems count on."""
+        """Return the R^2 with which each step has at least the gain of the theorems."""
         aggressive = self.proof.update == "aggressive"
         return self.proof.square if aggressive else self.square(Entry.LARGEST_ROW)
 
     def mistakes(self, name: str, reference: str, gain: float, reason: str) -> Statement:
-        """Return M <= (F(u) + C L(u)) / gain, which Theorem 1 makes of a gain a mistake."""
+        """Return Theorem 1, M <= (F(u) + C L(u)) / gain, for a gain of D on each mistake."""
         gain, reason = self.gained(gain, reason)
         if not reason and not gain > 0.0:
             reason = "mistakes did not raise the dual" if self.proof.mistakes else "no mistakes"
@@ -251,7 +251,7 @@ class _Facts:
         return min(gain, self.proof.gain_at_most(math.inf)), reason
 
     def room(self) -> float:
-        """Return how far rounding can have moved the loss - D/C."""
+        """Return a bound on the rounding error of loss - D/C."""
         lengths = 2.0 * float(self.proof.reach or 0.0) * self.proof.delta
         size = abs(self.proof.loss) + abs(self.proof.intercept)
         room = 4.0 * self.proof.slack + lengths + ROUNDING * size
@@ -301,7 +301,7 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Statement]:
     yield _steps(facts, square, reason)
     best = math.sqrt(2.0 * facts.complexity / (rounds * square)) if square > 0.0 else math.inf
     partly = "" if certificate.fraction == 1.0 else "only a part of each step was taken"
-    # Rows of zeros have an infinite best C, which no C is near.
+    # For rows of zeros the best C is infinite, and no C is tuned.
     tuned = math.isfinite(best) and abs(C - best) <= 1e-9 * best
     untuned = "" if tuned else f"C is not sqrt(2 F / (m R^2)) = {exact(best)}"
     yield facts.regret(
@@ -311,7 +311,7 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Statement]:
         reason or partly or untuned,
     )
     if certificate.loss_function.labels == "sign":
-        # Rows so short that C R^2 vanishes let a step gain all of C times the loss.
+        # If C R^2 underflows to 0, a step gains C times the loss.
         shrunk = not reason and C * square > 0.0
         gain = C * (closed_forms.mitigated(facts.margin, C, square) if shrunk else facts.margin)
         gain *= certificate.fraction
@@ -320,7 +320,7 @@ def _bounds(certificate: DualCertificate, radius: float) -> Iterator[Statement]:
 
 
 def _steps(facts: _Facts, square: float, reason: str) -> Statement:
-    """Return Theorem 3, or what is left of it if only a part f of each step was taken.
+    """Return Theorem 3, or its weaker form if only a part f of each step was taken.
 
     A whole step on the new example raises D by C mu(l_t) at least, the part by f C mu(l_t), as D is
     concave along it. So f C sum mu(l_t) <= D <= F(u) + C L(u), and mu(l) >= l - C R^2/2 gives

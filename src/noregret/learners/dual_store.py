@@ -31,7 +31,7 @@ FIRST_CAPACITY = 256
 class DualStore(Engine):
     """The state of a dual-ascent learner, as arrays that a pass writes and a file stores.
 
-    `memory` is how many rows are kept at most, None for all of them.
+    memory: largest number of rows kept, None for all rows.
     """
 
     work_shape = (2, 0)
@@ -53,7 +53,7 @@ class DualStore(Engine):
         # The generator must not start at zero, and small seeds should not look alike.
         self.ring[RANDOM] = (seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03) % (1 << 64) or 1
         self.links: Array = np.zeros((0, 2), np.uint64)
-        #: What is added to each prediction of the coming rows, and what to the loss's alone.
+        #: Offsets of the coming rows: added to the prediction, and added inside the loss only.
         self.terms: list[Vector] = [np.zeros(0), np.zeros(0)]
         self._take(book=self.book, ring=self.ring)
 
@@ -74,7 +74,7 @@ class DualStore(Engine):
         self._repack(len(self.book), 2 * len(self.values))
 
     def resum(self) -> None:
-        """Choose the reference afresh and recompute v and S, where they are kept."""
+        """Choose a new reference and recompute v and S, where they are kept."""
         if self.columns == 2:
             settle(self.mirror, self.state, self.slots)
 
@@ -89,7 +89,7 @@ class DualStore(Engine):
         return self.state[:, 0]
 
     def place(self, theta: Vector) -> None:
-        """Set theta and the weights that belong to it."""
+        """Set theta, and recompute the weights."""
         self.theta[:] = theta
         self.resum()
 
@@ -151,7 +151,7 @@ class DualStore(Engine):
         return {"state": state} | {name: getattr(self, name) for name in names}
 
     def restore(self, arrays: dict[str, Array]) -> None:
-        """Take the arrays of a file, or refuse those that cannot belong together."""
+        """Restore the arrays of a file, or refuse arrays that do not fit together."""
         own = self.arrays()
         for name, array in own.items():
             given = arrays[name]
@@ -183,7 +183,7 @@ def _oldest_first(book: Vector, ring: Array) -> Array:
 def _apart(spans: Array, book: Vector, ring: Array) -> bool:
     """Return whether the rows kept follow one another in the ring buffer without overlap."""
     begins, ends = spans.reshape(-1, 2)[_oldest_first(book, ring)].T
-    # Each begins where the one before it ended, or later; the ring may wrap around once.
+    # Each row begins at the end of the one before, or later; the ring may wrap around once.
     falls = np.flatnonzero(begins[1:] < ends[:-1]) + 1
     in_order = len(falls) == 0 or (len(falls) == 1 and ends[-1] <= begins[0])
     return bool(in_order and np.all(begins <= ends))

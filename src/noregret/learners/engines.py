@@ -1,8 +1,8 @@
-"""The lazy ways in which a mirror-descent learner keeps and moves its state.
+"""The engines of lazy mirror descent.
 
 An engine owns the arrays of one pass: `state`, a record of float64 columns a feature, and
-`slots`, the pass's scalars. It runs the pass over rows, does what the pass asks for between
-rows (sums afresh, a lower rate, settled averages) and reads out weights, Z and averages.
+`slots`, the pass's scalars. It runs the pass over rows, serves the requests of the pass between
+rows (recompute sums, lower the rate, settle averages) and reads out weights, Z and averages.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def room_for(dimension: int) -> int:
 
 
 class Engine:
-    """What all engines share: storage, growth and the loop around a pass.
+    """Base of all engines: storage, growth and the loop around a pass.
 
-    A new engine names its columns, makes its rule and says what its state means: `rule`, `memory`
-    where the pass keeps more than `state` and `slots`, `weights` or `kappa`, `gradient`. `begin`
-    makes its arrays.
+    A subclass names its columns, returns its rule (`rule`), bundles the arrays of the pass if they
+    are more than `state` and `slots` (`memory`), and reads its state (`weights` or `kappa`,
+    `gradient`). `begin` allocates the arrays.
     """
 
     #: Columns of a record without an average, and with one.
@@ -94,7 +94,7 @@ class Engine:
         self.columns = self.averages.columns(*self.widths)
 
     def begin(self, dimension: int) -> None:
-        """Take the state of a learner that has seen nothing."""
+        """Allocate the state of a learner that has seen nothing."""
         self._storage = _aligned(room_for(dimension), self.columns)
         self.state = self._storage[:dimension]
         self.slots = self.new_slots()
@@ -113,8 +113,8 @@ class Engine:
     def grow(self, dimension: int) -> None:
         """Make room for more features, with capacity to spare, or drop unused ones.
 
-        Only learners grow whose features have weight 0 and phi(0) = 0 before they are seen,
-        so that a record of zeros is right and no sum changes.
+        Only for maps where an unseen feature has weight 0 and phi(0) = 0: its record is then all
+        zeros and no sum changes.
         """
         if len(self._storage) < dimension:
             self._storage = _aligned(room_for(dimension), self.columns)
@@ -135,7 +135,7 @@ class Engine:
     def run(
         self, rows: Rows, y: Vector, weight: Vector, ledger: Vector, predictions: Vector
     ) -> tuple[int, Stop]:
-        """Play the rows; return how many, and OVERFLOW or UNSOUND if the next one could not be."""
+        """Play the rows; return the number played, and OVERFLOW or UNSOUND if one was refused."""
         row, stop = 0, Stop.DONE
         while row < len(y):
             kernel, arguments = self.call(rows, y, weight, row, ledger, predictions)
@@ -148,9 +148,9 @@ class Engine:
         return row, Stop.DONE
 
     def play_at_lower_rate(self, row: int, again: Callable[[], Any]) -> tuple[int, Stop]:
-        """Lower the rate inside phi for the coming row and play on; undo it if that is refused.
+        """Lower the rate inside phi for the coming row and play on; undo it if the row is refused.
 
-        The new rate is a function of a row that has not been played: a refused one has none.
+        The new rate depends on that row, and a refused row must leave the state as it was.
         """
         raise AssertionError(f"{type(self).__name__} has no rate inside phi")
 
@@ -165,7 +165,7 @@ class Engine:
         )  # fmt: skip
 
     def answer(self, stop: Stop) -> None:
-        """Do what the pass asked for between rows."""
+        """Serve a request of the pass between rows."""
         if stop == Stop.SETTLE:
             self.settle()
         elif stop == Stop.RESUM:
@@ -182,7 +182,7 @@ class Engine:
         self.slots[[Slot.PREFIX, Slot.BASE]] = 0.0
 
     def resum(self) -> None:
-        """Sum S afresh."""
+        """Recompute S."""
         raise NotImplementedError
 
     def _keep(self, total: float) -> None:
@@ -191,7 +191,7 @@ class Engine:
         self.slots[Slot.SUM_ERROR] = rounding_error(16.0, abs(total))
 
     def rebuild(self, inner: float) -> None:
-        """Choose the reference afresh and recompute v and S, at that rate inside phi."""
+        """Choose a new reference and recompute v and S, at that rate inside phi."""
         reference = self.mirror.reference(*map(float, sync.extremes(self.state, inner)))
         self.slots[Slot.REFERENCE] = reference
         self._keep(float(sync.rebuild(self.mirror, self.state, inner, reference)))
@@ -226,7 +226,7 @@ class Engine:
         return total
 
     def evidence(self) -> Evidence:
-        """Return what this state proves beside the ledger and Z."""
+        """Return what certificates need of this state beside the ledger and Z."""
         return Evidence()
 
     @property
@@ -235,11 +235,11 @@ class Engine:
         return 0.0
 
     def finish(self, raw: Any) -> Any:
-        """Return the predictions, one or many, that <w, x> stands for."""
+        """Return the predictions for <w, x>, one or many: an offset or a clip may follow."""
         return raw
 
     def sizes(self) -> Vector | None:
-        """Return the largest |x_i| seen a feature where the class is measured by these."""
+        """Return the largest |x_i| seen of each feature, None if the class does not use them."""
         return None
 
     def prediction(self) -> Call | None:
@@ -251,14 +251,14 @@ class Engine:
         return {"state": self.state, "slots": self.slots}
 
     def restore(self, arrays: dict[str, Vector]) -> None:
-        """Take over the arrays of a model file, or refuse those of another shape."""
+        """Restore the arrays of a model file, or refuse those of another shape."""
         for name, kept in self.arrays().items():
             if arrays[name].shape != kept.shape:
                 raise ValueError(f"{name} has shape {arrays[name].shape}, expected {kept.shape}")
             kept[...] = arrays[name]
 
     def inner(self, ledger: Vector) -> float:
-        """Return the rate of the coming round that the map's factor is taken at."""
+        """Return the rate of the coming round at which the map's kappa is taken."""
         allowed = ledger.item(Entry.LARGEST_REACH)
         largest = max(ledger.item(Entry.LARGEST_SQUARE), allowed * allowed)
         eta = self.rate.at(ledger.item(Entry.ROUNDS), ledger.item(Entry.SQUARES), largest)
@@ -281,7 +281,7 @@ class LinearEngine(Engine):
         )  # fmt: skip
 
     def resum(self) -> None:
-        """Sum ||theta||^2 / 2 afresh."""
+        """Recompute ||theta||^2 / 2."""
         self._keep(float(sync.half_square(self.state)))
 
 
@@ -297,7 +297,7 @@ class MappedEngine(Engine):
     def begin(self, dimension: int) -> None:
         """Start at theta = 0 with the rate as high as it will ever be."""
         super().begin(dimension)
-        # Else the rate inside phi may have to fall first, and with it all records change.
+        # Otherwise the coming row may lower the rate inside phi, which changes all records.
         self.by_record = self.mirror.homogeneous() or self.rate.constant()
         if not self.mirror.homogeneous():
             constant = self.rate.constant()
@@ -314,7 +314,7 @@ class MappedEngine(Engine):
         if not wanted > 0.0:
             # The squared gradients overflow.
             return row, Stop.OVERFLOW
-        # A copy costs no more than the sum over all records that a lower rate asks for.
+        # A copy costs no more than the pass over all records that a lower rate needs anyway.
         state, slots = self.state.copy(), self.slots.copy()
         self.lower_rate(wanted)
         reached, stop = again()
@@ -330,7 +330,7 @@ class MappedEngine(Engine):
         self.resum()
 
     def resum(self) -> None:
-        """Choose the reference afresh and recompute v and S."""
+        """Choose a new reference and recompute v and S."""
         self.settle()
         self.rebuild(float(self.slots[Slot.INNER]))
 
@@ -365,7 +365,7 @@ class CoordinateEngine(Engine):
         )
 
     def kappa(self, ledger: Vector) -> float:
-        """Return 1: the factors of the weights are their own."""
+        """Return 1: each weight has a factor of its own."""
         return 1.0
 
     def weights(self, ledger: Vector) -> Vector:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noregret.files import store
-from noregret.proof.ledger import SIZE, Entry
+from noregret.proof.ledger import MOST_ROUNDS, SIZE, Entry
 from noregret.visible import shown
 
 if TYPE_CHECKING:
@@ -57,12 +57,10 @@ _PAST = ("past_gradient", "past_iterates")
 _NUMBERS = {"state", "slots", "ledger", "accounts", "book", "values", "heap", "groups", *_PAST}
 #: Sums of a ledger that stay finite: a learner refuses the row that would overflow them.
 _FINITE = [*range(Entry.MAGNITUDE + 1), Entry.REGULARIZER, Entry.REGULARIZER_SLACK]
-#: Above this, adding 1 to a float64 count changes nothing.
-_MOST_ROUNDS = 2.0**53
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the model that `save` wrote, of whatever kind; it resumes to the bit.
+    """Return the model that `save` wrote, of any kind; it resumes to the bit.
 
     >>> import tempfile, noregret as nr
     >>> learner = nr.catalogue.perceptron()
@@ -87,7 +85,7 @@ def load_with_extra(path: str | os.PathLike[str]) -> tuple[MirrorDescent | DualA
 
 
 def _opened(path: str | os.PathLike[str], made: Callable[[dict[str, Any], Arrays], Any]) -> Any:
-    """Read a file and return what `made` makes of it, with the file named in every error.
+    """Read a file, pass its header and arrays to `made`, and name the file in every error.
 
     The checksum shows that a file is intact, not who wrote it: every field is checked.
     """
@@ -154,7 +152,7 @@ def _require_sound(header: dict[str, Any], arrays: Arrays) -> None:
         if not _is_finite(part):
             raise ValueError(f"{name} holds infinities, expected finite numbers")
     rounds, mistakes = ledger[[Entry.ROUNDS, Entry.MISTAKES]]
-    if not (0.0 <= mistakes <= rounds <= _MOST_ROUNDS) or rounds % 1.0 or mistakes % 1.0:
+    if not (0.0 <= mistakes <= rounds <= MOST_ROUNDS) or rounds % 1.0 or mistakes % 1.0:
         raise ValueError(f"the ledger counts {mistakes:g} mistakes in {rounds:g} rounds")
     past = [arrays[name] for name in _PAST if name in arrays]
     if past and [array.shape for array in past] != 2 * [past[0].shape[:1]]:

@@ -29,9 +29,16 @@ def certify(
 ) -> Certificate:
     """Return what the predictions of any model prove about every fixed linear predictor.
 
-    Convexity of the loss in the prediction is all that is used: with slopes g_t at the given
-    p_t, sum f_t(u) >= sum (f_t(p_t) - g_t p_t) + <u, sum g_t x_t> for every u. The model that
-    made the predictions may be anything. `mirror` chooses the geometry of `floor(radius)`.
+    The proof uses only that the loss is convex in the prediction: with slopes g_t at the given
+    p_t, sum f_t(u) >= sum (f_t(p_t) - g_t p_t) + <u, sum g_t x_t> for every u.
+
+    Args:
+        X: the rows, dense or sparse.
+        y: their labels, -1 and +1 or real numbers, as the loss takes them.
+        predictions: one finite number a row, made by any model.
+        loss: one of `nr.losses` or a `Loss` of your own.
+        weight: one number >= 0 a row [default: 1].
+        mirror: the map whose class `floor(radius)` is about [default: Euclidean()].
 
     >>> from noregret import losses
     >>> X = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
@@ -45,7 +52,7 @@ def certify(
 
 
 class Certifier:
-    """Anyone's predictions, taken in part by part: `certify` for streams of any length.
+    """Certify the predictions of any model part by part: `certify` for streams of any length.
 
     >>> from noregret import losses
     >>> certifier = Certifier(losses.Squared())
@@ -65,13 +72,13 @@ class Certifier:
 
     @one_at_a_time
     def add(self, X: Any, y: Any, predictions: Any, weight: Any = None) -> None:
-        """Enter rows with their labels and what was predicted for them."""
+        """Enter rows with their labels and the predictions made for them."""
         rows = as_rows(X)
         labels = as_labels(y, len(rows), self._loss)
         weights = as_weights(weight, len(rows))
         given = as_predictions(predictions, len(rows))
         require_room(int(self._ledger[Entry.ROUNDS]), len(rows))
-        # What is known stays as it was where rows are refused.
+        # Work on copies, so that a refused row leaves the sums as they were.
         more = max(rows.width - len(self._gradient), 0)
         ledger, gradient = self._ledger.copy(), np.pad(self._gradient, (0, more))
         rule = CertifyRule(self._loss, self._mirror.resolved(len(gradient)))

@@ -1,4 +1,4 @@
-"""Mirror descent for several scores at once: classes, sets of labels, things to rank."""
+"""Mirror descent for several scores at once: classes and sets of labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from noregret.rates import Rate
 from noregret.rows.examples import as_rows, as_targets, as_weights, count_of
 from noregret.turns import one_at_a_time
 
-#: Losses that depend on y p alone: the other class then has the same rounds with opposite sign.
+#: Losses that depend on y p alone: class 0 then has the rounds of class 1 with opposite sign.
 _EVEN = (losses.Hinge, losses.SquaredHinge, losses.Logistic)
 #: Entries of the ledger that are sums over scores; the others are maxima, counts or per row.
 _SUMS = [
@@ -80,9 +80,9 @@ class MatrixDescent(SingleRowLearner[Vector]):
 
     Each round: predict s, suffer loss(y, s), step by its subgradient z = g (x) x, g the slopes
     in the scores: theta <- theta - z, W = link(eta theta), the map that of the d K entries.
-    Conservative: update on mistakes only. Implicit: the exact step of each round, as
-    Passive-Aggressive makes. With `ScaleFree` and `OneAgainstRest` the columns are
-    those of K learners of one score.
+    Conservative: update on mistakes only. Implicit: the exact step of each round, as in
+    Passive-Aggressive. With `ScaleFree` and `OneAgainstRest` the K columns are those of K
+    independent learners of one score.
 
     >>> import noregret as nr
     >>> learner = nr.MatrixDescent(nr.losses.MulticlassHinge(), rate=nr.rates.Constant(1))
@@ -198,7 +198,7 @@ class MatrixDescent(SingleRowLearner[Vector]):
 
     @one_at_a_time
     def grow(self, outputs: int) -> None:
-        """Add scores with weights of 0 until there are `outputs`; earlier rounds had none of them.
+        """Add scores with weights of 0 until there are `outputs`; past losses do not change.
 
         >>> import noregret as nr
         >>> learner = nr.MatrixDescent(nr.losses.Softmax(), outputs=2)
@@ -215,10 +215,10 @@ class MatrixDescent(SingleRowLearner[Vector]):
 
     @classmethod
     def from_binary(cls, learner: MirrorDescent) -> Self:
-        """Return the `OneAgainstRest` learner of two classes that a binary one is equivalent to.
+        """Return the `OneAgainstRest` learner of two classes that is equivalent to a binary one.
 
-        Class 1 is the label +1. The columns are -w and w, every sum is doubled: what it learns
-        from here on is to the bit what it would be had it learnt all of the stream.
+        Class 1 is the label +1. The columns are -w and w, and every sum is doubled: the learner
+        continues to the bit as if it had learnt the whole stream itself.
 
         >>> import noregret as nr
         >>> plain = nr.mirrors.Euclidean(), nr.rates.ScaleFree()

@@ -1,4 +1,4 @@
-"""What a run with several scores proves: the same as with one, about matrices of weights."""
+"""Certificates of runs with several scores: floors and regrets for matrices of weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from noregret.norms import columns_upper, spectral_upper
 from noregret.proof.certificate import GRADIENT_ERRORS, ROUND_ERRORS, Certificate
 from noregret.rounding import grown
 
-#: A difference of two scores is rounded, and its exponential then by up to 745 roundings.
+#: The rounding of a difference of two scores is multiplied by up to 745 in its exponential.
 SCORE_ERRORS = 1024.0
 
 _NORMS = ("columns", "trace")
@@ -28,7 +28,7 @@ _MATRIX_WORDS = (
 
 @dataclass(frozen=True, eq=False)
 class ScoresCertificate(Certificate):
-    """A statement about rounds with several scores each, of which more are more roundings."""
+    """A statement about rounds with several scores; the rounding errors grow with their number."""
 
     loss_function: ScoreLoss  # type: ignore[assignment]
     #: How many scores a round has, at most.
@@ -36,12 +36,12 @@ class ScoresCertificate(Certificate):
 
     @property
     def round_errors(self) -> float:
-        """What the loss and the plane of a round lose at most, in units of EPSILON."""
+        """Bound on the rounding error of a round's loss and plane, in units of EPSILON."""
         return ROUND_ERRORS + 4.0 * self.outputs
 
     @property
     def gradient_errors(self) -> float:
-        """What Z loses at most beside a rounding a round, in units of EPSILON."""
+        """Bound on the error of Z beside one rounding a round, in units of EPSILON."""
         return GRADIENT_ERRORS + SCORE_ERRORS + 4.0 * self.outputs
 
 
@@ -69,8 +69,8 @@ class MatrixCertificate(ScoresCertificate):
         The class is that of the map, for the entries of the matrix: ||U||_F <= radius, or the
         q- or 1-norm; sum (m_ik u_ik)^2 <= radius^2 for `ScaleFree`, m_ik the largest |x_i| that
         score k has seen. `norm` chooses another: a number for that norm of the entries,
-        "columns" for matrices of which every column has a 2-norm of at most `radius`, "trace"
-        for those whose singular values sum up to at most `radius`.
+        "columns" for matrices with columns of 2-norm at most `radius`, "trace" for matrices
+        whose singular values sum to at most `radius`.
         """
         if not isinstance(norm, str):
             return super().floor(radius, norm)

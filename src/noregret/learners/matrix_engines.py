@@ -1,8 +1,8 @@
-"""How a learner of several scores keeps and moves its state: that of one score, K times.
+"""The engines of learners of several scores: the state of an engine of one score, K times.
 
-`state` of an engine is the matrix flattened, class after class, so that sums afresh, moved
-references and weights are those of the engines of one score. Each class has room for
-`capacity` features, of which those not used are records of zeros.
+`state` is the matrix flattened, class after class, so that the engines of one score can recompute
+its sums, move its reference and read its weights. Each class has room for `capacity` features;
+unused records are zeros.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from noregret.rounding import ROOT_UNDERFLOW, grown
 
 
 class MatrixEngine(Engine):
-    """What all share: a shape of classes and features, and room to grow in both."""
+    """Base of these engines: a matrix of classes and features that can grow in both."""
 
     #: Number of scores, of known features, and of features that there is room for.
     outputs = capacity = 0
@@ -43,7 +43,7 @@ class MatrixEngine(Engine):
         return self.mirror.phi(0.0, self.mirror.reference(0.0, 0.0)) == 0.0
 
     def open(self, outputs: int, dimension: int) -> None:
-        """Take the state of a learner that has seen nothing."""
+        """Allocate the state of a learner that has seen nothing."""
         self.outputs, self.dimension, self.prediction_shape = outputs, dimension, (outputs,)
         self.capacity = room_for(dimension) if self.growable else dimension
         self._buffers = np.empty((2, outputs))
@@ -64,7 +64,7 @@ class MatrixEngine(Engine):
         if dimension > self.capacity:
             self.enlarge(self.outputs, dimension)
         self.dimension = dimension
-        # A new view: passes that are bound to the old one look the dimension up again.
+        # A new view: a `OneRow` bound to the old one then binds itself again.
         self.state = self.state[:]
 
     def memory(self) -> Memory:
@@ -82,7 +82,7 @@ class MatrixEngine(Engine):
         return flat.reshape(self.outputs, self.capacity)[:, : self.dimension]
 
     def weights_of(self, columns: Columns, ledger: Vector) -> Vector:
-        """Return the weights of some features, a row each; the others are not read."""
+        """Return the weights of some features, a row each, without reading the others."""
         reader = copy.copy(self)
         reader.capacity = reader.dimension = len(columns)
         reader.state = self.records[:, columns].reshape(-1, self.columns)
@@ -144,7 +144,7 @@ class MatrixScaleFree(MatrixEngine, ScaleFreeEngine):
         return length, math.sqrt(weights), smallest
 
     def sizes(self) -> Vector:
-        """Return the largest |x_i| seen by each class: SMALLEST_SIZE if less, 0 if it is 0."""
+        """Return max(largest |x_i| seen by each class, SMALLEST_SIZE), 0 for one never seen."""
         return self.matrix(super().sizes())
 
 
@@ -161,14 +161,14 @@ class OneScores(OneRow):
             )
 
     def predict(self, columns: Columns, values: Vector) -> Vector | None:
-        """Return the scores, None if the row cannot be read or there is no direct kernel."""
+        """Return the scores, None if the row is unsound or there is no direct kernel."""
         scores = np.empty(self.engine.outputs)
         if self._direct is None or not self._predict(*self._direct[1], columns, values, scores):
             return None
         return scores
 
     def product(self, columns: Columns, values: Vector) -> Vector | None:
-        """Return x W with the weights of the coming round, None if the row cannot be read."""
+        """Return x W with the weights of the coming round, None if the row is unsound."""
         span = np.array([0, len(columns)], np.uint64)
         sound = self._check(span, columns, values, self._width)[1] == SOUND
         if not (self.engine.by_record and sound):

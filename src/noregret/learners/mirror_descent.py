@@ -102,7 +102,7 @@ class MirrorDescent(SingleRowLearner[float]):
             dimension,
         )
         self._averaging = bool(averaging)
-        #: Z and the sum of the weights of the epochs before the last restart.
+        #: Z, and the sum of the weights, over the epochs before the last restart.
         self._past_gradient: Vector | None = None
         self._past_iterates: Vector | None = None
         if row_limit is not None:
@@ -125,8 +125,8 @@ class MirrorDescent(SingleRowLearner[float]):
         return self._learn(rows, np.empty(len(rows)), terms)
 
     def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:
-        # Either copy the state and let the pass check rows as it plays them, or check all rows
-        # beforehand: whichever reads less memory.
+        # Copy the state and let the pass check rows as it plays them, or check all rows first:
+        # whichever reads less memory.
         if rows.trusted == len(rows):
             return rows, None
         if self._engine is None or self._engine.state.size <= rows.values.size:
@@ -188,7 +188,7 @@ class MirrorDescent(SingleRowLearner[float]):
 
     @property
     def offset(self) -> float:
-        """What predictions have beside <w, x>: 0, but for `ScaleFree` and real targets."""
+        """The constant added to <w, x>: 0, except for `ScaleFree` with real targets."""
         return 0.0 if self._engine is None else self._engine.offset
 
     @property

@@ -1,8 +1,8 @@
 """The fast path for a single row: the compiled pass of an engine, bound to everything but the row.
 
 Blocks of rows are validated, cut into chunks and backed up; a single row skips all that and costs
-little more than its round. Whatever is unusual (labels of other types, unsorted columns, a full
-ledger) is left to `learn`, which says what is wrong with it.
+little more than its round. Unusual input (labels of other types, unsorted columns, a full ledger)
+goes to `learn`, which accepts it or raises the error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from noregret.turns import Turn, one_at_a_time, taken, turn_of
 
 Columns = npt.NDArray[np.uint32]
 #: What a learner predicts for a row: a number, or a vector of scores.
-_Told = TypeVar("_Told", float, Vector)
+_Score = TypeVar("_Score", float, Vector)
 
 _COLUMN, _FLOAT = np.dtype(np.uint32), np.dtype(np.float64)
 #: The columns and values of a row without features.
@@ -50,23 +50,23 @@ class OneRow:
 
     def __init__(self, engine: Engine, ledger: Vector) -> None:
         self.engine, self._ledger = engine, ledger
-        # Weights are read by an engine whose records are those of the row alone.
+        # A copy of the engine reads the weights of a row: its records are those of the row alone.
         self._reader = copy.copy(engine)
         self._indptr, self._weight = np.zeros(2, np.uint64), np.empty(1)
         self._entry = ledger.item
-        #: Whether the engine starts anew at times, which only `learn` does.
+        #: Whether the rate restarts the engine, which only `learn` does.
         self.restarting = engine.rate.restarts()
         self._play = entry(self.bind())
         self._prepare()
 
     def bind(self) -> Call:
-        """Look up all but the row; return the call of the pass, with a row of no features."""
+        """Bind every argument but the row; return the call of the pass for an empty row."""
         engine, shape, kind = self.engine, self.engine.prediction_shape, self.engine.loss.labels
         self.state, self._width = engine.state, engine.dimension
         self._reader.slots = engine.slots
         self._labels = _LABELS.get(kind, frozenset(range(*shape) if kind == "class" else ()))
         self._prediction = np.empty((1, *shape))
-        # Rows of numbers, as labels of other losses are, are left to `learn`.
+        # Labels that are rows of numbers go to `learn`.
         self._y = np.empty((1, *shape) if self._labels == frozenset() else 1)
         self._taken: Callable[[], Any]
         self._taken = self._prediction[0].copy if shape else self._prediction.item
@@ -78,7 +78,7 @@ class OneRow:
         return call
 
     def _prepare(self) -> None:
-        """Compile what readers need, and make arrays for them: another thread may learn."""
+        """Compile the kernels that predict, with arrays of their own: another thread may learn."""
         self._lock = threading.Lock()
         self._order, none = NO_FEATURES
         self._span, self._read = np.zeros(2, np.uint64), np.empty(1)
@@ -89,7 +89,7 @@ class OneRow:
             self._predict = entry((self._direct[0], (*self._direct[1], *NO_FEATURES)))
 
     def learn(self, columns: Columns, values: Vector, y: float, weight: float) -> Any:
-        """Learn a row; return the prediction before it, None if the row was left alone."""
+        """Learn a row; return the prediction before it, None if `learn` has to take the row."""
         if type(y) not in PLAIN or type(weight) not in PLAIN:
             return None
         labels = self._labels
@@ -99,10 +99,10 @@ class OneRow:
         return None
 
     def played(self, columns: Columns, values: Vector, y: float, weight: float) -> bool:
-        """Play a row; return whether that was done, or else nothing was changed."""
+        """Play a row; return False, with nothing changed, if the pass refuses it."""
         if self._entry(_ROUNDS) >= _MOST_ROUNDS:
             return False
-        # An attribute, not len(columns): a call of a function costs more.
+        # columns.size, not len(columns): an attribute costs less than a call.
         self._indptr[1] = columns.size
         self._y[0] = y
         self._weight[0] = weight
@@ -122,17 +122,17 @@ class OneRow:
         return True
 
     def predict(self, columns: Columns, values: Vector) -> Any:
-        """Return the prediction, None if the row cannot be read or there is no direct kernel."""
+        """Return the prediction, None if the row is unsound or there is no direct kernel."""
         if self._direct is None:
             return None
         prediction: float = self._predict(*self._direct[1], columns, values)
         return prediction if prediction == prediction else None
 
     def product(self, columns: Columns, values: Vector) -> Any:
-        """Return <w, x> with the weights of the coming round, None if the row cannot be read."""
+        """Return <w, x> with the weights of the coming round, None if the row is unsound."""
         if not self.engine.by_record:
             return None
-        # Several threads may ask at a time, but they share these arrays.
+        # Several threads may predict at a time, and they share these arrays.
         with self._lock:
             count = len(columns)
             if count > len(self._order):
@@ -148,12 +148,12 @@ class OneRow:
             return self._read.item()
 
 
-class SingleRowLearner(Learner, Generic[_Told]):
+class SingleRowLearner(Learner, Generic[_Score]):
     """A learner with a fast path for single rows."""
 
-    #: What plays single rows, and the type of one of many predictions.
+    #: The class that plays single rows, and the conversion of one prediction out of many.
     _bound_pass: type[OneRow] = OneRow
-    _alone: Callable[[Any], _Told]
+    _alone: Callable[[Any], _Score]
     _one: OneRow | None = None
     _learning_turn: Turn
 
@@ -171,10 +171,10 @@ class SingleRowLearner(Learner, Generic[_Told]):
         raise NotImplementedError
 
     def _finished(self, products: Any) -> Any:
-        """Return the predictions, one or many, that <w, x> stands for."""
+        """Return the predictions for <w, x>, one or many."""
         return products
 
-    def learn_one(self, indices: Any, values: Any, y: Any, weight: float = 1.0) -> _Told:
+    def learn_one(self, indices: Any, values: Any, y: Any, weight: float = 1.0) -> _Score:
         """Learn one row, given by its columns and their values; return the prediction before it.
 
         It does what `learn` does with that row, to the bit, and costs little more than the
@@ -191,7 +191,7 @@ class SingleRowLearner(Learner, Generic[_Told]):
         (array([0., 0.]), array([-2.,  2.]))
         """
         columns, features = as_row(indices, values)
-        # The turn of `one_at_a_time`, written out: passing arguments on takes a tenth of the time.
+        # `one_at_a_time`, inlined: a decorator that passes arguments on adds a tenth to the time.
         try:
             turn: Turn = self._learning_turn
         except AttributeError:
@@ -212,19 +212,18 @@ class SingleRowLearner(Learner, Generic[_Told]):
             return self._alone(self.learn(self._as_rows(columns, features), labels, weight)[0])
         return prediction
 
-    def learn_row(self, columns: Columns, values: Vector, y: Any, weight: float) -> _Told | None:
+    def learn_row(self, columns: Columns, values: Vector, y: Any, weight: float) -> _Score | None:
         """Learn one row as `learn_one` does; None, with nothing changed, if that needs `learn`.
 
-        For a caller that lets one thread at a time come here, and whose arrays are those that
-        `as_row` returns.
+        The caller admits one thread at a time and passes arrays as `as_row` returns them.
         """
         one = self._one
-        # As `_bound`, without a call.
+        # The test of `_bound`, inlined to save a call.
         if one is None or one.engine is not self._engine or one.state is not one.engine.state:
             one = self._bound()
         if one is None or one.restarting:
             return None
-        prediction: _Told | None = one.learn(columns, values, y, weight)
+        prediction: _Score | None = one.learn(columns, values, y, weight)
         if prediction is None and self.growable:
             prediction = self._learn_wider(one, columns, values, y, weight)
         if prediction is not None:
@@ -233,26 +232,26 @@ class SingleRowLearner(Learner, Generic[_Told]):
 
     def _learn_wider(
         self, one: OneRow, columns: Columns, values: Vector, y: Any, weight: float
-    ) -> _Told | None:
+    ) -> _Score | None:
         """Learn a row with features that are new; None, with nothing changed, if it has none."""
         known = self.dimension
         if len(columns) == 0 or columns[-1] < known:
             return None
         one.engine.grow(int(columns[-1]) + 1)
         one.bind()
-        prediction: _Told | None = one.learn(columns, values, y, weight)
+        prediction: _Score | None = one.learn(columns, values, y, weight)
         if prediction is None:
             one.engine.grow(known)
         return prediction
 
-    def predict_one(self, indices: Any, values: Any) -> _Told:
+    def predict_one(self, indices: Any, values: Any) -> _Score:
         """Return the prediction for one row, given by its columns and their values."""
         columns, features = as_row(indices, values)
         one = self._one
         if one is None or one.engine is not self._engine or one.state is not one.engine.state:
             one = self._bound_to_read()
         if one is not None:
-            prediction: _Told | None = one.predict(columns, features)
+            prediction: _Score | None = one.predict(columns, features)
             if prediction is not None:
                 return prediction
             product = one.product(columns, features)
@@ -261,7 +260,7 @@ class SingleRowLearner(Learner, Generic[_Told]):
         return self._alone(self.predict(self._as_rows(columns, features))[0])
 
     def _bound(self) -> OneRow | None:
-        """Return what plays single rows, None before there is an engine."""
+        """Return the bound pass for single rows, None before there is an engine."""
         engine, one = self._engine, self._one
         if engine is None:
             return None
@@ -274,7 +273,7 @@ class SingleRowLearner(Learner, Generic[_Told]):
     _bound_in_turn = one_at_a_time(_bound)
 
     def _bound_to_read(self) -> OneRow | None:
-        """Bind the pass for a reader, but not while another thread learns: that one may."""
+        """Bind the pass for a reader; None while another thread learns, which may bind it."""
         try:
             return self._bound_in_turn()
         except RuntimeError:
@@ -285,13 +284,13 @@ class SingleRowLearner(Learner, Generic[_Told]):
         return y
 
     def _as_rows(self, columns: Columns, values: Vector) -> Rows:
-        """Return one row that is as wide as the learner, or wider where it has to be."""
+        """Return one row as wide as the learner, or wider if its columns need it."""
         width = max(self.dimension, int(columns.max()) + 1 if len(columns) else 0)
         return Rows(np.array([0, len(columns)], np.uint64), columns, values, width)
 
 
 def as_row(indices: Any, values: Any) -> tuple[Columns, Vector]:
-    """Return columns and values in the form that passes read, as they are where they have it.
+    """Return columns as uint32 and values as float64, without a copy if they have these types.
 
     >>> as_row([0, 3], [True, 2])
     (array([0, 3], dtype=uint32), array([1., 2.]))

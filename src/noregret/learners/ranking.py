@@ -1,4 +1,4 @@
-"""Ranking online: groups of rows come, are scored by one linear predictor, and are put in order."""
+"""Online learning to rank: one linear predictor scores the rows of each group."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RATE_ENTRIES = [int(Entry.FIRST_ETA), int(Entry.LAST_ETA)]
 
 @dataclass(frozen=True)
 class Linear(Loss):
-    """The loss y p: a step by its slope is a step by the row itself."""
+    """The loss y p. With y = 1 its gradient is the row, so that a step subtracts the row."""
 
     nonnegative: ClassVar[bool] = False
 
@@ -49,7 +49,7 @@ class Linear(Loss):
 
 
 class Steps(Field):
-    """The learner inside a ranker: its header under the name, its arrays under a prefix."""
+    """The learner inside a ranker: its header under `name`, its arrays under the prefix `name/`."""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the header and the arrays of the learner."""
@@ -57,7 +57,7 @@ class Steps(Field):
         arrays |= {f"{self.name}/{name}": array for name, array in own.items()}
 
     def read(self, owner: Any, header: Header, arrays: Arrays) -> None:
-        """Take the learner over, or refuse one that no ranker has."""
+        """Restore the learner, or refuse one that a ranker cannot have."""
         steps = learner_of(header[self.name], store.under(self.name, arrays))
         if not isinstance(steps, MirrorDescent) or not isinstance(steps.loss, Linear):
             raise ValueError("the part that steps is not that of a ranker")
@@ -69,10 +69,10 @@ class Steps(Field):
 class Ranker(Saved):
     """Online mirror descent for rankings, with a certificate at every moment.
 
-    A round is a group of rows, such as the answers to one query. They are scored by s = X w and
-    shown in that order; then their relevances come, the loss is that of the scores, such as the
-    mean of [margin - s_i + s_j]+ over the pairs where i is more relevant than j, and one step is
-    made by its subgradient X^T g. The floor holds for every fixed w of the class.
+    A round is a group of rows, such as the answers to one query. Their scores are s = X w; once
+    their relevances are known, the loss of the scores is suffered, such as the mean of
+    [margin - s_i + s_j]+ over the pairs where i is more relevant than j, and one step is made by
+    its subgradient X^T g. The floor holds for every fixed w of the class.
 
     >>> import noregret as nr
     >>> ranker = nr.Ranker(rate=nr.rates.Constant(0.5))
@@ -116,7 +116,7 @@ class Ranker(Saved):
         rate = rates.Adaptive() if rate is None else rate
         mirror = mirrors.Euclidean() if mirror is None else mirror
         require_together(Parts(None, mirror, rate), RANKER, "ranker")
-        #: What steps by given gradients: its rows are X^T g.
+        #: The learner that takes the steps: its rows are the gradients X^T g.
         self._steps = MirrorDescent(Linear(), mirror, rate, dimension=dimension, averaging=False)
         self._ledger = new_ledger()
         self._sums = np.zeros((0, 2))
@@ -148,7 +148,7 @@ class Ranker(Saved):
         return self._steps.weights
 
     def predict(self, X: Any) -> Vector:
-        """Return the score of each row: the higher, the further in front."""
+        """Return the score of each row; higher scores rank first."""
         return self._steps.predict(X)
 
     @one_at_a_time
@@ -194,7 +194,7 @@ class Ranker(Saved):
         """Return what the groups so far prove, as a value that later ones do not change."""
         proof = self._steps.certificate()
         ledger = self._ledger.copy()
-        # The rates are those of the steps; a round itself knows none.
+        # The steps alone know the rates.
         ledger[_RATE_ENTRIES] = proof.ledger[_RATE_ENTRIES]
         own = {"loss_function": self.loss, "ledger": ledger, "played": False}
         return ScoresCertificate(**(vars(proof) | own), outputs=self._longest)

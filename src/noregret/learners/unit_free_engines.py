@@ -1,4 +1,4 @@
-"""The engines that do not depend on units: features are measured by the largest |x_i| seen."""
+"""Engines that are invariant to the units of features, measured by the largest |x_i| seen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from noregret.rounding import ROOT_UNDERFLOW, UNDERFLOW, grown
 
 
 class SizedEngine(Engine):
-    """What the engines share whose class is sum (m_i u_i)^2 <= radius^2; they keep no average."""
+    """Base of the engines whose class is sum (m_i u_i)^2 <= radius^2; they keep no average."""
 
     #: Column of the largest |x_i|.
     size_column: int
@@ -32,7 +32,7 @@ class SizedEngine(Engine):
         raise NotImplementedError
 
     def sizes(self) -> Vector:
-        """Return the largest |x_i| seen, a feature: SMALLEST_SIZE if it is less, 0 if it is 0."""
+        """Return max(largest |x_i| seen, SMALLEST_SIZE) of each feature, 0 for one never seen."""
         largest = self.state[:, self.size_column]
         return np.where(largest > 0.0, np.maximum(largest, SMALLEST_SIZE), 0.0)
 
@@ -58,7 +58,7 @@ class ScaleFreeEngine(SizedEngine):
         slots = np.zeros(len(scale_free.Scalar))
         slots[[scale_free.Scalar.FIRST, scale_free.Scalar.SECOND]] = scale_free.STARTS
         if not self.real and not np.isfinite(self.loss.lipschitz()):
-            # Margins are measured in units of 1, and so is the first guess of a slope.
+            # The unit of margins is 1, so the first guess of the steepest slope is 1, too.
             slots[scale_free.Scalar.STEEPEST] = 1.0
         return slots
 
@@ -82,7 +82,7 @@ class ScaleFreeEngine(SizedEngine):
         return float(self.slots[scale_free.Scalar.CENTRE])
 
     def finish(self, raw: Any) -> Any:
-        """Return the predictions, one or many, that <w, x> stands for."""
+        """Return <w, x> + offset within the range of the real labels seen, one or many."""
         if not self.real:
             return raw
         low, high = self.slots[scale_free.Scalar.LOW], self.slots[scale_free.Scalar.HIGH]
@@ -123,7 +123,7 @@ class CoinBettingEngine(SizedEngine):
         sizes = self.sizes()[seen]
         length = grown(norm_upper(self.state[seen, coin_betting.Column.THETA] / sizes, 2.0), 2.0)
         smallest = float(self.state[seen, self.size_column].min(initial=1.0))
-        # Ratios that underflow lose less than a smallest number each.
+        # A ratio that underflows loses less than the smallest double.
         return length + UNDERFLOW, norm_upper(sizes * self.weights()[seen], 2.0), smallest
 
     def evidence(self) -> Bets:

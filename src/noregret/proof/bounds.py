@@ -1,4 +1,4 @@
-"""The theorems: what each promises about a run, and whether its preconditions held.
+"""The theorems: the bound of each for a run, and whether its preconditions held.
 
 Every bound has the form  measure <= factor * (comparator's loss) + value  for all comparators of
 a class, where the measure is the learner's loss or its number of mistakes. With factor 1 the
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def theorem_bounds(certificate: Certificate, radius: float | None) -> list[Statement]:
-    """Return the bounds that speak about this kind of learner, for comparators of that radius.
+    """Return the bounds for this kind of learner, for comparators of that radius.
 
     Without a radius the class is the learner's own domain.
     """
@@ -85,7 +85,7 @@ def _lazy(facts: Facts) -> Iterator[Statement]:
     if facts.rate.constant():
         conjugate, unbounded = math.inf, outside
         if not declares(facts.mirror, "conjugate_upper"):
-            # The value of the conjugate has to be known with its rounding.
+            # Without its rounding error the value of the conjugate proves nothing.
             name = type(facts.mirror).__name__
             unbounded = outside or f"{name} has no conjugate rounded upwards"
         if not unbounded:
@@ -236,18 +236,18 @@ def _perceptron(facts: Facts) -> Iterator[Statement]:
         facts.support(),
         weighted,
     )
-    # Outside its ball the map Ball still plays multiples of theta: the same mistakes.
+    # The map Ball plays multiples of theta, which make the same mistakes as theta.
     longest = facts.entry(Entry.LARGEST_COUNTED_ROW)
-    reach = longest * math.sqrt(facts.smoothness * facts.count)
+    growth = longest * math.sqrt(facts.smoothness * facts.count)
     reference = "Cesa-Bianchi 2024, eq. 1; Shalev-Shwartz 2012, Theorem 3.9"
     if isinstance(loss, MulticlassHinge):
         # Two columns move in opposite directions.
-        reach *= grown(math.sqrt(2.0), 1.0)
+        growth *= grown(math.sqrt(2.0), 1.0)
         reference = "Cesa-Bianchi 2024, eq. 1; Crammer, Singer 2003, Ultraconservative Algorithms"
     yield facts.mistakes(
         "Perceptron",
         reference,
-        scale * facts.radius * reach,
+        scale * facts.radius * growth,
         scale,
         facts.support(),
         weighted or facts.off_link_reason(),
@@ -277,7 +277,7 @@ def _winnow(facts: Facts) -> Iterator[Statement]:
     reason = facts.weighted() or facts.off_link_reason()
     support, shrink = facts.support(), 1.0 - 2.0 * facts.eta
     if not facts.rate.constant() or not shrink > 0.0:
-        # What is printed then is the reason alone.
+        # Only the reason is printed; the 1 avoids a division by 0.
         reason, shrink = "eta must be constant and below 1/2", 1.0
     elif facts.entry(Entry.FEATURE_BROKEN) > 0.0:
         broken = facts.entry(Entry.FEATURE_BROKEN)

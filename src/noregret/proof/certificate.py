@@ -1,10 +1,10 @@
-"""What a run proves: floors under every competitor and bounds on the regret.
+"""The certificate of a run: lower bounds on the loss of competitors, upper bounds on the regret.
 
 Convexity gives sum f_t(u) >= a + <u, Z> for every u, with a the sum of the intercepts of the
-supporting lines and Z the sum of the gradients, for any predictions whatever. Minimising the
-right side over a class of predictors gives a floor under the loss of all of them. Rounding is
-accounted for: a slack proportional to the sizes that were summed is taken off every floor and
-added to every bound, so that the statements hold for the data as they are stored.
+supporting lines and Z the sum of the gradients, for any predictions. Minimising the right side
+over a class of predictors gives a floor under the loss of all of them. Rounding is accounted for:
+a slack proportional to the sizes that were summed is subtracted from every floor and added to
+every bound, so that the statements hold for the data as they are stored.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from noregret.proof.wording import (
 from noregret.rates import UNBOUNDED, Rate
 from noregret.rounding import UNDERFLOW, certified_ceiling, certified_floor, grown, rounding_error
 
-#: What `value` and `slope` of a loss promise, in units of EPSILON, with room for the ledger's
-#: own products and sums of a round.
+#: The error allowed to `value` and `slope` of a loss, in units of EPSILON, with room for the
+#: products and sums of a round in the ledger.
 ROUND_ERRORS = 32.0
 #: Further roundings of Z beside the one or two of each round.
 GRADIENT_ERRORS = 256.0
@@ -58,9 +58,9 @@ class Certificate(RadiusProof):
     >>> certificate.rounds, certificate.mistakes, certificate.floor(1) <= certificate.loss
     (2, 2, True)
 
-    Warning: a loss of one's own is taken at its word for what `assumption` says, and its value and
-    slope to be right to about 16 units in the last place. Where a round has shown that it broke its
-    word, `broken` says so: floors are -inf, regrets inf, and there are no bounds.
+    Warning: a loss of your own is trusted for what `assumption` names, and for a value and slope
+    right to about 16 units in the last place. If a round shows that the loss broke a promise,
+    `broken` names it: floors are -inf, regrets inf, and there are no bounds.
     """
 
     loss_function: Loss
@@ -71,12 +71,11 @@ class Certificate(RadiusProof):
     domain: Domain | None = None
     lazy: bool = True
     conservative: bool = False
-    #: False for predictions made elsewhere, clipped or followed by implicit steps: no theorem here
-    #: speaks about those.
+    #: False for foreign or clipped predictions and for implicit steps, which no theorem covers.
     played: bool = True
-    #: The norm of the learner's weights, the radius of those maps that have none.
+    #: The norm of the learner's weights: the default radius if the map has none of its own.
     reach: float | None = None
-    #: What the learner's own state adds to the ledger.
+    #: What certificates need of the learner's state beside the ledger and Z.
     evidence: Evidence = field(default_factory=Evidence)
     #: Whether the penalty (sigma/2)||u||^2 of strongly convex rounds is part of the objective.
     penalised: bool = True
@@ -154,17 +153,17 @@ class Certificate(RadiusProof):
 
     @property
     def round_errors(self) -> float:
-        """What the loss and the line of a round lose at most, in units of EPSILON."""
+        """Bound on the rounding error of a round's loss and line, in units of EPSILON."""
         return ROUND_ERRORS
 
     @property
     def gradient_errors(self) -> float:
-        """What Z loses at most beside a rounding a round, in units of EPSILON."""
+        """Bound on the error of Z beside one rounding a round, in units of EPSILON."""
         return GRADIENT_ERRORS
 
     @cached_property
     def slack(self) -> float:
-        """How far rounding can have moved the loss and the intercept, at most."""
+        """Upper bound on the rounding error of the loss and of the intercept."""
         lines = rounding_error(self.round_errors, float(self.ledger[Entry.MAGNITUDE]))
         penalty = float(self.ledger[Entry.REGULARIZER_SLACK])
         # The sums of these errors are rounded as well.
@@ -173,13 +172,13 @@ class Certificate(RadiusProof):
 
     @cached_property
     def delta(self) -> float:
-        """How far rounding can have moved Z, at most, in the 1-norm and so in every norm."""
+        """Upper bound on the rounding error of Z in the 1-norm, and so in every p-norm."""
         return self.moved(Entry.TRAVEL)
 
     def moved(self, place: Entry, lost: float = 0.0) -> float:
-        """Return how far rounding can have moved the Z whose way is summed at that place.
+        """Return a bound on the rounding error of Z, from its travel at that place of the ledger.
 
-        lost: what an underflow of a coordinate in a round costs beside UNDERFLOW [default: 0].
+        lost: cost of an underflow in a coordinate and round beside UNDERFLOW [default: 0].
         """
         travel = grown(float(self.ledger[place]), 2.0 * self.rounds)
         rounded = rounding_error(self.rounds + self.gradient_errors, travel)
@@ -233,17 +232,17 @@ class Certificate(RadiusProof):
         return value + reach * self.delta + rounding_error(len(self.gradient) + 16.0, size)
 
     def _own_set(self) -> bool:
-        """Tell whether the learner's own set is a bounded domain that is not a ball."""
+        """Return whether the learner's own set is a bounded domain that is not a ball."""
         domain = self.domain
         if domain is None or domain.is_ball() or self.rounds == 0:
             return False
         return math.isfinite(self.domain_support(domain))
 
     def regularized_floor(self, eta: float | None = None) -> float:
-        """Return a number that sum f_t(u) + R(u) / eta exceeds for every u whatsoever.
+        """Return a lower bound on sum f_t(u) + R(u) / eta over all u.
 
-        R is the map's own regulariser with minimum 0; eta the current rate by default.
-        For strongly convex rounds it is the floor of the regularised objective itself.
+        R is the map's regulariser, with minimum 0. eta: above 0 [default: the current rate].
+        For strongly convex rounds it is the floor of the penalised objective itself.
         """
         if self.curvature > 0.0 and eta is None:
             length = norm_upper(self.gradient, 2.0) + self.delta
@@ -303,9 +302,9 @@ class Certificate(RadiusProof):
 
     @property
     def _lost_nothing(self) -> bool:
-        """Whether the learner's loss is 0 exactly, so that nobody can have lost less.
+        """Whether the learner's loss is exactly 0, so that no competitor has lost less.
 
-        No weight below 1 may have made a product vanish.
+        Weights below 1 are excluded: their products with a loss can underflow to 0.
         """
         exact = self.loss_function.exact_zero and not self.loss_function.foreign
         return exact and self.example_weights[0] >= 1.0 and self.loss == 0.0
@@ -320,7 +319,7 @@ class Certificate(RadiusProof):
 
     @property
     def bounds(self) -> list[Statement]:
-        """The theorems that speak about this run, for the learner's own class, or radius 1."""
+        """The theorems about this run, for the learner's own class, or radius 1 without one."""
         return self.bounds_for()
 
     def bounds_for(self, radius: float | None = None) -> list[Statement]:
@@ -343,7 +342,7 @@ class Certificate(RadiusProof):
         return self.evidence.describe(self.mirror, self._radius(radius))
 
     def statement(self, radius: float | None = None) -> str:
-        """Return in words what `floor(radius)` says, but for the number."""
+        """Return the claim of `floor(radius)` in words, without the number."""
         return f"{self.describe(radius)} lost at least that much by {self.objective}"
 
     def as_dict(self, radius: float | None = None) -> dict[str, Any]:
@@ -352,16 +351,14 @@ class Certificate(RadiusProof):
 
     @property
     def assumption(self) -> str | None:
-        """What is taken on trust: the promises of a loss that is not one of ours."""
+        """The promises of a loss of your own that are trusted, None for built-in losses."""
         return assumption_of(self.loss_function)
 
     @property
     def broken(self) -> Broken | None:
         """The promise that the loss was found to break first; nothing is proved then."""
-        ledger = self.ledger
-        return broken_in(
-            self.loss_function, ledger[Entry.PROMISE_BROKEN], ledger[Entry.BROKEN_PROMISE]
-        )
+        rounds, promise = self.ledger[[Entry.PROMISE_BROKEN, Entry.BROKEN_PROMISE]]
+        return broken_in(self.loss_function, rounds, promise)
 
     def _lines(self, radius: float | None = None) -> list[str]:
         lines = [f"Certificate after {self.rounds:,} rounds, {self.objective}"]

@@ -1,8 +1,8 @@
-"""The closed forms of the theorems: pure functions of the numbers that they speak about.
+"""The closed forms of the theorems, as pure functions.
 
 L is the comparator's loss, `reach` its norm times the largest dual norm of a row, C or `eta` a
 rate. Mistakes are bounded in terms of L, losses as regret (what is added to L) unless the
-docstring says otherwise. Nothing here looks at a run.
+docstring states otherwise. Nothing here depends on a run.
 
 References: SS06 = Shalev-Shwartz and Singer, A Primal-Dual Perspective of Online Learning
 Algorithms, 2006; SS12 = Shalev-Shwartz, Online Learning and Online Convex Optimization, 2012;
@@ -123,7 +123,7 @@ class Amortised:
 
     @property
     def factor(self) -> float:
-        """What the comparator's loss is multiplied by, b/a."""
+        """The factor of the comparator's loss, b/a."""
         return self.b / self.a
 
     def bound(self, loss: float, divergence: float) -> float:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def corners(domain: Domain | None, dimension: int) -> list[Vector]:
-    """Return the corners of a domain of this package; [] for any other, which may differ from ours.
+    """Return the corners of a built-in domain, [] for any other: a subclass may be another set.
 
     >>> from noregret.domains import Box
     >>> corners(Box(-1.0, 2.0), 2)
@@ -105,7 +105,7 @@ class Facts:
         return f"radius {exact(self.radius)} is not that of the map"
 
     def measured(self) -> Measured:
-        """Return the largest linear regret over the class, as the ledger shows it."""
+        """Return the largest linear regret over the class, computed from the ledger."""
         certificate, support = self.certificate, self.support()
         longest = self.largest_coordinate()
         slack = 4.0 * certificate.slack + 2.0 * longest * certificate.delta
@@ -122,7 +122,7 @@ class Facts:
 
     def regret(self, name: str, reference: str, value: float, reason: str = "") -> Statement:
         """Return a bound with factor 1, if the run does not contradict it."""
-        # The other rounds of a conservative learner have a loss that no theorem speaks about.
+        # The theorems bound the loss of a conservative learner on its mistakes only.
         measure = "loss on mistakes" if self.certificate.conservative else "loss"
         return self.measured().state(name, reference, value, reason, measure=measure)
 
@@ -136,7 +136,7 @@ class Facts:
         """
         certificate = self.certificate
         certain = factor * certificate.intercept - self.count
-        # With factor 1/margin it is 0 but for rounding, which must not raise a bound of 0.
+        # With factor 1/margin it is 0 up to rounding, which must not raise a bound of 0.
         certain = certain if abs(certain) > 1e-12 * self.count else 0.0
         excess = factor * support - certain
         longest = self.largest_coordinate()

@@ -1,4 +1,4 @@
-"""A numerical look at a user's own loss, domain or map before its declarations are trusted."""
+"""Numerical checks of a user's own loss, domain or map before its declarations are trusted."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.norms import norm_upper
 
-#: Where losses and maps are looked at; beyond, values such as exp(-y p) overflow.
+#: The points at which losses and maps are checked; exp(-y p) overflows far beyond them.
 _POINTS = tuple(
     sign * size for size in (0.0, 1e-3, 0.1, 0.3, 0.7, 1.0, 1.5, 2.0, 4.0, 9.0) for sign in (1, -1)
 )
-#: Where a map is looked at in two dimensions.
+#: The coordinates of the points at which a map is checked in two dimensions.
 _PLANE = (0.0, 0.1, -0.3, 1.0, -2.0, 4.0)
 _LABELS = {"sign": (-1.0, 1.0), "real": (-2.5, 0.0, 0.4, 3.0)}
-#: What rounding of the map's four functions can amount to, relative to the numbers summed.
+#: Bound on the rounding of the map's four functions, relative to the numbers summed.
 _ROUNDING = 1e-9
 
 
 def require_convex(loss: Loss) -> None:
-    """Refuse a loss whose slopes visibly do not support it from below.
+    """Refuse a loss whose slopes do not support it from below on a grid.
 
-    Checks value(q) >= value(p) + slope(p) (q - p) on a grid: this finds a forgotten sign or a
-    slope of another loss, and proves nothing beyond the grid, which is why certificates name
-    the convexity of a loss that is not one of ours as an assumption.
+    Checks value(q) >= value(p) + slope(p) (q - p): this finds a forgotten sign or the slope of
+    another loss, and proves nothing beyond the grid. So certificates name the convexity of a
+    user's own loss as an assumption.
 
     >>> from noregret.losses import Hinge
     >>> require_convex(Hinge())
@@ -72,11 +72,11 @@ def require_convex(loss: Loss) -> None:
 def require_support(domain: Domain, dimension: int) -> None:
     """Refuse a user's domain whose support function is below one of its own points.
 
-    Checks support(theta) >= <u, theta> for projections u of points along every axis and along the
-    diagonals. It proves nothing beyond them, which is why certificates name the support function
-    of a domain that is not one of ours as an assumption.
+    Checks support(theta) >= <u, theta> for projections u of points along the first axes and two
+    diagonals. It proves nothing beyond them, so certificates name the support function of a
+    user's own domain as an assumption.
 
-    dimension: the number of coordinates, >= 1.
+    dimension: number of coordinates, >= 1.
 
     >>> from noregret.domains import Ball
     >>> require_support(Ball(1.0), 3)
@@ -98,16 +98,16 @@ def require_support(domain: Domain, dimension: int) -> None:
 
 
 def require_declared(mirror: Mirror) -> None:
-    """Refuse a map whose declarations visibly do not hold; those of ours are proved.
+    """Refuse a user's map whose declarations do not hold on a grid.
 
     With w(a) = grad G(a) and c = smoothness() it checks on a grid, in one dimension and two,
 
         0 <= G(b) - G(a) - <w(a), b - a> <= (c/2) ||b - a||_*^2,
         R(w) - min R = <w, a> - G(a) + G(0) <= largest_regularizer(||w||, d),
 
-    that `norm` is the dual norm of `geometry`, and that a linear or homogeneous map is one. This
-    finds a constant of another map, and proves nothing beyond the grid: a theorem that a run
-    contradicts is printed as not applicable.
+    that `norm` is the dual norm of `geometry`, and that a map declared linear or homogeneous is
+    so. This finds the constant of another map, and proves nothing beyond the grid: a theorem that
+    a run contradicts is printed as not applicable.
 
     >>> from noregret.mirrors import Euclidean
     >>> require_declared(Euclidean())
@@ -115,7 +115,7 @@ def require_declared(mirror: Mirror) -> None:
     if built_in(mirror):
         return
     name = type(mirror).__name__
-    # Refuses a class that nobody knows.
+    # Raises for an unknown `geometry`.
     mirror.predictors()
     points = [np.array([a]) for a in _POINTS]
     points += [np.array(pair) for pair in itertools.product(_PLANE, repeat=2)]
@@ -131,7 +131,7 @@ def require_declared(mirror: Mirror) -> None:
 
 
 def undeclared(mirror: Mirror) -> str:
-    """Say which declaration of strong convexity a map of one's own lacks, or ''.
+    """Return which declaration of strong convexity a user's map lacks, or ''.
 
     >>> from noregret.mirrors import Power
     >>> undeclared(Power(1.5))
@@ -207,7 +207,7 @@ def _require_smooth(mirror: Mirror, name: str, c: float, points: list[Vector]) -
         where = f"from theta={_shown(a)} to {_shown(b)}"
         if cost < -_ROUNDING * size:
             raise ValueError(f"{name} is not the gradient of a convex function {where}")
-        # The clearest of all violations is shown.
+        # Report the largest of all violations.
         if cost > worst * (most + _ROUNDING * size):
             worst, message = (
                 cost / (most + _ROUNDING * size),

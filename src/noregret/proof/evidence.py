@@ -1,8 +1,8 @@
-"""What an engine's own state adds to the ledger: sizes, rates of features, wealth of bettors.
+"""What certificates need of an engine's state: sizes or rates of features, wealth of bettors.
 
 The ledger and Z prove the floors and theorems of the map's own class. A rate with more state has
-another class, other rates in its regulariser or a theorem of its own; its engine returns that as
-one of these values, and the certificate asks it.
+another class, other rates in its regulariser or a theorem of its own. Its engine returns one of
+the objects below, and the certificate calls its methods.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from noregret.rounding import SMALLEST, down, grown, rounding_error
 if TYPE_CHECKING:
     from noregret.proof.certificate import Certificate
 
-#: Roundings of a round that the logarithm of a wealth can feel, in units of EPSILON.
+#: Rounding error that a round adds to the logarithm of a wealth, in units of EPSILON.
 COIN_ERRORS = 16.0
-#: More than what rounding makes of the few operations below, and of the wealth made up.
+#: Relative bound on the rounding of the few operations below.
 ROOM = 1e-12
 
 
@@ -63,7 +63,7 @@ class Evidence:
         return theorem_bounds(certificate, radius)
 
     def rate(self, ledger: Vector) -> float | None:
-        """Return the rate in force, None where no single number means anything."""
+        """Return the current rate, None where there is no single one."""
         return float(ledger[Entry.LAST_ETA])
 
 
@@ -105,7 +105,7 @@ class FeatureSizes(Evidence):
 
     def length(self, certificate: Certificate, radius: float) -> float:
         """Return the largest <u, -Z> over the class of that radius, rounded up."""
-        # A product with a feature that underflows loses a smallest number, over m_i.
+        # A product g x_i that underflows loses at most SMALLEST, which is divided by m_i.
         lost = 2.0 * SMALLEST / max(self.smallest, SMALLEST_SIZE)
         delta = certificate.moved(Entry.SCALED_TRAVEL, lost)
         return grown(radius * (self.scaled_length + delta), 4.0)
@@ -168,7 +168,7 @@ class Coins:
         price = offset + (self.prices * growth + errors)
         share = np.minimum(np.sqrt(np.maximum(price, 1.0) / spread), LARGEST_BET)
         share = np.minimum(np.sqrt(np.maximum(price - np.log(share), 1.0) / spread), LARGEST_BET)
-        # What the sum of the logarithms may have lost to one another.
+        # Rounding of the sum of the logarithms, which may cancel.
         lost = ROOM * (np.abs(offset) + self.prices + np.abs(np.log(share)) + 1.0)
         costs = slope * ((price - np.log(share) + lost) / share + share * spread)
         length = norm_upper(np.maximum(costs, 0.0), 2.0)

@@ -14,9 +14,9 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-#: Features that stay below this size are measured by it: squares of their sizes stay above 0.
+#: The least size m_i of a feature, so that the square of a size does not underflow.
 SMALLEST_SIZE = 1e-140
-#: Counts are float64: up to this many rounds each is counted, and 1 more would be lost.
+#: Counts are float64: above this, adding 1 changes nothing.
 MOST_ROUNDS = 2**53
 
 
@@ -37,7 +37,7 @@ class Entry(IntEnum):
     COUNTED = 8
     #: Sum of the absolute sizes that rounding errors are proportional to.
     MAGNITUDE = 9
-    #: Sum of |g_t| ||x_t||_1: how far Z can have travelled, in any norm.
+    #: Sum of |g_t| ||x_t||_1, the length of the path of Z in the 1-norm.
     TRAVEL = 10
     #: Sum of ||z_t||_*^2, of eta_t ||z_t||_*^2, and the largest ||z_t||_*^2.
     SQUARES = 11
@@ -62,7 +62,7 @@ class Entry(IntEnum):
     HIGHEST_FEATURE = 23
     FEATURE_BROKEN = 24
     LOWEST_STEP = 25
-    #: How far rounding can have moved REGULARIZER, at most.
+    #: Upper bound on the rounding error of REGULARIZER.
     REGULARIZER_SLACK = 26
     #: Strongly convex rounds: sum of ||z_t + sigma w_t||^2 / t, and the largest such square.
     CURVED_SQUARES = 27
@@ -75,16 +75,16 @@ class Entry(IntEnum):
     STEP_BROKEN = 32
     #: The entropies only: the largest max x - min x of a row, zeros included.
     WIDEST_ROW = 33
-    #: Sum of |g_t| sum_i |x_i| / m_i, or more: how far Z can have travelled where every feature
-    #: is measured by the largest |x_i| = m_i seen, or SMALLEST_SIZE. For rates that keep these.
+    #: Upper bound on the sum of |g_t| sum_i |x_i| / m_i, the length of the path of Z in units of
+    #: 1 / m_i, m_i = max(largest |x_i| seen, SMALLEST_SIZE). For rates that keep m_i.
     SCALED_TRAVEL = 34
     #: 1 once a round came with an offset: predictions are <u, x> + offset, the comparators' too.
     OFFSETS = 35
     #: Smallest and largest example weight of all rounds.
     LEAST_WEIGHT = 36
     MOST_WEIGHT = 37
-    #: A loss of one's own: the first round that showed a broken promise (0: none), which
-    #: `Promise` it was, and the last round's prediction.
+    #: A user's own loss: the first round that showed a broken promise (0: none), which `Promise`
+    #: it was, and the last round's prediction.
     PROMISE_BROKEN = 38
     BROKEN_PROMISE = 39
     LAST_POINT = 40
@@ -94,7 +94,7 @@ SIZE = len(Entry)
 
 
 class Promise(IntEnum):
-    """The promises that a round can find broken, as the ledger counts them."""
+    """The promises that a round can find broken, as the ledger stores them."""
 
     NONNEGATIVE = 1
     LIPSCHITZ = 2

@@ -1,13 +1,13 @@
-"""What every certificate, proof and solution is printed from: statements, text, dictionary, table.
+"""The printed forms of certificates, proofs and solutions: statements, text, dictionary, table.
 
-A certificate has `rounds`, `loss` (what the player itself lost, in all), `describe()` (the class
-of competitors in words), `bounds` (its theorems, each a `Statement`), `as_dict()`, `text()` and
-the forms for print and notebooks below; `floor()` and `regret()` where these exist.
+A certificate has `rounds`, `loss` (the player's total loss), `describe()` (the class of
+competitors in words), `bounds` (its theorems, each a `Statement`), `as_dict()`, `text()` and the
+forms for print and notebooks below; `floor()` and `regret()` where these exist.
 
 A theorem bounds a quantity that the run has measured as well, such as the largest linear regret
 over a class. In exact arithmetic the bound is never below the quantity if the preconditions held.
 A bound that is lower by no more than rounding is raised to the quantity; one that is lower by
-more was contradicted, and says nothing about this run.
+more is contradicted by the run and is printed as not applicable.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import numpy as np
 from noregret.component import Component, built_in
 from noregret.rounding import down, down_each, up, up_each
 
-#: Columns of the name in print: of a theorem, and of a claim that says in which sense it holds.
+#: Width of the name in print: of a theorem, and of a claim that is printed with `holds`.
 NAME_WIDTH, CLAIM_WIDTH = 41, 38
-#: What sums over many rounds and the closed forms of theorems can lose to rounding, relative to
-#: their size. Preconditions that fail do so by far more.
+#: Bound on the rounding of sums over many rounds and of closed forms, relative to their size. A
+#: failed precondition shows as far more.
 ROUNDING = 1e-9
 OVERFLOW = "the sums overflow"
-#: What to suspect where every component is one of ours.
+#: What to suspect if every component is built in.
 RANGE = "numbers at the edges of double precision"
 #: The order of the fields in JSON.
 _KEYS = (
@@ -52,12 +52,12 @@ class Statement:
 
     With factor 1 the value bounds the regret; with factor 0 there is no comparator.
 
-    `holds` is empty for what is certain whatever the data were. "on this path" is certain, too.
+    `holds` is empty for what is certain for all data. "on this path" is certain, too.
     "in expectation" is over the player's own draws: E[`claim`] <= value, for an arm or point and a
     number of rounds that were fixed in advance. "with probability >= ..." is over these draws, too.
-    The last two allow costs that depend on earlier draws, not on those to come. The cost of an arm
-    is then the sum of the costs that it had in these rounds, which is not what a player who had
-    always pulled it would have met.
+    The last two allow costs that depend on earlier draws, but not on later ones. The cost of an
+    arm is then the sum of its costs in these rounds, not the costs that a player who always pulled
+    it would have met.
 
     >>> print(Statement("Perceptron", "Cesa-Bianchi 2024, eq. 1", 4.0, 0.5, "mistakes"))
     Perceptron                               mistakes - 0.5 L(u) <= 4
@@ -68,7 +68,7 @@ class Statement:
     #: The number on the right side, rounded up in print; infinite where it does not apply.
     value: float
     factor: float = 1.0
-    #: What is bounded; empty where `claim` says it.
+    #: What is bounded; empty if there is a `claim`.
     measure: str = "loss"
     applies: bool = True
     #: Why it does not apply, or ''.
@@ -137,7 +137,7 @@ class Measured:
         if value >= self.value:
             return value, ""
         if not math.isfinite(self.value):
-            # What overflowed is no measurement.
+            # An overflow is not a measurement.
             return math.inf, OVERFLOW
         if value < self.value - self.slack - ROUNDING * abs(value):
             return math.inf, contradicted(self.suspect)
@@ -157,7 +157,7 @@ class Measured:
         """Return a theorem as a statement, not applicable by `judge` where the run contradicts it.
 
         factor: by what the comparator's loss is multiplied [default: 1].
-        measure: what is bounded [default: "loss"], unless `claim` and `holds` say it in words.
+        measure: what is bounded [default: "loss"]; `claim` and `holds` replace it in words.
 
         >>> print(Measured(2.0, 1e-12, "").state("OGD", "Cesa-Bianchi 2024, eq. 7", 3.0))
         OGD                                      loss - L(u) <= 3
@@ -179,7 +179,7 @@ def contradicted(suspect: str) -> str:
 
 
 def suspect_of(*parts: tuple[Component | None, str]) -> str:
-    """Return the promises of those components that are not ours, each given with its promise.
+    """Return the promises of the components that are not built in, to be suspected.
 
     >>> from noregret.mirrors import Euclidean
     >>> suspect_of((Euclidean(), "smoothness()"))
@@ -190,7 +190,7 @@ def suspect_of(*parts: tuple[Component | None, str]) -> str:
 
 
 class Proof:
-    """Something proved or measured, in the forms in which it is read.
+    """Base of what is printed: text, dictionary, notebook.
 
     Subclasses are frozen dataclasses that return the lines of the text.
     """
@@ -252,20 +252,20 @@ def row(name: str, value: str, note: str = "", widths: tuple[int, int] = (26, 14
 
 
 def measured(name: str, value: float, rounds: int, note: str = "") -> str:
-    """Return the line of a number that was measured, and of its part a round."""
+    """Return the line of a measured number, with its average a round."""
     return row(name, f"{value:.6g}", f"{value / max(rounds, 1):.6g} a round{note}")
 
 
 def at_least(name: str, value: float, rounds: int, note: str = "") -> str:
-    """Return the line of a lower bound, rounded down, and of its part a round."""
+    """Return the line of a lower bound, rounded down, with its average a round."""
     return row(name, down(value), f"{down(down_each(value, max(rounds, 1)))} a round{note}")
 
 
 def at_most(name: str, value: float, rounds: int, note: str = "") -> str:
-    """Return the line of an upper bound, rounded up, and of its part a round."""
+    """Return the line of an upper bound, rounded up, with its average a round."""
     return row(name, up(value), f"{up(up_each(value, max(rounds, 1)))} a round{note}")
 
 
 def indented(lines: str) -> list[str]:
-    """Return the lines of a text within another one."""
+    """Return the lines of a text, indented."""
     return [f"  {line}" for line in lines.splitlines()]

@@ -3,9 +3,9 @@
 Heading, class line, bounds and JSON of a certificate name one objective: the quantity whose sum
 over the rounds the loss, the floor and the regret are about.
 
-Certificates are true if value, slope and what else is used of a loss belong to one convex
-function. For the losses of this package that is proved and tested; one's own promises it. Each
-round checks these promises with one more value; the rest is named as an assumption.
+A certificate is true if value, slope, intercept and conjugate of a loss belong to one convex
+function. For built-in losses that is proved and tested; a user's own loss promises it. Each round
+checks these promises with one more value; what it cannot check is named as an assumption.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Broken:
 
 
 class WrongConjugate(ValueError):
-    """A dual value that no convex loss can have: the conjugate of a loss is not its own."""
+    """A dual value above a primal one: the given conjugate is not that of the loss."""
 
 
 def broken_in(loss: Any, rounds: float, which: float) -> Broken | None:
@@ -60,15 +60,13 @@ def broken_in(loss: Any, rounds: float, which: float) -> Broken | None:
     """
     if not rounds > 0.0:
         return None
-    return Broken(
-        type(loss.promising()).__name__, int(rounds), _WORDS.get(which, "convexity")
-    )
+    return Broken(type(loss.promising()).__name__, int(rounds), _WORDS.get(which, "convexity"))
 
 
 def assumption_of(loss: Any, conjugate: bool = False) -> str | None:
-    """Return what a loss is taken at its word for, None for those of this package.
+    """Return what a user's own loss is trusted for, None for built-in losses.
 
-    `conjugate` tells whether its conjugate is used too.
+    conjugate: whether its conjugate is used, too [default: False].
 
     >>> from noregret.losses import Hinge
     >>> assumption_of(Hinge()) is None
@@ -98,7 +96,7 @@ def listed(words: list[str]) -> str:
 
 
 def named(component: Component) -> str:
-    """Return the name of a loss or map with the parameters that are not the usual ones.
+    """Return the name of a loss or map with the parameters that differ from their defaults.
 
     >>> from noregret import losses
     >>> named(losses.Hinge()), named(losses.Hinge(0.5)), named(losses.OneAgainstRest())
@@ -129,7 +127,7 @@ def weighted(loss: str, least: float, most: float) -> str:
     'weight x Hinge (weights 0.5 to 20)'
     """
     if least == most:
-        # All digits: with another factor it would be another sum.
+        # Print all digits: another factor would name another sum.
         return loss if least == 1.0 else f"{exact(least)} x {loss}"
     return f"weight x {loss} (weights {down(least)} to {up(most)})"
 
@@ -166,7 +164,7 @@ def objective_words(
 
 
 def loss_lines(certificate: Any) -> list[str]:
-    """Return what the learner lost, and its mistakes where labels are signs or classes."""
+    """Return the lines of the learner's loss, and of its mistakes for signs or classes."""
     rounds, penalised = certificate.rounds, certificate.curvature > 0.0
     lines = [measured(f"learner's {'penalised ' * penalised}loss", certificate.loss, rounds)]
     if penalised:
@@ -191,12 +189,12 @@ def floor_lines(certificate: Any, radius: float | None, words: str) -> list[str]
 
 
 def assumption_lines(certificate: Any) -> list[str]:
-    """Return what is taken on trust, if anything is."""
+    """Return the line of the assumption, if there is one."""
     return [f"  assumption: {certificate.assumption}"] if certificate.assumption else []
 
 
 def bound_lines(certificate: Any, radius: float | None, letter: str = "u") -> list[str]:
-    """Return the theorems about a class, and what the L(u) in them is."""
+    """Return the lines of the theorems about a class, and of the meaning of L(u)."""
     bounds = certificate.bounds_for(radius)
     lines = [f"  {bound}".replace("L(u)", f"L({letter})") for bound in bounds]
     if any(bound.applies for bound in bounds):
