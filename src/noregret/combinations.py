@@ -16,7 +16,7 @@ from noregret.component import Component, built_in
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.proof.convexity import require_declared, require_scale
+from noregret.proof.convexity import require_declared
 from noregret.rates import Rate
 
 #: The base class of each part, and the module to look for one.
@@ -291,8 +291,11 @@ def require_together(parts: Parts, rules: Iterable[Rule], player: str) -> None:
 def require_sound(mirror: Mirror, rate: Rate) -> None:
     """Refuse a map with a false declaration, or without the one that the rate needs."""
     require_declared(mirror)
-    if rate.needs_scale():
-        require_scale(mirror)
+    if rate.needs_scale() and not built_in(mirror) and math.isnan(mirror.smoothness()):
+        raise ValueError(
+            f"Adaptive() takes its scale from the map, and {type(mirror).__name__} declares no "
+            "smoothness(): say Adaptive(scale)"
+        )
 
 
 def require_kind(name: str, value: Any, otherwise: str = "") -> None:

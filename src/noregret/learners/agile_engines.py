@@ -143,8 +143,12 @@ def _is_linked(places: Vector, heap: Vector, groups: Vector, slots: Vector) -> b
         return False
     singles, nodes, node = counts.astype(np.int64).tolist()
     members, links = heap[:singles, Single.MEMBER], groups[:nodes, [Node.PARENT, Node.BELOW]]
-    inside = _are_indices(places, -nodes, singles - 1) and _are_indices(links, -1, nodes - 1)
-    if not (inside and node < nodes and _are_indices(members, 0, n - 1)):
+    if not (
+        node < nodes
+        and _are_indices(places, -nodes, singles - 1)
+        and _are_indices(members, 0, n - 1)
+        and _are_indices(links, -1, nodes - 1)
+    ):
         return False
     ancestors, below = links.astype(np.int64).T
     stack: list[int] = []

@@ -357,8 +357,8 @@ class Certificate(RadiusProof):
     @property
     def broken(self) -> Broken | None:
         """The promise that the loss was found to break first; nothing is proved then."""
-        rounds, promise = self.ledger[[Entry.PROMISE_BROKEN, Entry.BROKEN_PROMISE]]
-        return broken_in(self.loss_function, rounds, promise)
+        places = [Entry.PROMISE_BROKEN, Entry.BROKEN_PROMISE]
+        return broken_in(self.loss_function, *self.ledger[places])
 
     def _lines(self, radius: float | None = None) -> list[str]:
         lines = [f"Certificate after {self.rounds:,} rounds, {self.objective}"]

@@ -147,16 +147,6 @@ def undeclared(mirror: Mirror) -> str:
     return f"{type(mirror).__name__} declares no {' and no '.join(lacks)}" if lacks else ""
 
 
-def require_scale(mirror: Mirror) -> None:
-    """Refuse `Adaptive()` without a scale beside a map whose strong convexity is not declared."""
-    if not built_in(mirror) and math.isnan(mirror.smoothness()):
-        name = type(mirror).__name__
-        raise ValueError(
-            f"Adaptive() takes its scale from the map, and {name} declares no smoothness(): "
-            "say Adaptive(scale)"
-        )
-
-
 def _potential(mirror: Mirror, a: Vector, eta: float = 1.0) -> tuple[float, Vector]:
     """Return G(a), up to a constant of the dimension, and its gradient; eta is inside kappa."""
     try:
