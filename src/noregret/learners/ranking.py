@@ -21,6 +21,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.checks import LARGEST_FEATURE
 from noregret.passes.frame import Labels, block
 from noregret.passes.matrices.score_rounds import rank_pass
+from noregret.passes.sync import predict_rows
 from noregret.proof.ledger import Entry, new_ledger
 from noregret.rates import Rate
 from noregret.rows.examples import Rows, as_bounded, as_rows, as_weights
@@ -170,7 +171,8 @@ class Ranker(Saved):
 
     def _play(self, rows: Rows, start: int, terms: tuple[Vector, ...], scores: Vector) -> None:
         """Play one group."""
-        scores[...] = self._steps._products(rows.values if rows.dense else rows)
+        weights = self._steps._current_weights()
+        predict_rows(weights, rows.indptr, rows.indices, rows.values, scores)
         ledger, slopes = self._ledger.copy(), np.empty(len(rows))
         if len(self._sums) < self.dimension:
             self._sums = np.zeros((self.dimension, 2))
