@@ -231,6 +231,26 @@ def test_strangers_and_main_and_damage(tmp_path):
     assert files() == after
 
 
+def test_fields_of_a_nested_bundle_in_another_order_miss(tmp_path):
+    program = dedent("""
+        from bundles import Inner, Outer
+        from noregret.jit import cache_events, kernel
+
+        @kernel
+        def read(bundle):
+            return bundle.inner.first
+
+        print(read(Outer(Inner(first=1.0, second=2.0), 3.0)), cache_events.misses)
+    """)
+    for fields in ("first: float\n    second: float", "second: float\n    first: float"):
+        (tmp_path / "bundles.py").write_text(
+            "from typing import NamedTuple\n"
+            f"class Inner(NamedTuple):\n    {fields}\n"
+            "class Outer(NamedTuple):\n    inner: Inner\n    one: float\n"
+        )
+        assert run(program, tmp_path) == ["1.0 1"]
+
+
 def test_components_do_not_import_numba():
     assert run(
         "import sys, noregret.component, noregret.losses, noregret.mirrors, noregret.rates\n"

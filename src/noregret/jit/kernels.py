@@ -102,14 +102,17 @@ def _environment(constants: list[Any], name: str) -> Environment:
     return found
 
 
-def _components(args: Any) -> list[ComponentType]:
-    found: list[ComponentType] = []
+def _inside(args: Any) -> list[nb.Type]:
+    """Return the types of arguments, and of all that bundles and components among them hold."""
+    found: list[nb.Type] = []
     for arg in args:
-        if isinstance(arg, ComponentType):
-            found += [arg, *_components(arg.parts)]
-        elif isinstance(arg, nb.BaseTuple):
-            found += _components(arg.types)
+        parts = arg.parts if isinstance(arg, ComponentType) else getattr(arg, "types", ())
+        found += [arg, *_inside(parts)]
     return found
+
+
+def _components(args: Any) -> list[ComponentType]:
+    return [kind for kind in _inside(args) if isinstance(kind, ComponentType)]
 
 
 def _symbols(result: CompileResult) -> list[str]:
@@ -139,7 +142,7 @@ class KernelCache(NullCache):
         functions = list(walk.functions)
         parts += [walk.of(component.cls) for component in _components(args)]
         # The name of a bundle's type does not tell the order of its fields.
-        parts += [repr(arg.fields) for arg in args if isinstance(arg, nb.BaseNamedTuple)]
+        parts += [repr(one.fields) for one in _inside(args) if isinstance(one, nb.BaseNamedTuple)]
         # An address in a type's name means that it lives and dies with this process.
         cachable = walk.cachable and not any(" at 0x" in str(arg) for arg in args)
         return combine(_surroundings(), *parts), cachable, functions
