@@ -120,10 +120,12 @@ def as_real(name: str, value: Any, must: str = "must be a number") -> float:
     >>> as_real("eta", 1), as_real("eta", np.float32(0.5))
     (1.0, 0.5)
     """
-    text = isinstance(value, str | bytes | np.generic | np.ma.MaskedArray) and not_real(value)
+    # A 0-d array is judged by what it holds.
+    held = value[()] if type(value) is np.ndarray and value.ndim == 0 else value
+    text = isinstance(held, str | bytes | np.generic | np.ma.MaskedArray) and not_real(held)
     try:
-        if not text and np.ndim(value) == 0:
-            return float(value)
+        if not text and np.ndim(held) == 0:
+            return float(held)
     except (TypeError, ValueError, OverflowError):
         pass
     raise ValueError(f"{name} {must}, got {shown(value)}")
@@ -154,7 +156,7 @@ def as_positive(name: str, value: Any, most: float = math.inf) -> float:
     limit = "" if most == math.inf else f" and at most {most:g}"
     must = f"must be a finite number above 0{limit}"
     number = as_real(name, value, must)
-    if isinstance(value, bool) or not 0.0 < number <= most or number == math.inf:
+    if _boolean(value) or not 0.0 < number <= most or number == math.inf:
         raise ValueError(f"{name} {must}, got {shown(value)}")
     return number
 
@@ -167,11 +169,16 @@ def as_whole(name: str, value: Any, least: int = 1) -> int:
     """
     must = f"must be a whole number >= {least}"
     number = as_real(name, value, must)
-    if isinstance(value, bool) or not least <= number < math.inf or number % 1.0:
+    if _boolean(value) or not least <= number < math.inf or number % 1.0:
         raise ValueError(f"{name} {must}, got {shown(value)}")
     if value > LARGEST_COUNT:
         raise ValueError(f"{name} must be a whole number up to 2^53, got {shown(value)}")
     return int(number)
+
+
+def _boolean(value: Any) -> bool:
+    """Tell whether a value is True or False, of Python or numpy."""
+    return bool(getattr(value, "dtype", type(value)) == bool)
 
 
 def as_count(name: str, value: Any, least: int = 1) -> int:

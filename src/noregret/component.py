@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
+from noregret.visible import shown
+
 _KINDS: dict[str, type[Any]] = {
     "float": float,
     "int": int,
@@ -91,14 +93,14 @@ class Component:
                 if not isinstance(value, kind):
                     raise ValueError(
                         f"{type(self).__name__}({name}=...) must be a {kind.__name__}, "
-                        f"got {value!r}"
+                        f"got {shown(value)}"
                     )
                 continue
             try:
                 object.__setattr__(self, name, kind(value))
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise ValueError(
-                    f"{type(self).__name__}({name}=...) must be a number, got {value!r}"
+                    f"{type(self).__name__}({name}=...) must be a number, got {shown(value)}"
                 ) from error
             words, test = fields[name].metadata.get("allowed", ("", bool))
             if words and not test(getattr(self, name)):

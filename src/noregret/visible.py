@@ -46,9 +46,12 @@ def shown(value: object) -> str:
     >>> shown("a" * 99)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..."
     """
-    # Python refuses to write integers of more than 4300 digits in decimal, not in base 16.
     huge = type(value) is int and value.bit_length() > _LONGEST_INTEGER
-    text = f"{value:#x}" if huge else " ".join(repr(value).split())
+    try:
+        text = f"{value:#x}" if huge else " ".join(repr(value).split())
+    except ValueError:
+        # Python refuses to write integers of more than 4300 digits in decimal, not in base 16.
+        text = f"{type(value).__name__} with an integer of more than 4300 digits"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from noregret.arrays import Floats, Vector, real_array
 from noregret.losses import Loss, ScoreLoss
+from noregret.rounding import exact
 from noregret.rows.sealed import sealed_rows
 
 #: Approximate number of features in a chunk of rows; copies of rows are never larger.
@@ -174,7 +175,7 @@ def as_targets(y: Any, count: int, loss: ScoreLoss, outputs: int | None) -> Vect
         sound, expected = (targets == 0.0) | (targets == 1.0), "0 or 1"
     if not sound.all():
         row, column = np.argwhere(~sound)[0]
-        raise ValueError(f"y row {row}: {targets[row, column]:g}; {name} expects {expected}")
+        raise ValueError(f"y row {row}: {exact(targets[row, column])}; {name} expects {expected}")
     return targets
 
 
@@ -188,7 +189,8 @@ def _classes(targets: Vector, count: int, outputs: int | None) -> Vector:
         given = targets[bad[0]]
         hint = "" if outputs is None or not highest < given else "; grow(outputs) adds classes"
         raise ValueError(
-            f"y row {bad[0]}: class {given:g}, expected a whole number from 0 to {highest:g}{hint}"
+            f"y row {bad[0]}: class {exact(given)}, expected a whole number from 0 to "
+            f"{exact(highest)}{hint}"
         )
     return targets
 
@@ -214,7 +216,8 @@ def as_weights(weight: Any, count: int) -> Vector:
 def as_predictions(predictions: Any, count: int) -> Vector:
     """Return predictions as float64; refuse numbers that are not finite."""
     vector = as_column("predictions", predictions, count)
-    return checked("predictions", vector, np.abs(vector) < 1e150, "expected a finite number")
+    expected = "expected a finite number of size below 1e150"
+    return checked("predictions", vector, np.abs(vector) < 1e150, expected)
 
 
 def as_offsets(offset: Any, count: int, name: str = "offset") -> Vector:
@@ -247,5 +250,5 @@ def checked(
     """Return the vector, or refuse its first entry that is not good."""
     bad = np.flatnonzero(~good)
     if bad.size:
-        raise ValueError(f"{name} row {bad[0]}: {kind}{vector[bad[0]]:g}; {expected}")
+        raise ValueError(f"{name} row {bad[0]}: {kind}{exact(vector[bad[0]])}; {expected}")
     return vector
