@@ -210,6 +210,15 @@ def test_steps_that_would_overflow() -> None:
     assert learner.certificate().floor() <= learner.certificate().loss
 
 
+def test_a_denormal_weight_grows_to_the_largest() -> None:
+    learner = make(1e-310, 1000.0, 3, losses.Absolute())
+    learner.learn([[1.0, 0.0, 0.0]], [2.0])
+    assert learner.weights.tolist() == [1.0, 1e-310 / 3.0, 1e-310 / 3.0]
+    learner.learn([[0.0, 1.0, 0.0]], [2.0])
+    expected = [math.exp(-1000.0 - math.log(1e-310 / 3.0)), 1.0, 1e-310 / 3.0]
+    np.testing.assert_allclose(learner.weights, expected, rtol=1e-12)
+
+
 def test_a_round_touches_few_weights() -> None:
     """What a round changes is its own features and groups, not all weights."""
     n = 5000

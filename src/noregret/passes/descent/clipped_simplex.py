@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from noregret.domains.medians import clipped_multiplier, left_mass
-from noregret.elementary import exp
+from noregret.elementary import LARGEST_EXPONENT, exp
 from noregret.jit import add_compensated, kernel
 from noregret.mirrors import Entropy
 from noregret.passes.descent.agile import ProjectedRule
@@ -228,7 +228,12 @@ def _step_all(alpha, memory, row, slope, step):  # type: ignore[no-untyped-def]
     for i in range(state.shape[0]):
         highest = max(highest, np.log(state[i, Column.VALUE]) + state[i, Column.PLACE])
     for i in range(state.shape[0]):
-        state[i, Column.VALUE] *= exp(state[i, Column.PLACE] - highest)
+        exponent = state[i, Column.PLACE] - highest
+        if exponent > LARGEST_EXPONENT:
+            # A denormal weight that grows to at most 1: in two steps, neither of which overflows.
+            exponent *= 0.5
+            state[i, Column.VALUE] *= exp(exponent)
+        state[i, Column.VALUE] *= exp(exponent)
     project(alpha, memory)
 
 
