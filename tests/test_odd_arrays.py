@@ -263,7 +263,7 @@ def test_real_numbers_of_every_kind_are_taken():
 @pytest.mark.parametrize("value", [True, np.True_, np.array(True)])
 def test_truth_values_are_no_counts_and_no_rates(value):
     for take in (as_positive, as_whole):
-        with pytest.raises(ValueError, match="^a must be a .*, got "):
+        with pytest.raises(ValueError, match=r"^a must be a .*, got "):
             take("a", value)
 
 
@@ -271,7 +271,7 @@ def test_truth_values_are_no_counts_and_no_rates(value):
     "value", [np.array("1"), np.array("1", object), Fraction(10**5000), [10**5000]]
 )
 def test_one_number_is_refused_by_its_name(value):
-    with pytest.raises(ValueError, match="^a must be a number, got .{1,60}$"):
+    with pytest.raises(ValueError, match=r"^a must be a number, got .{1,60}$"):
         as_real("a", value)
 
 
@@ -284,7 +284,7 @@ def test_parameters_are_refused_in_one_line(value):
 def test_a_refused_entry_is_shown_with_all_its_digits():
     with pytest.raises(ValueError, match=r"y row 1: label 1\.000000001; Hinge expects"):
         descent().learn(X, [1.0, 1.000000001])
-    with pytest.raises(ValueError, match="y row 0: class 12345678, expected .* 0 to 1;"):
+    with pytest.raises(ValueError, match=r"y row 0: class 12345678, expected .* 0 to 1;"):
         softmax().learn(X, [12345678, 0])
     with pytest.raises(ValueError, match=r"predictions row 0: 1e\+160; .* below 1e150"):
         nr.certify(X, Y, [1e160, 0.0], losses.Hinge())

@@ -22,11 +22,11 @@ Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 ArrayLike = npt.ArrayLike
 
-#: Larger whole numbers are not all floats, so that counting by 1.0 would stop there.
+#: Above this not every whole number is a float: a count kept as a float would stop growing.
 LARGEST_COUNT = 2**53
 
 _MUST = "must hold numbers"
-#: What is said of a vector instead.
+#: The requirement in messages about vectors.
 VECTOR = "must be a vector of real numbers"
 _KINDS = {
     "c": "complex numbers ({}), expected real ones",
@@ -40,7 +40,7 @@ _KINDS = {
 
 
 def refuse_masked(name: str, values: Any, must: str = _MUST) -> None:
-    """Refuse a masked array, and a list of such.
+    """Refuse a masked array, and a list of masked arrays.
 
     >>> refuse_masked("y", np.ma.array([1.0, 2.0], mask=[True, False]))
     Traceback (most recent call last):
@@ -54,7 +54,7 @@ def refuse_masked(name: str, values: Any, must: str = _MUST) -> None:
 
 
 def refuse_kind(name: str, dtype: Any, kinds: str = "".join(_KINDS), must: str = _MUST) -> None:
-    """Refuse an array by its type, if that is one of these kinds of numpy.
+    """Refuse an array whose dtype is of one of these kinds.
 
     >>> refuse_kind("X", np.dtype("datetime64[D]"))
     Traceback (most recent call last):
@@ -93,12 +93,12 @@ def real_array(name: str, values: Any, must: str = _MUST) -> Floats:
 
 
 def not_real(value: object) -> bool:
-    """Tell whether something is not a real number of Python, numpy or the like.
+    """Tell whether a value is not a real number of Python, numpy or `decimal`.
 
     >>> [not_real(one) for one in (1, np.float32(1), True, Decimal("0.1"), 1j, "1", None)]
     [False, False, False, False, True, True, True]
     """
-    # A duration of numpy is one of its integers.
+    # timedelta64 is a subclass of numpy's signed integers.
     return isinstance(value, np.timedelta64) or not isinstance(value, Real | Decimal | np.bool_)
 
 

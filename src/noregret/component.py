@@ -1,4 +1,4 @@
-"""What every loss, mirror map, domain and rate is: a frozen record of numbers."""
+"""The base class of losses, mirror maps, domains and rates: a frozen dataclass of numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CompiledType:
     def __get__(self, instance: Component | None, owner: type[Component]) -> Any:
         """Return the compiled type of the class, which takes this descriptor's place.
 
-        Of a class that has components for fields each combination of these has a type.
+        A class with components as fields has one type for each combination of their types.
         """
         if CompiledType.make is None:
             raise AttributeError(f"{owner.__name__} has no compiled type before noregret.jit")
@@ -143,9 +143,9 @@ def field_kinds(cls: type[Component]) -> dict[str, tuple[type[Any], bool]]:
 
 
 def built_in(component: Component) -> bool:
-    """Tell whether the class of a component is one of ours, of which all that it says is proved.
+    """Tell whether a component's class belongs to this package, which proves its declarations.
 
-    A subclass is not: it may mean something else by every method that it overrides.
+    A user's subclass does not: a method that it overrides may contradict them.
 
     >>> built_in(Component())
     True

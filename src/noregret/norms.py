@@ -1,4 +1,4 @@
-"""Norms rounded up: a result is not below the true one, what its own rounding can lose is added."""
+"""Norms rounded up: a bound on the rounding error of each result is added to it."""
 
 from __future__ import annotations
 

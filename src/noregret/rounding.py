@@ -1,4 +1,4 @@
-"""Rounding: what double precision can lose, and numbers rounded outwards by that much.
+"""Bounds on rounding errors in double precision, and numbers rounded outwards by them.
 
 One rounding of a number of absolute size s is wrong by at most EPSILON/2 s. The functions here
 count a whole EPSILON for each, so that errors of errors (roundings below 2^25) are covered too.
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 EPSILON = 2.0**-52
 #: The smallest double above 0: one underflow of a product or quotient loses at most half of it.
 SMALLEST = 5e-324
-#: What one underflow can cost after it was multiplied, at most: by features, slopes, weights,
-#: norms or radii whose product is below 1e123. Added once for each product that can underflow.
+#: Upper bound on the error of one underflow after multiplication by features, slopes, weights,
+#: norms or radii with a product below 1e123. Added once for each product that can underflow.
 UNDERFLOW = 1e-200
-#: What the root of a sum of squares can lose where squares underflow, for up to 2e23 of them.
+#: Upper bound on what up to 2e23 underflowing squares take from the root of their sum.
 ROOT_UNDERFLOW = 1e-150
-#: What rounding can do to the closed form of a theorem, as a factor.
+#: Factor that covers the rounding errors of a theorem's closed form.
 CLOSED_FORM = 1.0 + 1e-12
 
 _Size = TypeVar("_Size", float, "Vector")
@@ -146,7 +146,7 @@ def up(value: float, digits: int = 6) -> str:
 
 
 def exact(number: float) -> str:
-    """Return all digits of a number: with fewer the statement would be about another one.
+    """Return the shortest decimal that reads back as this float.
 
     >>> exact(2.0), exact(0.1)
     ('2', '0.1')
@@ -188,5 +188,5 @@ def up_minus(a: float, b: float) -> float:
 
 
 def _rounded(value: float, digits: int, rounding: str) -> str:
-    exact = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
-    return f"{float(exact):.{digits}g}" if exact.is_finite() else str(value)
+    decimal = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
+    return f"{float(decimal):.{digits}g}" if decimal.is_finite() else str(value)

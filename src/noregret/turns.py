@@ -76,7 +76,7 @@ def one_at_a_time(
 
     @functools.wraps(method)
     def alone(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        # As `turn_of`, without a call.
+        # `turn_of`, inlined: a call a round would cost more than the turn.
         try:
             turn: Turn = self._learning_turn
         except AttributeError:

@@ -1,4 +1,4 @@
-"""Names from outside, made fit to print: file, class and feature names may hold anything.
+"""Make names from outside printable: file, class and feature names may hold anything.
 
 A name can hold control characters that a terminal obeys, newlines that break one line in two,
 characters that reverse the reading order, bytes that are not UTF-8, and square brackets that
@@ -23,7 +23,7 @@ _LONGEST_INTEGER = 128  # bits of an integer that is written in base 10
 def visible(name: object) -> str:
     r"""Return a name as one line in which every character can be seen.
 
-    What a terminal would obey is written as Python writes it in a string; all else stays.
+    Characters that a terminal would obey are escaped as in a Python string.
 
     >>> print(visible("fold[train].csv"), visible("a\x1b[2Jb\nc"), visible("\u202egpj.exe"))
     fold[train].csv a\x1b[2Jb\nc \u202egpj.exe

@@ -64,7 +64,7 @@ class ComponentType(nb.Type):
         return self.methods[name]
 
 
-#: The types of classes whose fields are components, which a class has many of.
+#: Types of classes with components as fields: one for each combination of their types.
 _composed: dict[tuple[Any, ...], ComponentType] = {}
 
 

@@ -80,7 +80,7 @@ def _log1p_unit(builder: Any, x: Any) -> Any:
 
 
 def _called(name: str) -> Callable[..., Any]:
-    """Return what builds a call of LLVM's own function of this name."""
+    """Return a builder of calls of the LLVM intrinsic of this name."""
 
     def build(builder: Any, *args: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(name, [DOUBLE]), args)

@@ -239,8 +239,8 @@ def kernel(
 
     Arithmetic is strict IEEE, also when a fast kernel calls it; `fast` lets the compiler
     regroup sums and contract a*b + c within this function, as dot products want it.
-    `inner` is for what compiled code alone calls: nothing is compiled for calls from Python, where
-    it runs interpreted. `inline` is that for what every row calls, compiled into its callers.
+    `inner`: called by compiled code alone; no entry for Python is compiled, and a call from Python
+    runs interpreted. `inline`: inner, and compiled into its callers, for what runs once a row.
     Without `counted` [default: unless `inner` or `inline`] arrays are not reference-counted, which
     is atomic and can cost more than a row: the caller holds them, and the function may neither
     allocate nor return an array.

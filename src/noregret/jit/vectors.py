@@ -146,7 +146,7 @@ def _gatherer(
     """Return the definition of a loop that reads one column of the records of a row.
 
     advance(builder, v, x, *kept): what is kept after these columns and values; joins: how the
-    lanes of each are made one in the end; ahead: whether to ask for later records, too.
+    lanes of each are made one in the end; ahead: whether to prefetch later records.
     """
 
     def typed(array: Any, indices: Any, values: Any, begin: Any, end: Any) -> Any:

@@ -85,7 +85,10 @@ def check_rows(indptr, indices, values, dimension):  # type: ignore[no-untyped-d
 
 
 def sound_rows(rows: Rows, offset: int) -> Rows:
-    """Return rows that a pass may read, sorted and merged if need be; `offset` names rows."""
+    """Return rows that a pass may read, their columns sorted and duplicates added up if need be.
+
+    `offset`: number of the first row in error messages.
+    """
     if rows.trusted == len(rows):
         return rows
     row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)

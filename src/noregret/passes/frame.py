@@ -57,7 +57,7 @@ class Rule(Component):
 
     #: Methods are compiled without reference counting: the kernel that calls them holds the arrays.
     counted = False
-    #: Columns of a record of `state`, where no average decides.
+    #: Columns of a record of `state`; rules with an optional average override `columns`.
     width: ClassVar[int]
 
     def columns(self) -> int:

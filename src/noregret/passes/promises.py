@@ -20,7 +20,7 @@ TOLERANCE = 1e-12
 
 @kernel(inline=True)
 def _passes_above(line, value, size):  # type: ignore[no-untyped-def]
-    """Tell whether a line is above a value by more than rounding; NaN is never a value."""
+    """Tell whether a line is above a value by more than rounding, or the value is NaN."""
     return not value >= line - TOLERANCE * size
 
 

@@ -40,7 +40,7 @@ class Round(NamedTuple):
 
 
 class MappedFound(NamedTuple):
-    """What `examine` of a mapped rule found: the row read, LARGEST_REACH to be, and kappa."""
+    """What `examine` of a mapped rule found: the row's reading, the next LARGEST_REACH, kappa."""
 
     played: Round
     seen: Reading
@@ -50,7 +50,7 @@ class MappedFound(NamedTuple):
 
 @kernel(inline=True)
 def row_norm(mirror, powers, one_norm):  # type: ignore[no-untyped-def]
-    """Return the dual norm of a row, or ||x||_1, never smaller, where that is out of range."""
+    """Return the dual norm of a row, or its upper bound ||x||_1 where powers left their range."""
     return mirror.norm(powers) if SMALLEST_POWERS < powers < LARGEST_POWERS else one_norm
 
 
@@ -58,8 +58,8 @@ def row_norm(mirror, powers, one_norm):  # type: ignore[no-untyped-def]
 def playable(loss, y, weight, p, slope, norm):  # type: ignore[no-untyped-def]
     """Return whether a prediction, its loss and its squared gradient can be entered in a sum.
 
-    By convexity f(p) <= f(0) + slope p, so that a loss above 0 may be computed later; a loss of
-    one's own only promises that.
+    By convexity f(p) <= f(0) + slope p, so that a non-negative loss is computed in `commit` only.
+    A user's own loss may break its promise of convexity and is computed here as well.
     """
     if not (
         abs(p) < LARGEST_PREDICTION
@@ -147,10 +147,10 @@ def enter_line(loss, ledger, played, value):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def enter_plane(ledger, intercept, lift, travel, length, eta):  # type: ignore[no-untyped-def]
-    """Enter a supporting plane with its height at 0.
+    """Enter a supporting plane.
 
-    `lift` is the size of its other terms, `travel` bounds how far Z moves in any norm, `length` is
-    ||z||_*.
+    `intercept`: its height at 0; `lift`: sum of the absolute terms of that height, for the rounding
+    slack; `travel`: upper bound on how far Z moves in any norm; `length`: ||z||_*.
     """
     add_compensated(ledger, Entry.INTERCEPT, intercept)
     ledger[Entry.MAGNITUDE] += abs(intercept) + lift
@@ -176,7 +176,7 @@ def enter_mapped(rule, ledger, found):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def _observe_features(ledger, slope, eta, local, low, high):  # type: ignore[no-untyped-def]
-    """Enter what the theorems of the entropies ask about the features of a round."""
+    """Enter a round in the sums and preconditions of the entropies' theorems."""
     ledger[Entry.LOCAL_SQUARES] += slope * slope * local
     ledger[Entry.LOWEST_FEATURE] = min(ledger[Entry.LOWEST_FEATURE], low)
     ledger[Entry.HIGHEST_FEATURE] = max(ledger[Entry.HIGHEST_FEATURE], high)

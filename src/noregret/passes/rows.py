@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A row read against v: sum v_i x_i, the norm's accumulator, ||x||_1, sum v_i x_i^2, more."""
+    """A row read against v: sum v_i x_i, the dual norm's accumulator, ||x||_1, sum v_i x_i^2."""
 
     raw: float
     powers: float

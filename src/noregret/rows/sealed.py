@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 
 class Seal:
-    """Whether arrays are still known to this package only; shared by all that share them."""
+    """Whether no other code has had access to the arrays; shared by all views of them."""
 
     __slots__ = ("whole",)
 
@@ -53,13 +53,13 @@ class Sealed:
 
 
 def sealed_rows(X: Any) -> Sealed | None:
-    """Return the rows of a block that nobody else has seen the arrays of, else None."""
+    """Return the rows of a block whose seal is unbroken, else None."""
     found = getattr(X, "_sealed", None)
     return found if type(found) is Sealed and found.seal.whole else None
 
 
 def opened(X: Any) -> Any:
-    """Return X with its seal broken: for rows that are passed on to learners of other makers."""
+    """Return X with its seal broken, for learners that are not of this package."""
     rows = sealed_rows(X)
     if rows is not None:
         rows.seal.whole = False

@@ -75,7 +75,7 @@ class ProjectedRule(Rule):
         product = kappa * seen.raw
         p = self.limited(product)
         slope = self.loss.slope(label, p)
-        # A clip must not hide weights that have left the range of numbers.
+        # The clip must not hide a product that overflowed.
         fits = mass * norm < LARGEST_GRADIENT and product < LARGEST_PREDICTION
         fits = fits and playable(self.loss, label, mass, p, slope, norm)
         played = Round(label, mass, p, slope, seen.one_norm, norm, eta)
@@ -92,7 +92,7 @@ class ProjectedRule(Rule):
         return float(slots[Slot.FACTOR] * kappa)
 
     def limited(self, product: float) -> float:
-        """Return the prediction that <w, x> stands for."""
+        """Return the prediction made from <w, x>."""
         return product
 
 

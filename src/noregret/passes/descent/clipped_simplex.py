@@ -158,7 +158,7 @@ def project(alpha, memory):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def _read(mirror, memory, row):  # type: ignore[no-untyped-def]
-    """Read a row against q; to look a group up shortens the way to it, which moves no weight."""
+    """Read a row against q. Looking up a group compresses its path, which moves no weight."""
     state, groups = memory.state, memory.groups
     raw = powers = one_norm = local = 0.0
     low, high = np.inf, -np.inf

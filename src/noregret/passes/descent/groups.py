@@ -152,7 +152,7 @@ def make_heap(state, heap, slots, count):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def group_of(state, groups, i):  # type: ignore[no-untyped-def]
-    """Return the root of the group of weight i, halving the way to it for the next time."""
+    """Return the root of the group of weight i; attach every node on the path to the root."""
     node = np.int64(-1.0 - state[i, Column.PLACE])
     above = np.int64(groups[node, Node.PARENT])
     if above < 0:
@@ -177,7 +177,7 @@ def group_of(state, groups, i):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def offset_of(state, groups, i):  # type: ignore[no-untyped-def]
-    """Return what a member's accumulator has missed; its group was asked for just before."""
+    """Return the pending change of a member's accumulator; call `group_of` first."""
     node = np.int64(-1.0 - state[i, Column.PLACE])
     root = np.int64(groups[node, Node.PARENT])
     return (
@@ -197,7 +197,7 @@ def value_of(state, groups, i):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def leave_group(state, groups, i):  # type: ignore[no-untyped-def]
-    """Take weight i out of its group, with what its accumulator has missed."""
+    """Take weight i out of its group and apply the pending change of its accumulator."""
     root = group_of(state, groups, i)
     state[i, Column.ACCUMULATOR] += offset_of(state, groups, i)
     groups[root, Node.MEMBERS] -= 1.0

@@ -57,7 +57,7 @@ def next_slope(search):  # type: ignore[no-untyped-def]
 def search_on(search, s, slope, g):  # type: ignore[no-untyped-def]
     """Enter f'(u(s)) = slope; return whether the search goes on.
 
-    What is not a number came from a step so long that it overflowed: h has the sign of g then.
+    NaN comes from a step so long that it overflowed; h has the sign of g there.
     """
     error = s - slope
     if np.isnan(error):

@@ -99,7 +99,7 @@ def spread(real, slots):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def common_factor(real, slots):  # type: ignore[no-untyped-def]
     """Return R f, the factor that all weights have in common."""
-    # Where all features are tiny, what is left of their squares is no measure.
+    # Where the squares of all features underflow, f is not known.
     if not slots[Scalar.LENGTHS] > TINY * slots[Scalar.MASS]:
         return 0.0
     return spread(real, slots) * math.sqrt(slots[Scalar.MASS] / slots[Scalar.LENGTHS])
@@ -107,14 +107,14 @@ def common_factor(real, slots):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def predicted(real, slots, raw):  # type: ignore[no-untyped-def]
-    """Return the prediction that <w, x> stands for."""
+    """Return the prediction from <w, x>: for real targets centred, within the labels seen."""
     if not real:
         return raw
     return min(max(raw + slots[Scalar.CENTRE], slots[Scalar.LOW]), slots[Scalar.HIGH])
 
 
 class Weighed(NamedTuple):
-    """What a row says: q_1, q_2, sum (x_i / m_i)^2, sum x_i^2, ||x||_1, growth of the m_i and c."""
+    """Sums over a row: q_1, q_2, sum (x_i / m_i)^2, sum x_i^2, ||x||_1, growth of the m_i and c."""
 
     lazy: float
     agile: float
@@ -281,7 +281,7 @@ class ScaleFreeRule(Rule):
 
 @kernel(inline=True)
 def _direction(state, slots, i):  # type: ignore[no-untyped-def]
-    """Return m_i w_i but for the common factor."""
+    """Return m_i w_i without the common factor."""
     size = max(state[i, _SIZE], SMALLEST_SIZE)
     square = _steepest_square(slots[Scalar.STEEPEST])
     root = math.sqrt(state[i, _SQUARES] + square * (size * size) + TINY)

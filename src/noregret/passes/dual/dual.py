@@ -154,7 +154,7 @@ def _fetch_later(memory, indices, values, k, active):  # type: ignore[no-untyped
 
 @kernel
 def inner(a, b):  # type: ignore[no-untyped-def]
-    """Return <a, b> in this thread: a library that starts others for it may have to wait."""
+    """Return <a, b> in this thread: BLAS would start others and wait for them."""
     return _dot_dense(a, b)
 
 

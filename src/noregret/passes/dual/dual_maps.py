@@ -74,7 +74,7 @@ class Variable(NamedTuple):
 
     label: float
     slope: float
-    #: What the prediction has beside <w,x>.
+    #: Offset and bias: the prediction is <w,x> plus this.
     shift: float
     #: The change of theta along x a unit of slope, -c/b.
     unit: float

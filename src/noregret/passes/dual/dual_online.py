@@ -75,7 +75,8 @@ class Memory(NamedTuple):
     work: Any
     accounts: Any
     kept: Kept
-    #: One entry a row of the block: what is added to <w, x>, and to that before the loss sees it.
+    #: One entry a row of the block: `offset` is added to <w, x>; `lead`, the margin of a trial, is
+    #: added for the loss only.
     offset: Any
     lead: Any
 
@@ -157,7 +158,7 @@ class DualRule(Rule):
         if lead != 0.0:
             accounts[MARGINS] = 1.0
         enter_slope(loss, ledger, accounts, label, mass, offset + lead, 0.0, 1.0)
-        # A loss with values below zero brings D down as it enters, which no step is to blame for.
+        # A loss with negative values lowers D as its row enters; FELL is about steps alone.
         entry = -self.C * mass * loss.conjugate(label, 0.0)  # type: ignore[attr-defined]
         gain = _raise_dual(self, memory, ledger, found, j, mistake)
         add_compensated(accounts, VALUE, entry + gain)
@@ -189,8 +190,8 @@ def kappa(rule, memory):  # type: ignore[no-untyped-def]
 def enter_slope(loss, ledger, accounts, y, weight, offset, s, sign):  # type: ignore[no-untyped-def]
     """Add the intercept c (s o - f*(s)) of a row to the ledger, or take it out (sign -1).
 
-    What is taken out is to the bit what was added, and so is its rounding; the sums themselves
-    lose a part of all that ever went through them.
+    An intercept taken out equals the one added, to the bit, and so does its MAGNITUDE. The
+    rounding of the running sums is proportional to TRAVELLED.
     """
     conjugate = loss.conjugate(y, s)
     add_compensated(ledger, Entry.INTERCEPT, sign * (weight * (s * offset - conjugate)))
@@ -283,7 +284,7 @@ def _raise_dual(rule, memory, ledger, found, j, mistake):  # type: ignore[no-unt
     if rule.update == CONSERVATIVE:
         if not mistake:
             return 0.0
-        # The steepest slope there is, also where a margin of its own asks for less.
+        # The slope without the margin of the trial: on a mistake it is the steepest one.
         return move(rule, memory, ledger, j, rule.loss.slope(played.label, played.prediction))
     if rule.update == AGGRESSIVE:
         q = rule.C * played.mass * rule.square

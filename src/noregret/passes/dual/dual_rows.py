@@ -48,10 +48,10 @@ class Kept(NamedTuple):
 
 @kernel(inline=True)
 def slot_of(kept, age):  # type: ignore[no-untyped-def]
-    """Return where the row lies that came `age` <= slots rows after the oldest."""
+    """Return the slot of the row that came `age` rows after the oldest, age <= slots."""
     slots = np.uint64(kept.book.shape[0])
     at = kept.ring[FIRST] + age
-    # Without a division, of which a round would have several.
+    # Compare and subtract: several divisions a round would be slow.
     return at - slots if at >= slots else at
 
 

@@ -38,7 +38,7 @@ from noregret.passes.frame import Vector, WorkMemory
 from noregret.passes.rounds import LARGEST_LOSS
 from noregret.passes.slots import Slot, keep_sum
 
-#: How often a search is taken up again after the numbers were brought back into range.
+#: Largest number of restarts of a search after S was summed afresh.
 RESUMED = 100
 #: A search ends when its next step would be this part of the whole move.
 CLOSED = 1e-13
@@ -174,7 +174,7 @@ def _prepare(mirror, slots, scale, row):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def _search(memory):  # type: ignore[no-untyped-def]
-    """Return the arrays that a search along a row needs: each one more takes time to compile."""
+    """Return only the arrays that a search along a row needs: others would cost compile time."""
     return WorkMemory(memory.state, memory.slots, memory.work)
 
 
@@ -278,7 +278,7 @@ def _visit_pair(rule, memory, ledger, i, j):  # type: ignore[no-untyped-def]
     gain = da * e1 + db * e2 - 0.5 * (k11 * da * da + 2.0 * k12 * da * db + k22 * db * db)
     if not gain > 0.0:
         return 0.0
-    # What the two moves gain as they were rounded, not what was hoped for.
+    # Return the gain of the rounded moves, not that of the exact maximiser.
     gain = 0.0
     if cap1 > 0.0:
         gain += move(rule, memory, ledger, i, -y1 * min(a / cap1, 1.0))

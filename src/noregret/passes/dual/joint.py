@@ -1,4 +1,4 @@
-"""What a Newton step over all rows at once asks of the loss, the map and the rows.
+"""The kernels of a Newton step over all rows at once.
 
 Every loss is seen through its proximal smoothing of width delta around given slopes: at a
 prediction p it answers with s = proximal_slope(p + delta given, delta), which is a continuous
@@ -123,8 +123,7 @@ def _edge(mirror, a, aim, here, reference):  # type: ignore[no-untyped-def]
 def nearby(mirror, a, reference):  # type: ignore[no-untyped-def]
     """Return a distance from `a` over which phi' is nearly straight.
 
-    An exponential of a large theta is bent over much less than a part of theta: it knows
-    differences only.
+    An exponential bends over an absolute distance, which may be a tiny part of a large theta.
     """
     near = NEAR * (1.0 + abs(a))
     here = mirror.phi_prime(a, reference)
@@ -141,8 +140,8 @@ def nearby(mirror, a, reference):  # type: ignore[no-untyped-def]
 def stiffness(mirror, theta, aim, reference, found):  # type: ignore[no-untyped-def]
     """Write phi''(theta_j), and bring theta_j as near to its aim as leaves its weight unmoved.
 
-    Where a map is flat, as inside a threshold, a weight does not know its theta, and where the
-    flat part ends the slope beyond it counts if the aim lies there.
+    Where a map is flat, as inside a threshold, many theta have the same weight; where the flat
+    part ends, the slope beyond it counts if the aim lies there.
     """
     for j in range(np.uint64(theta.shape[0])):
         a = theta[j]

@@ -38,7 +38,7 @@ from noregret.proof.ledger import Entry
 
 
 class Work(IntEnum):
-    """Rows of `work`: what a row says to each score, see `scale_free.Weighed`."""
+    """Rows of `work`: the sums over a row for each score, see `scale_free.Weighed`."""
 
     LAZY = 0
     AGILE = 1
@@ -106,7 +106,7 @@ class ScaleFreeScoresRule(ScaleFreeRule):
                 own[Scalar.STEEPEST] = max(own[Scalar.STEEPEST], abs(weighted))
         if not self.loss.separate:
             _tune_together(memory, mass)
-        # At least the sum over the scores, of which all or most have seen the same rows.
+        # Upper bound on the sum over the scores: the largest ratio stands for all of them.
         ledger[Entry.SCALED_TRAVEL] += self.loss.slope_mass(slopes, found.value) * ratio
         return Stop.DONE
 
@@ -115,8 +115,8 @@ class ScaleFreeScoresRule(ScaleFreeRule):
 def _tune_together(memory, mass):  # type: ignore[no-untyped-def]
     """Move the multipliers that all scores have in common, against their gradient.
 
-    With s_k = S_1 q_(1,k) + S_2 q_(2,k) that of S_j is sum_k g_k q_(j,k). It is a mean over
-    K - 1 free scores, less of it is chance, and the speed is sqrt(K - 1) times that of one.
+    With s_k = S_1 q_(1,k) + S_2 q_(2,k) that of S_j is sum_k g_k q_(j,k). It combines K - 1 free
+    scores and is less noisy than that of one, so the speed is sqrt(K - 1) times as high.
     """
     slots, slopes, work = memory.slots, memory.slopes, memory.work
     speed = SPEED * math.sqrt(max(slots.shape[0] - 1.0, 1.0))
