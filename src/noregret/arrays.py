@@ -178,7 +178,7 @@ def as_whole(name: str, value: Any, least: int = 1) -> int:
 
 def _boolean(value: Any) -> bool:
     """Tell whether a value is True or False, of Python or numpy."""
-    return bool(getattr(value, "dtype", type(value)) == bool)
+    return isinstance(value, bool) or bool(getattr(value, "dtype", None) == np.bool_)
 
 
 def as_count(name: str, value: Any, least: int = 1) -> int:

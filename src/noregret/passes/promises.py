@@ -88,11 +88,7 @@ def keep_score_promises(loss, ledger, target, s, slopes, value):  # type: ignore
     turn = np.int64(ledger[Entry.ROUNDS])
     steepest = loss.lipschitz() * (1.0 + TOLERANCE)
     other, spare = np.empty(count), np.empty(count)
-    rise = 0.0
-    lift = 0.0
-    tip = 0.0
-    length = 0.0
-    which = 0.0
+    rise = lift = tip = length = which = 0.0
     for k in range(count):
         raised = s[k] + (1.0 if k == turn // 3 % count else 0.0)
         other[k] = raised if turn % 3 == 0 else (-s[k] if turn % 3 == 1 else 0.0)
@@ -118,8 +114,7 @@ def keep_score_promises(loss, ledger, target, s, slopes, value):  # type: ignore
 @kernel
 def keep_score_conjugate(ledger, s, slopes, value, conjugate):  # type: ignore[no-untyped-def]
     """Check the conjugate of several scores, as `keep_conjugate` does for one."""
-    tip = 0.0
-    size = 0.0
+    tip = size = 0.0
     for k in range(s.shape[0]):
         tip += slopes[k] * s[k]
         size += abs(slopes[k] * s[k])

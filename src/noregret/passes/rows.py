@@ -98,8 +98,7 @@ def _place(indices, values, begin, t, k):  # type: ignore[no-untyped-def]
 @kernel(inline=True)
 def measure_row(mirror, row):  # type: ignore[no-untyped-def]
     """Return the accumulator of the dual norm and ||x||_1."""
-    powers = 0.0
-    one_norm = 0.0
+    powers = one_norm = 0.0
     for k in range(row.end - row.begin):
         _, x = place(row, k)
         powers = mirror.norm_term(powers, x)
@@ -135,9 +134,7 @@ def fetch_ahead(indices, values, begin, end, t):  # type: ignore[no-untyped-def]
 
 @kernel(fast=True, inline=True)
 def _read_any(mirror, state, threshold, row):  # type: ignore[no-untyped-def]
-    raw = 0.0
-    powers = 0.0
-    one_norm = 0.0
+    raw = powers = one_norm = 0.0
     for k in range(row.end - row.begin):
         i, x = place(row, k)
         raw += mirror.read(state[i, _0], threshold) * x
@@ -209,10 +206,7 @@ def _norm_of(mirror, values, begin, end):  # type: ignore[no-untyped-def]
 
 @kernel(fast=True, inline=True)
 def _read_dense_mapped(mirror, state, values, t):  # type: ignore[no-untyped-def]
-    raw = 0.0
-    powers = 0.0
-    one_norm = 0.0
-    local = 0.0
+    raw = powers = one_norm = local = 0.0
     low = np.inf
     high = -np.inf
     for j in range(np.uint64(values.shape[1])):

@@ -24,8 +24,7 @@ def extremes(state, inner):  # type: ignore[no-untyped-def]
 @kernel
 def rebuild(mirror, state, inner, reference):  # type: ignore[no-untyped-def]
     """Recompute v_i = phi'(a_i) everywhere and return S = sum phi(a_i)."""
-    total = 0.0
-    low = 0.0
+    total = low = 0.0
     for i in range(state.shape[0]):
         a = inner * state[i, 0]
         state[i, 1] = mirror.phi_prime(a, reference)
@@ -36,8 +35,7 @@ def rebuild(mirror, state, inner, reference):  # type: ignore[no-untyped-def]
 @kernel
 def half_square(state):  # type: ignore[no-untyped-def]
     """Return S = sum theta_i^2 / 2 for a linear map."""
-    total = 0.0
-    low = 0.0
+    total = low = 0.0
     for i in range(state.shape[0]):
         term = 0.5 * state[i, 0] * state[i, 0]
         new = total + term

@@ -194,8 +194,7 @@ def simplex_shift(theta, scale):  # type: ignore[no-untyped-def]
     for i in range(count):
         order[i] = theta[i] - largest
     order.sort()
-    total = 0.0
-    tau = 0.0
+    total = tau = 0.0
     for k in range(count):
         value = order[count - _1 - k]
         total += value

@@ -101,11 +101,7 @@ class CoinBettingRule(Rule):
 @kernel(fast=True, inline=True)
 def _weigh(rate, state, row, steepest):  # type: ignore[no-untyped-def]
     """Return five sums over a row: w x, x^2, |x|, |x| / m, and how much the m will grow."""
-    raw = 0.0
-    powers = 0.0
-    one_norm = 0.0
-    scaled = 0.0
-    growth = 0.0
+    raw = powers = one_norm = scaled = growth = 0.0
     for k in range(row.end - row.begin):
         i, x = place(row, k)
         size = max(state[i, _SIZE], abs(x))

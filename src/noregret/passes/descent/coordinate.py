@@ -91,10 +91,7 @@ class CoordinateRule(Rule):
         """Predict with factors that know the sizes of this row."""
         threshold = self.mirror.threshold(ledger[Entry.ROUNDS])
         fetch_ahead(*row)
-        raw = 0.0
-        powers = 0.0
-        one_norm = 0.0
-        growth = 0.0
+        raw = powers = one_norm = growth = 0.0
         features = row.end - row.begin
         for start in range(_0, features, _TOGETHER):
             count = min(features - start, _TOGETHER)
@@ -150,10 +147,7 @@ def _weigh_collected(rule, work, filled, mass, threshold):  # type: ignore[no-un
     Returns sum w_i x_i, sum x_i^2, ||x||_1 and by how much the largest |x_i| have grown.
     """
     steepest = steepest_slope(rule.loss)
-    raw = 0.0
-    powers = 0.0
-    one_norm = 0.0
-    growth = 0.0
+    raw = powers = one_norm = growth = 0.0
     for k in range(filled):
         x = work[_X, k]
         weighted_size = max(work[_WEIGHTED_SIZE, k], mass * abs(x))

@@ -295,12 +295,10 @@ def scaled_squares(real, state, slots):  # type: ignore[no-untyped-def]
     Sums are made in blocks of BLOCK features, so that their roundings stay few.
     """
     factor = common_factor(real, slots)
-    gradient = 0.0
-    weights = 0.0
+    gradient = weights = 0.0
     smallest = 1.0
     for start in range(0, state.shape[0], BLOCK):
-        part = 0.0
-        other = 0.0
+        part = other = 0.0
         for i in range(start, min(start + BLOCK, state.shape[0])):
             size = state[i, _SIZE]
             if size > 0.0:

@@ -312,8 +312,7 @@ def _sweep(rule, memory, ledger):  # type: ignore[no-untyped-def]
     enough = rule.tolerance * max(1.0, memory.accounts[VALUE])
     total = 0.0
     for _ in range(rule.sweeps):
-        moved = 0.0
-        open_gap = 0.0
+        moved = open_gap = 0.0
         for back in range(_1, count + _1):
             j = slot_of(kept, kept.ring[COUNT] - back)
             raw = read_row(memory.state, rule.columns(), kept_row(kept, j))

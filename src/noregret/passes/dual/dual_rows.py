@@ -80,9 +80,7 @@ def allot(kept, need):  # type: ignore[no-untyped-def]
 
 @kernel(fast=True, inline=True)
 def _norms(mirror, values, begin, end):  # type: ignore[no-untyped-def]
-    total = 0.0
-    one_norm = 0.0
-    square = 0.0
+    total = one_norm = square = 0.0
     for k in range(begin, end):
         x = values[k]
         total = mirror.norm_term(total, x)

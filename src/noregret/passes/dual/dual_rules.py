@@ -105,8 +105,7 @@ class MappedRule(DualRule):
         y, offset, s = book[j, LABEL], book[j, OFFSET], book[j, SLOPE]
         scale = self.C * book[j, WEIGHT]
         row, search = kept_row(memory.kept, j), _search(memory)
-        gain = 0.0
-        distance = 0.0
+        gain = distance = 0.0
         _prepare(self.mirror, memory.slots, scale, row)
         for _ in range(RESUMED):
             variable = Variable(y, s, offset, -scale, 0.0, book[j, CURVATURE])
@@ -198,8 +197,7 @@ def _take(mirror, search, accounts, row, step, limited):  # type: ignore[no-unty
     state, slots, work = search
     reference = slots[Slot.REFERENCE]
     before = mirror.psi(slots[Slot.SUM], reference)
-    change = 0.0
-    error = 0.0
+    change = error = 0.0
     largest = -np.inf
     size = 0.0
     for k in range(row.end - row.begin):

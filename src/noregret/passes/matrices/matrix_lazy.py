@@ -86,8 +86,7 @@ class LinearScoresRule(LinearRule):
 @kernel(inline=True)
 def _read_linear(rule, memory, row):  # type: ignore[no-untyped-def]
     """Write <theta_k, x> into `work[0]`; return the accumulator of the norm and ||x||_1."""
-    powers = 0.0
-    one_norm = 0.0
+    powers = one_norm = 0.0
     for k in range(np.uint64(memory.state.shape[0])):
         memory.work[0, k], powers, one_norm = read_row(
             rule.mirror, rule.plain, rule.distance, memory.state[k], 0.0, row
@@ -176,8 +175,7 @@ class MappedScoresRule(MappedRule):
     ) -> tuple[Any, int]:
         """Predict, or ask for a lower rate inside phi."""
         scores, outputs = memory.scores, np.uint64(memory.state.shape[0])
-        powers = 0.0
-        one_norm = 0.0
+        powers = one_norm = 0.0
         for k in range(outputs):
             scores[k], powers, one_norm, _, _, _ = read_mapped_row(
                 self.mirror, memory.state[k], row

@@ -59,8 +59,7 @@ class ScaleFreeScoresRule(ScaleFreeRule):
         """Predict."""
         slots, work = memory.slots, memory.work
         fetch_ahead(*row)
-        powers = 0.0
-        one_norm = 0.0
+        powers = one_norm = 0.0
         for k in range(np.uint64(memory.state.shape[0])):
             weighed = weigh_row(
                 self.real, self.loss.lipschitz(), memory.state[k], slots[k], row, mass
@@ -120,8 +119,7 @@ def _tune_together(memory, mass):  # type: ignore[no-untyped-def]
     """
     slots, slopes, work = memory.slots, memory.slopes, memory.work
     speed = SPEED * math.sqrt(max(slots.shape[0] - 1.0, 1.0))
-    lazy = 0.0
-    agile = 0.0
+    lazy = agile = 0.0
     for k in range(slots.shape[0]):
         lazy += slopes[k] * work[Work.LAZY, k]
         agile += slopes[k] * work[Work.AGILE, k]

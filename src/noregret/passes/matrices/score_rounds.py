@@ -87,8 +87,7 @@ def enter_scores(loss, mirror, ledger, played, value, conservative):  # type: ig
         count_mistake(ledger, played, value)
     intercept = mass * loss.intercept(played.label, s, slopes, value)
     size = loss.slope_mass(slopes, value)
-    powers = 0.0
-    lift = 0.0
+    powers = lift = 0.0
     for k in range(np.uint64(s.shape[0])):
         powers = mirror.norm_term(powers, slopes[k])
         lift += abs(slopes[k]) * (1.0 + abs(s[k]))
@@ -108,8 +107,7 @@ def rank_pass(loss, mirror, rows, labels, scores, slopes, ledger, sums):  # type
     """
     relevance, mass = labels.y, labels.weight[0]
     value = loss.value_and_slopes(relevance, scores, slopes)
-    longest = 0.0
-    widest = 0.0
+    longest = widest = 0.0
     for t in range(np.uint64(relevance.shape[0])):
         powers, size = measure_row(mirror, row_of(rows, t))
         longest = max(longest, row_norm(mirror, powers, size))
@@ -149,8 +147,7 @@ def score_rows(weights, indptr, indices, values, scores):  # type: ignore[no-unt
 @kernel
 def score_losses(loss, y, weight, scores, counts):  # type: ignore[no-untyped-def]
     """Return sum_t weight_t f(y_t, s_t) over the first counts_t scores of each row, compensated."""
-    total = 0.0
-    low = 0.0
+    total = low = 0.0
     slopes = np.empty(scores.shape[1])
     for t in range(np.uint64(y.shape[0])):
         played = counts[t]
