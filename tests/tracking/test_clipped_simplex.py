@@ -183,6 +183,18 @@ def test_resumed_to_the_bit(tmp_path: Path) -> None:
         assert str(learner.certificate()) == str(whole.certificate())
 
 
+def test_a_refused_row_changes_no_bit() -> None:
+    X, y = stream(13, 60, 150, 0.05, 2.0)
+    learner, undisturbed = make(0.3, 0.8, 60), make(0.3, 0.8, 60)
+    for t in range(len(y)):
+        learner.learn(X[[t]], y[[t]])
+        undisturbed.learn(X[[t]], y[[t]])
+        with pytest.raises(OverflowError):
+            learner.learn(np.ones((1, 60)), [1e100], weight=[1e100])
+        for name, kept in undisturbed._engine.arrays().items():
+            assert np.array_equal(learner._engine.arrays()[name], kept), name
+
+
 def test_long_runs_are_repaired() -> None:
     """Factors that drift, nodes that run out and sums that grow old do not show."""
     n = 8

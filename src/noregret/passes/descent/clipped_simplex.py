@@ -72,11 +72,15 @@ class ClippedSimplexRule(ProjectedRule):
         count, n = 0, memory.state.shape[0]
         slope = enter_mapped(self, ledger, found)
         slots[Mark.PREFIX] += slots[Mark.FACTOR]
+        for k in range(row.end - row.begin):
+            i, x = place(row, k)
+            if x != 0.0:
+                count += 1
+                if memory.state[np.int64(i), Column.PLACE] < 0.0:
+                    # Shorten the path to the root for the steps below and for later rows.
+                    group_of(memory.state, memory.groups, np.int64(i))
         if slope == 0.0:
             return Stop.DONE
-        for k in range(row.end - row.begin):
-            _, x = place(row, k)
-            count += 1 if x != 0.0 else 0
         step = self.exponent(row, memory, played, slope)
         if count >= DENSE * n or not abs(step) * played.norm <= LARGEST_STEP:
             _step_all(alpha, memory, row, slope, step)
@@ -158,7 +162,7 @@ def project(alpha, memory):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def _read(mirror, memory, row):  # type: ignore[no-untyped-def]
-    """Read a row against q. Looking up a group compresses its path, which moves no weight."""
+    """Return the `Reading` of a row against q."""
     state, groups = memory.state, memory.groups
     raw = powers = one_norm = local = 0.0
     low, high = np.inf, -np.inf

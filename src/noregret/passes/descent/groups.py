@@ -189,10 +189,13 @@ def offset_of(state, groups, i):  # type: ignore[no-untyped-def]
 
 @kernel(inline=True)
 def value_of(state, groups, i):  # type: ignore[no-untyped-def]
-    """Return the value of weight i."""
+    """Return the value of weight i; writes nothing, so that a refused row may ask for it."""
     if state[i, Column.PLACE] >= 0.0:
         return state[i, Column.VALUE]
-    return groups[group_of(state, groups, i), Node.VALUE]
+    root = np.int64(-1.0 - state[i, Column.PLACE])
+    while groups[root, Node.PARENT] >= 0.0:
+        root = np.int64(groups[root, Node.PARENT])
+    return groups[root, Node.VALUE]
 
 
 @kernel(inline=True)
