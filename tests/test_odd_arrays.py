@@ -281,6 +281,13 @@ def test_parameters_are_refused_in_one_line(value):
         losses.Hinge(value)
 
 
+@pytest.mark.parametrize("value", ["no", "", 2, 0.5, [True]])
+def test_a_switch_is_true_or_false(value):
+    with pytest.raises(ValueError, match=r"\(invariant=...\) must be True or False, got "):
+        rates.PerCoordinate(1.0, invariant=value)
+    assert rates.PerCoordinate(1.0, invariant=np.True_).invariant is True
+
+
 def test_a_refused_entry_is_shown_with_all_its_digits():
     with pytest.raises(ValueError, match=r"y row 1: label 1\.000000001; Hinge expects"):
         descent().learn(X, [1.0, 1.000000001])

@@ -15,6 +15,9 @@ _KINDS: dict[str, type[Any]] = {
     "bool": bool,
 }
 
+#: What a value of each type must be, for the message.
+_WORDS = {float: "a number", int: "a whole number", bool: "True or False"}
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -97,10 +100,15 @@ class Component:
                     )
                 continue
             try:
-                object.__setattr__(self, name, kind(value))
+                coerced = kind(value)
+                # int() cuts fractions off, and bool() takes anything.
+                if kind is not float and coerced != value:
+                    raise ValueError
+                object.__setattr__(self, name, coerced)
             except (TypeError, ValueError, OverflowError) as error:
                 raise ValueError(
-                    f"{type(self).__name__}({name}=...) must be a number, got {shown(value)}"
+                    f"{type(self).__name__}({name}=...) must be {_WORDS[kind]}, "
+                    f"got {shown(value)}"
                 ) from error
             words, test = fields[name].metadata.get("allowed", ("", bool))
             if words and not test(getattr(self, name)):
