@@ -107,8 +107,7 @@ class Component:
                 object.__setattr__(self, name, coerced)
             except (TypeError, ValueError, OverflowError) as error:
                 raise ValueError(
-                    f"{type(self).__name__}({name}=...) must be {_WORDS[kind]}, "
-                    f"got {shown(value)}"
+                    f"{type(self).__name__}({name}=...) must be {_WORDS[kind]}, got {shown(value)}"
                 ) from error
             words, test = fields[name].metadata.get("allowed", ("", bool))
             if words and not test(getattr(self, name)):
