@@ -12,7 +12,7 @@ import pytest
 
 from noregret import rounding
 from noregret.jit import add_compensated, kernel
-from noregret.rounding import EPSILON, SMALLEST, UNDERFLOW
+from noregret.rounding import EPSILON, SMALLEST, UNDERFLOW, down, up
 
 EXTREME = (
     0.0,
@@ -139,3 +139,8 @@ def test_the_constants_are_what_they_are_said_to_be():
     assert 1.0 + EPSILON == math.nextafter(1.0, 2.0)
     assert math.nextafter(0.0, 1.0) == SMALLEST and SMALLEST / 2.0 == 0.0
     assert SMALLEST * 1e123 < UNDERFLOW
+
+
+@pytest.mark.parametrize("value", [5e-324, -5e-324, 3e-310, 2.2250738585072014e-308, -1e-320])
+def test_decimals_of_denormal_numbers_are_rounded_outwards(value: float) -> None:
+    assert Fraction(down(value)) <= Fraction(value) <= Fraction(up(value))

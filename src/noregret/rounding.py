@@ -189,4 +189,7 @@ def up_minus(a: float, b: float) -> float:
 
 def _rounded(value: float, digits: int, rounding: str) -> str:
     decimal = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
+    if 0.0 < abs(value) < 2.0**-1022:
+        # A denormal float has too few digits to hold the decimal.
+        return f"{decimal:.{digits}g}"
     return f"{float(decimal):.{digits}g}" if decimal.is_finite() else str(value)
