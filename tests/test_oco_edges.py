@@ -98,6 +98,7 @@ BAD = [
     ((0.0, [1e200, 0.0]), "subgradient is too large"),
     ((1e300, [0.0, 0.0]), "too large to be summed"),
     ((0.0, [0.0, 0.0], -1.0), "curvature must be >= 0"),
+    ((0.0, [0.0, 0.0], 1e308), "curvature are too large to be summed"),
 ]
 
 
@@ -171,3 +172,22 @@ def test_the_adaptive_rate_needs_no_promise(lazy: bool) -> None:
     found = next(b for b in proof.bounds if b.name.endswith("observed gradients"))
     assert found.value == near(0.5 / eta + 0.5 * eta * 4)
     assert game.play() == near([-0.5 if lazy else -1 / math.sqrt(2), 0.0])
+
+
+def test_a_limit_or_radius_whose_square_overflows_is_refused_in_one_line() -> None:
+    ball = mirrors.Ball(1.0)
+    for make in (
+        lambda: oco.Game(2, mirrors.Euclidean(), half, gradient_limit=1e200),
+        lambda: oco.tuned(ball, 2, 10, gradient_limit=1e200),
+    ):
+        with pytest.raises(ValueError, match="gradient_limit must be .* at most 1e\\+145"):
+            make()
+    game = oco.Game(2, mirrors.Euclidean(), rates.PerCoordinate())
+    game.suffer(0.0, [1.0, 0.0])
+    (found,) = game.certificate().bounds_for(1e200)
+    assert not found.applies and found.reason == "the sums overflow"
+
+
+def test_a_divergence_is_of_finite_vectors() -> None:
+    with pytest.raises(ValueError, match="u must be finite, got nan at index 0"):
+        oco.divergence(mirrors.Euclidean(), [math.nan], [1.0])

@@ -304,6 +304,26 @@ def test_a_minimizer_of_ones_own() -> None:
     with pytest.raises(ValueError, match="minimizer has shape"):
         wrong.face(loss(rows[0]))
     assert wrong.rounds == 0 and not wrong._past.others
+    outside = oco.FollowTheRegularizedLeader(
+        2, mirrors.Entropy(), 1.0, minimizer=lambda f, w: [0.9, 0.9]
+    )
+    with pytest.raises(ValueError, match=r"minimizer returned .* not in the set of Entropy"):
+        outside.face(loss(rows[0]))
+    assert outside.rounds == 0 and not outside._past.others
+
+
+def test_a_minimizer_of_ones_own_is_taken_on_trust_in_words() -> None:
+    """Its bounds can be false: here the regret against (0.3, 0.7) is 1.4."""
+    player = oco.FollowTheRegularizedLeader(
+        2, mirrors.Entropy(), 0.5, minimizer=lambda f, w: [0.9, 0.1]
+    )
+    loss = (lambda w: abs(w[0] - 0.3), lambda w: np.array([np.sign(w[0] - 0.3), 0.0]))
+    proof = oco.run(player, [loss] * 3)
+    assert proof.loss == near(1.4) and bound(proof.bounds, "FoReL, after the fact").value < 1.0
+    assert proof.assumption.endswith("convex, minimizer to return the least point")
+    assert "minimizer" in proof.text()
+    plain = oco.FollowTheLeader(2).certificate()
+    assert "minimizer" not in plain.assumption
 
 
 def test_leaders_refuse_what_has_no_minimiser() -> None:

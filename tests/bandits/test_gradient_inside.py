@@ -195,3 +195,13 @@ def test_it_survives_a_file(tmp_path: Path) -> None:
     again = nr.load(tmp_path / "b.nr")
     assert (again.inside, again.domain, again.target) == (True, Ball(1.0), bandit.target)
     assert np.array_equal(again.play(), bandit.play())
+
+
+def test_promises_whose_squares_overflow_leave_the_theorem_out() -> None:
+    bandit = GradientBandit(
+        2, Ball(1.0), eta=1.0, delta=0.5, lipschitz=1e200, size=1e200, inside=True, seed=0
+    )
+    bandit.play()
+    bandit.suffer(0.0)
+    found = bandit.certificate().statements[-1]
+    assert not found.applies and found.reason == "the sums overflow"

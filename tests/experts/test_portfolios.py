@@ -159,3 +159,18 @@ def test_wealth_of_simple_portfolios() -> None:
     assert experts.rebalanced(x, [0.0, 1.0]).tolist() == [1.0, 0.5]
     mixed = experts.online_newton(x, mixing=1.0)
     np.testing.assert_allclose(mixed, experts.rebalanced(x))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"assets": 0}, "assets must be a whole number >= 1"),
+        ({"beta": 0.0}, "beta must be a finite number above 0"),
+        ({"delta": -1.0}, "delta must be a finite number above 0"),
+        ({"mixing": 3.0}, r"mixing must be in \[0, 1\]"),
+        ({"mixing": math.nan}, r"mixing must be in \[0, 1\]"),
+    ],
+)
+def test_a_newton_step_checks_its_parameters(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        experts.NewtonStep(**{"assets": 2, **options})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal, getcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -252,3 +253,23 @@ def test_relative_entropy_keeps_its_digits_where_weights_are_close() -> None:
     found = mirrors.UnnormalizedEntropy(START).divergence(u, w)
     # u - w is exact; of u ln(u/w) - (u - w), 1e-7 smaller, nine digits are left.
     assert found == pytest.approx(float(exact), rel=1e-8, abs=0.0)
+
+
+def test_a_soft_threshold_near_the_sum_is_rounded_upwards() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        l1, rounds = random.random(), float(random.integers(10**6, 10**9))
+        theta = l1 * rounds + 1e-3 * random.random()
+        upper = mirrors.SoftThreshold(l1).conjugate_upper(np.array([theta]), 1.0, 0.0, rounds)
+        excess = max(Fraction(theta) - Fraction(l1) * Fraction(rounds), Fraction(0))
+        assert Fraction(upper) >= excess * excess / 2
+
+
+def test_no_divergence_of_a_p_norm_is_negative() -> None:
+    random = np.random.default_rng(0)
+    for w in random.normal(size=(200, 4)):
+        assert mirrors.PNorm(3.0).divergence(w * (1.0 + 1e-9 * random.normal(size=4)), w) >= 0.0
+
+
+def test_a_ball_beyond_the_root_of_the_range_has_a_regularizer() -> None:
+    assert mirrors.Ball(1e200).regularizer(np.ones(2)) == 1.0

@@ -293,9 +293,11 @@ def test_refusals() -> None:
         ("budget must be a whole number", lambda: KernelDescent(Linear(), 1.0, 0.1, budget=0)),
         (r"Polynomial\(degree\) must be at least 1", lambda: Polynomial(0)),
         (r"Polynomial\(offset\) must be", lambda: Polynomial(2, -1.0)),
+        (r"Polynomial\(degree\) must be a whole number, got 2.5", lambda: Polynomial(2.5)),  # type: ignore[arg-type]
         ("gamma", lambda: Gaussian(0.0)),
         ("need as many finite coefficients", lambda: KernelSchedule([(0, [[1.0]], [1.0, 2.0])])),
         ("first round must be 0", lambda: KernelSchedule([(1, [[1.0]], [1.0])])),
+        ("1 finite points", lambda: KernelSchedule([(0, [[math.nan]], [1.0])])),
     ):
         with pytest.raises(ValueError, match=words):
             make()
@@ -326,3 +328,17 @@ def test_a_step_out_of_range_is_refused() -> None:
     with pytest.raises(OverflowError, match="round 1"):
         learner.learn([[0.0], [1.0]], [1.0, -1.0])
     assert learner.rounds == 0
+
+
+def test_rows_of_none_do_not_set_the_width() -> None:
+    learner = KernelDescent(Gaussian(), 1.0, 1e100)
+    assert learner.learn(np.zeros((0, 3)), np.zeros(0)).size == 0
+    with pytest.raises(OverflowError, match="round 1"):
+        learner.learn(np.zeros((1, 4)), [1e100])
+    assert learner.learn([[1.0, 2.0]], [1.0]) == near([0.0])
+    assert learner.points.shape == (1, 2)
+
+
+def test_first_rounds_of_a_kernel_schedule_are_whole() -> None:
+    with pytest.raises(TypeError, match="integer"):
+        KernelSchedule([(0, [[1.0]], [1.0]), (2.7, [[1.0]], [2.0])])  # type: ignore[list-item]

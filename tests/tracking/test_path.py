@@ -218,6 +218,7 @@ def test_what_it_says() -> None:
         ({"shifts": 1.5}, "shifts must be a whole number >= 0"),
         ({"penalty": -1.0}, "penalty must be a finite number >= 0"),
         ({"penalty": math.nan}, "penalty must be a finite number >= 0"),
+        ({"penalty": "0.5"}, "penalty must be a number, got '0.5'"),
         ({"shifts": 1, "radius": 0.0}, "radius must be a finite number above 0"),
         ({"shifts": 1, "grid": 0}, "grid must be a whole number >= 1"),
         ({"shifts": 1, "loss": nr.losses.Hinge()}, "knows the square loss only"),

@@ -271,7 +271,7 @@ def test_refusals() -> None:
         shifting_bounds(learnt(falling), UG, X_T, Y_T)
     with pytest.raises(ValueError, match="implicit=True"):
         shifting_bounds(learnt(catalogue.gd(eta=0.1, implicit=True)), UG, X_T, Y_T)
-    for arguments in ((1, 1.0), (2, 0.0), (2, math.inf)):
+    for arguments in ((1, 1.0), (math.nan, 1.0), (2, 0.0), (2, math.inf)):
         with pytest.raises(ValueError, match="tuned_alpha"):
             tuned_alpha(*arguments)
     guessed = shifting_bounds(learnt(c_egu(0.8)), US, X_T, Y_T, guess=(3, 1.6))

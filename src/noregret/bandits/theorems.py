@@ -133,7 +133,8 @@ def inside_regret(
     >>> inside_regret(2.0, 1.0, 0.5, 0.25, 0.25, 0.5, 4)
     5.0
     """
-    return (2.0 * lipschitz * delta + excess) * rounds + complexity + 0.5 * eta * rounds * steep**2
+    spread = 0.5 * eta * rounds * (steep * steep)
+    return (2.0 * lipschitz * delta + excess) * rounds + complexity + spread
 
 
 class TunedWidth(NamedTuple):

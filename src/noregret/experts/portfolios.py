@@ -112,9 +112,16 @@ class NewtonStep:
     def __init__(
         self, assets: int, beta: float = 1.0, delta: float = 0.125, mixing: float = 0.0
     ) -> None:
-        self.beta, self.delta, self.mixing = beta, delta, mixing
-        self._A, self._b = np.eye(assets), np.zeros(assets)
-        self._point = np.full(assets, 1.0 / assets)
+        """Make a portfolio of equal parts.
+
+        beta and delta: above 0, as above [default: 1 and 1/8]. mixing: from 0 to 1 [default: 0].
+        """
+        if not 0.0 <= mixing <= 1.0:
+            raise ValueError(f"mixing must be in [0, 1], got {mixing}")
+        self.beta, self.delta = as_positive("beta", beta), as_positive("delta", delta)
+        self.mixing, count = mixing, as_count("assets", assets)
+        self._A, self._b = np.eye(count), np.zeros(count)
+        self._point = np.full(count, 1.0 / count)
 
     @property
     def weights(self) -> Vector:
@@ -143,9 +150,6 @@ def online_newton(
     array([1.      , 0.985294])
     """
     table = as_relatives(relatives)
-    if not 0.0 <= mixing <= 1.0:
-        raise ValueError(f"mixing must be in [0, 1], got {mixing}")
-    beta, delta = as_positive("beta", beta), as_positive("delta", delta)
     step = NewtonStep(table.shape[1], beta, delta, mixing)
     growth = np.empty(len(table))
     for t, x in enumerate(table):

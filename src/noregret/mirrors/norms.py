@@ -23,7 +23,8 @@ def weighted_conjugate_upper(
     >>> weighted_conjugate_upper(np.array([3.0]), np.ones(1), 0.0, 1.0) >= 2.0
     True
     """
-    reach = np.maximum(np.abs(theta) + delta - threshold, 0.0)
+    # The threshold is rounded, and close to |theta| nothing else covers its error.
+    reach = np.maximum(np.abs(theta) + delta - threshold * (1.0 - 4.0 * EPSILON), 0.0)
     return 0.5 * float(np.sum(factors * reach * reach)) * (1.0 + (len(theta) + 64.0) * EPSILON)
 
 
@@ -155,7 +156,8 @@ class Ball(Euclidean):
     def regularizer(self, u: Vector, eta: float = 1.0, rounds: float = 0.0) -> float:
         """Return ||u||^2 / (2 eta) in the ball."""
         square = float(u @ u)
-        return math.inf if square > self.radius**2 * (1.0 + 1e-12) else square / (2.0 * eta)
+        limit = self.radius * self.radius * (1.0 + 1e-12)
+        return math.inf if square > limit else square / (2.0 * eta)
 
     def conjugate_upper(
         self, theta: Vector, eta: float, delta: float = 0.0, rounds: float = 0.0

@@ -13,6 +13,7 @@ from noregret.component import allowed, reassociable
 from noregret.elementary import divide, power
 from noregret.mirrors.base import Mirror, yes
 from noregret.mirrors.predictors import Predictors
+from noregret.mirrors.separable import WholeLine
 from noregret.norms import norm_upper
 from noregret.rounding import EPSILON
 
@@ -132,10 +133,7 @@ class PNorm(Mirror):
         """Return ||a||_p^2 / 2."""
         return 0.5 * float(self.link(a) @ a)
 
-    def divergence(self, u: Vector, w: Vector) -> float:
-        """Return ||u||_q^2 / 2 - ||w||_q^2 / 2 - <grad R(w), u - w>."""
-        difference = self.regularizer(u) - self.regularizer(w)
-        return difference - float(self.inverse_link(w) @ (u - w))
+    divergence = WholeLine.divergence
 
 
 def _power_link(a: Vector, p: float) -> Vector:

@@ -16,7 +16,7 @@ from noregret.oco.game_certificate import GameCertificate, Monitors
 from noregret.oco.game_theorems import game_bounds
 from noregret.oco.losses import ConvexFunction, as_loss
 from noregret.oco.point_player import PointPlayer
-from noregret.oco.setting import settle
+from noregret.oco.setting import LARGEST_NORM, settle
 from noregret.proof.evidence import CoordinateRates, Evidence
 from noregret.proof.ledger import Entry
 from noregret.rates import UNBOUNDED, Rate
@@ -60,7 +60,9 @@ class Game(PointPlayer):
         """
         setting = settle(as_whole("dimension", dimension), mirror, rate, domain, bool(lazy))
         limit = (
-            math.inf if gradient_limit is None else as_positive("gradient_limit", gradient_limit)
+            math.inf
+            if gradient_limit is None
+            else as_positive("gradient_limit", gradient_limit, LARGEST_NORM)
         )
         super().__init__(setting, nonnegative, limit)
         self._monitors = Monitors()

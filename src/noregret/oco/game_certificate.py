@@ -93,6 +93,8 @@ class GameCertificate(Certificate):
     #: Whether the theorems bound the regret on the lines of the ledger. Those about leaders bound
     #: the losses themselves, and can be smaller than what the lines prove.
     linear: bool = field(kw_only=True, default=True)
+    #: Whether a minimizer of the user's own chose the points, which the theorems take for leaders.
+    minimized: bool = field(kw_only=True, default=False)
 
     @property
     def objective(self) -> str:
@@ -114,9 +116,9 @@ class GameCertificate(Certificate):
         if self.curvature > sigma * self.rounds * (1.0 + ROUNDING):
             promises.append("to have the curvature they give")
         words = f"the losses are taken at their word {listed(promises)}"
-        if self.domain is None or built_in(self.domain):
-            return words
-        return f"{words}, support() of {type(self.domain).__name__} to be right"
+        if self.domain is not None and not built_in(self.domain):
+            words += f", support() of {type(self.domain).__name__} to be right"
+        return f"{words}, minimizer to return the least point" if self.minimized else words
 
     def floor(self, radius: float | None = None, norm: float | None = None) -> float:
         """Return a number that no fixed point of the class can have beaten on these rounds.
@@ -285,7 +287,7 @@ class Comparators:
         if self.u is not None:
             return 0.5 * float(np.sum(self.u[moved] ** 2 / factors[moved]))
         assert self.radius is not None  # per-coordinate rates take no domain
-        return 0.5 * self.radius**2 * float((1.0 / factors[moved]).max(initial=0.0))
+        return 0.5 * self.radius * self.radius * float((1.0 / factors[moved]).max(initial=0.0))
 
     def measured(self) -> Measured:
         """Return the regret on the lines and parabolas that the ledger sums, rounded up."""

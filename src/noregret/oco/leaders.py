@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -122,7 +123,10 @@ class Past:
                 "-> w that minimises objective.value"
             )
         w = as_vector("the point returned by minimizer", user(self, standing.copy()), len(standing))
-        return w if domain is None else domain.project(w)
+        w = w if domain is None else domain.project(w)
+        if not math.isfinite(self.value(w)):
+            raise ValueError(f"minimizer returned {w}, which is not in the set of {mirror}")
+        return w
 
 
 @dataclass(frozen=True)
@@ -140,8 +144,6 @@ class LeaderFacts:
     #: The sum of the losses seen, and the leader of the coming round.
     past: Past | None = None
     leader: Vector | None = None
-    #: The user's minimizer, if there is one.
-    own: bool = False
 
     def measured(self, comparators: Comparators) -> Measured:
         """Return the regret against u, or against the leader if the comparators include it."""
@@ -153,7 +155,8 @@ class LeaderFacts:
         best = self.past.losses(u)
         size = abs(certificate.loss) + abs(best) + self.past.size(u)
         slack = 4.0 * certificate.slack + ROUNDING * size
-        suspect = "minimizer, which must return the least point" if self.own else CONVEX
+        own = "minimizer, which must return the least point"
+        suspect = own if certificate.minimized else CONVEX
         return Measured(certificate.loss - best, slack, suspect)
 
     def _included(self, comparators: Comparators) -> bool:
@@ -203,7 +206,6 @@ class Leader(PointPlayer):
             first=float(np.linalg.norm(w)) if t == 1 else facts.first,
             past=past,
             leader=after,
-            own=self._minimizer is not None,
         )
         if type(function) is Quadratic and function.curvature == 1.0:
             gap, size = w - function.center, float(np.linalg.norm(function.center))
@@ -220,7 +222,11 @@ class Leader(PointPlayer):
 
     def certificate(self) -> GameCertificate:
         """Return what the rounds so far prove, as a value that later rounds do not change."""
-        return self._certificate(theorems=partial(self._theorems, self._facts), linear=False)
+        return self._certificate(
+            theorems=partial(self._theorems, self._facts),
+            linear=False,
+            minimized=self._minimizer is not None,
+        )
 
 
 class FollowTheLeader(Leader):

@@ -78,9 +78,11 @@ class PointPlayer:
         with np.errstate(over="ignore"):
             if not norm * norm < LARGEST:
                 raise ValueError("subgradient is too large: the square of its norm overflows")
-            if not abs(value) + float(np.abs(z) @ np.abs(self._w)) < LARGEST:
+            bow = curvature * (1.0 + float(self._w @ self._w))
+            if not abs(value) + float(np.abs(z) @ np.abs(self._w)) + bow < LARGEST:
                 raise ValueError(
-                    f"value and <subgradient, w> are too large to be summed, got {value}"
+                    "value, <subgradient, w> and curvature are too large to be summed, got "
+                    f"{value} and curvature {curvature}"
                 )
         return value, z, norm, curvature
 

@@ -29,6 +29,9 @@ from noregret.proof import closed_forms
 from noregret.proof.competitors import corners
 from noregret.proof.convexity import require_support, undeclared
 
+#: Largest dual norm of a subgradient: the sum of many of its squares is finite.
+LARGEST_NORM = 1e145
+
 
 @dataclass(frozen=True)
 class GameSetting:
@@ -215,10 +218,8 @@ def divergence(mirror: Mirror, u: ArrayLike, w: ArrayLike) -> float:
     >>> divergence(mirrors.Euclidean(), [3.0, 1.0], [1.0, 1.0])
     2.0
     """
-    left, right = np.array(u, np.float64), np.array(w, np.float64)
-    if left.ndim != 1 or left.shape != right.shape:
-        raise ValueError(f"u has shape {left.shape}, w has shape {right.shape}: expected one shape")
-    return mirror.divergence(left, right)
+    left = as_vector("u", u)
+    return mirror.divergence(left, as_vector("w", w, len(left)))
 
 
 class Tuned(NamedTuple):
@@ -248,7 +249,7 @@ def tuned(
     10.0
     """
     horizon = as_whole("horizon", horizon)
-    as_positive("gradient_limit", gradient_limit)
+    as_positive("gradient_limit", gradient_limit, LARGEST_NORM)
     setting = settle(as_whole("dimension", dimension), mirror, rates.Constant(1.0), domain, True)
     if radius is None and not setting.bounded:
         radius = setting.mirror.own_radius()

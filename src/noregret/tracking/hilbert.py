@@ -191,7 +191,6 @@ class KernelDescent(Saved):
                 self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)])
             elif stop == Stop.OVERFLOW:
                 if self.rounds == 0:
-                    # The width is that of the first row that is learnt.
                     self._points = np.zeros((len(self._points), 0))
                 raise OverflowError(f"the loss or gradient of round {self.rounds + 1} overflows")
         return predictions
@@ -208,7 +207,8 @@ class KernelDescent(Saved):
 
     def _open(self, width: int) -> None:
         known = self._points.shape[1]
-        if known == 0 and self.rounds == 0:
+        # The width is that of the first row that is learnt: an empty block does not set it.
+        if self.rounds == 0:
             self._points = np.zeros((len(self._points), width))
         elif width != known:
             raise ValueError(f"X has {width} columns, the learner knows {known}")

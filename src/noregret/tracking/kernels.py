@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +69,12 @@ class Polynomial(Kernel):
 
     degree: int = field(metadata=allowed("must be at least 1", lambda degree: degree >= 1))
     offset: float = field(default=1.0, metadata=NONNEGATIVE)
+
+    def __post_init__(self) -> None:
+        """Refuse a degree with a fraction, which the conversion to int would cut off."""
+        if isinstance(self.degree, Real) and self.degree % 1:
+            raise ValueError(f"Polynomial(degree) must be a whole number, got {self.degree}")
+        super().__post_init__()
 
     def value(self, total: float) -> float:
         """Return (offset + total)^degree."""

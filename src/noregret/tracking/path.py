@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.arrays import Vector, as_count, as_positive
+from noregret.arrays import Vector, as_count, as_positive, as_real
 from noregret.losses import Loss, Squared
 from noregret.norms import norm_upper
 from noregret.passes.checks import sound_rows
@@ -184,9 +184,10 @@ def _require(shifts: int | None, penalty: float | None) -> float:
         raise ValueError("give shifts= or penalty=, one of them: else a predictor a round is best")
     if shifts is not None:
         as_count("shifts", shifts, least=0)
-    if penalty is not None and not 0.0 <= float(penalty) < math.inf:
+    price = 0.0 if penalty is None else as_real("penalty", penalty)
+    if not 0.0 <= price < math.inf:
         raise ValueError(f"penalty must be a finite number >= 0, got {penalty!r}")
-    return 0.0 if penalty is None else float(penalty)
+    return price
 
 
 def _edges(rounds: int, width: int, grid: int | None) -> npt.NDArray[np.int64]:

@@ -175,12 +175,13 @@ class KernelSchedule:
         for start, points, coefficients in parts:
             rows = np.atleast_2d(np.array(points, np.float64))
             weights = np.atleast_1d(np.array(coefficients, np.float64))
-            if weights.shape != (len(rows),) or not np.isfinite(weights).all():
+            finite = np.isfinite(weights).all() and np.isfinite(rows).all()
+            if weights.shape != (len(rows),) or not finite:
                 raise ValueError(
-                    f"KernelSchedule: {len(rows)} points need as many finite coefficients, "
+                    f"KernelSchedule: {len(rows)} finite points need as many finite coefficients, "
                     f"got the shape {weights.shape}"
                 )
-            self.parts.append((int(start), rows, weights))
+            self.parts.append((operator.index(start), rows, weights))
         # A schedule with the same rounds checks them, and gives a loss one feature, u(x).
         self._ones = Schedule([(start, [1.0]) for start, _, _ in self.parts])
 

@@ -91,7 +91,7 @@ def tuned_alpha(rounds: int, size: float, simplex: int | None = None) -> float:
     >>> tuned_alpha(6, 4.0), tuned_alpha(6, 4.0, simplex=3)
     (0.8, 0.6000000000000001)
     """
-    if rounds < 2:
+    if not rounds >= 2:
         raise ValueError(f"tuned_alpha: rounds must be at least 2, got {rounds}")
     if not 0.0 < size < math.inf:
         raise ValueError(
