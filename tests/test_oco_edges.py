@@ -180,7 +180,7 @@ def test_a_limit_or_radius_whose_square_overflows_is_refused_in_one_line() -> No
         lambda: oco.Game(2, mirrors.Euclidean(), half, gradient_limit=1e200),
         lambda: oco.tuned(ball, 2, 10, gradient_limit=1e200),
     ):
-        with pytest.raises(ValueError, match="gradient_limit must be .* at most 1e\\+145"):
+        with pytest.raises(ValueError, match=r"gradient_limit must be .* at most 1e\+145"):
             make()
     game = oco.Game(2, mirrors.Euclidean(), rates.PerCoordinate())
     game.suffer(0.0, [1.0, 0.0])

@@ -168,3 +168,8 @@ def reassociable(method: _Method) -> _Method:
     """
     method.__dict__["reassociable"] = True
     return method
+
+
+def yes(self: Any) -> bool:
+    """Return True, as the implementation of a yes-or-no method of a component."""
+    return True

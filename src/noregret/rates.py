@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from noregret.component import POSITIVE, Component
+from noregret.component import POSITIVE, Component, yes
 from noregret.elementary import divide, sqrt
 
-#: The rate before anything was seen; theta is 0 then, so that their product is 0.
+#: The rate before the first gradient: theta is 0, so that their product is 0.
 UNBOUNDED = 1e300
 
 
-#: What a rate says of its formula, which no longer holds where a subclass changes `at`.
+#: Methods that describe the formula of `at`: a subclass that overrides `at` must restate them.
 _ABOUT_AT = ("root_eta", "gradient_scale")
 
 
@@ -25,7 +25,7 @@ class Rate(Component):
     family: ClassVar[str] = "scalar"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Take back what a parent says of the formula that the subclass changes."""
+        """Reset the inherited description of `at` if the subclass overrides `at`."""
         super().__init_subclass__(**kwargs)
         for name in _ABOUT_AT:
             if "at" in vars(cls) and name not in vars(cls):
@@ -52,7 +52,7 @@ class Rate(Component):
         return 0.0
 
     def needs_scale(self) -> bool:
-        """Tell whether the map must say the scale."""
+        """Tell whether the scale is still to be taken from the map."""
         return False
 
     def resolved(self, scale: Callable[[], float]) -> Self:
@@ -76,7 +76,7 @@ class Rate(Component):
         return not self.scaled()
 
     def centred(self) -> bool:
-        """Tell whether predictions of real targets are <w, x> plus their mean."""
+        """Tell whether predictions of real targets are <w, x> plus the mean of the targets."""
         return False
 
     def columnwise(self) -> bool:
@@ -84,7 +84,7 @@ class Rate(Component):
         return self.constant()
 
     def refused_loss(self, loss: Any) -> str:
-        """Say what the rate needs that a loss has not, or ''."""
+        """Return the property that the rate needs and the loss lacks, in words, or ''."""
         return ""
 
     def root_eta(self) -> float:
@@ -106,7 +106,7 @@ class Rate(Component):
 
 @dataclass(frozen=True)
 class Constant(Rate):
-    """The constant rate eta.
+    """The constant rate eta, above 0 [default: 1].
 
     >>> Constant(0.5).at(10.0, 0.0, 0.0)
     0.5
@@ -118,14 +118,12 @@ class Constant(Rate):
         """Return eta."""
         return self.eta
 
-    def constant(self) -> bool:
-        """Return True."""
-        return True
+    constant = yes
 
 
 @dataclass(frozen=True)
 class InverseSqrt(Rate):
-    """The rate eta / sqrt(t) in round t.
+    """The rate eta / sqrt(t) in round t, eta above 0 [default: 1].
 
     Reference: Cesa-Bianchi, Online Gradient Descent (lecture notes), eq. 8.
 
@@ -150,7 +148,7 @@ class StronglyConvex(Rate):
 
     With f_t the unregularised loss, the step w - z/(sigma t) on the regularised one is
     w_(t+1) = -(1/(sigma t)) sum_s z^f_s: dual averaging with eta = 1/(sigma t). The loss
-    reported and the floor are those of the regularised objective.
+    reported and the floor are those of the regularised objective. sigma is above 0 [default: 1].
     Reference: Cesa-Bianchi, Online Gradient Descent (lecture notes), strongly convex case.
 
     >>> StronglyConvex(0.5).at(4.0, 0.0, 0.0)
@@ -172,8 +170,8 @@ class StronglyConvex(Rate):
 class Adaptive(Rate):
     """One scalar rate from the observed gradients: scale / sqrt(sum ||z_s||_*^2 + largest).
 
-    Needs no horizon and no bound on the data. `scale` defaults to what the map's own set
-    asks for: radius/sqrt(2) for a ball, sqrt(ln d) and the like for the entropies, else 1.
+    Needs no horizon and no bound on the data. `scale` is above 0 [default: that of the map's own
+    set: radius/sqrt(2) for a ball, sqrt(ln d) and the like for the entropies, else 1].
     `largest` covers the coming round, which the theorem needs.
     Reference: McMahan, A Survey of Algorithms and Analysis for Adaptive Online Learning, 2017.
 
@@ -207,7 +205,8 @@ class PerCoordinate(Rate):
 
     m_i is the largest |z_i| that the rows seen so far allow, the coming one included;
     without it the regret bound is false. With `invariant` the weight is divided by the
-    largest |x_i| seen as well, so that predictions do not depend on the units of a feature.
+    largest |x_i| seen as well, so that predictions do not depend on the units of a feature
+    [default: False]. scale is above 0 [default: 1].
     AdaGrad in its lazy form; Euclidean and soft-threshold maps only.
     Reference: Duchi, Hazan, Singer, Adaptive Subgradient Methods, 2011.
 
@@ -238,7 +237,7 @@ class PerCoordinate(Rate):
 
 @dataclass(frozen=True)
 class ScaleFree(Rate):
-    """Nothing to tune: two adaptive directions a feature, and how far to go along each is learnt.
+    """Nothing to tune: two AdaGrad directions for each feature, with multipliers that are learnt.
 
     With m_i the largest |x_i| so far, theta = -Z, G_i = sum z_i^2 and c the steepest slope,
 
@@ -262,17 +261,7 @@ class ScaleFree(Rate):
 
     family: ClassVar[str] = "scale_free"
 
-    def scaled(self) -> bool:
-        """Return True."""
-        return True
-
-    def centred(self) -> bool:
-        """Return True."""
-        return True
-
-    def columnwise(self) -> bool:
-        """Return True."""
-        return True
+    scaled = centred = columnwise = yes
 
     def refused_loss(self, loss: Any) -> str:
         """Refuse losses of real targets that can be negative: R is the root of their mean."""
@@ -281,8 +270,8 @@ class ScaleFree(Rate):
         return f"a loss >= 0 for real targets, {type(loss).__name__} is not"
 
 
-#: The share of its wealth that a feature can lose in a round, at most; for outcomes not below
-#: minus that share ln(1 + b) >= b - CURVATURE b^2.
+#: Largest share of its wealth that a feature can lose in a round: for outcomes b >= -LARGEST_BET,
+#: ln(1 + b) >= b - CURVATURE b^2.
 LARGEST_BET = 0.5
 CURVATURE = 4.0 * math.log(2.0) - 2.0
 
@@ -305,7 +294,8 @@ class CoinBetting(Rate):
 
     with the sums up to round t in N_i and the first h_i in its bound: for each u as if the best
     constant rate for it had been known, but for the logarithm. Predictions do not depend on the
-    units of any feature. Euclidean map only, and losses with a steepest slope. References:
+    units of any feature. Euclidean map only, and losses with a steepest slope. wealth is above 0,
+    in units of the loss [default: 1]. References:
     Orabona, Pal, Coin Betting and Parameter-Free Online Learning, 2016, Lemma 1; Cutkosky,
     Orabona, Black-Box Reductions for Parameter-free Online Learning, 2018, Theorem 1; Cutkosky,
     Artificial Constraints and Hints, 2019, for an h_i that is known before the round and grows.
@@ -324,9 +314,7 @@ class CoinBetting(Rate):
         wanted = divide(theta, 2.0 * CURVATURE * (squares + hint * hint))
         return min(max(wanted, -limit), limit)
 
-    def scaled(self) -> bool:
-        """Return True."""
-        return True
+    scaled = yes
 
     def refused_loss(self, loss: Any) -> str:
         """Refuse losses without a steepest slope, which limits the bets."""
@@ -342,6 +330,8 @@ class CoinBetting(Rate):
 class Doubling(Rate):
     """The doubling trick: epochs of 1, 2, 4, ... rounds, restarted, eta / sqrt(length) each.
 
+    eta: the rate of the first epoch, above 0 [default: 1].
+
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, section 2.3.1.
 
     >>> Doubling(1.0).at(3.0, 0.0, 0.0)
@@ -355,6 +345,4 @@ class Doubling(Rate):
         _, exponent = math.frexp(rounds + 1.0)
         return self.eta * math.pow(2.0, -0.5 * (exponent - 1))
 
-    def restarts(self) -> bool:
-        """Return True."""
-        return True
+    restarts = yes

@@ -62,7 +62,7 @@ def test_costs_and_ids(name: str, tmp_path: Path) -> None:
         (lambda: bandit.learn(second, 10**400), "the cost must be a number, got 0x"),
         (lambda: bandit.learn(second._replace(arm=7), 0.5), "decision 1 of this bandit is another"),
         (lambda: bandit.reward(second, 2.0), "within the promised"),
-        (lambda: bandit.learn(first, 0.5), "decision 0 is settled: its cost was told"),
+        (lambda: bandit.learn(first, 0.5), "decision 0 is settled: its cost was reported"),
         (lambda: bandit.learn(0, 0.5), "decision 0 is settled"),
         (lambda: bandit.learn(2, 0.5), "decision 2 is unknown: the ids so far are 0 to 1"),
         (lambda: bandit.learn(-1, 0.5), "decision -1 is unknown"),

@@ -1,4 +1,4 @@
-"""What all bandits with finitely many arms share: decisions, costs, books, files."""
+"""The base of bandits with finitely many arms: decisions, costs, sums, files."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ArmBandit(Decider[tuple[int, float]]):
     def __init__(
         self, arms: int, costs: tuple[float, float], seed: int | np.random.Generator | None
     ) -> None:
-        """Make the books."""
+        """Set all sums to 0."""
         self.arms = as_count("arms", arms)
         super().__init__(costs, seed)
         self._book = np.zeros(len(ArmSum))
@@ -113,7 +113,7 @@ class ArmBandit(Decider[tuple[int, float]]):
 
     @one_at_a_time
     def decide(self) -> Decision:
-        """Draw an arm; tell its cost later by `learn(decision.id, cost)`."""
+        """Draw an arm; report its cost later by `learn(decision.id, cost)`."""
         arm, probability = self._draw(self._rng.random())
         if self._waiting:
             self._note_late()
@@ -126,7 +126,7 @@ class ArmBandit(Decider[tuple[int, float]]):
 
     @one_at_a_time
     def learn(self, decision: Decision | int, cost: float) -> None:
-        """Tell the cost of a decision, by itself or by its id: in any order, once.
+        """Report the cost of a decision, by itself or by its id: in any order, once.
 
         Input that cannot be used raises ValueError and leaves the bandit as it was.
         """
@@ -202,7 +202,7 @@ class ArmBandit(Decider[tuple[int, float]]):
         return float(self._book[ArmSum.COST] + self._book[ArmSum.COST_LOW])
 
     def _slack(self) -> float:
-        """Return more than rounding can have moved the sums of a statement, relatively."""
+        """Return an upper bound on the relative rounding error of the sums of a statement."""
         return rounding_error(16.0 * (self.rounds + 8.0), 1.0)
 
     def _measured(self) -> Measured:
@@ -231,13 +231,13 @@ class ArmBandit(Decider[tuple[int, float]]):
 def _scaled(each: Statement, width: float) -> Statement:
     if not each.applies:
         return each
-    # One number further: below the normal numbers a factor rounds to nothing.
+    # One double further: among denormal numbers the relative error rounds to 0.
     value = each.value * width
     return replace(each, value=math.nextafter(value + rounding_error(4.0, abs(value)), math.inf))
 
 
 def _below(value: float, low: float, rounds: int) -> float:
-    """Return a floor, rounded down, that is not below what the promised range says."""
+    """Return the floor, rounded down, at least the lowest promised costs."""
     least = low * rounds
     shaved = math.nextafter(value - rounding_error(8.0, abs(value) + abs(least)), -math.inf)
     if low == 0.0:

@@ -1,4 +1,4 @@
-"""What a bandit can say about its run: on this path, in expectation, or with high probability."""
+"""The certificate of a bandit: on this path, in expectation, or with high probability."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIXED_ARM, ANY_ARM = "cost - cost of an arm fixed in advance", "cost - cost of a
 
 @dataclass(frozen=True, eq=False)
 class CostProof(Proof):
-    """What the certificates of bandits share: rounds, and their cost, which is the loss."""
+    """Base of the certificates of bandits: rounds, and their cost, which is the loss."""
 
     rounds: int
     cost: float
@@ -45,8 +45,8 @@ def heading(certificate: Any) -> str:
 class BanditCertificate(CostProof):
     """The cost of a run beside estimates of the costs that each arm had, and the theorems.
 
-    Only the costs of pulled arms were seen: whatever is said about other arms is an estimate, or
-    holds in expectation or with high probability, and is labelled so.
+    Only the costs of pulled arms were seen: statements about other arms are estimates, or hold in
+    expectation or with high probability, and are labelled so.
     """
 
     algorithm: str
@@ -57,7 +57,7 @@ class BanditCertificate(CostProof):
     estimated_regret: float
     statements: list[Statement] = field(default_factory=list)
     #: With probability at least 1 - delta the costs that any arm had in the rounds so far sum to
-    #: at least `floor`, in all rounds together; None if nothing is said.
+    #: at least `floor`, in all rounds together; None if there is none.
     delta: float | None = None
     floor: float | None = None
     #: Decisions whose cost has not come, which no sum contains.
@@ -69,7 +69,7 @@ class BanditCertificate(CostProof):
         return self.statements
 
     def describe(self) -> str:
-        """Return in words whom the bandit is compared with."""
+        """Return the competitors in words."""
         return "any arm"
 
     @property

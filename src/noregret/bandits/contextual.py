@@ -88,7 +88,7 @@ class ContextualBandit(Policy):
         return np.tile(np.arange(self.arms), (len(rows), 1)), self.arms
 
     def decide(self, x: Any) -> Decision:
-        """Draw an arm for one context; tell its cost later by `learn(decision.id, cost)`."""
+        """Draw an arm for one context; report its cost later by `learn(decision.id, cost)`."""
         return self.decide_row(self._contexts(x))
 
     def decide_row(self, rows: Rows) -> Decision:
@@ -102,7 +102,7 @@ class ContextualBandit(Policy):
         return self._decide(X)
 
     def learn_logged(self, X: Any, arms: Any, costs: Any, propensities: Any) -> None:
-        """Learn from somebody else's decisions: contexts, arms, costs, and their probabilities.
+        """Learn from logged decisions of another policy: contexts, arms, costs, and probabilities.
 
         They count neither as rounds nor as cost of this policy.
         """
@@ -142,7 +142,7 @@ class ArmFeatureCertificate(CostProof):
     waiting: int = 0
 
     def describe(self) -> str:
-        """Return in words whom the policy is compared with."""
+        """Return the competitors in words."""
         return "any arm, drawn with the same probability"
 
     @property
@@ -212,11 +212,11 @@ class ArmFeatureBandit(Policy):
         return np.zeros((len(rows), 1), np.int64), len(rows)
 
     def decide(self, X: Any) -> Decision:
-        """Draw one of the arms, a row of X each; tell its cost by `learn(decision.id, cost)`."""
+        """Draw one of the arms, a row of X each; report its cost by `learn(decision.id, cost)`."""
         return self._decide_one(X)
 
     def learn_logged(self, X: Any, costs: Any, propensities: Any) -> None:
-        """Learn from somebody else's decisions: the row of the arm drawn, cost, probability.
+        """Learn from logged decisions of another policy: rows of the arms drawn, costs, probabilities.
 
         They count neither as rounds nor as cost of this policy.
         """

@@ -10,7 +10,7 @@ from noregret.arrays import Vector, as_count, as_number, as_real, real_array, re
 from noregret.files.fields import Arrays, Field, Header, Saved
 from noregret.visible import shown
 
-#: Begins with the arm and its probability.
+#: The data of a waiting decision: a tuple that begins with the arm and its probability.
 Pending = TypeVar("Pending", bound=tuple[Any, ...])
 
 #: Sums over 2^53 rounds of costs within this size are finite.
@@ -26,7 +26,7 @@ class Decision(NamedTuple):
 
 
 class Waiting(dict[int, Pending]):
-    """What is kept of each decision until its cost comes, by id; memory grows with these alone.
+    """The data of each decision until its cost comes, by id; memory grows with these alone.
 
     Ids are 0, 1, 2, ...: one that is not waiting was settled before, or never given.
     """
@@ -63,7 +63,9 @@ class Waiting(dict[int, Pending]):
                 raise ValueError(f"decision {number} of this bandit is another: arm {kept[0]}")
             return number, kept
         if 0 <= number < self.made:
-            raise ValueError(f"decision {number} is settled: its cost was told or it was forgotten")
+            raise ValueError(
+                f"decision {number} is settled: its cost was reported or it was forgotten"
+            )
         made = f"the ids so far are 0 to {self.made - 1}" if self.made else "none were made so far"
         raise ValueError(f"decision {number} is unknown: {made}")
 
@@ -114,11 +116,11 @@ class Decider(Saved, Generic[Pending]):
         return [Decision(number, *kept[:2]) for number, kept in self._waiting.items()]
 
     def learn(self, decision: Decision | int, cost: float) -> None:
-        """Tell the cost of a decision, by itself or by its id: in any order, once."""
+        """Report the cost of a decision, by itself or by its id: in any order, once."""
         raise NotImplementedError
 
     def reward(self, decision: Decision | int, reward: float) -> None:
-        """Tell a reward within the promised range: the cost is low + high - reward."""
+        """Report a reward within the promised range: the cost is low + high - reward."""
         self.learn(decision, cost_of_reward(reward, *self.costs))
 
 
@@ -182,7 +184,7 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
 
 
 class Log:
-    """Logged decisions of a past policy; outcomes are costs or rewards, as you like.
+    """Logged decisions of a past policy; outcomes are costs or rewards.
 
     `propensities` are the probabilities with which the logged arms were drawn, `outcome_range` is a
     promise about every outcome, on which finite-sample intervals rely.
@@ -219,7 +221,7 @@ class Log:
             if not sound.all():
                 row = int(np.argmin(sound))
                 raise ValueError(f"{name}: row {row} is {column[row]}, expected {expected}")
-            # The checks stay true as long as nobody writes to the columns.
+            # Read-only, so that the checks stay valid.
             column.flags.writeable = False
 
     @property

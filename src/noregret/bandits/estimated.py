@@ -33,7 +33,7 @@ class EstimatedCertificate(CostProof):
         }
 
     def describe(self) -> str:
-        """Return in words whom the player is compared with."""
+        """Return the competitors in words."""
         return self.estimates.describe()
 
     @property

@@ -22,12 +22,12 @@ from noregret.files.fields import Array, Fields, Setting
 from noregret.jit import kernel
 from noregret.proof.statement import NOTHING, Statement
 
-#: A root below this is made one again: the other weights would be lost to underflow.
+#: Below this root all weights are computed afresh: those to come would underflow.
 SMALLEST_ROOT = 1e-200
 #: A weight below this is 0. Its arm's chance is then never drawn, and its estimate too low rather
 #: than too high, as all theorems allow; above it no probability underflows.
 SMALLEST_WEIGHT = 1e-280
-#: Falling rates are held for so long that each is this much smaller than the one before.
+#: Falling rates are held over stretches of rounds that grow by this factor.
 HELD = 2.0**0.25
 
 
@@ -248,7 +248,7 @@ class Exp3(ArmBandit):
     def _statements(self, reason: str) -> list[Statement]:
         arms, eta, etas = self.arms, self.eta, float(self._book[ArmSum.ETAS])
         slack, held = 1.0 + self._slack(), self._book[ArmSum.NEXT] == math.inf
-        # The rate of the coming round is not above the last one's: bounds by it are weaker.
+        # The rate of the coming round is at most the last one's: bounds by it are weaker, and true.
         kinds = (
             ("EXP3", "Corollary 4.2", theorems.exp3_regret(arms, eta, self.rounds)),
             ("EXP3, sharper", "proof of Corollary 4.2 with exp(-a) <= 1 - a + a^2/2; falling "
@@ -337,7 +337,7 @@ class Exp3IX(Exp3):
     def _statements(self, reason: str) -> list[Statement]:
         sure = f"with probability >= 1 - {self.delta!r}, in all rounds together"
         slack, etas = self._slack(), float(self._book[ArmSum.ETAS])
-        # No arm can have cost less than nothing, whatever the estimates say.
+        # Costs are >= 0 in units of the range, so that no arm's sum is below 0.
         regret = self._cost - max(float(self._estimates.min()) - self._excess(), 0.0)
         regret += slack * (self._cost + abs(regret))
         promised = theorems.implicit_regret(self.arms, self.eta, etas, self._failure())

@@ -32,6 +32,8 @@ class Exploration(Component):
 class EpsilonGreedy(Exploration):
     """With probability epsilon any arm, else an arm of least predicted cost; ties share.
 
+    epsilon: from 0 to 1 [default: 0.05].
+
     >>> EpsilonGreedy(0.1).probabilities(np.array([[0.3, 0.2]]), np.ones(1))
     array([[0.05, 0.95]])
     """
@@ -49,7 +51,8 @@ class EpsilonGreedy(Exploration):
 class InverseGap(Exploration):
     """Inverse gap weighting: p_a = 1 / (K + gamma (predicted_a - least)), the rest for the best.
 
-    gamma = scale * t^exponent in round t. For any costs f and predictions q of one round,
+    gamma = scale * t^exponent in round t, scale > 0 [default: 10] and exponent from 0 to 1
+    [default: 1/2]. For any costs f and predictions q of one round,
     sum_a p_a (f_a - f_best) <= 2 K / gamma + (gamma/4) sum_a p_a (q_a - f_a)^2: what exploring
     costs is paid by the regressors' squared error.
     Reference: Foster and Rakhlin, Beyond UCB: Optimal and Efficient Contextual Bandits with
@@ -64,7 +67,7 @@ class InverseGap(Exploration):
 
     def probabilities(self, predicted: Matrix, times: Vector) -> Matrix:
         """Return the inverse gap weights of each row."""
-        # Bounded, or infinity times a gap of 0 would be no number.
+        # Bounded: infinity times a gap of 0 would be NaN.
         gamma = np.minimum(self.scale, 1e280) * times[:, None] ** self.exponent
         best = predicted.argmin(axis=1)
         rows = np.arange(len(predicted))

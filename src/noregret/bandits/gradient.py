@@ -88,7 +88,7 @@ class GradientCertificate(CostProof):
         return self.statements
 
     def describe(self) -> str:
-        """Return in words whom the player is compared with."""
+        """Return the competitors in words."""
         return f"u in {self.domain}"
 
     def _lines(self) -> list[str]:

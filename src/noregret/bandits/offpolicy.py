@@ -1,4 +1,4 @@
-"""What another policy would have earned, from logged decisions: estimates with intervals.
+"""Estimate the mean outcome of another policy from logged decisions, with intervals.
 
 A row of the log has a context x, an arm drawn with propensity p, and its outcome r. A policy gives
 probabilities pi(a|x); with w = pi(arm|x) / p the mean of w r estimates its mean outcome without
@@ -50,8 +50,8 @@ class Estimate(Proof):
 
     "finite-sample" intervals do so at every sample size, by the promises made. "asymptotic" ones do
     so in the limit of a long log and promise nothing before it: with a few dozen `effective_rows`,
-    or weights of heavy tails, they can miss several times as often as said, and where all rows that
-    count have one outcome they are a single point.
+    or weights of heavy tails, they can miss several times more often than 1 - level, and where all
+    rows that count have one outcome they are a single point.
     """
 
     method: str
@@ -194,9 +194,10 @@ def _betted(
     method: str, log: Log, value: float, floors: list[tuple[Vector, float]],
     ceilings: list[tuple[Vector, float]], weights: Vector, level: float,
 ) -> Estimate:  # fmt: skip
-    """Return an estimate between the best floors on its either side, in units of the range.
+    """Return an estimate whose interval ends at the best floor on either side.
 
-    Each is one of non-negative variables whose mean is too high by a known number.
+    A floor is given as non-negative variables, in units of the range, and the known excess of
+    their mean.
     """
     low, high = log.range
     below, above = (_best_floor(each, 0.5 * (1.0 - level)) for each in (floors, ceilings))
@@ -205,7 +206,7 @@ def _betted(
     bottom = min(max(low + (high - low) * below - room, low), high)
     top = max(min(high - (high - low) * above + room, high), low)
     if bottom > top:
-        # Chance or wrong propensities have fooled one of the ends, and nobody knows which.
+        # Chance or wrong propensities made one of the ends wrong: fall back to the range.
         bottom, top = low, high
     return _estimate(method, log, value, bottom, top, weights, level, FINITE)
 
@@ -254,7 +255,7 @@ def stakes(count: int, delta: float) -> tuple[Vector, Vector]:
 
 
 def mean_floor(values: Vector, delta: float) -> float:
-    """Return what the mean of non-negative variables is below with probability at most delta.
+    """Return a number that the mean of non-negative variables is below with probability <= delta.
 
     M(m) = prod_i (1 - c + c X_i / m) has E[M] <= 1 for m >= mean; by Markov's inequality
     P(M >= 1/delta) <= delta. M falls in m; return nearly the largest m at which a mixture of M over
@@ -281,7 +282,7 @@ def mean_floor(values: Vector, delta: float) -> float:
         return bool(log_sum_exp(logs) >= goal)
 
     top = high = float(values.mean())
-    # Prices are halved until one is too low for the gambler to lose; 2^-40 of the mean is nothing.
+    # Halve the price m until the capital M(m) reaches its goal; give up at 2^-40 of the mean.
     for _ in range(40):
         low = 0.5 * high if high > 0.0 else 0.0
         if low == 0.0 or reached(low):
@@ -289,7 +290,7 @@ def mean_floor(values: Vector, delta: float) -> float:
         high = low
     else:
         return 0.0
-    # Next to 0 there may be no number between the two.
+    # Near 0 there may be no double between the two.
     while low < (middle := 0.5 * (low + high)) < high and high - low > _ACCURACY * (top - low):
         if reached(middle):
             low = middle
@@ -300,7 +301,7 @@ def mean_floor(values: Vector, delta: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Replay(Proof):
-    """The rows of a log that a policy lived through, and what came of them."""
+    """The rows of a log that a policy was replayed on, and their outcomes."""
 
     rows: int
     accepted: Indices
@@ -336,7 +337,7 @@ def replay(
     least: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Replay:
-    """Let the policy decide on each row, and live through those where it draws the logged arm.
+    """Let the policy decide on each row, and learn from those where it draws the logged arm.
 
     Such a row is accepted with probability least / propensity. If `least`, above 0 and at most
     every propensity that the logging policy can have, was known before the log was drawn, each arm
@@ -361,7 +362,7 @@ def replay(
             f"the log has {log.count} arms and outcomes in {log.range}, "
             f"the policy {policy.arms} and costs in {policy.costs}"
         )
-    # All contexts are looked at before the first of them is learnt from.
+    # Check all contexts before the first of them is learnt from.
     rows = policy._contexts(contexts) if isinstance(policy, ContextualBandit) else None
     if rows is not None and len(rows) != len(log):
         raise ValueError(f"got {len(rows)} contexts for a log of {len(log)} rows")

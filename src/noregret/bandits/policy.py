@@ -53,7 +53,7 @@ class Decisions(NamedTuple):
 
 
 class PendingRow(NamedTuple):
-    """What a decision needs when its cost comes: the arm, of how many, and its crossed row."""
+    """A waiting decision: the arm, its probability, the number of arms, and its crossed row."""
 
     arm: int
     probability: float
@@ -194,7 +194,7 @@ class Policy(Decider[PendingRow]):
         arms = draw_rows(chances, self._rng.random(count))
         drawn = chances[np.arange(count), arms]
         self._width = max(self._width, rows.width)
-        # Without a chance there is nothing to estimate from, and never will be.
+        # The cost of an arm that had probability 0 cannot be estimated, now or later.
         hopeless = (chances == 0.0).any(axis=0).reshape(self._copies, -1).any(axis=1)
         self._estimates[hopeless] = np.nan
         ids = np.empty(count, np.int64)
@@ -211,7 +211,7 @@ class Policy(Decider[PendingRow]):
         return Decision(int(ids[0]), int(arms[0]), float(chances[0]))
 
     def learn(self, decision: Decision | int, cost: float) -> None:
-        """Tell the cost of a decision, by itself or by its id: in any order, once.
+        """Report the cost of a decision, by itself or by its id: in any order, once.
 
         Input that cannot be used raises ValueError and leaves the policy as it was.
         """
@@ -219,7 +219,7 @@ class Policy(Decider[PendingRow]):
 
     @one_at_a_time
     def learn_many(self, decisions: Any, costs: Any) -> None:
-        """Tell the costs of many decisions, learnt in this order.
+        """Report the costs of many decisions, learnt in this order.
 
         Input that cannot be used raises ValueError and leaves the policy as it was. Regressors
         that diverge raise OverflowError: the decisions before are settled, the others wait.

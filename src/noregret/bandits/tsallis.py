@@ -14,7 +14,7 @@ from noregret.files.fields import Array
 from noregret.jit import kernel
 from noregret.proof.statement import NOTHING, Statement
 
-#: Newton's method doubles its digits; this many steps are never needed.
+#: Limit on the steps of Newton's method, which doubles its digits.
 MOST_STEPS = 100
 
 

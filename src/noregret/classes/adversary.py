@@ -14,7 +14,7 @@ from noregret.arrays import as_whole
 from noregret.classes.littlestone import SearchLimit, ShatteredTree, as_dimension
 from noregret.classes.version_space import VersionSpaceLearner
 
-#: Binomial coefficients beyond that take seconds, and are known to all digits of a float.
+#: Larger binomial coefficients take seconds; a lower bound agrees with them to all digits.
 _EXACT = 10_000
 
 
@@ -135,7 +135,7 @@ class RandomLabels:
 
     @property
     def forced_regret(self) -> float:
-        """The expected regret of any learner whatever, at least: half of E|S_k| for each block.
+        """A lower bound on the expected regret of any learner: half of E|S_k| for each block.
 
         With blocks of k = T/d rounds it is at least sqrt(d T / 8).
         """
@@ -155,7 +155,7 @@ class RandomLabels:
         return self.tree.instance(self._path)
 
     def answer(self, prediction: float) -> int:
-        """Return a fair random label, whatever the prediction."""
+        """Return a fair random label, independent of the prediction."""
         self.instance()
         label = int(self._random.integers(2))
         self._ones += label
@@ -240,11 +240,11 @@ def worst_mistakes(learner: VersionSpaceLearner, limit: int = 1_000_000) -> int:
         reached |= dict.fromkeys(new, 0)
         if len(reached) > most:
             raise SearchLimit(f"gave up after {most:,} version spaces of {hypotheses}")
-    # What follows a version space is smaller.
+    # The successors of a version space are smaller.
     for space in sorted(waiting, key=int.bit_count):
         for x, halves in splits(space):
-            said = learner.label(space, x)
-            values = (reached[half] + (y != said) for y, half in enumerate(halves))
+            predicted = learner.label(space, x)
+            values = (reached[half] + (y != predicted) for y, half in enumerate(halves))
             reached[space] = max(reached[space], *values)
     return reached[hypotheses.everything]
 

@@ -1,4 +1,4 @@
-"""The agnostic learner: few more errors than the best hypothesis, whatever the labels are.
+"""The agnostic learner: few more errors than the best hypothesis, for any labels.
 
 It is Weighted Majority over all experts that follow SOA but for at most Ldim(H) rounds, of which
 there are N = sum of C(T, l) over l <= Ldim(H). They need not be written out: experts with the
@@ -37,7 +37,7 @@ from noregret.proof.statement import Statement
 from noregret.rounding import rounding_error
 from noregret.turns import one_at_a_time
 
-#: Weights below exp of minus that much beside the largest do not move a float64.
+#: Weights below exp(-_VISIBLE) times the largest do not change a sum in float64.
 _VISIBLE = 50.0
 
 
@@ -54,7 +54,7 @@ class AgnosticCertificate(RegretCertificate):
 
 
 class _Branch(NamedTuple):
-    """Experts that say the same in this round: V and flips after it, log weight of V and all."""
+    """Experts that predict alike: V and flips after the round, log weight of V and of all."""
 
     space: int
     flips: int
@@ -102,7 +102,7 @@ class Agnostic(Saved):
     With `horizon` T the rounds are known in advance and eta = sqrt(8 ln N / T) by default: the
     expected mistakes exceed those of the best hypothesis by at most sqrt(T ln N / 2). With
     `flip` beta < 1/2 instead there is no horizon: an expert flips each round with the prior
-    probability beta, and eta must be told; with L = Ldim(H) the regret is at most
+    probability beta, and eta must be given; with L = Ldim(H) the regret is at most
     (L ln(1/beta) + (t - L) ln(1/(1 - beta))) / eta + eta t / 8.
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 3.6.
 
@@ -231,9 +231,9 @@ class Agnostic(Saved):
         for (space, flips), weight in self._weights.items():
             usual = larger_label(self.dimension, space, point, self.tie)
             for turn, (used, prior, ahead) in enumerate(turns[flips]):
-                said = usual ^ turn
-                part = self.hypotheses.part(space, point, said)
-                branches.append(_Branch(part, used, said, weight + prior, weight + ahead))
+                y = usual ^ turn
+                part = self.hypotheses.part(space, point, y)
+                branches.append(_Branch(part, used, y, weight + prior, weight + ahead))
         return branches
 
     def _turns(self) -> list[list[tuple[int, float, float]]]:
@@ -253,7 +253,7 @@ class Agnostic(Saved):
         ]
 
     def _masses(self, branches: list[_Branch]) -> list[float]:
-        """Return the log weights of the experts that say 0, and of those that say 1."""
+        """Return the log weights of the experts that predict 0, and of those that predict 1."""
         return [
             log_sum_exp([branch.mass for branch in branches if branch.label == y]) for y in (0, 1)
         ]

@@ -33,7 +33,7 @@ class EliminationCertificate(CountedMistakes):
 
     @property
     def assumption(self) -> str:
-        """What is taken on trust."""
+        """The promise that is taken on trust."""
         return f"the labels are those of a disjunction of at most {self.k} variables"
 
     def as_dict(self) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class EliminationCertificate(CountedMistakes):
         return super().as_dict() | {"assumption": self.assumption}
 
     def describe(self) -> str:
-        """Return in words whom the learner is compared with."""
+        """Return the competitors in words."""
         return f"any disjunction of at most {self.k} variables"
 
     def _lines(self) -> list[str]:
@@ -106,18 +106,18 @@ class Elimination(Saved):
             raise ValueError(f"y must have {len(points)} labels, got the shape {labels.shape}")
         if not np.all((labels == 0) | (labels == 1)):
             raise ValueError("y must hold labels 0 and 1")
-        said = [self._round(row, int(y)) for row, y in zip(points, labels, strict=True)]
-        return np.array(said, dtype=np.int64)
+        predicted = [self._round(row, int(y)) for row, y in zip(points, labels, strict=True)]
+        return np.array(predicted, dtype=np.int64)
 
     def _round(self, on: Flags, y: int) -> int:
-        said = int(np.any(self._candidates & on))
+        predicted = int(np.any(self._candidates & on))
         self._rounds += 1
         self._ones = max(self._ones, int(on.sum()))
-        self._mistakes += said != y
+        self._mistakes += predicted != y
         if y == 0:
             self._excluded |= on
             self._candidates &= ~on
-        elif said == 0:
+        elif predicted == 0:
             self._missed += 1
             self._added += int(on.sum())
             self._candidates |= on
@@ -125,7 +125,7 @@ class Elimination(Saved):
         wrong = y == 1 and not np.any(on & ~self._excluded)
         if not self._broken and (wrong or self._missed > self.k):
             self._broken = self._rounds
-        return said
+        return predicted
 
     def _points(self, x: Any) -> Flags:
         refuse_masked("x", x)

@@ -112,7 +112,7 @@ class ShatteredTree:
 
 
 def require_depth(depth: int) -> int:
-    """Return the depth of a tree that can be written out, or say in one line that it is none."""
+    """Return the depth, or refuse one whose tree is too large to be written out."""
     if depth > _DEEPEST:
         raise ValueError(f"a tree of depth {depth} is too large, at most {_DEEPEST} fit")
     return depth
@@ -197,7 +197,7 @@ class Littlestone:
     def _at_least(self, space: int, depth: int) -> bool:
         size = space.bit_count()
         if depth <= 1:
-            # The rows of a class differ, so any two hypotheses are told apart by some point.
+            # The rows of a class differ, so that any two hypotheses differ at some point.
             return depth < 0 or size > depth
         low, high = self._known.get(space, (1, size.bit_length() - 1))
         if depth <= low or depth > high:

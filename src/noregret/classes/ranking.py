@@ -36,7 +36,7 @@ class RankingCertificate(RegretCertificate):
     best_list: tuple[int, ...]
 
     def describe(self) -> str:
-        """Return in words whom the learner is compared with."""
+        """Return the competitors in words."""
         return "any fixed list"
 
     def _lines(self) -> list[str]:

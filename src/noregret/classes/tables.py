@@ -1,4 +1,4 @@
-"""What learners on finite classes share: tables of labels, sets as bits, and certificates."""
+"""Shared by learners on finite classes: tables of labels, sets as bits, and certificates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noregret.visible import shown
 
 Bits = npt.NDArray[np.uint8]
 
-#: Larger rates than that say no more, and their sums over rounds must not overflow.
+#: Upper limit on rates: larger ones change nothing, and sums over rounds must not overflow.
 MOST_RATE = 1e100
 SURVEY = "Shalev-Shwartz 2012"
 
@@ -68,11 +68,11 @@ class FiniteClass:
         return [int(i) for i in np.flatnonzero(flags_of(self.space(space), self.size))]
 
     def point(self, x: Any, name: str = "x") -> int:
-        """Return x as the index of a point, or say in one line why it is none."""
+        """Return x as the index of a point, or refuse it in one line."""
         return _index(name, x, self.points, f"must be a point from 0 to {self.points - 1}")
 
     def space(self, space: Any) -> int:
-        """Return a version space, all of H for None, or say in one line why it is none."""
+        """Return a version space, all of H for None, or refuse it in one line."""
         if space is None:
             return self.everything
         if not isinstance(space, int) or not 0 <= space <= self.everything:
@@ -115,7 +115,7 @@ def as_class(hypotheses: Any) -> FiniteClass:
 
 
 def label(y: Any, name: str = "y") -> int:
-    """Return y as a label, or say in one line why it is none."""
+    """Return y as a label, or refuse it in one line."""
     return _index(name, y, 2, "must be a label 0 or 1")
 
 
@@ -133,7 +133,7 @@ def pairs(hypotheses: FiniteClass, x: Any, y: Any) -> list[tuple[int, int]]:
 
 
 def between(name: str, value: Any, most: float) -> float:
-    """Return a number above 0 and below `most`, or say in one line why it is none."""
+    """Return a number above 0 and below `most`, or refuse it in one line."""
     must = f"must be a number between 0 and {most:g}"
     number = as_real(name, value, must)
     if not 0.0 < number < most:
@@ -162,7 +162,7 @@ def flags_of(space: int, size: int) -> Bits:
 
 
 def _index(name: str, value: Any, count: int, must: str) -> int:
-    """Return a whole number from 0 to count - 1, or say in one line why it is none."""
+    """Return a whole number from 0 to count - 1, or refuse it in one line."""
     number = as_real(name, value, must)
     if not 0.0 <= number < count or number % 1.0:
         raise ValueError(f"{name} {must}, got {shown(value)}")
@@ -200,7 +200,7 @@ class Proved(Proof):
         return super().as_dict() | {"bounds": [bound.as_dict() for bound in self.bounds]}
 
     def describe(self) -> str:
-        """Return in words whom the learner is compared with."""
+        """Return the competitors in words."""
         return "any hypothesis of the class"
 
     def _bound_lines(self) -> list[str]:

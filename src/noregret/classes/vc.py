@@ -115,7 +115,7 @@ def _shattered(columns, k, tail, limit):  # type: ignore[no-untyped-def]
 
 
 def largest_shattered_set(hypotheses: Any, limit: int = 1_000_000_000) -> tuple[int, ...]:
-    """Return a shattered set of most points, as many as the VC dimension.
+    """Return a largest shattered set; its size is the VC dimension.
 
     `limit` bounds the number of sets tried; beyond it a `SearchLimit` is raised.
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Theorem 3.5.

@@ -31,7 +31,7 @@ from noregret.turns import one_at_a_time
 
 @dataclass(frozen=True, kw_only=True)
 class MistakeCertificate(CountedMistakes):
-    """What a version space proves about a learner's mistakes, in whole numbers and exactly.
+    """Bounds on a learner's mistakes from its version space, in exact whole numbers.
 
     `broken` is the round whose label left no hypothesis, 0 if there is none: from then on it
     is proved that no hypothesis of the class gives all labels, and no bound applies.
@@ -105,7 +105,7 @@ class VersionSpaceLearner(Saved):
     def learn(self, x: Any, y: Any) -> npt.NDArray[np.int64]:
         """Return the predictions made for a point, or several in turn, before each label.
 
-        A label that no hypothesis is left for is taken, and certified; nothing can be
+        A label that leaves no hypothesis is accepted and certified; nothing can be
         predicted after it. Nothing is learnt if anything is wrong with x or y.
         """
         examples = pairs(self.hypotheses, x, y)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from noregret.arrays import as_whole
 from noregret.classes.tables import FiniteClass
 
-#: 2^16 hypotheses are as many as `all_functions` and `parities` write out.
+#: `all_functions` and `parities` have at most 2^16 hypotheses.
 _MOST_POINTS = 16
 
 

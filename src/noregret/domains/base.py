@@ -1,6 +1,6 @@
-"""What a domain is: a closed convex set with projections and a support function.
+"""The base of domains: closed convex sets with projections and a support function.
 
-The vectors that its methods take are checked here, and measured without overflow.
+Also checks of the vectors that their methods take, and norms that do not overflow.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Domain(Component):
         return bool(np.isfinite(vector).all()) and self._holds(vector, tolerance)
 
     def _holds(self, w: Vector, tolerance: float) -> bool:
-        """Tell whether a finite vector lies in the set: what `contains` asks for."""
+        """Tell whether a finite vector lies in the set; called by `contains`."""
         raise NotImplementedError
 
     def project(self, w: ArrayLike) -> Vector:
@@ -55,7 +55,7 @@ class Domain(Component):
     def largest_coordinate(self, dimension: int) -> float:
         """Return an upper bound on |u_i| over all u in the set and all coordinates i.
 
-        dimension: how many coordinates a point has, >= 1.
+        dimension: the number of coordinates, >= 1.
 
         The base class measures the set along every axis by its support function, both ways.
         """
@@ -96,7 +96,7 @@ class Domain(Component):
 
 @dataclass(frozen=True)
 class Everywhere(Domain):
-    """No constraint at all: the domain of a learner that was given none."""
+    """No constraint at all, the default of learners."""
 
     def largest_coordinate(self, dimension: int) -> float:
         """Return infinity."""

@@ -107,7 +107,7 @@ def visit(work, low, high, alpha, clipped, kept, lost, pivot):  # type: ignore[n
     multiplier = left_mass(alpha, n, clipped + (below - low)) / (total + rest)
     if pivot * multiplier < alpha / n:
         above = _gather(work, below, high, np.nextafter(pivot, np.inf))
-        # The largest component can always be kept, whatever rounding says.
+        # Rounding must not clip the largest component, which can always be kept.
         if above < high or kept > 0.0:
             return above, high, clipped + (above - low), kept, lost, multiplier
     return low, below, clipped, total, rest, multiplier

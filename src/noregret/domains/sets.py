@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from noregret.arrays import ArrayLike, Vector, as_vector
-from noregret.component import POSITIVE, allowed
+from noregret.component import POSITIVE, allowed, yes
 from noregret.domains.base import (
     Domain,
     as_positive_unit,
@@ -23,7 +23,7 @@ from noregret.domains.base import (
 
 
 class NormBall(Domain):
-    """What the balls {w : ||w||_q <= radius} share; `dual` is the p of the dual norm."""
+    """A ball {w : ||w||_q <= radius}; `dual` is the p of the dual norm."""
 
     radius: float
 
@@ -53,9 +53,7 @@ class NormBall(Domain):
         vector = as_vector(f"{type(self).__name__}.support: theta", theta)
         return self.radius * length(vector, self.dual())
 
-    def is_ball(self) -> bool:
-        """Return True."""
-        return True
+    is_ball = yes
 
     def extent(self) -> float:
         """Return radius."""
@@ -172,9 +170,7 @@ class Box(Domain):
         """Return min(max(value, low), high)."""
         return min(max(value, self.low), self.high)
 
-    def separable(self) -> bool:
-        """Return True."""
-        return True
+    separable = yes
 
 
 @dataclass(frozen=True)
@@ -214,9 +210,7 @@ class Orthant(Domain):
         """Return max(value, 0)."""
         return max(value, 0.0)
 
-    def separable(self) -> bool:
-        """Return True."""
-        return True
+    separable = yes
 
 
 @dataclass(frozen=True)
@@ -260,9 +254,7 @@ class Simplex(Domain):
         """Return scale max_i theta_i."""
         return self.scale * float(np.max(as_vector("Simplex.support: theta", theta)))
 
-    def is_simplex(self) -> bool:
-        """Return True."""
-        return True
+    is_simplex = yes
 
     def extent(self) -> float:
         """Return scale."""
@@ -331,8 +323,8 @@ class ClippedSimplex(Domain):
 
 def _nearest_on_simplex(vector: Vector, scale: float) -> Vector:
     """Return the Euclidean projection on the simplex of a scale."""
-    # The projection ignores a common shift, and what is lower than the top by scale becomes 0:
-    # nothing can overflow after both are used.
+    # A common shift does not change the projection, and components lower than the largest by
+    # `scale` become 0: shift and clip, so that nothing overflows.
     with np.errstate(over="ignore"):
         low: Vector = np.maximum((vector - vector.max()) / scale, -1.0)
     ordered = np.sort(low)[::-1]

@@ -1,4 +1,4 @@
-"""What learners with expert advice are given: costs, predictions, distributions, counts."""
+"""Validate the input of learners with expert advice: costs, predictions, distributions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noregret.rounding import exact
 _TOLERANCE = 1e-9
 #: Larger numbers would overflow when they are squared and summed.
 LARGEST = 1e100
-#: What a price may be multiplied or divided by in a round.
+#: Largest factor by which a price may rise or fall in a round.
 LARGEST_GROWTH = 1e50
 #: Larger rates would overflow when they multiply the costs of many rounds.
 STEEPEST = 1e150

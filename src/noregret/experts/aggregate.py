@@ -33,7 +33,7 @@ from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_
 from noregret.rows.sealed import opened
 from noregret.turns import one_at_a_time
 
-#: More learners than this are not a grid but a slip of the pen.
+#: Most learners of a grid: a request for more is surely a typing error.
 MOST = 64
 
 
@@ -76,7 +76,7 @@ class Aggregate:
     shares s_k proportional to exp(-eta (loss of learner k so far)) and eta = ln K over the
     mixability gaps so far. Its loss exceeds that of the best learner by at most
     2 sqrt(V ln K) + S ((4/3) ln K + 2), V the summed variance of the learners' losses and S their
-    largest spread in a round; no range, rate or horizon is asked for. The learners must not be
+    largest spread in a round; no range, rate or horizon is needed. The learners must not be
     used elsewhere meanwhile.
 
     >>> import noregret as nr
@@ -149,7 +149,7 @@ class Aggregate:
         return all(isinstance(one, Aggregate) or _is_linear(one) for one in _members(self))
 
     def _current_weights(self) -> Vector:
-        """Return what a file must hold finite numbers for: weights, or shares without any."""
+        """Return the vector that must be finite in a file: the weights, or else the shares."""
         return self.weights if self._linear() else self.shares
 
     @one_at_a_time
@@ -197,7 +197,7 @@ class Aggregate:
         return predictions
 
     def _undoable(self) -> bool:
-        """Tell whether all learners can be copied, so that what they have learnt is taken back."""
+        """Tell whether all learners can be copied, so that a failed block can be undone."""
         return all(type(one).__name__ in KINDS for one in _members(self))
 
     def _mix(self, given: Any, labels: Vector, weights: Vector, made: Vector) -> Vector:
@@ -221,7 +221,7 @@ class Aggregate:
                 learner._check_labels(labels, weighted)
 
     def _check_width(self, rows: Rows) -> None:
-        """Refuse rows that are not as wide as some learner wants them."""
+        """Refuse rows whose width some learner does not take."""
         for learner in self.learners:
             if hasattr(learner, "_check_width"):
                 learner._check_width(rows)
@@ -307,7 +307,7 @@ def _is_linear(learner: Any) -> bool:
 
 
 def _can_be_asked(learner: Any) -> bool:
-    """Tell whether a learner, with all its members, says what it refuses before it learns."""
+    """Tell whether a learner and all its members check rows before they learn."""
     return all(hasattr(one, "_check_width") for one in (learner, *_members(learner)))
 
 

@@ -1,4 +1,4 @@
-"""What a run with expert advice can say: its loss, the best expert's, and the theorems between."""
+"""The certificate of a run with expert advice: its loss, the best expert's, and the theorems."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ExpertCertificate(Proof):
     algorithm: str
     rounds: int
     loss: float
-    #: What each expert would have lost.
+    #: The loss of each expert.
     totals: Vector
     #: How far rounding can have moved the difference of two of these, at most.
     slack: float
@@ -56,26 +56,25 @@ class ExpertCertificate(Proof):
     combination_regret: float | None = None
     #: Sum of -(1/eta) ln sum_i w_i e^(-eta z_i), what the learner lost beyond it being the gaps.
     mix_loss: float | None = None
-    #: What those are called whom the learner is compared with, and the number of the first.
+    #: The noun for a competitor in print, and the number of the first one.
     competitor: str = "expert"
     first: int = 0
-    #: What is taken on trust: the promises of a loss that is not one of this package.
+    #: The promises of a loss of the user's own that are taken on trust.
     assumption: str | None = None
     #: The promise that such a loss broke, and the round: no theorem holds then.
     broken: Broken | None = None
 
     def __post_init__(self) -> None:
-        """Say in every bound whose loss it is about."""
+        """Name the competitor in every bound."""
         against = f"loss of {self.describe()}"
-        bounds = [replace(bound, against=against) for bound in self.bounds]
-        object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "bounds", [replace(each, against=against) for each in self.bounds])
 
     def describe(self) -> str:
-        """Return in words whom the theorems compare the learner with."""
+        """Return the competitors of the theorems in words."""
         return f"any {self.competitor if self.combination_regret is None else 'combination'}"
 
     def floor(self) -> float:
-        """Return what no expert lost less than: the loss of the best one, as it was summed."""
+        """Return the loss of the best expert, as it was summed: no expert lost less."""
         return self.best_loss
 
     @property
@@ -90,7 +89,7 @@ class ExpertCertificate(Proof):
 
     @property
     def best_loss(self) -> float:
-        """What the best expert lost."""
+        """The loss of the best expert."""
         return float(self.totals.min())
 
     def regret(self, u: Any = None) -> float:
@@ -166,7 +165,7 @@ class Weighing(NamedTuple):
     kind: int
     scale: float
     width: float
-    #: Weights but for their sum; costs of the experts so far, and those of the epochs before.
+    #: Weights before normalisation; costs of the experts in this epoch, and in those before it.
     parts: Vector
     totals: Vector
     past: Vector
@@ -185,7 +184,7 @@ class Weighing(NamedTuple):
 
     @property
     def costs(self) -> Vector:
-        """What each expert was charged so far."""
+        """The costs charged to each expert so far."""
         return self.totals + self.past if len(self.past) else self.totals.copy()
 
     @property
@@ -269,7 +268,7 @@ class Weighing(NamedTuple):
         yield "Weighted Majority, (2)", reference, second, reason
 
     def _wider(self) -> str:
-        """Say that the promised width was broken, as a loss not convex in its target may do."""
+        """Return how costs broke the promised width, or '': a loss not convex in its target can."""
         widest = self.sum(ExpertSum.WIDEST)
         return (
             f"costs {exact(widest)} apart were seen, promised {exact(self.width)}"

@@ -2,8 +2,8 @@
 
 A round takes one pass over the experts for the mean, one for the new weights.
 
-Weights are w_i = e^(-eta (C_i - r)) / S with C_i the expert's cost so far, r a reference not above
-the least C_i by much and S the sum: nothing underflows but what does not matter.
+Weights are w_i = e^(-eta (C_i - r)) / S with C_i the expert's cost so far, r a reference near
+the least C_i and S the sum: only negligible weights underflow.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _weigh(totals, reference, eta, parts):  # type: ignore[no-untyped-def]
         least = min(least, totals[i])
     if eta < np.inf:
         return least, _fill(totals, least, eta, parts)
-    # Follow the leaders, all of them alike.
+    # Follow the leaders, with equal weights.
     count = 0.0
     for i in range(np.uint64(totals.shape[0])):
         parts[i] = 1.0 if totals[i] <= least else 0.0

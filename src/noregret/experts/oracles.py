@@ -23,7 +23,7 @@ from noregret.rows.examples import as_labels
 
 #: Multipliers above minus this part of the gradient's size count as not negative.
 _TOLERANCE = 1e-13
-#: Newton steps for one smoothing, and smoothings, before it is content with the gap reached.
+#: Most Newton steps for one smoothing, and most smoothings.
 _STEPS = 100
 _SMOOTHINGS = 60
 #: How much less smooth the next problem is.
@@ -155,7 +155,7 @@ class _Search:
             direction = self._target(gradient, self._curvatures(q)) - self.w
             # The direction sums to 0: a level taken off the gradient changes nothing but rounding.
             fall = float((gradient - gradient.min()) @ direction)
-            # Where the decrease drowns in rounding, full steps are right as long as they help.
+            # Where the decrease is below rounding, take full steps as long as the gap falls.
             if fall > -noise and not gap < 0.9 * before:
                 return False
             before, step = gap, 1.0
@@ -173,7 +173,7 @@ class _Search:
     def _target(self, gradient: Vector, curvatures: Vector) -> Vector:
         """Return the minimum of the quadratic model on the simplex."""
         A = (self.spread * curvatures[:, None]).T @ self.spread
-        # A little more than it is: the model must be strictly convex.
+        # Add a small ridge: the model must be strictly convex.
         scale = float(np.trace(A)) / len(A)
         np.fill_diagonal(A, A.diagonal() + 1e-10 * scale + 1e-12 * (1.0 + np.abs(gradient).max()))
         return simplex_minimum(A, A @ self.w - gradient, self.w)

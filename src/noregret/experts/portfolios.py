@@ -19,7 +19,7 @@ from noregret.turns import one_at_a_time
 
 
 def buy_and_hold(relatives: Any, weights: Any = None) -> Vector:
-    """Return the wealth of what is bought once, in equal parts by default, and never traded.
+    """Return the wealth of buying once, in equal parts by default, and never trading.
 
     >>> buy_and_hold([[2.0, 1.0], [2.0, 0.5]])
     array([1.5 , 2.25])
@@ -70,8 +70,8 @@ def portfolio_eg(
 ) -> Vector:
     """Return the wealth of the exponentiated-gradient portfolio after each round.
 
-    w_i <- w_i exp(eta x_i / <w, x>) over the sum, from equal parts. `project` is called with the
-    new weights and returns those to play instead, for constraints (see
+    w_i <- w_i exp(eta x_i / <w, x>) over the sum, from equal parts, eta > 0. `project` is called
+    with the new weights and returns those to play instead, for constraints (see
     `noregret.tracking.project_halfspace`); what it returns must be >= 0 and sum to 1.
     Reference: Helmbold, Schapire, Singer, Warmuth, On-Line Portfolio Selection Using
     Multiplicative Updates, 1998.

@@ -1,6 +1,6 @@
 """Experts that take turns: fixed share and projection share, against sequences that switch.
 
-Exponential updates after which some weight is given to all, so that no weight dies. One
+Exponential updates after which some weight is given to all, so that no weight vanishes. One
 implementation of the update w_i e^(-eta z_i) and of its two shares serves the experts here and the
 mixture of constrained gradient descents that tracks a moving target.
 """
@@ -24,7 +24,7 @@ from noregret.jit import kernel
 from noregret.rounding import exact, rounding_error
 
 UPDATES = ("fixed", "projection")
-#: A smaller share, divided among many experts, could be 0 as a number.
+#: Smallest alpha: a smaller one, divided among many experts, could underflow to 0.
 LEAST_SHARE = 1e-280
 #: The largest rate of a mixture.
 _STEEPEST = 1e300

@@ -42,7 +42,7 @@ def sleeping_rounds(costs, awake, eta, state, totals, losses):  # type: ignore[n
         for i in range(count):
             if awake[t, i]:
                 least, most = min(least, costs[t, i]), max(most, costs[t, i])
-        # Weights before and after, each measured by its own largest: neither sum can vanish.
+        # Scale the weights before and after by their own largest: neither sum underflows to 0.
         top, new_top = -np.inf, -np.inf
         for i in range(count):
             if awake[t, i]:
@@ -73,7 +73,7 @@ def sleeping_rounds(costs, awake, eta, state, totals, losses):  # type: ignore[n
 
 @dataclass(frozen=True, eq=False)
 class SleepingCertificate(Proof):
-    """What was paid beside what each expert lost in the rounds in which it was awake.
+    """The loss of the learner beside that of each expert, over the expert's waking rounds.
 
     `regret[i]` is the learner's loss minus the expert's over those rounds, rounded up, and
     `bound[i]` = ln d / eta + the gaps of these rounds, at most ln d / eta + eta R^2 n_i / 8;
@@ -95,7 +95,7 @@ class SleepingCertificate(Proof):
         return int(np.argmax(self.regret))
 
     def describe(self) -> str:
-        """Return in words whom the learner is compared with."""
+        """Return the competitors in words."""
         return "any expert in its waking rounds"
 
     @property
@@ -131,8 +131,8 @@ class Specialists(Saved):
     """Weights over experts of which only some are awake in a round.
 
     Each round: play w restricted to those awake, see their costs z, pay the mean; those awake are
-    multiplied by exp(-eta z_i) and together keep the weight that they had. Costs lie in
-    [low, high].
+    multiplied by exp(-eta z_i) and together keep the weight that they had. eta is above 0. Costs
+    lie in [low, high] [default: 0 and 1]. Reference: see `SleepingCertificate`.
 
     >>> learner = Specialists(3, eta=1.0)
     >>> learner.suffer([0.0, 1.0, 0.0], awake=[True, True, False])

@@ -34,7 +34,7 @@ class SurrogateCertificate(Proof):
         return float(self.mistakes)
 
     def describe(self) -> str:
-        """Return in words whom the learner is compared with."""
+        """Return the competitors in words."""
         return "any hypothesis, by its surrogate loss"
 
     def _lines(self) -> list[str]:
@@ -93,7 +93,7 @@ class SurrogateClassifier:
             low, high = float(z.min()), float(z.max())
             variance, third = float(w @ (z - mean) ** 2), float(w @ (eta * (z - mean)) ** 3)
             logs = self._logs - eta * (z - low)
-            # Sums from their own largest term: the weights that count next may be 0 now.
+            # Factor out the largest term of each sum: weights that matter next may be 0 now.
             shifted = float(log_sum_exp(logs) - log_sum_exp(self._logs)) / eta
             self._gaps += gap_of(mean, variance, third, low, high, shifted, eta)
             self._logs = logs - logs.max()

@@ -1,4 +1,4 @@
-"""What a loss is: convex in one real prediction, with a value and a slope."""
+"""The base of losses: convex in one real prediction, with a value and a slope."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from noregret.component import Component
 
-#: Something to divide by in place of zero: any positive number over it is infinite or exact.
+#: The smallest double above 0, a divisor in place of 0: quotients by it are infinite or exact.
 LEAST_DIVISOR = 5e-324
 #: Relative change in a Newton step after which the next would be lost in rounding.
 LAST_CHANGE = 1e-9
@@ -18,20 +18,20 @@ _STEEPEST = 1e150
 
 
 class Promised(Component):
-    """A convex loss whose promises are looked at in each round unless it is one of ours."""
+    """A convex loss; every round checks the promises of one that is not built in."""
 
     #: Whether the loss is never negative; floors are then never below zero.
     nonnegative: ClassVar[bool] = True
     #: Whether a computed loss of 0 is a true 0: a difference is 0 only if both numbers are equal.
     exact_zero: ClassVar[bool] = False
-    #: Whether the class is not one of this package; set for every class by itself.
+    #: Whether the class is defined outside this package; set by `__init_subclass__`.
     foreign: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Directly below are the bases of losses, which have no value that could break a promise.
+        # Direct subclasses are the bases of losses, which have no value to check.
         # A subclass of one of ours may change its value: it does not inherit the exemption.
-        # Examples in docstrings of this module are a user's own.
+        # Examples in docstrings of this module count as a user's own.
         ours = cls.__module__.startswith("noregret.") and cls.__module__ != __name__
         cls.foreign = Promised not in cls.__bases__ and not ours
 
@@ -52,10 +52,10 @@ class Loss(Promised):
     """A loss f(p) = value(y, p), convex in the prediction p; base for your own.
 
     Write a frozen dataclass with `value` and `slope` (a subgradient in p) in scalar Python;
-    both must be right to about 16 units in the last place, because the certificate leans on
+    both must be right to about 16 units in the last place, because certificates rely on
     them. `conjugate` is optional for the online learners; dual ascent needs it. A user's loss
     is taken at its word to be convex, not negative and no steeper than `lipschitz()`; every round
-    looks at these promises with one more value, and a broken one ends the certificate's claims.
+    checks these promises with one more value, and a broken one withdraws the certificate's claims.
 
     >>> import math
     >>> from dataclasses import dataclass

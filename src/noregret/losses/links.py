@@ -1,7 +1,7 @@
 """Probabilities from the scores of the logistic losses, safe at any score.
 
-A score of -inf is that of a class nobody knew of yet: it has no share and changes no bit of the
-others', so that probabilities do not depend on how a stream is cut.
+A score of -inf marks a class that is not known yet: it has probability 0 and changes no bit of the
+others', so that probabilities do not depend on how a stream is cut into blocks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def log_multinomial(scores: Vector) -> Vector:
     highest = columns.max(axis=0, initial=-np.inf)
     unknown = np.isneginf(highest)
     highest[unknown] = 0.0
-    # Where nothing is known there is nothing to divide by.
+    # Rows without a known class divide by 1.
     total = unknown.astype(np.float64)
     # Class after class: those that are not known yet add zeros.
     for column in columns:

@@ -299,8 +299,8 @@ class OneSidedHuber(Margin):
     def value(self, y: float, p: float) -> float:
         """Return the value at p."""
         excess = max(self.margin - y * p, 0.0)
-        reach = min(excess, 2.0)
-        return reach * (excess - 0.5 * reach)
+        clipped = min(excess, 2.0)
+        return clipped * (excess - 0.5 * clipped)
 
     def slope(self, y: float, p: float) -> float:
         """Return -y times margin - y p clipped to [0, 2]."""

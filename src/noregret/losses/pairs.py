@@ -1,4 +1,4 @@
-"""Losses of rankings: the mean over pairs of things of which one is more relevant."""
+"""Ranking losses: the mean over the pairs of items of which one is more relevant."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Absolute(Regression):
         return (1.0 if p > y else 0.0) - (1.0 if p < y else 0.0)
 
     def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return -sign(p - y) y."""
+        """Return -s y."""
         return -slope * y
 
     def conjugate(self, y: float, s: float) -> float:
@@ -185,8 +185,8 @@ class Huber(Regression):
 
     def value(self, y: float, p: float) -> float:
         """Return the value at p."""
-        reach = min(abs(p - y), self.delta)
-        return reach * (abs(p - y) - 0.5 * reach)
+        clipped = min(abs(p - y), self.delta)
+        return clipped * (abs(p - y) - 0.5 * clipped)
 
     def slope(self, y: float, p: float) -> float:
         """Return p - y clipped to [-delta, delta]."""
@@ -233,9 +233,8 @@ class Quantile(Regression):
         above = 1.0 - self.level if p > y else 0.0
         return -self.level if p < y else above
 
-    def intercept(self, y: float, p: float, value: float, slope: float) -> float:
-        """Return -s y: faster in a pass than the conjugate, which looks at the range of s."""
-        return -slope * y
+    # -s y: faster in a pass than the conjugate, which checks the range of s.
+    intercept = Absolute.intercept
 
     def conjugate(self, y: float, s: float) -> float:
         """Return f*(s)."""

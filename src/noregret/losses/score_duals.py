@@ -15,11 +15,11 @@ from typing import Any
 from noregret.arrays import Vector
 from noregret.elementary import exp, log
 
-#: Changes of a multiplier, relative to the sum of the probabilities, after which it stays.
+#: Excess of the sum of the probabilities, relative to it, at which the multiplier is final.
 _RESOLUTION = 1e-15
-#: Newton's method gains from below; it needs about ten steps, and sixty are never taken.
+#: Limit on the steps of Newton's method, which needs about ten.
 _STEPS = 60
-#: Below this exponent a probability is 0 for all that follows.
+#: exp underflows to 0 below this exponent.
 _LOWEST = -745.0
 
 

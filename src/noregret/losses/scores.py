@@ -1,7 +1,7 @@
-"""Convex losses of a vector of scores: of K classes, of K labels at once, of K things to rank.
+"""Convex losses of a vector of scores: of K classes, of K labels at once, of K items to rank.
 
-The certificate leans on value and slopes: each is right to about 16 + K units in the last
-place, in relation to the sizes that `slope_mass` and the ledger add up.
+Certificates rely on value and slopes: each is right to about 16 + K units in the last place of
+the absolute terms that `slope_mass` and the ledger add up.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ScoreLoss(Promised):
         return outranked(int(target), s)
 
     def slope_mass(self, slopes: Vector, value: float) -> float:
-        """Return the sum of the sizes that the slopes were added up from, or more."""
+        """Return an upper bound on the sum of the absolute terms that make up the slopes."""
         mass = 0.0
         for k in range(len(slopes)):
             mass += abs(slopes[k])
@@ -188,7 +188,7 @@ class MulticlassHinge(Ranked):
 
 
 def excess(margin: float, ahead: float, behind: float) -> float:
-    """Return margin - ahead + behind, its sign right whatever is rounded.
+    """Return margin - ahead + behind, with the right sign in spite of rounding.
 
     >>> excess(1.0, 1.0 + 2.0**-52, 2.0**-53) < 0.0
     True
@@ -222,7 +222,7 @@ class OneAgainstRest(ScoreLoss):
             raise ValueError(f"OneAgainstRest needs a loss of labels -1 and +1, got {self.loss}")
 
     def checked(self) -> bool:
-        """Tell whether the loss of a score is one's own, or this one."""
+        """Tell whether this loss, or that of a score, is a user's own."""
         return self.foreign or self.loss.checked()
 
     def promising(self) -> Promised:

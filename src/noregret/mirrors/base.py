@@ -20,7 +20,7 @@ from noregret.component import Component, reassociable
 from noregret.mirrors.predictors import GEOMETRIES, Predictors
 from noregret.rounding import EPSILON
 
-#: What a declaration of strong convexity is about: the map, its norm and its class.
+#: The methods that a declaration of strong convexity is about: the map, its norm and its class.
 _DECLARED_FOR = (
     "phi", "phi_prime", "psi", "psi_prime", "kappa", "read", "threshold", "norm_term", "norm",
     "geometry",
@@ -34,7 +34,7 @@ _PROVED_FOR_ONE = (
 
 
 class Undeclared(NotImplementedError, ValueError):
-    """A map was asked for something that it does not declare."""
+    """The map does not declare the property that was asked for."""
 
 
 class ConvexSet(Protocol):
@@ -45,11 +45,6 @@ class ConvexSet(Protocol):
 
     def project_entropic(self, w: npt.ArrayLike) -> Vector:
         """Return the nearest point in the unnormalised relative entropy."""
-
-
-def yes(self: Any) -> bool:
-    """Return True: the answer of a map to a question of `Mirror`."""
-    return True
 
 
 class Mirror(Component):
@@ -180,7 +175,7 @@ class Mirror(Component):
         return math.nan
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Take back what a parent declared and what need not hold for the subclass."""
+        """Reset inherited declarations that need not hold for the subclass."""
         super().__init_subclass__(**kwargs)
         for name in _PROVED_FOR_ONE:
             definer: Any = cls.__mro__[_place(cls, name)]
@@ -190,7 +185,7 @@ class Mirror(Component):
             if any(_place(cls, part) < _place(cls, name) for part in _DECLARED_FOR):
                 setattr(cls, name, getattr(Mirror, name))
 
-    # Of whole vectors: dense numpy for certificates and games, never compiled.
+    # Methods on whole vectors: dense numpy for certificates and games, never compiled.
 
     def resolved(self, dimension: int) -> Self:
         """Return the map with the fields filled in that depend on the number of weights."""
@@ -215,7 +210,7 @@ class Mirror(Component):
         return mirror.phi(0.0, reference) == 0.0 == mirror.phi_prime(0.0, reference)
 
     def out_of_reach(self, w: float) -> str:
-        """Say what keeps a weight from becoming w, or ''."""
+        """Return why no weight can be w, in words, or ''."""
         return ""
 
     def plain_rows(self) -> bool:

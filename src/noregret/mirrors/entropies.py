@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.component import POSITIVE, reassociable
+from noregret.component import POSITIVE, reassociable, yes
 from noregret.elementary import divide, exp, log
-from noregret.mirrors.base import ConvexSet, Mirror, yes
+from noregret.mirrors.base import ConvexSet, Mirror
 from noregret.mirrors.separable import Separable
 from noregret.rounding import EPSILON
 
@@ -20,7 +20,7 @@ LARGEST_EXPONENT = 700.0
 
 
 class Exponential(Mirror):
-    """What the entropies share: rows measured in the max norm."""
+    """A map built on exponentials, with rows measured in the max norm."""
 
     multiplicative = yes
 
@@ -45,7 +45,7 @@ class Entropy(Exponential):
     """Entropy on the simplex of mass `scale`: normalised exponentiated gradient.
 
     w_i = scale exp(a_i) / sum_j exp(a_j); Psi(s) = scale ln s, phi = exp.
-    The dimension must be known in advance, since phi(0) = 1.
+    The dimension must be known in advance, since phi(0) = 1. scale is above 0 [default: 1].
     Reference: Shalev-Shwartz, Online Learning, Corollary 2.16.
 
     >>> Entropy(2.0).kappa(4.0, 0.0, 1.0)
@@ -60,9 +60,7 @@ class Entropy(Exponential):
         """Return exp(a - r)."""
         return exp(a - reference)
 
-    def phi_prime(self, a: float, reference: float) -> float:
-        """Return exp(a - r)."""
-        return exp(a - reference)
+    phi_prime = phi
 
     def phi_given(self, a: float, reference: float, v: float) -> float:
         """Return v."""
@@ -222,11 +220,11 @@ class UnnormalizedEntropy(Exponential, Separable):
         return log(w / self.start)  # type: ignore[operator]
 
     def resolved(self, dimension: int) -> Self:
-        """Return the map that starts at 1/d, if nothing else was said."""
+        """Return the map with `start` filled in, 1/d by default."""
         return self if self.start is not None else self.replace(start=self._first(dimension))
 
     def out_of_reach(self, w: float) -> str:
-        """Say that the exponents cannot stand for w, if so."""
+        """Return why exponents in range cannot represent w, in words, or ''."""
         start = self._first(1)
         if not math.isfinite(w) or abs(math.log(w) - math.log(start)) <= LARGEST_EXPONENT:
             return ""
@@ -257,7 +255,7 @@ class UnnormalizedEntropy(Exponential, Separable):
         return float((xlogx(u, start) - u + start).sum()) / eta
 
     def cancellation(self, u: Vector, strength: float) -> float:
-        """Return the size of the logarithms, and of what R adds and subtracts at 0."""
+        """Return the size of the logarithms, and of the constants that cancel at 0."""
         start = self._first(len(u))
         return logarithms(u, strength, start, start)
 
@@ -320,9 +318,9 @@ def xlogx(u: Vector, base: float) -> Vector:
 
 
 def logarithms(u: Vector, strength: float, scale: float, start: float) -> float:
-    """Return the size of the terms of strength R(u), R an entropy whose weights start there.
+    """Return the sum of the absolute terms of strength R(u), for an entropy that starts at `start`.
 
-    Logarithms of both signs cancel, and so does what stands at weight 0 and is subtracted again.
+    Logarithms of both signs cancel, and so do the constants that R adds and subtracts at 0.
     """
     size = np.abs(u)
     some = size[size > 0.0]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.component import NONNEGATIVE, POSITIVE
-from noregret.mirrors.base import ConvexSet, Mirror, yes
+from noregret.component import NONNEGATIVE, POSITIVE, yes
+from noregret.mirrors.base import ConvexSet, Mirror
 from noregret.mirrors.separable import ElasticNet, Separable
 from noregret.norms import norm_upper
 from noregret.rounding import EPSILON
@@ -24,8 +24,8 @@ def weighted_conjugate_upper(
     True
     """
     # The threshold is rounded, and close to |theta| nothing else covers its error.
-    reach = np.maximum(np.abs(theta) + delta - threshold * (1.0 - 4.0 * EPSILON), 0.0)
-    return 0.5 * float(np.sum(factors * reach * reach)) * (1.0 + (len(theta) + 64.0) * EPSILON)
+    excess = np.maximum(np.abs(theta) + delta - threshold * (1.0 - 4.0 * EPSILON), 0.0)
+    return 0.5 * float(np.sum(factors * excess * excess)) * (1.0 + (len(theta) + 64.0) * EPSILON)
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,8 @@ class Euclidean(Separable):
 class Ball(Euclidean):
     """Half the squared 2-norm on the ball ||w|| <= radius: lazy projection for free.
 
+    radius: above 0 [default: 1].
+
     G(theta) = ||theta||^2/2 inside the ball, radius ||theta|| - radius^2/2 outside, a Huber
     function of the norm. Reference: Shalev-Shwartz, Online Learning, Corollary 2.17.
 
@@ -176,7 +178,8 @@ class Ball(Euclidean):
 class Box(Separable):
     """Half the squared 2-norm on the box [low, high]^d: w_i = eta theta_i, clamped when read.
 
-    phi(a) = a c - c^2/2 with c = a clamped to [low, high], shifted so that phi(0) = 0.
+    phi(a) = a c - c^2/2 with c = a clamped to [low, high], shifted so that phi(0) = 0. Both ends
+    are finite, low < high [default: -1 and 1].
     Reference: Shalev-Shwartz, Online Learning, Corollary 2.17 (lazy projection).
 
     >>> Box(-1.0, 1.0).phi_prime(3.0, 0.0)
@@ -245,7 +248,8 @@ class SoftThreshold(Euclidean):
     """Half the squared 2-norm plus l1 ||w||_1 a round: sparse weights by dual averaging.
 
     w_i = eta sign(theta_i) [|theta_i| - t l1]+ after t rounds. A threshold that did not
-    grow with t would not make weights sparse. The running average is not available.
+    grow with t would not make weights sparse. The running average is not available. l1 is >= 0
+    [default: 0].
 
     >>> SoftThreshold(0.1).read(-3.0, 1.0)
     -2.0

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.component import allowed, reassociable
+from noregret.component import allowed, reassociable, yes
 from noregret.elementary import divide, power
-from noregret.mirrors.base import Mirror, yes
+from noregret.mirrors.base import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.mirrors.separable import WholeLine
 from noregret.norms import norm_upper
@@ -20,7 +20,7 @@ from noregret.rounding import EPSILON
 
 @dataclass(frozen=True)
 class PNorm(Mirror):
-    """Half the squared p-norm of theta, p >= 2; weights live in the conjugate norm q.
+    """Half the squared p-norm of theta, p >= 2 [default: 4]; weights live in the conjugate norm q.
 
     G(theta) = ||theta||_p^2 / 2 = Psi(sum |theta_i|^p) with Psi(s) = s^(2/p) / 2.
     Reference: Shalev-Shwartz and Singer, Example 3; Shalev-Shwartz, Corollary 2.18.

@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.component import NONNEGATIVE, allowed, reassociable
+from noregret.component import NONNEGATIVE, allowed, reassociable, yes
 from noregret.elementary import power
-from noregret.mirrors.base import Mirror, yes
+from noregret.mirrors.base import Mirror
 from noregret.mirrors.predictors import Predictors
 from noregret.rounding import EPSILON
 
 
 class Separable(Mirror):
-    """What the maps with G(theta) = sum_i phi(theta_i) share; `inverse` is that of phi'."""
+    """A map with G(theta) = sum_i phi(theta_i); `inverse` is the inverse of phi'."""
 
     def psi(self, s: float, reference: float) -> float:
         """Return s."""
@@ -31,7 +31,7 @@ class Separable(Mirror):
 
 
 class WholeLine(Separable):
-    """What separable maps share whose weights may be any numbers, 0 at theta = 0."""
+    """A separable map whose weights may be any real numbers, 0 at theta = 0."""
 
     everywhere = yes
 
@@ -58,10 +58,10 @@ class WholeLine(Separable):
 
 
 def sum_upper(terms: Vector, errors: Vector) -> float:
-    """Return the sum of terms >= 0, rounded up; each is known to that many roundings."""
+    """Return the sum of terms >= 0, rounded up; `errors` counts the roundings of each."""
     d = len(terms)
     size = float(np.sum((errors + d + 64.0) * terms))
-    # What underflows loses less than one smallest number a term.
+    # An underflow loses less than the smallest double a term.
     return float(terms.sum()) + 2.0 * EPSILON * size + d * 5e-324
 
 
@@ -72,7 +72,7 @@ class ElasticNet(WholeLine):
     F(w) = ||w||^2/2 + l1 ||w||_1 and G(theta) = sum_i [|theta_i| - l1]+^2 / 2, so that
     w_i = sign(a_i) [|a_i| - l1]+. With strength b it stands for the penalty
     (b/2) ||w||^2 + b l1 ||w||_1: for the 1-norm of weight t alone let b be small and l1 = t / b.
-    Unlike `SoftThreshold` its threshold does not grow with the rounds.
+    Unlike `SoftThreshold` its threshold does not grow with the rounds. l1 is >= 0 [default: 0].
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, the smooth
     replacement of 1-norm regularisation.
 
@@ -117,8 +117,8 @@ class ElasticNet(WholeLine):
         """Return sum [eta |theta_i| - l1]+^2 / (2 eta), rounded up."""
         growth = 1.0 + (len(theta) + 64.0) * EPSILON
         # Divided before it is multiplied, as for the ball.
-        reach = np.maximum(eta * (np.abs(theta) + delta) * growth - self.l1, 0.0)
-        return 0.5 * float(np.sum(reach / eta * reach)) * growth
+        excess = np.maximum(eta * (np.abs(theta) + delta) * growth - self.l1, 0.0)
+        return 0.5 * float(np.sum(excess / eta * excess)) * growth
 
     def quadratic_minimizer(self, c: float, b: Vector, eta: float) -> Vector:
         """Return -soft(b, l1 / eta) / (c + 1 / eta)."""
@@ -128,7 +128,7 @@ class ElasticNet(WholeLine):
 
 @dataclass(frozen=True)
 class Power(WholeLine):
-    """The p-th powers of the weights, F(w) = (1/p) sum_i |w_i|^p, for p > 1.
+    """The p-th powers of the weights, F(w) = (1/p) sum_i |w_i|^p, for p > 1 [default: 1.5].
 
     With 1/p + 1/q = 1, G(theta) = (1/q) sum_i |theta_i|^q and w_i = sign(a_i) |a_i|^(q-1).
     Unlike the squared norm of `PNorm` it is a sum over the weights, each of which depends on

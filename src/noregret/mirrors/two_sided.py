@@ -15,9 +15,9 @@ from noregret.mirrors.entropies import LARGEST_EXPONENT, Exponential, logarithms
 from noregret.mirrors.separable import WholeLine, sum_upper
 from noregret.rounding import EPSILON
 
-#: Something to divide by where an exponential has vanished.
+#: Divisor in place of an exponential that underflowed to 0.
 SMALLEST_EXPONENTIAL = 1e-300
-#: Near the rim of its set R is known to this.
+#: Absolute error of R near the boundary of its set.
 RIM_ERROR = 1e-10
 
 
@@ -26,7 +26,7 @@ class SignedEntropy(Exponential):
     """Two-sided entropy on the ball ||w||_1 <= radius: EG with signed weights.
 
     w_i = U sinh(U a_i) / sum_j cosh(U a_j) with U = radius, which is EG on the doubled
-    features U (x, -x). phi(a) = 2 cosh(U a), Psi(s) = ln s.
+    features U (x, -x). phi(a) = 2 cosh(U a), Psi(s) = ln s. radius is above 0 [default: 1].
     Reference: Shalev-Shwartz and Singer, Example 2, with the +- trick.
 
     >>> SignedEntropy(1.0).phi_prime(0.0, 0.0)
@@ -166,7 +166,7 @@ class Hypentropy(Exponential, WholeLine):
     F(w) = sum_i w_i asinh(w_i / (2 beta)) - sqrt(w_i^2 + 4 beta^2) + 2 beta and
     G(theta) = 2 beta sum_i (cosh(theta_i) - 1), shifted so that F(0) = G(0) = 0. It is the
     unnormalised entropy of `start` beta on the doubled features (x, -x); weights are linear in
-    theta while they are below beta and grow by factors beyond.
+    theta while they are below beta and grow by factors beyond. beta is above 0 [default: 1].
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, eq. 21.
 
     >>> round(Hypentropy(0.5).phi_prime(1.0, 0.0), 6)
@@ -210,7 +210,7 @@ class Hypentropy(Exponential, WholeLine):
         return float((size * np.arcsinh(size / scale) - excess).sum()) / eta
 
     def cancellation(self, u: Vector, strength: float) -> float:
-        """Return the size of the logarithms, and of what R subtracts at 0."""
+        """Return the size of the logarithms, and of the constants that cancel at 0."""
         return logarithms(u, strength, self.beta, self.beta)
 
     def conjugate_upper(

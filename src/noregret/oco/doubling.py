@@ -76,7 +76,7 @@ class DoublingTrick:
     def _next(self) -> Epoch | None:
         """Return the player of the next epoch if the coming round is the last of this one.
 
-        It is made before the round, so that one which cannot go on leaves all as it was.
+        It is made before the round, so that a failure of `make_game` leaves all as it was.
         """
         if self._epoch.rounds + 1 < 1 << len(self._past):
             return None

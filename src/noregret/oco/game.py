@@ -54,9 +54,11 @@ class Game(PointPlayer):
     ) -> None:
         """Set up a game.
 
-        `nonnegative` promises losses >= 0, so that floors need not go below 0.
-        `gradient_limit` promises ||z||_* <= gradient_limit in the map's dual norm; the bounds
-        in advance use it, and say since which round it was broken.
+        dimension: the number of coordinates, >= 1. domain: the set of the points [default: that of
+        the map]. lazy: see above [default: True]. nonnegative: promise losses >= 0, so that floors
+        need not go below 0 [default: False]. gradient_limit: promise ||z||_* <= gradient_limit in
+        the map's dual norm, at most 1e145 [default: none]; the bounds in advance use it, and say
+        since which round it was broken.
         """
         setting = settle(as_whole("dimension", dimension), mirror, rate, domain, bool(lazy))
         limit = (
@@ -72,7 +74,7 @@ class Game(PointPlayer):
         self._begin()
 
     def _begin(self) -> None:
-        """Stand at the first point."""
+        """Move to the first point."""
         setting = self._setting
         self._w = setting.first.copy()
         self._theta = np.zeros(self.dimension)
@@ -237,7 +239,7 @@ def _shrunk(theta: Vector, threshold: float) -> Vector:
 
 
 class Player(Protocol):
-    """What `run` needs: a player that faces losses and can say what that proved."""
+    """The protocol of `run`: a player that faces losses and certifies its rounds."""
 
     def face(self, loss: Any) -> float:
         """Play a round against a loss."""

@@ -1,4 +1,4 @@
-"""What a game proves: the certificate of the streams, for losses that may be negative or curved.
+"""The certificate of a game: that of a stream, for losses that may be negative or curved.
 
 A round in which f_t - (sigma_t/2)||.||^2 is convex enters as a parabola instead of a line:
 f_t(u) >= f_t(w_t) + <z_t, u - w_t> + (sigma_t/2)||u - w_t||^2. Summed, with Z the sum of
@@ -30,7 +30,7 @@ from noregret.rounding import exact
 
 @dataclass(frozen=True)
 class ConvexLoss(Regression):
-    """Stands for the losses of a game, which only the user knows."""
+    """Placeholder for the losses of a game, which only the user knows."""
 
     nonnegative: ClassVar[bool] = False
 
@@ -107,7 +107,7 @@ class GameCertificate(Certificate):
 
     @property
     def assumption(self) -> str:
-        """What is taken on trust."""
+        """The promises that are taken on trust."""
         sigma = self.rate.strong_convexity()
         kind = f"{exact(sigma)}-strongly convex" if sigma > 0.0 else "convex"
         promises = [f"to be {kind}"]
@@ -260,7 +260,7 @@ class GameCertificate(Certificate):
 
 @dataclass(frozen=True)
 class Comparators:
-    """Whom a bound speaks about: one point u, a class of some radius, or the domain."""
+    """The comparators of a bound: one point u, a class of some radius, or the domain."""
 
     certificate: GameCertificate
     radius: float | None
@@ -319,7 +319,7 @@ class Comparators:
         return 0.0 if domain is None else domain.largest_coordinate(len(certificate.gradient))
 
     def outside(self) -> str:
-        """Say why a theorem does not cover the comparators, if it does not."""
+        """Return why a theorem does not cover the comparators, or ''."""
         mirror = self.certificate.setting.mirror
         if math.isnan(mirror.largest_regularizer(1.0, 1)):
             return f"{type(mirror).__name__} declares no largest_regularizer()"
@@ -332,7 +332,7 @@ class Comparators:
         return f"radius {exact(self.radius)} is not within the set of the game"
 
     def outside_domain(self) -> str:
-        """Say why a theorem about every point of the domain does not cover the comparators."""
+        """Return why a theorem about the domain does not cover the comparators, or ''."""
         domain = self.certificate.setting.domain
         if domain is None or (self.u is not None and domain.contains(self.u)):
             return ""

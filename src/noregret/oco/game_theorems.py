@@ -1,4 +1,4 @@
-"""The theorems about games: each in the form of the books kept, with its preconditions.
+"""The theorems about games, in terms of the recorded sums, each with its preconditions.
 
 For lazy games with non-increasing rates, regret(u) <= (R(u) - R(w_1)) / eta_T + sum_t D_t, with
 D_t the divergence of the conjugate at the rate of round t (Lemma 2.20, and McMahan 2017 for
@@ -44,12 +44,12 @@ def game_bounds(comparators: Comparators) -> Iterator[Statement]:
 
 
 def _complexity(comparators: Comparators) -> tuple[float, str]:
-    """Return the part of the bound that the comparators cost, or why there is none."""
+    """Return the term of the bound that depends on the comparators, or why there is none."""
     certificate = comparators.certificate
     rate, ledger, setting = certificate.rate, certificate.ledger, certificate.setting
     reason = comparators.outside()
     if reason or not ledger[Entry.LAST_ETA]:
-        # Without a gradient nothing was stepped and nothing is to pay.
+        # Without a gradient no step was made, and the term is 0.
         return 0.0, reason
     if rate.restarts():
         epochs = range(certificate.rounds.bit_length())
@@ -113,7 +113,7 @@ def _in_advance(
 
 
 def _since(claim: str, first: float) -> str:
-    """Say since which round a claim does not hold, nothing where it always did (round 0)."""
+    """Return since which round a claim does not hold, '' if it always did (round 0)."""
     return f"{claim} does not hold since round {int(first)}" if first else ""
 
 

@@ -167,7 +167,7 @@ class LeaderFacts:
 
 
 class Leader(PointPlayer):
-    """What both leaders share: the past, the facts that their theorems use, and the rounds."""
+    """Base of both leaders: the past, the quantities of their theorems, and the rounds."""
 
     def __init__(
         self,

@@ -79,7 +79,7 @@ class FromFunctions:
 
     value: Callable[[Vector], float]
     subgradient: Callable[[Vector], ArrayLike]
-    #: A sigma for which f - (sigma/2)||w||^2 is convex too; None if nothing is said about it.
+    #: A sigma for which f - (sigma/2)||w||^2 is convex too; None if unknown.
     curvature: float | None = None
 
 

@@ -1,4 +1,4 @@
-"""What all players of the convex game share: a point, running sums, and how both are read."""
+"""The base of all players of the convex game: a point and running sums."""
 
 from __future__ import annotations
 

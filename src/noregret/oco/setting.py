@@ -1,7 +1,6 @@
-"""What is known of a game before its first round.
+"""The setting of a game: map, rate and domain, checked against one another.
 
-Which map, rate and domain make a game, what is known about its set of points, single steps and
-divergences, and the rate that is tuned in advance.
+Also single steps, divergences, and the rate that is tuned in advance.
 """
 
 from __future__ import annotations

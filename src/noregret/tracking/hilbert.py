@@ -206,11 +206,10 @@ class KernelDescent(Saved):
         return predictions
 
     def _open(self, width: int) -> None:
-        known = self._points.shape[1]
         # The width is that of the first row that is learnt: an empty block does not set it.
         if self.rounds == 0:
             self._points = np.zeros((len(self._points), width))
-        elif width != known:
+        elif width != (known := self._points.shape[1]):
             raise ValueError(f"X has {width} columns, the learner knows {known}")
 
     def certificate(self) -> KernelCertificate:

@@ -1,4 +1,4 @@
-"""What a run of gradient descent in the space of a kernel proves about every u of a ball.
+"""The certificate of gradient descent in the space of a kernel, about every u of a ball.
 
 Floor: sum f_t(u) >= sum (f_t(p_t) - g_t p_t) - B ||Z|| for ||u|| <= B, Z = sum g_t K(x_t, .).
 
@@ -120,8 +120,8 @@ class KernelCertificate(RadiusProof):
     def budget_cost(self, radius: float | None = None) -> float:
         """Return what the budget adds to the theorems, for comparators of that norm; rounded up.
 
-        (1/eta) sum over drops of radius ||e|| + (||v + e||^2 - ||v||^2)/2. It may be below 0:
-        what is dropped may have been in the way.
+        (1/eta) sum over drops of radius ||e|| + (||v + e||^2 - ||v||^2)/2. It is below 0
+        where the dropped parts had made ||v|| larger.
         """
         radius = self.account._radius(radius)
         if self.drops == 0:
@@ -129,7 +129,7 @@ class KernelCertificate(RadiusProof):
         dropped, recoil, error = self.places[
             [Place.DROPPED, Place.RECOIL, Place.RECOIL_ERROR]
         ].tolist()
-        # ||v|| is at most the radius and a step, so that a drop moves its square by less than
+        # ||v|| is at most the radius plus a step, which bounds the change of its square by a drop.
         size = (radius + 4.0 * self.radius + 4.0 * self._longest_step) * dropped
         error += rounding_error(self.drops + 16.0, size)
         return float((radius * dropped + recoil + error) / self.eta)
@@ -179,7 +179,7 @@ class KernelCertificate(RadiusProof):
 
     @property
     def lemma(self) -> Lemma:
-        """What a step is worth for the square loss, and by what L(u) is multiplied."""
+        """The lemma for the square loss: the factor of L(u), or why there is none."""
         if type(self.account.loss_function) is not Squared:
             return Lemma(reason="the loss is not the square loss")
         row = float(self.account.ledger[Entry.LARGEST_ROW])
@@ -203,11 +203,11 @@ class KernelCertificate(RadiusProof):
 
     @cached_property
     def room(self) -> float:
-        """What rounding can add to the regret that a theorem bounds; derived above."""
+        """An upper bound on what rounding adds to the regret of a theorem; derived above."""
         T, R, S = float(self.rounds), self.radius, self._longest_step
         stored = float(self.places[Place.STORED] + self.places[Place.LOST])
         G = grown(stored, T + self.roundings)
-        # What was dropped is taken out of a sum, which may lose some of it to rounding.
+        # Dropped terms are subtracted from a sum, which rounds at every drop.
         G += rounding_error(4.0 * (self.drops + 4.0), G)
         M, q = self.eta * G, rounding_error(4.0, self.roundings)
         E = (self.points + 8.0) * q * M * M + rounding_error(16.0, T) * (R + S) ** 2
@@ -221,7 +221,7 @@ class KernelCertificate(RadiusProof):
 
     @property
     def assumption(self) -> str | None:
-        """What is taken on trust about a loss or a kernel that is not one of ours."""
+        """The promises of a loss or kernel of the user's own that are taken on trust."""
         found = [self.account.assumption] if self.account.assumption else []
         if not type(self.kernel).__module__.startswith("noregret.tracking."):
             name = type(self.kernel).__name__

@@ -53,7 +53,7 @@ class Place(IntEnum):
 
 
 class Column(IntEnum):
-    """What is kept of a stored point beside its features."""
+    """The record of a stored point, beside its features."""
 
     COEFFICIENT = 0
     SLOPE = 1
@@ -80,7 +80,7 @@ class Memory(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What `examine` found: K(x, x), sum g_i K(x_i, x) and ||x||^2 of the features."""
+    """The results of `examine`: K(x, x), sum g_i K(x_i, x) and ||x||^2 of the features."""
 
     played: Round
     own: float

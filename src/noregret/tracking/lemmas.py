@@ -132,7 +132,7 @@ def _extremes(rows: Rows, dimension: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class ShiftingBounds(Proof):
-    """What is known about a run and one schedule; losses are rounded up.
+    """The bounds of a run against one schedule; losses are rounded up.
 
     `identity` holds both sides of the exact identity for sum_t g_t (p_t - <u_t, x_t>), which is
     not below the regret: measured directly, and put together from divergences.
@@ -162,7 +162,7 @@ class ShiftingBounds(Proof):
         return super().as_dict() | {"bounds": bounds}
 
     def describe(self) -> str:
-        """Return in words whom the learner is compared with."""
+        """Return the competitors in words."""
         return f"the schedule with {self.shifts:,} shifts"
 
     def _lines(self) -> list[str]:

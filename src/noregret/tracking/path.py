@@ -60,7 +60,8 @@ class HindsightPath(Proof):
     loss: float
     lower_bound: float
     rounds: int
-    #: How many cells the rounds were put into; all change points were tried if as many as rounds.
+    #: The number of cells that the rounds were put into; with one a round, all change points were
+    #: tried.
     cells: int
     #: The most shifts allowed, or the price of each.
     shifts: int | None

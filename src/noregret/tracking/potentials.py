@@ -52,9 +52,7 @@ class Square:
         """Return w."""
         return np.array(w, np.float64)
 
-    def link(self, theta: npt.ArrayLike) -> Vector:
-        """Return theta."""
-        return np.array(theta, np.float64)
+    link = gradient
 
     def divergence(self, u: npt.ArrayLike, w: npt.ArrayLike) -> float:
         """Return ||u - w||^2 / 2."""
