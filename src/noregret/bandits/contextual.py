@@ -216,7 +216,7 @@ class ArmFeatureBandit(Policy):
         return self._decide_one(X)
 
     def learn_logged(self, X: Any, costs: Any, propensities: Any) -> None:
-        """Learn from logged decisions of another policy: rows of the arms drawn, costs, probabilities.
+        """Learn from logged decisions of another policy: rows of the arms drawn, costs, chances.
 
         They count neither as rounds nor as cost of this policy.
         """
