@@ -32,7 +32,7 @@ class ArmSum(IntEnum):
     #: Sum of y_t - <w_t, z_t>: nonzero when a cost is late or IX biases the estimate.
     DRIFT = 5
     ETAS = 6
-    #: The rate of the coming round, and the round from which on it will be another.
+    #: The rate of the coming round, and the round in which it changes.
     ETA = 7
     NEXT = 8
     #: The factor of falling rates.

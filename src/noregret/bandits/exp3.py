@@ -24,8 +24,8 @@ from noregret.proof.statement import NOTHING, Statement
 
 #: Below this root all weights are computed afresh: those to come would underflow.
 SMALLEST_ROOT = 1e-200
-#: A weight below this is 0. Its arm's chance is then never drawn, and its estimate too low rather
-#: than too high, as all theorems allow; above it no probability underflows.
+#: A weight below this is set to 0: its arm is never drawn, and its estimate too low rather than too
+#: high, which all theorems allow; above it no probability underflows.
 SMALLEST_WEIGHT = 1e-280
 #: Falling rates are held over stretches of rounds that grow by this factor.
 HELD = 2.0**0.25

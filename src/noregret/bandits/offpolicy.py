@@ -30,8 +30,8 @@ from noregret.rounding import down, exact, up
 
 FINITE = "finite-sample"
 ASYMPTOTIC = "asymptotic"
-#: Relative room for rounding in weights and sums, and more than it can have added to the logarithm
-#: of a capital, a variable.
+#: Relative room for rounding in weights and sums; also an upper bound, for each variable, on the
+#: rounding of the logarithm of a capital.
 _ROUNDING = 1e-12
 #: Largest ratio pi/p accepted; beyond it the propensity is surely a data error.
 _LARGEST_WEIGHT = 1e15
@@ -202,7 +202,7 @@ def _betted(
     low, high = log.range
     below, above = (_best_floor(each, 0.5 * (1.0 - level)) for each in (floors, ceilings))
     room = _ROUNDING * max(abs(low), abs(high))
-    # Whatever the sample says, the mean outcome of any policy lies within the promised range.
+    # The mean outcome of any policy lies within the promised range.
     bottom = min(max(low + (high - low) * below - room, low), high)
     top = max(min(high - (high - low) * above + room, high), low)
     if bottom > top:

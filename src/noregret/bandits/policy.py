@@ -122,7 +122,7 @@ class Policy(Decider[PendingRow]):
         seed: int | np.random.Generator | None,
     ) -> None:
         super().__init__(costs, seed)
-        #: How many weights a feature has.
+        #: The number of weights of each feature.
         self._copies = copies
         self.exploration = InverseGap() if exploration is None else exploration
         if not isinstance(self.exploration, Exploration):
@@ -333,7 +333,7 @@ def _sparse(
     constant = np.zeros(len(taken), np.bool_)
     constant[firsts] = True
     taken[constant] = 0
-    # Without any feature there is nothing to take from, only constants.
+    # Rows without features hold constants only: index an array of one zero instead.
     indices, stored = (rows.indices, rows.values) if len(rows.indices) else _NOTHING
     columns = np.where(constant, 0, indices[taken].astype(np.int64) + 1) * count
     columns += np.repeat(arms.ravel(), lengths)

@@ -40,7 +40,7 @@ def normalise(estimates, weights, book):  # type: ignore[no-untyped-def]
             total += root * root
             slope += root * root * root
         moved = min(x - (total - 1.0) / (eta * slope), highest)
-        # Once above the solution every step goes down; where rounding ends that, so does this.
+        # Once above the solution every step goes down: stop where rounding prevents that.
         if not below and moved >= x:
             break
         below = total < 1.0

@@ -94,7 +94,7 @@ __all__ = [
 ]
 
 
-#: Names of a module that loads the compiler: imported when first asked for.
+#: Names of a module that loads the compiler: imported at first use.
 _LAZY = ("largest_shattered_set", "vc_dimension")
 
 

@@ -18,7 +18,7 @@ from noregret.classes.littlestone import SearchLimit
 from noregret.classes.tables import as_class
 from noregret.jit import kernel
 
-#: How many of the last points are chosen for the smallest cells alone, and the number of these.
+#: Number of last points that are chosen for the smallest cells alone, and of those cells.
 _TAIL = 6
 _CELLS = 4
 

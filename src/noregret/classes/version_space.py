@@ -242,7 +242,7 @@ class SOA(VersionSpaceLearner):
     def __init__(self, hypotheses: Any, tie: int = 1) -> None:
         dimension = as_dimension(hypotheses)
         super().__init__(dimension.hypotheses)
-        #: The dimensions of the version spaces met; pass it on to share what it knows.
+        #: The known dimensions of version spaces; pass it to other learners to share them.
         self.dimension = dimension
         self.tie = label(tie, "tie")
 

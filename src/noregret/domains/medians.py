@@ -23,7 +23,7 @@ from noregret.rounding import add_twofold
 
 #: A sample has GROUP groups of GROUP components; its pivot is the median of their medians.
 GROUP = 5
-#: Part of the components that a pivot may leave before the next one is chosen with care.
+#: If a pivot leaves more than this part of the components, `careful_pivot` chooses the next one.
 LEFT = 0.75
 
 

@@ -299,7 +299,7 @@ class ClippedSimplex(Domain):
 
     def project_entropic(self, w: ArrayLike) -> Vector:
         """Return argmin over the set of D(u, w), by repeated medians in O(n)."""
-        # Compiled, and the compiler is not loaded before it is needed.
+        # Imported here, so that the compiler is loaded only if it is needed.
         from noregret.domains.medians import clipped_multiplier
 
         weights = as_positive_unit("ClippedSimplex.project_entropic: w", w)
@@ -330,6 +330,6 @@ def _nearest_on_simplex(vector: Vector, scale: float) -> Vector:
     ordered = np.sort(low)[::-1]
     counts = np.arange(1, low.size + 1)
     k = int(np.flatnonzero(ordered * counts > np.cumsum(ordered) - 1.0)[-1]) + 1
-    # Summed anew, pairwise: the running sum loses digits in long vectors.
+    # Sum again, pairwise: the running sum loses digits in long vectors.
     tau = (float(ordered[:k].sum()) - 1.0) / k
     return scale * np.clip(low - tau, 0.0, None)

@@ -115,7 +115,7 @@ def as_relatives(relatives: Any, assets: int | None = None) -> Matrix:
     if table.ndim != 2 or table.shape[1] < 1 or (assets is not None and table.shape[1] != assets):
         wanted = "an asset or more" if assets is None else f"{assets} assets"
         raise ValueError(f"relatives has shape {table.shape}, expected rows of {wanted}")
-    # Ratios of two are squared, by the Newton step.
+    # The Newton step squares ratios of two relatives.
     if at := first_true(~((table >= 1.0 / LARGEST_GROWTH) & (table <= LARGEST_GROWTH))):
         raise ValueError(
             f"relatives row {at[0]}, asset {at[1]}: {table[at]:g}; expected a number above 0, "

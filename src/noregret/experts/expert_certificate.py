@@ -54,7 +54,7 @@ class ExpertCertificate(Proof):
     bounds: list[Statement] = field(default_factory=list)
     #: A proved bound on the regret against every convex combination, where one is known.
     combination_regret: float | None = None
-    #: Sum of -(1/eta) ln sum_i w_i e^(-eta z_i), what the learner lost beyond it being the gaps.
+    #: Sum of -(1/eta) ln sum_i w_i e^(-eta z_i): the loss minus the gaps.
     mix_loss: float | None = None
     #: The noun for a competitor in print, and the number of the first one.
     competitor: str = "expert"

@@ -25,8 +25,8 @@ from noregret.rounding import UNDERFLOW, exact, grown, rounding_error
 from noregret.rows.examples import as_labels, as_weights
 from noregret.turns import one_at_a_time
 
-#: Of a loss on an interval of width r with max |p| = s. By class, since a subclass may have another
-#: value: only the losses themselves are known.
+#: The exp-concavity of a loss on an interval of width r with max |p| = s. Exact classes only: a
+#: subclass may have other values.
 _CONCAVITY: dict[type[Loss], Callable[[Any, float, float], float]] = {
     Squared: lambda loss, r, s: 0.5 / r / r,
     NegativeLog: lambda loss, r, s: 1.0,
@@ -189,7 +189,7 @@ class Forecaster(WeightedGame):
             own,
             self._suffered.copy(),
             slack,
-            # Measured differences stay true where a loss is not what it promised, theorems do not.
+            # Measured differences stay true where a loss broke its promise, theorems do not.
             bounds if broken is None else [],
             proved,
             assumption=assumption_of(self.loss),

@@ -16,11 +16,11 @@ from noregret.elementary import exp
 from noregret.jit import add_compensated, kernel
 from noregret.passes.promises import promise_broken
 
-#: The kinds of rates: a fixed one, c/sqrt(t), c/sqrt(2^m) anew in rounds 2^m, and ln d / gaps.
+#: The kinds of rates: a fixed one, c/sqrt(t), c/sqrt(2^m) restarted in rounds 2^m, ln d / gaps.
 FIXED, ANYTIME, DOUBLING, ADAPTIVE = range(4)
-#: Sums of parts below this are taken from a new reference.
+#: Below this sum the parts are computed from a new reference.
 _LEAST = 1e-200
-#: Below this eta (max z - min z) the gap is a series.
+#: Below this eta (max z - min z) the gap is computed by a series.
 SMALL_STEP = 1e-4
 #: A forecaster stops before a loss beyond this: its square would overflow.
 LARGEST_LOSS = 1e150
@@ -59,7 +59,7 @@ class ExpertSum(IntEnum):
     OWN_LOW = 18
     OWN_SIZE = 19
     #: The first round that broke a promise of a loss of one's own (0: none), which promise it was,
-    #: and where the loss was looked at in the round before.
+    #: and the prediction at which the loss was checked in the round before.
     PROMISE_BROKEN = 20
     BROKEN_PROMISE = 21
     LAST_POINT = 22

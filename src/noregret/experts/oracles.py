@@ -26,7 +26,7 @@ _TOLERANCE = 1e-13
 #: Most Newton steps for one smoothing, and most smoothings.
 _STEPS = 100
 _SMOOTHINGS = 60
-#: How much less smooth the next problem is.
+#: Ratio of the next smoothing q to the last.
 _RATIO = 0.25
 
 
@@ -135,7 +135,7 @@ class _Search:
     def __init__(self, table: Matrix, y: Vector, loss: Loss, tol: float) -> None:
         self.table, self.y, self.function, self.tol = table, y.tolist(), loss, tol
         self.sizes = np.abs(table).max(axis=1)
-        # A level that all experts share is that of every combination: steps do without it.
+        # Steps ignore the mean of a row, which all combinations share.
         self.spread = table - table.mean(axis=1, keepdims=True)
         self.w = np.full(table.shape[1], 1.0 / table.shape[1])
         self.best, self.loss, self.floor = self.w, math.inf, -math.inf

@@ -221,7 +221,7 @@ class PowerHinge(Margin):
     9.0
     """
 
-    # Beyond these, powers magnify the rounding of what is raised beyond what a loss promises.
+    # Beyond these limits powers magnify the rounding of their base beyond what a loss promises.
     r: float = field(
         default=3.0,
         metadata=allowed(
@@ -267,7 +267,7 @@ class PowerHinge(Margin):
         m = self.r - 1.0 if steep else 1.0 / (self.r - 1.0)
         a, b = (1.0, q) if steep else (q, 1.0)
         x = math.inf
-        # Not divided where the quotient, being above the other, would overflow.
+        # Skip a quotient that would overflow: the other one is smaller.
         if a >= 1.0 or excess < a * 1e300:
             x = excess / a
         if b >= 1.0 or excess < b * 1e300:

@@ -11,7 +11,7 @@ from noregret.elementary import log
 from noregret.losses.base import LEAST_DIVISOR, Loss, minus_conjugate, one
 from noregret.rounding import two_sum
 
-#: Predictions below this have a slope too steep to be multiplied with anything.
+#: Smallest prediction of a proximal step: products with a steeper slope could overflow.
 _LEAST_PREDICTION = 1e-150
 
 

@@ -51,7 +51,7 @@ def hinge_slopes(y: int, margin: float, z: Vector, q: float, slopes: Vector) -> 
             if k != y and z[k] - top + height > 0.0:
                 total += z[k] - top
                 count += 1
-        # A class at the level may be counted in again by a rounding: that is not progress.
+        # Rounding may count a class at the level again: stop where the count does not fall.
         if count >= left:
             break
         left = count
@@ -116,7 +116,7 @@ def _probability(x: float, q: float) -> float:
         step = (x - log(p) - q * p) / (1.0 + q * p)
         p *= exp(max(step, -600.0))
         if abs(step) < 1e-8:
-            # The next step would be its square.
+            # The next step would be of the size of its square.
             break
     return p
 

@@ -30,7 +30,7 @@ class ScoreLoss(Promised):
     labels: ClassVar[str] = "class"
     #: Whether rows of 0 and 1 are taken too where `labels` is "class".
     sets: ClassVar[bool] = False
-    #: Whether it is a sum over the scores, each of which is then learnt by itself.
+    #: Whether the loss is a sum over the scores, so that each score is learnt independently.
     separate: ClassVar[bool] = False
 
     def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
@@ -109,7 +109,7 @@ class Softmax(Ranked):
             slopes[k] = exp(s[k] - s[top])
             others += slopes[k] if k != top else 0.0
         scale = 1.0 / (1.0 + others)
-        # The slope of the label is what the others leave, not p - 1, which would cancel.
+        # The slope of the label is minus the sum of the others: p - 1 would cancel.
         rest = 0.0
         for k in range(len(s)):
             slopes[k] *= scale

@@ -15,7 +15,7 @@ from noregret.mirrors.base import ConvexSet, Mirror
 from noregret.mirrors.separable import Separable
 from noregret.rounding import EPSILON
 
-#: exp of anything above this is infinite in double precision; weights are capped there.
+#: Exponents are capped here: exp overflows above 709, and weights are multiples of it.
 LARGEST_EXPONENT = 700.0
 
 

@@ -136,7 +136,7 @@ class Ball(Euclidean):
         length = eta * math.sqrt(2.0 * max(s, 0.0))
         return eta * (self.radius / max(length, self.radius))
 
-    # The norm of theta decides about every weight.
+    # Every weight depends on the norm of theta.
     separable = Mirror.separable
 
     smoothness = Euclidean.smoothness
@@ -168,7 +168,7 @@ class Ball(Euclidean):
         growth = 1.0 + (len(theta) + 64.0) * EPSILON
         length = eta * (norm_upper(theta, 2.0) + delta) * growth
         inside = min(length, self.radius)
-        # Divided before it is multiplied: squares of short lengths underflow.
+        # Divide before multiplying: squares of short lengths underflow.
         return inside / eta * (length - 0.5 * inside) * growth
 
     divergence = Euclidean.divergence
@@ -267,7 +267,7 @@ class SoftThreshold(Euclidean):
 
     smoothness = Euclidean.smoothness
 
-    # Without the threshold.
+    # That of the 2-norm alone, without the threshold.
     largest_regularizer = Euclidean.largest_regularizer
 
     lazy_only = yes

@@ -116,7 +116,7 @@ class ElasticNet(WholeLine):
     ) -> float:
         """Return sum [eta |theta_i| - l1]+^2 / (2 eta), rounded up."""
         growth = 1.0 + (len(theta) + 64.0) * EPSILON
-        # Divided before it is multiplied, as for the ball.
+        # Divide before multiplying: squares of small numbers underflow.
         excess = np.maximum(eta * (np.abs(theta) + delta) * growth - self.l1, 0.0)
         return 0.5 * float(np.sum(excess / eta * excess)) * growth
 

@@ -105,7 +105,7 @@ def judged(c: float, usual: float, what: str, roundings: float) -> Lemma:
 
 
 def _misfit(run: Rerun, low: float, labels: Any) -> str:
-    """Say why the entropy's lemma fails: negative numbers, or a prediction clipped below its label.
+    """Return why the entropy's lemma fails, or '': negative numbers, or clipping below a label.
 
     low: the smallest feature.
     """

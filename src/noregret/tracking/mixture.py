@@ -48,9 +48,9 @@ from noregret.turns import one_at_a_time
 RATES = 12
 RATIO = 2.0
 #: The largest rate in units of 1/(curvature row^2): steps four times as long as the one that
-#: mends the loss of a row, for rows that are often smaller than the largest.
+#: removes the loss of a row, since rows are often smaller than the largest.
 STEEPEST = 4.0
-#: The largest rate of those that measure features, in units of the radius.
+#: The largest rate of `ScaledDescent`, in units of the radius.
 WIDEST = 2.0**-4
 #: Relative margin of the members' ball, more than the rounding of norms and of mixing.
 MARGIN = 2.0**-20

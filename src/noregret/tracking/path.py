@@ -40,7 +40,7 @@ from noregret.tracking.schedules import Schedule
 from noregret.tracking.segments import LONGEST, cheapest, segment_costs
 from noregret.tracking.static import Moments
 
-#: Largest number of rounds that are one cell each, where the arithmetic below allows it.
+#: Largest number of rounds that are one cell each, if WORK allows it.
 EXACT = 2000
 #: Additions and multiplications that all segments together may take, by default.
 WORK = 4e10
@@ -215,7 +215,7 @@ def _scaled(value: float, exponent: int) -> float:
 
 def _ball(radius: float, unit: tuple[int, int]) -> float:
     """Return the radius in units of targets by those of rows, never below the true one."""
-    # A larger ball has the smaller floor: what underflows is rounded up.
+    # A larger ball has the smaller floor, so that an underflow is rounded up.
     return max(_scaled(radius, unit[0] - unit[1]), SMALLEST_BALL)
 
 

@@ -145,7 +145,7 @@ class _Facts:
         return math.inf
 
     def outside(self) -> str:
-        """Say which comparator is not in the learner's set, if one is not."""
+        """Return which comparator is not in the learner's set, in words, or ''."""
         potential = self.run.potential
         for k, u in enumerate(self.run.schedule.comparators):
             if isinstance(potential, Entropic) and np.any(u < 0.0):
@@ -157,7 +157,7 @@ class _Facts:
         return ""
 
     def last_outside(self, outside: Callable[[Vector], bool], where: str) -> str:
-        """Name the last comparator that is outside a set, if one is."""
+        """Return which comparator, the last one, is outside a set, in words, or ''."""
         numbers = [k for k, u in enumerate(self.run.schedule.comparators) if outside(u)]
         return f"comparator {numbers[-1]} is not in {where}" if numbers else ""
 
