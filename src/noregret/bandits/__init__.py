@@ -1,4 +1,4 @@
-"""Bandits: learning from the cost of what was done, not of what might have been.
+"""Bandits: learning from the costs of the arms drawn alone.
 
 >>> from noregret import bandits
 >>> bandit = bandits.Exp3(arms=10, horizon=1000, seed=1)

@@ -171,7 +171,7 @@ class ArmBandit(Decider[tuple[int, float]]):
         return arms
 
     def certificate(self) -> BanditCertificate:
-        """Return what is known about the run so far, as a value that later rounds do not change."""
+        """Return the certificate of the rounds so far, which later rounds do not change."""
         low, high = self.costs
         width, book, rounds = high - low, self._book, self.rounds
         reason = ""

@@ -77,8 +77,8 @@ class ContextualBandit(Policy):
         their range. `importance` weighs examples by 1/probability, and is off because the noise
         costs more than it gains on every set we have measured. The certificate of the regression
         says different things: without it, about the predictions of the arms that were drawn, whose
-        squared error is what the inequality of `InverseGap` pays with; with it, in expectation over
-        the draws, about the predictions of all arms in all contexts alike. Both are about
+        squared error bounds the regret by the inequality of `InverseGap`; with it, in expectation
+        over the draws, about the predictions of all arms in all contexts alike. Both are about
         predictions made when costs come: those of the decisions if each cost comes before the next.
         """
         self.arms = self._choices = as_count("arms", arms)
@@ -110,7 +110,7 @@ class ContextualBandit(Policy):
         self._learn_rows(X, log, log.arms)
 
     def certificate(self) -> ContextualCertificate:
-        """Return what is known about the run so far, as a value that later rounds do not change.
+        """Return the certificate of the rounds so far, which later rounds do not change.
 
         The estimates are of constant arms, by importance weighting: without bias provided that
         which costs have come does not depend on the arms drawn; NaN for an arm that some decision
@@ -167,7 +167,7 @@ class ArmFeatureBandit(Policy):
     """A policy for arms that are rows of features, any number of them and others each time.
 
     The predicted cost of an arm with features x is w_0 + <w, x>, by one linear learner that all
-    arms share: what is learnt about one arm tells about the others, and about arms never seen.
+    arms share: the costs of one arm inform predictions for the others, and for arms never seen.
     `exploration` turns predictions into probabilities. Costs come back by decision id, late and in
     any order. Features of the situation that should matter differently for different arms are
     multiplied into their rows by the caller; alike in all rows they change no decision.
@@ -224,7 +224,7 @@ class ArmFeatureBandit(Policy):
         self._learn_rows(X, Log(arms, costs, propensities, 1, self.costs), arms)
 
     def certificate(self) -> ArmFeatureCertificate:
-        """Return what is known about the run so far, as a value that later rounds do not change.
+        """Return the certificate of the rounds so far, which later rounds do not change.
 
         The estimate of drawing evenly is by importance weighting: without bias provided that which
         costs have come does not depend on the arms drawn.

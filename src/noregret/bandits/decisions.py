@@ -42,7 +42,7 @@ class Waiting(dict[int, Pending]):
         return number
 
     def find(self, decision: Decision | int) -> tuple[int, Pending]:
-        """Return the id of a decision that waits and what was kept of it, or refuse in one line.
+        """Return the id and the data of a decision that waits, or refuse it in one line.
 
         >>> Waiting().find(3)
         Traceback (most recent call last):
@@ -96,7 +96,7 @@ class WaitingField(Field):
         return int(owner.arms)
 
     def kept(self, arrays: Arrays, k: int, arm: int, chance: float) -> tuple[Any, ...]:
-        """Return what is kept of the k-th decision."""
+        """Return the data of the k-th decision."""
         return arm, chance
 
 

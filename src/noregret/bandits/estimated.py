@@ -88,5 +88,5 @@ class EstimatedGame:
         self._cost = total
 
     def certificate(self) -> EstimatedCertificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        """Return the certificate of the rounds so far, which later rounds do not change."""
         return EstimatedCertificate(self.rounds, self._cost, self._game.certificate())

@@ -225,7 +225,7 @@ class Exp3(ArmBandit):
         play(self._tree, self._estimates, self._book, self._implicit, draws, costs, arms)
 
     def _paths(self) -> list[Statement]:
-        """Return what is certain: the regret on the estimates."""
+        """Return the certain statements: bounds on the regret on the estimates."""
         book, slack, measured = self._book, self._slack(), self._measured()
         # Large estimates that nearly cancel in the drift are rounded in proportion to themselves.
         drift = float(book[ArmSum.DRIFT]) + slack * (self._cost + abs(float(book[ArmSum.DRIFT])))

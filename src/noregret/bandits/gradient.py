@@ -74,11 +74,11 @@ def two_points(ahead: float, behind: float, v: Vector, delta: float) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class GradientCertificate(CostProof):
-    """The cost of a run, what is certain about its estimates, and the theorems in expectation."""
+    """The cost of a run, certain bounds about its estimates, and the theorems in expectation."""
 
     #: Sum of <w_t - u, z_t> for the best u of the set: an estimate of the regret, not a bound.
     estimated_regret: float
-    #: The set of u: the domain, or what it was shrunk to where plays stay inside.
+    #: The set of u: the domain, shrunk if all plays stay inside.
     domain: domains.Domain
     statements: list[Statement] = field(default_factory=list)
 
@@ -107,7 +107,7 @@ class Shrunken:
 
     For w in it and ||v|| <= 1 the point w + margin v is in K: with a = margin/r it is
     (1 - a) k + a (c + r v) for some k in K, a mean of two points of K. For a ball c = 0 and r is
-    its radius, for a box c is its middle and r half its width; both stay what they are.
+    its radius, for a box c is its middle and r half its width; it is again a ball or a box.
 
     >>> small = Shrunken.of(domains.Box(-1.0, 3.0), 0.5, 2)
     >>> round(small.domain.low, 9), round(small.domain.high, 9), small.inner
@@ -325,7 +325,7 @@ class GradientBandit(Saved):
             )
 
     def certificate(self) -> GradientCertificate:
-        """Return what is known about the run so far, as a value that later rounds do not change."""
+        """Return the certificate of the rounds so far, which later rounds do not change."""
         regret = self._sums["played"] + self.target.support(self._theta)
         statements = self._statements(regret) if self.rounds else []
         return GradientCertificate(self.rounds, self._sums["cost"], regret, self.target, statements)

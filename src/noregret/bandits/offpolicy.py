@@ -82,9 +82,9 @@ def ips(
     not negative, and their means are at most the policy's above low and below high, so that a floor
     under each, by `mean_floor`, is an end of it; it needs no p > 0 wherever pi > 0 either.
     `weight_limit` promises w <= weight_limit for every context and arm, not only those of the log:
-    each end is then the better of two, the other by what is left of the limit, which is far better
-    where outcomes are rare and weights vary. Reference: Karampatziakis, Mineiro, Ramdas, Off-policy
-    Confidence Sequences, 2021.
+    each end is then the better of two. The other one, by weight_limit - w (high - r) or
+    weight_limit - w (r - low), is far better where outcomes are rare and weights vary.
+    Reference: Karampatziakis, Mineiro, Ramdas, Off-policy Confidence Sequences, 2021.
 
     >>> log = Log([0, 1, 1], [1.0, 0.0, 1.0], [0.5, 0.5, 0.5], arms=2)
     >>> round(ips(log, [0.0, 1.0]).value, 12)

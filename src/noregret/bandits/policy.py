@@ -89,7 +89,7 @@ class PendingField(WaitingField):
         return choices if owner._choices in (None, choices) else 0
 
     def kept(self, arrays: Arrays, k: int, arm: int, chance: float) -> PendingRow:
-        """Return what is kept of the k-th decision."""
+        """Return the data of the k-th decision."""
         cut = slice(*arrays["waiting_starts"][k : k + 2].tolist())
         columns, values = arrays["waiting_columns"][cut], arrays["waiting_values"][cut]
         return PendingRow(arm, chance, int(arrays["waiting_choices"][k]), columns, values)

@@ -1,4 +1,4 @@
-"""The closed forms of the bandit theorems: pure functions of the numbers that they speak about.
+"""The closed forms of the bandit theorems, as pure functions.
 
 d arms or dimensions, T rounds, costs in [0, 1] by default. References: SS12 =
 Shalev-Shwartz, Online Learning and Online Convex Optimization, 2012; N15 = Neu, Explore No More,

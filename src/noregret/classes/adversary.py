@@ -74,7 +74,7 @@ class Adversary:
     """Force Ldim(H) mistakes on any deterministic learner, with labels of some hypothesis.
 
     While the version space has dimension d >= 1, present the first point both halves of which
-    have dimension >= d - 1 and answer what was not predicted (0 to a probability >= 1/2, which
+    have dimension >= d - 1 and answer the other label (0 to a probability >= 1/2, which
     forces an expected loss of Ldim(H) / 2). Then answer with the first hypothesis left.
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Lemma 3.2.
     """
@@ -191,7 +191,7 @@ class Bisection:
     """Force a mistake in every round on thresholds over [0, 1], or half-spaces without margin.
 
     The point is the middle v of the interval of those a that give all labels so far with
-    1 for v < a, and the label what was not predicted. As vectors (v, 1) the labels are those of
+    1 for v < a, and the label is the one not predicted. As vectors (v, 1) the labels are those of
     the half-space with normal (-1, a): there is no bound without a margin.
     Reference: Shalev-Shwartz, Online Learning and Online Convex Optimization, Example 3.3.
 

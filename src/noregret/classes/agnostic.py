@@ -225,7 +225,7 @@ class Agnostic(Saved):
         return max(wrong + float(after - log_sum_exp(logs)) / self.eta, 0.0)
 
     def _branches(self, point: int) -> list[_Branch]:
-        """Return what the states become; an expert that has no flips left only goes on."""
+        """Return the branches of all states; an expert that has no flips left does not flip."""
         turns = self._turns()
         branches = []
         for (space, flips), weight in self._weights.items():

@@ -13,7 +13,7 @@ from noregret.rounding import up
 
 
 class Contrarian:
-    """Answer what was not predicted: 0 to a probability >= 1/2, else 1."""
+    """Answer the label that was not predicted: 0 to a probability >= 1/2, else 1."""
 
     def instance(self) -> int:
         """Return the only point there is."""

@@ -7,7 +7,7 @@ The question asked is "Ldim(V) >= d?", because it prunes: V needs 2^d hypotheses
 split 2^(d-1), and columns that are equal or complementary inside V are one column. With m such
 columns, more than the sum of C(m, i) over i < d hypotheses answer yes (the lemma of Sauer and
 Shelah, which holds for the VC dimension and so for the larger one). Splits are tried from the
-most even one on, the smaller half first; what was learnt about a V is kept.
+most even one on, the smaller half first; the bounds found for a V are kept.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def _labels(table: Any) -> Bits:
 
 @dataclass(frozen=True, kw_only=True)
 class Proved(Proof):
-    """Rounds played, and bounds on what they cost."""
+    """Rounds played, and bounds on their cost."""
 
     rounds: int
     bounds: tuple[Statement, ...]

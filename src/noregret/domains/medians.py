@@ -71,7 +71,7 @@ def careful_pivot(work, low, high):  # type: ignore[no-untyped-def]
 
 @kernel
 def _gather(work, low, high, limit):  # type: ignore[no-untyped-def]
-    """Move what is below a limit to the front, without a branch; return where the rest begins."""
+    """Move components below a limit to the front, without a branch; return where others begin."""
     place = low
     for k in range(low, high):
         x = work[k]

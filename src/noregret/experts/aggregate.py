@@ -99,8 +99,8 @@ class Aggregate:
     ) -> None:
         """Make an aggregate of learners with `learn`, `predict` and `loss`.
 
-        `loss` is what the mixture is judged by, that of the first learner by default; `mirror`
-        chooses the class of the certificate's floors, the 2-norm ball by default.
+        `loss` judges the mixture [default: that of the first learner]; `mirror`
+        chooses the class of the certificate's floors [default: the 2-norm ball].
         """
         self.learners = list(learners)
         if not self.learners:
@@ -158,7 +158,7 @@ class Aggregate:
 
         Input that cannot be learnt raises ValueError and leaves all learners as they were. If one
         diverges, OverflowError: the rounds before are kept, by all learners. A learner that is not
-        of this package cannot be taken back: once another one has refused what it has learnt, the
+        of this package cannot be rolled back: once another one refuses rows that it has learnt, the
         aggregate cannot go on, and its certificate is that of the rounds before.
         """
         if self._broken:
@@ -201,7 +201,7 @@ class Aggregate:
         return all(type(one).__name__ in KINDS for one in _members(self))
 
     def _mix(self, given: Any, labels: Vector, weights: Vector, made: Vector) -> Vector:
-        """Mix what the learners predicted, and enter it in both books or in neither."""
+        """Mix the predictions of the learners, and enter them in both books or in neither."""
         mixer = copy.deepcopy(self._mixer)
         try:
             mixed = mixer.learn(made, labels, weights)
@@ -238,7 +238,7 @@ class Aggregate:
         return self._mixer.forecast(np.column_stack(made))
 
     def certificate(self) -> AggregateCertificate:
-        """Return what the mixed predictions prove, and the regret against the best learner."""
+        """Return the certificate of the mixture, with the regret against the best learner."""
         proof = self._book.certificate()
         reach = proof.mirror.predictors().norm(self.weights) if self._linear() else None
         members = replace(self._mixer.certificate(), competitor="member", first=1)

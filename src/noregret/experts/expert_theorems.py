@@ -1,4 +1,4 @@
-"""The closed forms of the theorems on expert advice: pure functions of what they speak about.
+"""The closed forms of the theorems on expert advice, as pure functions.
 
 d experts, T rounds, costs in [0, 1] or of a width R = high - low, rates eta. References: SS12 =
 Shalev-Shwartz, Online Learning and Online Convex Optimization, 2012; CBL06 = Cesa-Bianchi and

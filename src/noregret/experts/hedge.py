@@ -99,12 +99,12 @@ class CostGame(WeightedGame):
     high: float
 
     def suffer(self, costs: Any) -> float:
-        """Pay <weights, costs> and learn the costs of one round; return what was paid."""
+        """Pay <weights, costs> and learn the costs of one round; return the cost paid."""
         return float(self.learn(one_round("costs", costs, self.experts))[0])
 
     @one_at_a_time
     def learn(self, costs: Any) -> Vector:
-        """Play a round for every row of costs; return what was paid in each.
+        """Play a round for every row of costs; return the cost paid in each.
 
         Costs outside [low, high] raise ValueError and leave the learner as it was.
         """

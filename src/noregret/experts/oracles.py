@@ -217,7 +217,7 @@ class _Search:
         return math.fsum(smoothed), slopes, rounding_error(8.0, math.fsum(map(abs, smoothed)))
 
     def _most(self, w: Vector, made: list[float]) -> float:
-        """Return what the loss of w can be at most if rounding has moved the predictions made."""
+        """Return an upper bound on the loss of w, given its rounded predictions."""
         # Weights that sum to 1 but for rounding; a convex loss is largest at an end.
         error = rounding_error(len(w) + 4.0, np.abs(self.table) @ w)
         most = [

@@ -177,7 +177,7 @@ class Specialists(Saved):
 
     @one_at_a_time
     def learn(self, costs: Any, awake: Any) -> Vector:
-        """Play a round for every row of costs; return what was paid in each.
+        """Play a round for every row of costs; return the cost paid in each.
 
         `awake` tells for each cost whether its expert is awake. A round in which all sleep, or a
         waking cost outside [low, high], raises ValueError and leaves the learner as it was.

@@ -1,4 +1,4 @@
-"""Convex losses of one prediction or of a vector of scores, and what is known of them."""
+"""Convex losses of one prediction or of a vector of scores, with their conjugates and constants."""
 
 from noregret.losses.base import Loss
 from noregret.losses.margins import (

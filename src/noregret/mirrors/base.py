@@ -107,7 +107,7 @@ class Mirror(Component):
         return False
 
     def read(self, v: float, threshold: float) -> float:
-        """Return what a stored value contributes to a weight at this moment."""
+        """Return the contribution of a stored value to a weight at this moment."""
         return v
 
     def threshold(self, rounds: float) -> float:

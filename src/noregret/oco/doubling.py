@@ -95,7 +95,7 @@ class DoublingTrick:
             self._epoch = fresh
 
     def certificate(self) -> GameCertificate:
-        """Return what all epochs together prove about one fixed point."""
+        """Return the certificate of all epochs together, against one fixed point."""
         last = self._epoch.certificate()
         parts = [*self._past, last] if last.rounds else [*self._past]
         if not parts:
@@ -164,7 +164,7 @@ def summed_bounds(
 
 
 def _kind(certificate: GameCertificate) -> tuple[object, ...]:
-    """Return what the epochs of one game must have in common."""
+    """Return the properties that the epochs of one game must share."""
     return (
         certificate.mirror,
         certificate.domain,

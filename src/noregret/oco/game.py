@@ -212,7 +212,7 @@ class Game(PointPlayer):
         return point
 
     def certificate(self) -> GameCertificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        """Return the certificate of the rounds so far, which later rounds do not change."""
         squares, _, _, used = self._coordinates.copy()
         return self._certificate(
             lazy=self._setting.lazy,
@@ -245,7 +245,7 @@ class Player(Protocol):
         """Play a round against a loss."""
 
     def certificate(self) -> GameCertificate:
-        """Return what the rounds so far prove."""
+        """Return the certificate of the rounds so far."""
 
 
 def run(player: Player, losses: Iterable[Any]) -> GameCertificate:

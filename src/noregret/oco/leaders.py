@@ -221,7 +221,7 @@ class Leader(PointPlayer):
         return value
 
     def certificate(self) -> GameCertificate:
-        """Return what the rounds so far prove, as a value that later rounds do not change."""
+        """Return the certificate of the rounds so far, which later rounds do not change."""
         return self._certificate(
             theorems=partial(self._theorems, self._facts),
             linear=False,

@@ -4,7 +4,7 @@ Two numbers on the same rounds: b, below the loss of every fixed predictor of th
 the loss of a tracker that played only predictors of that ball. Where a < b, no fixed predictor
 of the class can do what a moving one of the same class did. It is a statement about these
 rounds. Nothing is said about how they came about: a stream of one law, the same at all times,
-shows it too if its labels hang together in time. Here every label repeats the last one with
+shows it too if its labels are autocorrelated. Here every label repeats the last one with
 probability 0.95, and the only feature is constant:
 
 >>> import numpy as np

@@ -44,7 +44,7 @@ from noregret.turns import one_at_a_time
 
 
 class _Points(Field):
-    """The stored points, what is kept of each, and with a budget the matrix of their kernels."""
+    """The stored points, their records, and with a budget the matrix of their kernels."""
 
     def write(self, owner: Any, header: Header, arrays: Arrays) -> None:
         """Enter the points in use: the arrays have room for more."""
@@ -213,7 +213,7 @@ class KernelDescent(Saved):
             raise ValueError(f"X has {width} columns, the learner knows {known}")
 
     def certificate(self) -> KernelCertificate:
-        """Return what the run so far proves, as a value that later rounds do not change."""
+        """Return the certificate of the rounds so far, which later rounds do not change."""
         slots = self._slots.copy()
         square = slots[Place.GRADIENT] + 2.0 * slots[Place.GRADIENT_ERROR]
         length = math.sqrt(max(float(square), 0.0)) + float(slots[Place.LOST])
@@ -237,7 +237,7 @@ class KernelDescent(Saved):
         """Return a number that no fixed u of the space with ||u|| <= radius can have beaten.
 
         sum f_t(u) >= sum (f_t(p_t) - g_t p_t) - radius ||Z||, Z = sum g_t K(x_t, .). Of Z a
-        budget keeps a part, and the norms of what was dropped are added up: true, but looser.
+        budget keeps a part, and the norms of the dropped parts are added up: true, but looser.
         """
         return self.certificate().floor(radius)
 

@@ -22,11 +22,11 @@ class Kernel(Component):
 
     @reassociable
     def term(self, a: float, b: float) -> float:
-        """Return what one feature adds to the sum [default: a b, so that it is <a, b>]."""
+        """Return the term of one feature [default: a b, so that the sum is <a, b>]."""
         return a * b
 
     def missing(self, square: float) -> float:
-        """Return what the features add where a is 0 and b^2 sums to `square`."""
+        """Return the sum over the features where a is 0, whose b^2 sum to `square`."""
         return 0.0
 
     def value(self, total: float) -> float:

@@ -52,7 +52,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Lemma:
-    """Whether the lemma holds on the data seen, and by what the comparator's loss is multiplied.
+    """Whether the lemma holds on the data seen, and the factor of the comparator's loss.
 
     `excess` times the comparator's loss is to be added where rounding pushed the rate beyond
     the paper's, so that the printed factor is the paper's.
@@ -151,7 +151,7 @@ class ShiftingBounds(Proof):
     best_alpha: float | None = None
 
     def total(self, bound: Statement) -> float:
-        """Return what a bound says about the learner's loss by itself, rounded up."""
+        """Return the bound on the learner's loss itself, rounded up."""
         value = bound.factor * self.schedule_loss + bound.value
         size = abs(bound.value) + bound.factor * abs(self.schedule_loss)
         return value + rounding_error(4.0, size)

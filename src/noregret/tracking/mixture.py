@@ -232,7 +232,7 @@ class Tracker:
         return predictions
 
     def _mix(self, rows: Rows, labels: Vector, weights: Vector) -> Vector:
-        """Have all members learn the rows, and mix what they predicted for them."""
+        """Have all members learn the rows, and mix their predictions."""
         given, predictions = rows.plain(), np.empty(len(rows))
         made = [
             *(member.learn(given, labels, weights) for member in self.members),

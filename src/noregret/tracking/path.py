@@ -50,7 +50,7 @@ SMALLEST_BALL = 1e-250
 
 @dataclass(frozen=True, eq=False)
 class HindsightPath(Proof):
-    """The best schedule found, and a floor under all of its kind.
+    """The best schedule found, and a lower bound for all schedules of its kind.
 
     `loss` is the square loss of `schedule`, rounded up. No schedule with as few shifts and
     norms up to `reach` has a smaller `objective` than `lower_bound`.
@@ -77,7 +77,7 @@ class HindsightPath(Proof):
 
     @property
     def gap(self) -> float:
-        """No schedule of its kind is better by more."""
+        """Upper bound on the advantage of any other schedule of its kind."""
         return math.nextafter(self.objective - self.lower_bound, math.inf)
 
     @property

@@ -138,7 +138,7 @@ def _bounds(moments, radius, v, product, values):  # type: ignore[no-untyped-def
 
 @kernel
 def segment_costs(cells, radius):  # type: ignore[no-untyped-def]
-    """Return at [i, j] what a predictor of the ball loses on cells i to j at least.
+    """Return at [i, j] a lower bound on the loss of every predictor of the ball on cells i to j.
 
     It is s - v'Av - 2 radius ||Av - b|| with a v near the minimiser, at least 0; without a
     radius the last term is left out, and costs serve to compare only. Cells are second moments

@@ -45,7 +45,7 @@ def shifting_bounds(
     guess: tuple[int, float] | None = None,
     traced: bool = True,
 ) -> ShiftingBounds:
-    """Return what the theorems say about a learner and a schedule, for the rows it has learnt.
+    """Return the bounds of a learner against a schedule, for the rows it has learnt.
 
     The run is replayed to read weights at the shifts, and with `traced` in every round, O(d)
     each; traced=False leaves out the bounds that need it. `guess` is (rounds, size) from which
