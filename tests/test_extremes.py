@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -20,6 +21,7 @@ import extreme_rows
 import numpy as np
 import pytest
 
+import noregret as nr
 from noregret import domains, elementary, losses, mirrors, rates
 from noregret.component import Component
 from noregret.jit import kernel
@@ -328,3 +330,14 @@ def test_a_loss_that_overflows_is_refused_although_its_gradient_does_not() -> No
     for y, refused in ((1e120, False), (1e160, True)):
         slope, norm = -2.0 * y, 1e-160
         assert playable(losses.Squared(), y, 1.0, 0.0, slope, norm) is not refused
+
+
+@pytest.mark.parametrize("loss", [losses.Hinge, losses.SquaredHinge, losses.OneSidedHuber])
+def test_a_margin_whose_loss_would_overflow_is_refused(loss: Any) -> None:
+    with pytest.raises(ValueError, match="must be above 0 and at most 1e90"):
+        loss(1e91)
+    learner = nr.MirrorDescent(loss(1e90), nr.mirrors.Euclidean(), nr.rates.Constant(1e-9))
+    with contextlib.suppress(OverflowError):
+        # A step that would overflow is refused, which leaves the learner as it was.
+        learner.learn(np.ones((1, 1)), [1.0], [1e100])
+    assert np.isfinite(learner.certificate().loss)

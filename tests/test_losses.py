@@ -309,13 +309,16 @@ def test_whole_numbers_and_numbers_with_a_point_are_one() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: losses.Hinge(0), r"Hinge\(margin\) must be a finite number above 0, got 0.0"),
-        (lambda: losses.Hinge(-1), r"Hinge\(margin\) must be a finite number above 0, got -1.0"),
+        (lambda: losses.Hinge(0), r"Hinge\(margin\) must be above 0 and at most 1e90, got 0.0"),
+        (lambda: losses.Hinge(-1), r"Hinge\(margin\) must be above 0 and at most 1e90, got -1.0"),
         (lambda: losses.Hinge(math.nan), r"Hinge\(margin\) .* got nan"),
         (lambda: losses.Hinge(math.inf), r"Hinge\(margin\) .* got inf"),
         (lambda: losses.Hinge("wide"), r"Hinge\(margin=...\) must be a number, got 'wide'"),
         (lambda: losses.Hinge(None), r"Hinge\(margin=...\) must be a number, got None"),
-        (lambda: losses.SquaredHinge(0), r"SquaredHinge\(margin\) must be a finite number above 0"),
+        (
+            lambda: losses.SquaredHinge(0),
+            r"SquaredHinge\(margin\) must be above 0 and at most 1e90",
+        ),
         (lambda: losses.EpsilonInsensitive(-0.1), r"epsilon\) must be a finite number >= 0"),
         (lambda: losses.EpsilonInsensitive(math.nan), r"epsilon\) must be a finite number >= 0"),
         (lambda: losses.Huber(0), r"Huber\(delta\) must be a finite number above 0"),

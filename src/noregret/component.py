@@ -39,6 +39,8 @@ def allowed(words: str, test: Callable[[float], bool]) -> Mapping[str, Any]:
 
 
 POSITIVE = allowed("must be a finite number above 0", lambda value: 0.0 < value < float("inf"))
+#: The squared margin times the largest weight of an example is still far from overflow.
+MARGIN = allowed("must be above 0 and at most 1e90", lambda value: 0.0 < value <= 1e90)
 NONNEGATIVE = allowed("must be a finite number >= 0", lambda value: 0.0 <= value < float("inf"))
 
 

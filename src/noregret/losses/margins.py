@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from noregret.component import POSITIVE, allowed
+from noregret.component import MARGIN, allowed
 from noregret.elementary import divide, exp, log, log1p_unit, power
 from noregret.losses.base import LAST_CHANGE, LEAST_DIVISOR, Loss, minus_conjugate, one
 
@@ -41,7 +41,7 @@ class Hinge(Margin):
     0.75
     """
 
-    margin: float = field(default=1.0, metadata=POSITIVE)
+    margin: float = field(default=1.0, metadata=MARGIN)
 
     exact_zero: ClassVar[bool] = True
 
@@ -79,7 +79,7 @@ class SquaredHinge(Margin):
     2.0
     """
 
-    margin: float = field(default=1.0, metadata=POSITIVE)
+    margin: float = field(default=1.0, metadata=MARGIN)
 
     def value(self, y: float, p: float) -> float:
         """Return [margin - y p]+^2 / 2."""
@@ -228,7 +228,7 @@ class PowerHinge(Margin):
             "must be a finite number above 1, from 1.05 to 50", lambda r: 1.05 <= r <= 50.0
         ),
     )
-    margin: float = field(default=1.0, metadata=POSITIVE)
+    margin: float = field(default=1.0, metadata=MARGIN)
 
     def value(self, y: float, p: float) -> float:
         """Return [margin - y p]+^r / r."""
@@ -294,7 +294,7 @@ class OneSidedHuber(Margin):
     6.0
     """
 
-    margin: float = field(default=1.0, metadata=POSITIVE)
+    margin: float = field(default=1.0, metadata=MARGIN)
 
     def value(self, y: float, p: float) -> float:
         """Return the value at p."""

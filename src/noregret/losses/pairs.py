@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from noregret.arrays import Vector
-from noregret.component import POSITIVE
+from noregret.component import MARGIN
 from noregret.elementary import exp, log1p_unit
 from noregret.losses.scores import Ranked, excess
 
@@ -90,7 +90,7 @@ class PairwiseHinge(PairLoss):
     0.5
     """
 
-    margin: float = field(default=1.0, metadata=POSITIVE)
+    margin: float = field(default=1.0, metadata=MARGIN)
 
     def pair_value(self, ahead: float, behind: float) -> float:
         """Return [margin - s_i + s_j]+."""

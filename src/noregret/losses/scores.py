@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from noregret.arrays import Vector
-from noregret.component import POSITIVE
+from noregret.component import MARGIN
 from noregret.elementary import exp
 from noregret.losses.base import Loss, Promised, one
 from noregret.losses.margins import Logistic
@@ -153,7 +153,7 @@ class MulticlassHinge(Ranked):
     (0.5, [-1.0, 1.0, 0.0])
     """
 
-    margin: float = field(default=1.0, metadata=POSITIVE)
+    margin: float = field(default=1.0, metadata=MARGIN)
 
     def value_and_slopes(self, target: Any, s: Vector, slopes: Vector) -> float:
         """Return the excess of the best rival; where it is positive, slopes are e_rival - e_y."""
