@@ -23,10 +23,10 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
-from noregret.cli import record as records
-from noregret.cli.choices import Spec
 from noregret.evaluate import Trial, metrics_for
 from noregret.files import store
+from noregret.runs import record as records
+from noregret.vocabulary.learners import Spec
 
 Arrays = dict[str, np.ndarray]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.cli.verdicts_members import member_verdicts
 from noregret.experts import Aggregate
+from noregret.runs.verdicts_members import member_verdicts
 from tests.cli.program import Call
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.cli.record import load
+from noregret.runs.record import load
 from tests.cli.program import Call, svmlight
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.cli.record import load
+from noregret.runs.record import load
 from tests.cli.program import Call
 
 CITIES = ("Rome", "Bonn", "Oslo")

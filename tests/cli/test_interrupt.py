@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret.cli.choices import Spec
-from noregret.cli.history import Input
-from noregret.cli.interrupt import Interrupted, Interruption
-from noregret.cli.record import Record
-from noregret.cli.session import Session
 from noregret.cli.writing import Output, require_file, require_place, to_json
+from noregret.runs.history import Input
+from noregret.runs.interrupt import Interrupted, Interruption
+from noregret.runs.record import Record
+from noregret.runs.session import Session
 from noregret.streams import read
+from noregret.vocabulary.learners import Spec
 from tests.cli.program import svmlight
 from tests.full_disk import small_files
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.cli.record import load
 from noregret.evaluate.classes import learn_block, predicted
 from noregret.files import store
+from noregret.runs.record import load
 from noregret.streams import read
 from tests.cli.program import Call
 
@@ -135,11 +135,11 @@ def test_resuming_equals_the_unbroken_run_to_the_bit(
 
 def test_saving_on_the_way_keeps_only_the_classes_met(stream: Path, tmp_path: Path) -> None:
     """What the reader has seen ahead is no part of the model."""
-    from noregret.cli.choices import Spec
-    from noregret.cli.history import Input
-    from noregret.cli.interrupt import Interruption
-    from noregret.cli.record import Record
-    from noregret.cli.session import Session
+    from noregret.runs.history import Input
+    from noregret.runs.interrupt import Interruption
+    from noregret.runs.record import Record
+    from noregret.runs.session import Session
+    from noregret.vocabulary.learners import Spec
 
     path = tmp_path / "early.nr"
     spec = Spec(loss="softmax")

@@ -311,7 +311,7 @@ _IMPORTS = (
     "noregret.cli.main", "noregret.cli.output", "noregret.visible",
     "typer", "rich", "noregret.cli.commands", "noregret.cli.learn", "numpy",
     "numpy._core._multiarray_umath", "numba", "llvmlite.binding", "noregret.streams",
-    "noregret.learners", "noregret.cli.session", "safetensors",
+    "noregret.learners", "noregret.runs.session", "safetensors",
 )  # fmt: skip
 
 

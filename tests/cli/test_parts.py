@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret.cli import choices
-from noregret.cli.presets import PRESETS, parse_spec
 from noregret.cli.screen import Table
 from noregret.evaluate import Point, follow, marks
 from noregret.streams import Block
+from noregret.vocabulary import learners as choices
+from noregret.vocabulary.presets import PRESETS, parse_spec
 
 
 def test_marks_are_powers_of_two_however_far() -> None:

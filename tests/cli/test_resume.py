@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import noregret as nr
-from noregret.cli.record import load
+from noregret.runs.record import load
 from tests.cli.program import ENVIRONMENT, Call, start, svmlight
 
 TEMPORARY = ".noregret-*.tmp"

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.cli.verdicts import LinearStatements, Verdict
 from noregret.learners.foreign import Certifier
 from noregret.proof.certificate import Certificate
 from noregret.proof.ledger import Entry
+from noregret.runs.verdicts import LinearStatements, Verdict
 
 X = np.array([[1.0, 0.5], [-0.5, 1.0], [1.0, 1.0], [0.25, -1.0]])
 Y = np.array([1.0, -1.0, 1.0, 1.0])

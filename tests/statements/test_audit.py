@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret.cli.history import CLASSES
-from noregret.cli.record import load
-from noregret.cli.verdicts import Verdict
+from noregret.runs.history import CLASSES
+from noregret.runs.record import load
+from noregret.runs.verdicts import Verdict
 from tests.cli.program import ROOT, Call, svmlight
 
 HELD = "statements that could be checked hold"

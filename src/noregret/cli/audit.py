@@ -15,9 +15,9 @@ from noregret.cli.writing import to_json
 from noregret.visible import visible
 
 if TYPE_CHECKING:
-    from noregret.cli.choices import Learner
-    from noregret.cli.record import Record
-    from noregret.cli.verdicts import Verdict
+    from noregret.runs.record import Record
+    from noregret.runs.verdicts import Verdict
+    from noregret.vocabulary.learners import Learner
 
 #: Exit codes beside 0, all statements hold; 2 is for what the user can mend.
 FALSE, NOT_CHECKED = 1, 3
@@ -52,9 +52,9 @@ def audit(
     Exit codes: 0 all statements hold; 1 one is false; 3 none is false, but something could not be
     checked: standard input, a file that is gone or has changed; 2 the command cannot be run.
     """
-    from noregret.cli import record as records
-    from noregret.cli.replay import NotChecked
-    from noregret.cli.verdicts import Verdict
+    from noregret.runs import record as records
+    from noregret.runs.replay import NotChecked
+    from noregret.runs.verdicts import Verdict
 
     learner, record = records.load(model)
     if learner.rounds == 0:
@@ -76,10 +76,10 @@ def audit(
 def _judged(
     learner: Learner, record: Record, model: Path, given: Given, tol: float, max_passes: int
 ) -> list[Verdict]:
-    from noregret.cli.naming import require_same_columns
-    from noregret.cli.replay import Replay, places
-    from noregret.cli.verdicts import LinearStatements
-    from noregret.cli.verdicts_matrix import MatrixStatements
+    from noregret.runs.naming import require_same_columns
+    from noregret.runs.replay import Replay, places
+    from noregret.runs.verdicts import LinearStatements
+    from noregret.runs.verdicts_matrix import MatrixStatements
 
     where = places(record, given.found() if given.files else [], model)
     width = learner.dimension if record.spec.needs_width else 0

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples
 from noregret.cli.writing import to_json
 from noregret.visible import visible
+from noregret.vocabulary import learners as choices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,9 +52,10 @@ def certify(
         raise ValueError(f"--probabilities are margins of classification, and {loss} is not")
     import numpy as np
 
-    from noregret.cli.screen import Clock, metrics_line
     from noregret.evaluate import metrics_for
     from noregret.learners.foreign import Certifier
+    from noregret.runs.progress import Clock
+    from noregret.runs.wording import metrics_line
 
     certifier = Certifier(chosen, shape)
     metrics = metrics_for(chosen)

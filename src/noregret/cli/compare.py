@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from noregret.cli import choices
 from noregret.cli.console import plain_console
 from noregret.cli.options import Given, reads_examples
-from noregret.cli.presets import PRESETS, parse_spec
 from noregret.cli.writing import to_json
 from noregret.visible import visible
+from noregret.vocabulary import learners as choices
+from noregret.vocabulary.presets import PRESETS, parse_spec
 
 #: By the kind of labels: learners that are compared by default, and how they are measured.
 _USUAL = {
@@ -69,8 +69,8 @@ def compare(
     if made is None:
         width = stream.width or given.columns()
         made = [replace(spec, features=width * spec.needs_width).make() for spec in specs]
-    from noregret.cli.screen import Clock
     from noregret.evaluate import Trial, metrics_for, watch
+    from noregret.runs.progress import Clock
 
     fixed = floor_radius
     radius = None if fixed is None else lambda: fixed
@@ -119,7 +119,7 @@ def _show(
     from rich.table import Table
     from rich.text import Text
 
-    from noregret.cli.screen import METRICS, left_out, metric, short
+    from noregret.runs.wording import METRICS, left_out, metric, short
 
     columns = _COLUMNS[kind]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noregret.cli.interrupt import unwinding
 from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
 
 if TYPE_CHECKING:
-    from noregret.cli.screen import Clock
+    from noregret.runs.progress import Clock
     from noregret.streams import Block, Stream
 
 
@@ -36,7 +36,7 @@ def convert(
     if out.suffix.lower() != ".arrow":
         raise ValueError(f"--out {out}: expected a name that ends in .arrow")
     require_outputs(given.files, ("--out", out))
-    from noregret.cli.screen import Clock
+    from noregret.runs.progress import Clock
     from noregret.streams.binary_write import write_binary
 
     kind = "class" if multiclass else "real" if given.labels is None else "sign"

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from noregret.cli import choices
 from noregret.cli.options import Given, reads_examples
 from noregret.cli.writing import Output, require_place, to_json
 from noregret.visible import visible
+from noregret.vocabulary import learners as choices
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -58,8 +58,8 @@ def drift(
         require_matplotlib()
     if one_pass and loss != "squared":
         raise ValueError(f"--one-pass keeps second moments, which {loss} is not a function of")
-    from noregret.cli.screen import Telling
-    from noregret.cli.whole import whole
+    from noregret.runs.progress import Telling
+    from noregret.runs.whole import whole
     from noregret.tracking.drift import drift_proof
 
     signs = chosen.labels == "sign" or classes or given.labels is not None

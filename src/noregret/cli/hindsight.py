@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noregret.cli import choices
-from noregret.cli.console import plain_console
+from noregret.cli.console import plain_console, weights_table
 from noregret.cli.options import Given, reads_examples, require_outputs
 from noregret.cli.writing import Output, to_json
 from noregret.rounding import up, up_each
 from noregret.visible import visible
+from noregret.vocabulary import learners as choices
 
 if TYPE_CHECKING:
-    from noregret.cli.naming import Names
+    from noregret.runs.naming import Names
     from noregret.streams import Stream
 
 
@@ -60,9 +60,9 @@ def hindsight(
         raise ValueError("--bias and --intercept are two intercepts: drop one of them")
     require_outputs(given.files, ("--weights", weights))
     import noregret as nr
-    from noregret.cli.naming import largest, top_weights, weights_table
-    from noregret.cli.screen import Solver
-    from noregret.cli.whole import whole
+    from noregret.runs.naming import largest, top_weights
+    from noregret.runs.progress import Solver
+    from noregret.runs.whole import whole
 
     rule = given.label_rule(chosen.labels)
     stream = given.open(rule, constant=0.0) if bias else given.open(rule)
@@ -125,7 +125,7 @@ def _names(
     given: Given, stream: Stream, rule: Any, columns: list[int], bias: bool, progress: bool
 ) -> Names:
     """Return what columns are called; names that hashing lost are read once more from files."""
-    from noregret.cli.naming import KnownNames, NumberedNames, find_names
+    from noregret.runs.naming import KnownNames, NumberedNames, find_names
     from noregret.streams import known_options
     from noregret.streams.names import FeatureNames, HashedNames
 

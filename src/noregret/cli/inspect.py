@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noregret.cli.console import plain_console
+from noregret.cli.console import plain_console, weights_table
 from noregret.cli.options import Given, ModelFile, NamingFiles
 from noregret.cli.writing import to_json
 from noregret.visible import visible
 
 if TYPE_CHECKING:
-    from noregret.cli.choices import Learner
-    from noregret.cli.naming import Names
-    from noregret.cli.record import Record
+    from noregret.runs.naming import Names
+    from noregret.runs.record import Record
+    from noregret.vocabulary.learners import Learner
 
 
 def inspect(
@@ -31,10 +31,10 @@ def inspect(
     Hashing forgets names: weights of hashed features have the number of their slot, unless the
     model was learnt with --remember, or the examples are given once more.
     """
-    from noregret.cli import record as records
-    from noregret.cli.naming import by_class, top_weights, weights_table
     from noregret.cli.telling import describe_learner, reading_facts
     from noregret.evaluate import metrics_for
+    from noregret.runs import record as records
+    from noregret.runs.naming import by_class, top_weights
 
     learner, record = records.load(model)
     weights = learner.weights
@@ -74,7 +74,7 @@ def inspect(
         return
     from rich.text import Text
 
-    from noregret.cli.screen import metrics_line
+    from noregret.runs.wording import metrics_line
 
     console = plain_console()
     console.print(visible(model), style="bold", soft_wrap=True)
@@ -128,7 +128,7 @@ def names_for(
     progress: bool = True,
 ) -> Names:
     """Return what the largest weights are called; `files` are read for names that hashing lost."""
-    from noregret.cli.naming import find_names, largest, names_of, require_same_columns
+    from noregret.runs.naming import find_names, largest, names_of, require_same_columns
 
     if not files:
         return names_of(learner, record)

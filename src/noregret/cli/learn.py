@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noregret.cli import choices
 from noregret.cli.console import plain_console
 from noregret.cli.options import INTERCEPT, Given, reads_examples, require_outputs
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclude, heading, mention
+from noregret.cli.writing import require_file
+from noregret.vocabulary import learners as choices
 
 if TYPE_CHECKING:
-    from noregret.cli.choices import Learner
-    from noregret.cli.interrupt import Interruption
-    from noregret.cli.record import Record
-    from noregret.cli.screen import Clock, Table
-    from noregret.cli.session import Session
+    from noregret.cli.screen import Table
+    from noregret.runs.interrupt import Interruption
+    from noregret.runs.progress import Clock
+    from noregret.runs.record import Record
+    from noregret.runs.session import Session
     from noregret.streams import Stream
+    from noregret.vocabulary.learners import Learner
 
 _RUN = "Running"
 
@@ -198,8 +200,9 @@ def learn(
     skip = record.position.examples
 
     from noregret.cli.running import run_and_save
-    from noregret.cli.screen import Clock, Table
-    from noregret.cli.session import Session
+    from noregret.cli.screen import Table
+    from noregret.runs.progress import Clock
+    from noregret.runs.session import Session
 
     classification = learner.loss.labels in ("sign", "class")
     plain = as_json or quiet or str(predictions) == "-"
@@ -208,6 +211,8 @@ def learn(
     table = None
     if not plain:
         table = Table(plain_console(), classification, last)
+    if save is not None:
+        require_file("--save", save)
     session = Session(learner, stream, record, save=save, save_every=save_every or 0)
     ending = run_and_save(
         session,
@@ -221,8 +226,8 @@ def learn(
         except OutputLost as lost:
             ending = ending or Ending.of_output(lost)
     if report is not None and learner.rounds:
-        from noregret.cli.naming import names_of
         from noregret.cli.report import write_report
+        from noregret.runs.naming import names_of
 
         session.note()
         write_report(learner, record, report, names_of(learner, record))
@@ -272,8 +277,8 @@ def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any
 
 def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]:
     """Return a learner that has seen nothing, its record and its stream."""
-    from noregret.cli import record as records
-    from noregret.cli.history import Input
+    from noregret.runs import record as records
+    from noregret.runs.history import Input
 
     spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
@@ -292,8 +297,8 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]
 
 def _resumed(resume: Path, given: Given, same_input: bool) -> tuple[Learner, Record, Stream]:
     """Return a learner that goes on, its record, and a stream with the same columns."""
-    from noregret.cli import record as records
-    from noregret.cli.naming import require_same_columns
+    from noregret.runs import record as records
+    from noregret.runs.naming import require_same_columns
 
     learner, record = records.load(resume)
     if same_input and given.on_error is None:

@@ -9,8 +9,8 @@ import sys
 import traceback
 from typing import NoReturn
 
-from noregret.cli.interrupt import Interrupted, leave_at_once
 from noregret.cli.output import CLOSED_PIPE, FAULT, MENDABLE, OutputLost, guard_streams
+from noregret.runs.interrupt import Interrupted, leave_at_once
 from noregret.visible import visible
 
 _OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}

@@ -53,12 +53,13 @@ def predict(
     require_outputs([model, *given.files], ("--out", out))
     import numpy as np
 
-    from noregret.cli import record as records
-    from noregret.cli.naming import require_same_columns
-    from noregret.cli.screen import Clock, metrics_line
-    from noregret.cli.whole import margins as margins_of
     from noregret.evaluate import metrics_for
     from noregret.learners import MirrorDescent
+    from noregret.runs import record as records
+    from noregret.runs.naming import require_same_columns
+    from noregret.runs.progress import Clock
+    from noregret.runs.whole import margins as margins_of
+    from noregret.runs.wording import metrics_line
 
     learner, record = records.load(model)
     several = learner.loss.labels == "class"

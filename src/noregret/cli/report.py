@@ -15,10 +15,10 @@ from noregret.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from noregret.cli.choices import Learner
-    from noregret.cli.naming import Names
-    from noregret.cli.record import Record
     from noregret.report import Card, Picture
+    from noregret.runs.naming import Names
+    from noregret.runs.record import Record
+    from noregret.vocabulary.learners import Learner
 
 _TOP = 20
 
@@ -37,9 +37,9 @@ def report(
     the certificate itself.
     """
     require_outputs([model, *(files or ())], ("--out", out))
-    from noregret.cli import record as records
     from noregret.cli.inspect import names_for
     from noregret.report import require_matplotlib
+    from noregret.runs import record as records
 
     require_matplotlib()
     learner, record = records.load(model)
@@ -56,9 +56,9 @@ def write_report(
     pictures: bool = True,
 ) -> list[Path]:
     """Write the page and, where wanted, its pictures beside it; return what was written."""
-    from noregret.cli.screen import short
     from noregret.cli.telling import describe_learner, reading_facts
     from noregret.report import page
+    from noregret.runs.wording import short
 
     if not record.points:
         raise ValueError(f"--report {out}: there is nothing to draw yet")
@@ -99,9 +99,9 @@ def write_report(
 
 
 def _cards(learner: Learner, record: Record) -> Iterator[Card]:
-    from noregret.cli.screen import METRICS, metric, short
     from noregret.evaluate import metrics_for
     from noregret.report import Card
+    from noregret.runs.wording import METRICS, metric, short
 
     point = record.points[-1]
     certificate = record.certificate(learner)
@@ -127,10 +127,10 @@ def _pictures(learner: Learner, record: Record, source: str, names: Names) -> It
     import numpy as np
 
     from noregret import report
-    from noregret.cli.naming import by_class, top_weights
-    from noregret.cli.screen import short
     from noregret.experts import Aggregate
     from noregret.report import Picture
+    from noregret.runs.naming import by_class, top_weights
+    from noregret.runs.wording import short
 
     # The first rounds are all noise; the story begins where there is something to learn from.
     points = [point for point in record.points if point.rounds >= 10] or record.points

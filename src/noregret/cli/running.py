@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noregret.cli.interrupt import Interrupted, Interruption
 from noregret.cli.output import MENDABLE, OutputLost
 from noregret.cli.telling import Ending
 from noregret.cli.writing import Output
+from noregret.runs.interrupt import Interrupted, Interruption
 from noregret.streams.errors import CutShort
 
 if TYPE_CHECKING:
-    from noregret.cli.session import Session
+    from noregret.runs.session import Session
 
 
 def run_and_save(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from noregret.cli.interrupt import leave_at_once
+from noregret.runs.interrupt import leave_at_once
 
 
 def run() -> NoReturn:

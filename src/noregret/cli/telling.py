@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from noregret.cli.output import CLOSED_PIPE, OutputLost
-from noregret.cli.record import class_names
-from noregret.cli.screen import metrics_line
 from noregret.cli.writing import to_json
 from noregret.rounding import down, down_each, exact
+from noregret.runs.record import class_names
+from noregret.runs.wording import metrics_line
 from noregret.visible import visible
 
 if TYPE_CHECKING:
-    from noregret.cli.choices import Learner
-    from noregret.cli.record import Record
     from noregret.cli.screen import Table
-    from noregret.cli.session import Session
+    from noregret.runs.record import Record
+    from noregret.runs.session import Session
     from noregret.streams import Stream
+    from noregret.vocabulary.learners import Learner
 
 #: Number of class names shown before the first line.
 _LISTED = 12

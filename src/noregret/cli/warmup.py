@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from noregret.cli import choices
 from noregret.cli.console import plain_console
-from noregret.cli.interrupt import unwinding
-from noregret.cli.presets import parse_spec
+from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
+from noregret.vocabulary import learners as choices
+from noregret.vocabulary.presets import parse_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

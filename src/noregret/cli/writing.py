@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-from noregret.cli.interrupt import unwinding
 from noregret.cli.output import OutputLost
 from noregret.files.replacing import replaced
+from noregret.runs.interrupt import unwinding
 from noregret.visible import escaped
 
 if TYPE_CHECKING:

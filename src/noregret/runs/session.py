@@ -6,31 +6,39 @@ import heapq
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from noregret.cli.interrupt import Interruption
-from noregret.cli.record import class_names
-from noregret.cli.writing import require_file
 from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
 from noregret.evaluate.classes import learn_block, predicted
 from noregret.evaluate.holdout import in_turn
 from noregret.evaluate.trial import parts
+from noregret.runs.interrupt import Interruption
+from noregret.runs.record import class_names
 from noregret.streams.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from noregret.cli.choices import Learner
-    from noregret.cli.record import Record
-    from noregret.cli.writing import Output
+    from noregret.runs.record import Record
     from noregret.streams import Block, Stream
+    from noregret.vocabulary.learners import Learner
 
 #: Number of features up to which every progress point is shown, and up to which every power of
 #: two is: computing a certificate costs time in proportion to the features.
 _SMALL, _LARGE = 1 << 12, 1 << 20
 #: Beyond that a progress point needs at least one example for this many features.
 _WORTH = 64
+
+
+class PredictionWriter(Protocol):
+    """Takes the predictions of a run, in the order of the examples."""
+
+    def numbers(self, values: npt.NDArray[np.float64]) -> None:
+        """Take margins or values."""
+
+    def classes(self, numbers: npt.NDArray[np.intp], names: list[str]) -> None:
+        """Take classes by number, with the names known so far."""
 
 
 class Session:
@@ -56,8 +64,6 @@ class Session:
             save_every: write it after every N examples, 0 for never.
             on_made: called with the examples and predictions of every pass, held-out ones too.
         """
-        if save is not None:
-            require_file("--save", save)
         self.learner = learner
         self.stream = stream
         self.record = record
@@ -65,7 +71,7 @@ class Session:
         self._save_every = save_every
         self._on_made = on_made
         #: Takes the predictions of the first pass.
-        self.predictions: Output | None = None
+        self.predictions: PredictionWriter | None = None
         if record.ended:
             # Where an earlier run ended is no mark: an unbroken one would not have looked there.
             record.points.pop()
@@ -173,7 +179,7 @@ class Session:
         if self.predictions is not None and first_pass:
             self._write(self.predictions, made)
 
-    def _write(self, output: Output, made: npt.NDArray[np.float64]) -> None:
+    def _write(self, output: PredictionWriter, made: npt.NDArray[np.float64]) -> None:
         if self._several:
             output.classes(predicted(made), class_names(self.stream.label_map))
         else:

@@ -8,19 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 import noregret as nr
-from noregret.cli.screen import Solver
-from noregret.cli.verdicts import Statements, Verdict
 from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
 from noregret.rounding import rounding_error
+from noregret.runs.progress import Solver
+from noregret.runs.verdicts import Statements, Verdict
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
-    from noregret.cli.choices import Learner
-    from noregret.cli.record import Record
-    from noregret.cli.replay import Replay
     from noregret.learners import MatrixDescent
+    from noregret.runs.record import Record
+    from noregret.runs.replay import Replay
     from noregret.streams import Block
+    from noregret.vocabulary.learners import Learner
 
 Vector = npt.NDArray[np.float64]
 

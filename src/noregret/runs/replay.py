@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noregret.cli.history import Input, Position
+from noregret.runs.history import Input, Position
 from noregret.streams.errors import StreamError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from noregret.cli.record import Record
-    from noregret.cli.session import Session
+    from noregret.runs.record import Record
+    from noregret.runs.session import Session
     from noregret.streams import Block, Stream
 
 _STANDARD_INPUT = "-"
@@ -101,7 +101,7 @@ class Replay:
 
     def run(self) -> None:
         """Learn all inputs; raise `NotChecked` where one is not what was learnt."""
-        from noregret.cli.record import Record
+        from noregret.runs.record import Record
 
         record = self._record
         learner = record.spec.make()
@@ -114,9 +114,9 @@ class Replay:
         self.session.finish()
 
     def _learn(self, learner: Any, one: Input, again: Record) -> None:
-        from noregret.cli.interrupt import Interruption
-        from noregret.cli.screen import Clock
-        from noregret.cli.session import Session
+        from noregret.runs.interrupt import Interruption
+        from noregret.runs.progress import Clock
+        from noregret.runs.session import Session
 
         stream = self._open(one)
         rows = _Rows(stream, one, self._on_learnt)
@@ -205,6 +205,6 @@ class _Rows:
 
     def part(self) -> Part:
         """Return what was learnt."""
-        from noregret.cli.whole import joined
+        from noregret.runs.whole import joined
 
         return Part(joined(self._blocks), self._lengths)

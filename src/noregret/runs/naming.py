@@ -5,18 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
-from noregret.visible import visible
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import numpy as np
     import numpy.typing as npt
-    from rich.table import Table
 
-    from noregret.cli.choices import Learner
-    from noregret.cli.record import Record
+    from noregret.runs.record import Record
     from noregret.streams import Stream
+    from noregret.vocabulary.learners import Learner
 
 #: Number of hashed names that are collected before they are looked up.
 _MANY = 1 << 16
@@ -83,7 +80,7 @@ def find_names(
 
     In between all others are forgotten, so that memory does not grow with the stream.
     """
-    from noregret.cli.screen import Clock
+    from noregret.runs.progress import Clock
     from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
 
     names = stream.names
@@ -206,20 +203,3 @@ def top_weights(weights: npt.NDArray[np.float64], names: Names, count: int) -> l
         [int(column), names.name(int(column)), float(weights[column])]
         for column in largest(weights, count)
     ]
-
-
-def weights_table(top: list[list[Any]]) -> Table:
-    """Return the largest weights with a bar for each."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("feature", overflow="fold")
-    table.add_column("weight", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    most = max((abs(weight) for _, _, weight in top), default=1.0)
-    for _, name, weight in top:
-        bar = "█" * max(1, round(24 * abs(weight) / most))
-        color = "cyan" if weight > 0.0 else "dark_orange"
-        table.add_row(Text(visible(name)), f"{weight:+.5g}", Text(bar, style=color))
-    return table

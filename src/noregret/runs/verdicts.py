@@ -11,22 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 import noregret as nr
-from noregret.cli.screen import Solver, metrics_line
-from noregret.cli.verdicts_members import member_verdicts
-from noregret.cli.whole import joined, margins
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
 from noregret.proof.ledger import Entry
 from noregret.rounding import CLOSED_FORM, down, exact, up
+from noregret.runs.progress import Solver
+from noregret.runs.verdicts_members import member_verdicts
+from noregret.runs.whole import joined, margins
+from noregret.runs.wording import metrics_line
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
-    from noregret.cli.choices import Learner
-    from noregret.cli.record import Record
-    from noregret.cli.replay import Replay
-    from noregret.cli.session import Session
     from noregret.losses import Loss
+    from noregret.runs.record import Record
+    from noregret.runs.replay import Replay
+    from noregret.runs.session import Session
     from noregret.streams import Block
+    from noregret.vocabulary.learners import Learner
 
 Vector = npt.NDArray[np.float64]
 

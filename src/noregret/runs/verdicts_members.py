@@ -11,7 +11,7 @@ from noregret.experts import AggregateCertificate
 from noregret.rounding import down, up
 
 if TYPE_CHECKING:
-    from noregret.cli.verdicts import Verdict
+    from noregret.runs.verdicts import Verdict
 
 
 def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
@@ -19,7 +19,7 @@ def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
 
     `learner` is the one that was learnt again: each of its members has summed its own losses.
     """
-    from noregret.cli.verdicts import Verdict
+    from noregret.runs.verdicts import Verdict
 
     if not isinstance(certificate, AggregateCertificate) or certificate.broken is not None:
         return

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from noregret.cli.choices import GRID, Spec, of_several
+from noregret.vocabulary.learners import GRID, Spec, of_several
 
 #: Learners by the names people know them by; what follows a colon overrides.
 PRESETS: Mapping[str, Mapping[str, Any]] = {

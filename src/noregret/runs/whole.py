@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noregret.cli.screen import Clock
+from noregret.runs.progress import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from noregret.cli.choices import Spec
-from noregret.cli.history import CLASSES, Input, Position, require, restored_inputs
+from noregret.runs.history import CLASSES, Input, Position, require, restored_inputs
+from noregret.vocabulary.learners import Spec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
-    from noregret.cli.choices import Learner
     from noregret.evaluate import Point
     from noregret.proof.certificate import Certificate
     from noregret.streams import Stream
+    from noregret.vocabulary.learners import Learner
 
 #: Raised when an older program could not make sense of what is kept.
 VERSION = 2

@@ -1,0 +1,165 @@
+"""Progress of long runs: a status line on the terminal, after two seconds and until the end."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Self
+
+from noregret.runs.interrupt import unwinding
+from noregret.visible import visible
+
+if TYPE_CHECKING:
+    from noregret.batch import Progress
+    from noregret.streams import Stream
+
+#: Seconds after which a user would like to know that something is happening.
+_PATIENCE = 2.0
+_FIRST_RUN = "; a first run compiles for this machine"
+
+
+class PassingLine:
+    """A status line on a terminal that is erased before anything else is printed."""
+
+    def __init__(self, first: str, silent: bool = False) -> None:
+        """Show `first` if there is no update within `_PATIENCE` seconds."""
+        self.terminal = sys.stderr.isatty() and not silent
+        self._begin = self._told = time.monotonic()
+        self._shown = False
+        self._waiting = threading.Timer(_PATIENCE, self.show, (first,))
+        self._waiting.daemon = True
+        if self.terminal:
+            self._waiting.start()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the line was made."""
+        return time.monotonic() - self._begin
+
+    @property
+    def long(self) -> bool:
+        """Whether a terminal is attached and `_PATIENCE` seconds have passed."""
+        return self.terminal and self.seconds > _PATIENCE
+
+    def tell(self, text: Callable[[], str]) -> None:
+        """Show a text once the run has become long, twice a second at most."""
+        self._waiting.cancel()
+        if self.long and time.monotonic() - self._told >= 0.5:
+            self.show(text())
+
+    def show(self, text: str) -> None:
+        """Put a text in the place of the last, cut to the width of the terminal."""
+        self._shown, self._told = True, time.monotonic()
+        width = shutil.get_terminal_size().columns
+        sys.stderr.write(f"\r\x1b[2K{text[: width - 1]}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line before something else is printed."""
+        self._waiting.cancel()
+        if self._shown:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._shown = False
+
+
+class Clock:
+    """Tells a person at a terminal how far a long run has come; silent otherwise."""
+
+    def __init__(self, stream: Stream | None = None, passes: int = 1, silent: bool = False) -> None:
+        self._stream = stream
+        self._passes = passes
+        self._line = PassingLine(f"waiting for the first examples{_FIRST_RUN}", silent)
+        #: When the first examples were done, and how many and which share of all they were.
+        self._first: tuple[float, int, float] | None = None
+
+    def tell(self, examples: int, passed: int = 0) -> None:
+        """Show a passing line once the run has become long."""
+        if self._first is None:
+            self._first = time.monotonic(), examples, self._share(passed) or 0.0
+        first = self._first
+        self._line.tell(lambda: self._text(examples, passed, first))
+
+    def _text(self, examples: int, passed: int, first: tuple[float, int, float]) -> str:
+        # What came before the first examples, the compiler above all, says nothing about the
+        # pace of the rest.
+        begin, before, share_before = first
+        elapsed = max(time.monotonic() - begin, 1e-9)
+        text = f"{examples:,} examples, {(examples - before) / elapsed:,.0f} a second"
+        name = "" if self._stream is None else f" of {visible(self._stream.name)}"
+        share = self._share(passed)
+        if share is None:
+            return f"{text}, {self._line.seconds:.0f} s{name}"
+        gained = share - share_before
+        left = f", {elapsed * (1.0 - share) / gained:,.0f} s left" if gained > 0.01 else ""
+        return f"{share:4.0%}, {text}{left}{name}"
+
+    def _share(self, passed: int) -> float | None:
+        """Return which share of all passes is done, None where nobody knows."""
+        if self._stream is None or not self._stream.size:
+            return None
+        return min(1.0, (passed + self._stream.bytes_read / self._stream.size) / self._passes)
+
+    def clear(self) -> None:
+        """Remove the passing line before something else is printed."""
+        self._line.clear()
+
+    def close(self, examples: int) -> None:
+        """Say how long a long run took."""
+        self.clear()
+        if self._line.long:
+            seconds = self._line.seconds
+            sys.stderr.write(
+                f"{examples:,} examples in {seconds:.1f} s, {examples / seconds:,.0f} a second\n"
+            )
+
+
+class Telling:
+    """Tells a person how far a long piece of work has come, in the words it is given."""
+
+    def __init__(self, silent: bool = False) -> None:
+        self._line = PassingLine(f"at work{_FIRST_RUN}", silent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._line.clear()
+
+    def __call__(self, text: str) -> None:
+        """Show the text in the place of the last one, once the run has become long."""
+        self._line.tell(lambda: text)
+
+
+class Solver:
+    """Tells a person how far a solver has come; what `nr.hindsight` takes as `progress`.
+
+    Within its context Ctrl-C is an exception, upon which the solver returns what it has.
+    """
+
+    def __init__(self, tol: float, silent: bool = False) -> None:
+        self._tol = tol
+        self._line = PassingLine(f"solving{_FIRST_RUN}", silent)
+        self._interruptible = unwinding(signal.SIGINT)
+
+    def __enter__(self) -> Self:
+        self._interruptible.__enter__()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._interruptible.__exit__(None, None, None)
+        self._line.clear()
+
+    def __call__(self, now: Progress) -> None:
+        """Show where the solver stands after a pass."""
+        gap = now.gap / max(1.0, abs(now.primal))
+        self._line.tell(
+            lambda: (
+                f"solving, pass {now.passes:,}: relative gap {gap:.1e}, aim {self._tol:.1e}; "
+                "Ctrl-C keeps what there is"
+            )
+        )

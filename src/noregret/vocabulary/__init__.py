@@ -1,0 +1,1 @@
+"""One vocabulary: the words for losses, maps, rates and learners."""
