@@ -1,0 +1,1 @@
+"""Tests of runs: sessions, records, audits and models."""
