@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from noregret.learners.matrix import MatrixDescent
     from noregret.learners.ranking import Ranker
     from noregret.proof.certificate import Certificate
+    from noregret.runs.model import Model, open_model
     from noregret.streams import read
     from noregret.tracking.drift import DriftProof, drift_proof
     from noregret.tracking.path import hindsight_path
@@ -42,6 +43,7 @@ _LAZY = {
     "DualAscent": "noregret.learners",
     "MatrixDescent": "noregret.learners.matrix",
     "MirrorDescent": "noregret.learners",
+    "Model": "noregret.runs.model",
     "Ranker": "noregret.learners.ranking",
     "Solution": "noregret.batch",
     "bandits": "noregret.bandits",
@@ -58,6 +60,7 @@ _LAZY = {
     "losses": "noregret.losses",
     "mirrors": "noregret.mirrors",
     "oco": "noregret.oco",
+    "open_model": "noregret.runs.model",
     "rates": "noregret.rates",
     "read": "noregret.streams",
     "regularization_path": "noregret.batch",
@@ -72,6 +75,7 @@ __all__ = [
     "DualAscent",
     "MatrixDescent",
     "MirrorDescent",
+    "Model",
     "Ranker",
     "Solution",
     "bandits",
@@ -88,6 +92,7 @@ __all__ = [
     "losses",
     "mirrors",
     "oco",
+    "open_model",
     "rates",
     "read",
     "regularization_path",

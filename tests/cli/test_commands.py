@@ -43,9 +43,9 @@ def test_predict_writes_what_the_model_says(
 
 
 def test_probabilities_far_out_are_still_numbers() -> None:
-    from noregret.cli.predict import _logistic
+    from noregret.runs.predicting import _probability
 
-    found = _logistic(np.array([-800.0, -40.0, 0.0, 40.0, 800.0]))
+    found = _probability(np.array([-800.0, -40.0, 0.0, 40.0, 800.0]))
     np.testing.assert_allclose(found, [0.0, np.exp(-40.0), 0.5, 1.0, 1.0], rtol=1e-14)
 
 
@@ -250,7 +250,7 @@ def test_names_that_hashing_lost_are_found_in_the_file(tmp_path: Path, call: Cal
 
 
 def test_names_are_found_however_many_come_between(tmp_path: Path) -> None:
-    from noregret.cli import naming
+    from noregret.runs import naming
 
     path = tmp_path / "many.vw"
     path.write_text("".join(f"1 |a w{k} v{k}\n" for k in range(3000)))

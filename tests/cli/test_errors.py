@@ -42,6 +42,7 @@ def refused(run: Result | subprocess.CompletedProcess[str], complaint: str) -> N
         (["--save-every", "5"], "--save-every needs --save"),
         (["--same-input"], "--same-input belongs to --resume"),
         (["--passes", "0"], "--passes 0: expected at least 1"),
+        (["-", "--passes", "2"], "--passes needs files: standard input can be read once only"),
         (["--holdout", "1"], "--holdout 1: expected a whole number above 1, or a share below 1"),
         (["--holdout", "2.5"], "--holdout 2.5: expected a whole number above 1, or a share"),
         (["--holdout", "nan"], "--holdout nan: expected a whole number above 1, or a share"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +15,8 @@ from noregret.cli.writing import to_json
 from noregret.visible import visible
 
 if TYPE_CHECKING:
+    from noregret.runs.auditing import Audit
     from noregret.runs.record import Record
-    from noregret.runs.verdicts import Verdict
-    from noregret.vocabulary.learners import Learner
 
 #: Exit codes beside 0, all statements hold; 2 is for what the user can mend.
 FALSE, NOT_CHECKED = 1, 3
@@ -53,38 +52,18 @@ def audit(
     checked: standard input, a file that is gone or has changed; 2 the command cannot be run.
     """
     from noregret.runs import record as records
-    from noregret.runs.replay import NotChecked
-    from noregret.runs.verdicts import Verdict
+    from noregret.runs.auditing import audit_model
+    from noregret.runs.naming import require_same_columns
+    from noregret.runs.replay import places
 
     learner, record = records.load(model)
     if learner.rounds == 0:
         raise ValueError(f"{model}: has learnt nothing that could be audited")
-    try:
-        verdicts = _judged(learner, record, model, given, tol, max_passes)
-    except NotChecked as reason:
-        verdicts = [Verdict(f"all that {model} states", None, f"not checked: {reason}")]
-    if as_json:
-        typer.echo(to_json({"model": str(model), "statements": [asdict(v) for v in verdicts]}))
-    else:
-        _show(model, record, learner.rounds, verdicts)
-    if any(verdict.holds is False for verdict in verdicts):
-        raise typer.Exit(FALSE)
-    if any(verdict.unchecked for verdict in verdicts):
-        raise typer.Exit(NOT_CHECKED)
-
-
-def _judged(
-    learner: Learner, record: Record, model: Path, given: Given, tol: float, max_passes: int
-) -> list[Verdict]:
-    from noregret.runs.naming import require_same_columns
-    from noregret.runs.replay import Replay, places
-    from noregret.runs.verdicts import LinearStatements
-    from noregret.runs.verdicts_matrix import MatrixStatements
-
-    where = places(record, given.found() if given.files else [], model)
+    files = given.found() if given.files else []
     width = learner.dimension if record.spec.needs_width else 0
 
     def opened(one: Any) -> Any:
+        where = places(record, files, model)
         told = replace(
             given,
             files=[where[name] for name in one.files],
@@ -94,16 +73,18 @@ def _judged(
         require_same_columns(learner, record, stream)
         return stream
 
-    several = learner.loss.labels == "class"
-    statements = (MatrixStatements if several else LinearStatements)(
-        learner, record, tol=tol, max_passes=max_passes
-    )
-    replayed = Replay(record, opened, statements.add)
-    replayed.run()
-    return list(statements.check(replayed))
+    found = audit_model(learner, record, opened, tol=tol, max_passes=max_passes)
+    if as_json:
+        typer.echo(to_json({"model": str(model)} | found.as_dict()))
+    else:
+        _show(model, record, learner.rounds, found)
+    if found.failed:
+        raise typer.Exit(FALSE)
+    if found.unchecked:
+        raise typer.Exit(NOT_CHECKED)
 
 
-def _show(model: Path, record: Record, rounds: int, verdicts: list[Verdict]) -> None:
+def _show(model: Path, record: Record, rounds: int, audited: Audit) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -115,21 +96,12 @@ def _show(model: Path, record: Record, rounds: int, verdicts: list[Verdict]) -> 
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     words = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("  – ", "dim")}
-    for verdict in verdicts:
+    for verdict in audited.verdicts:
         word, style = words[verdict.holds]
         text = Text(visible(verdict.statement))
         text.append(f"\n{visible(verdict.detail)}", style="dim")
         table.add_row(Text(word, style=style), text)
     console.print(table)
-    failed = sum(verdict.holds is False for verdict in verdicts)
-    passed = sum(verdict.holds is True for verdict in verdicts)
-    unchecked = sum(verdict.unchecked for verdict in verdicts)
     console.print()
-    if failed:
-        console.print(f"{failed} of {failed + passed} statements are false", style="bold red")
-    elif not passed:
-        console.print("nothing could be checked", style="bold")
-    else:
-        hold = f"all {passed} statements that could be checked hold"
-        rest = f", {unchecked} could not be checked" if unchecked else ""
-        console.print(Text.assemble((hold, "green"), rest))
+    styles = {True: "green", False: "bold red", None: "bold"}
+    console.print(audited.conclusion, style=styles[audited.holds])

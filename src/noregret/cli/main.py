@@ -15,7 +15,7 @@ from noregret.visible import visible
 
 _OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}
 _OPTIONS |= {name: name for name in ("bits", "remember", "missing", "labels", "format", "threads")}
-_OPTIONS["on_error"] = "on-error"
+_OPTIONS |= {"on_error": "on-error", "kind": "as"}
 #: What is said of labels in the library, and on the command line.
 _SAID = {
     'labels="binary"': "--labels NEGATIVE,POSITIVE",

@@ -9,6 +9,10 @@ from typing import Any
 
 #: The rule for labels that are classes.
 CLASSES = "classes"
+#: In place of the names of files: standard input, and objects in memory.
+STANDARD_INPUT, MEMORY = "-", "<memory>"
+#: Inputs that have no name by which they could be read again.
+NAMELESS = ([STANDARD_INPUT], [MEMORY])
 
 
 @dataclass

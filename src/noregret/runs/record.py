@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from noregret.runs.history import CLASSES, Input, Position, require, restored_inputs
+from noregret.runs.history import CLASSES, NAMELESS, Input, Position, require, restored_inputs
 from noregret.vocabulary.learners import Spec
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class Record:
         """Return the certificate of the learner, which names the passes over its examples."""
         often: dict[tuple[str, ...], tuple[int, int]] = {}
         for place, one in enumerate(self.inputs):
-            # The same files again are the same examples; standard input is not.
-            key = tuple(one.files) if one.files != ["-"] else (str(place),)
+            # The same files again are the same examples; what has no name is not.
+            key = tuple(one.files) if one.files not in NAMELESS else (str(place),)
             before, now = often.get(key, (0, 0)), one.position.often
             if one.position.begun:
                 often[key] = before[0] + now[0], before[1] + now[1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noregret.runs.history import Input, Position
+from noregret.runs.history import MEMORY, STANDARD_INPUT, Input, Position
 from noregret.streams.errors import StreamError
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from noregret.runs.record import Record
     from noregret.runs.session import Session
     from noregret.streams import Block, Stream
-
-_STANDARD_INPUT = "-"
 
 
 class NotChecked(Exception):
@@ -40,14 +38,16 @@ def places(record: Record, given: list[str], model: Path) -> dict[str, str]:
         return dict(zip(names, given, strict=True))
     found = {}
     for name in names:
-        if name == _STANDARD_INPUT and name not in given:
+        if name == STANDARD_INPUT and name not in given:
             raise NotChecked(
                 "it was learnt from standard input, which cannot be read again: name a file with "
                 "the same examples"
             )
+        if name == MEMORY:
+            raise NotChecked("it was learnt from objects in memory: give the same ones again")
         near = model.parent / name
         tried = [Path(name), near, near.with_name(Path(name).name)]
-        there = name if name == _STANDARD_INPUT else next((p for p in tried if p.exists()), None)
+        there = name if name == STANDARD_INPUT else next((p for p in tried if p.exists()), None)
         if there is None:
             raise NotChecked(f"{name}: it was learnt and is gone; name the file where it is now")
         found[name] = str(there)

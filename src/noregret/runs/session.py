@@ -52,6 +52,7 @@ class Session:
         *,
         save: Path | None = None,
         save_every: int = 0,
+        checked: bool = False,
         on_made: Callable[[Block, npt.NDArray[np.float64]], None] | None = None,
     ) -> None:
         """Take up a run where its record stands.
@@ -62,6 +63,7 @@ class Session:
             record: the run so far.
             save: where to write the model, None for nowhere.
             save_every: write it after every N examples, 0 for never.
+            checked: keep a fingerprint of the examples, for a model that is saved later on.
             on_made: called with the examples and predictions of every pass, held-out ones too.
         """
         self.learner = learner
@@ -70,6 +72,8 @@ class Session:
         self._save_to = save
         self._save_every = save_every
         self._on_made = on_made
+        # Only a model file or a replay has a use for fingerprints.
+        self._checked = checked or save is not None or on_made is not None
         #: Takes the predictions of the first pass.
         self.predictions: PredictionWriter | None = None
         if record.ended:
@@ -168,8 +172,7 @@ class Session:
         made = in_turn(block, held, learn, self._measure) if held.any() else learn(block)
         if self._on_made is not None:
             self._on_made(block, made)
-        if self._save_to is not None or self._on_made is not None:
-            # Only a model file has a use for it.
+        if self._checked:
             position.check = fingerprint(block, position.examples, position.check)
         position.examples += len(block)
         position.total += len(block)

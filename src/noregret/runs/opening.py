@@ -1,0 +1,100 @@
+"""The stream of a model's input: read as the model has read its examples before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from noregret.runs.history import MEMORY
+from noregret.runs.naming import require_same_columns
+
+if TYPE_CHECKING:
+    from noregret.runs.record import Record
+    from noregret.streams import Stream
+    from noregret.vocabulary.learners import Learner
+
+#: The value of a feature that every example has.
+INTERCEPT = 1.0
+#: Options that a model keeps as lists.
+_LISTS = ("drop", "categorical", "numeric", "interactions")
+
+
+def open_stream(
+    inputs: Any,
+    labels: Any,
+    said: Mapping[str, Any],
+    kept: Mapping[str, Any] | None = None,
+    width: int = 0,
+    **more: Any,
+) -> Stream:
+    """Return the stream of some inputs.
+
+    Args:
+        inputs: what `nr.read` takes.
+        labels: the rule for labels.
+        said: reading options of the caller; one that the format does not know is an error.
+        kept: reading options of the model, which count where the caller says nothing and as far
+            as the format knows them.
+        width: the number of columns of every block, which some maps need.
+        more: further options that count as far as the format knows them.
+    """
+    from noregret.streams import known_options, read
+
+    known = known_options(inputs, said.get("format", (kept or {}).get("format")))
+    silent = {"constant": INTERCEPT, **(kept or {}), **more}
+    options = {name: value for name, value in silent.items() if name in (*known, "format")}
+    options |= said
+    if width and "width" in known:
+        options["width"] = width
+    # None and 0 are what the readers call "no constant feature" and "keep all names".
+    if options.get("constant") == 0.0:
+        del options["constant"]
+    if options.get("bits") == 0:
+        options["bits"] = None
+    options |= {name: tuple(options[name]) for name in _LISTS if options.get(name) is not None}
+    stream = read(inputs, labels=labels, **options)
+    if width and "width" not in known:
+        # A dictionary fills up by and by, and its blocks are to be as wide as it may become.
+        stream._given_width = max(stream._given_width, width)
+    return stream
+
+
+def open_again(
+    inputs: Any, learner: Learner, record: Record, said: Mapping[str, Any], grow: bool
+) -> Stream:
+    """Return the stream of inputs whose columns are those of a model.
+
+    Names of features that are new get a column if it may `grow`; otherwise they are left out,
+    and rows need no label.
+    """
+    width = learner.dimension if record.spec.needs_width else 0
+    more = record.known(grow) | ({} if grow else {"unlabelled": "keep"})
+    kept = record.reading
+    if not isinstance(_first(inputs), str | bytes) and not hasattr(_first(inputs), "__fspath__"):
+        kept = {name: value for name, value in kept.items() if name != "format"}
+    stream = open_stream(inputs, record.rule(), said, kept, width, **more)
+    require_same_columns(learner, record, stream)
+    return stream
+
+
+def _first(inputs: Any) -> Any:
+    """Return the first of several paths, or the inputs themselves."""
+    return inputs[0] if isinstance(inputs, list | tuple) and inputs else inputs
+
+
+def found(inputs: Any) -> list[str]:
+    """Return the names of the files, patterns expanded, or one name for objects in memory."""
+    from noregret.streams.inputs import STANDARD_INPUT, find
+
+    if not isinstance(_first(inputs), str) and not hasattr(_first(inputs), "__fspath__"):
+        return [MEMORY]
+    return [STANDARD_INPUT if one.path is None else one.name for one in find(inputs)]
+
+
+def rows_without_labels(inputs: Any) -> Any:
+    """Return inputs for `nr.read`: dictionaries become pairs without a label."""
+    if isinstance(inputs, Mapping):
+        inputs = [inputs]
+    if isinstance(inputs, list | tuple) and inputs and isinstance(inputs[0], Mapping):
+        return [(row, None) for row in inputs]
+    return inputs
