@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.cli import screen
+from noregret.runs import progress
 from noregret.tracking.drift import drift_proof
 from tests.cli.program import Call
 
@@ -54,14 +54,14 @@ def test_other_losses(turning: Path, call: Call) -> None:
 def test_a_person_who_waits_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(screen, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with screen.Telling() as tell:
+    with progress.Telling() as tell:
         tell._line._told -= 1.0
         tell("tracking, 8,192 examples")
     shown = capsys.readouterr().err
     assert "tracking, 8,192 examples" in shown and shown.endswith("\r\x1b[2K")
-    with screen.Telling(silent=True) as tell:
+    with progress.Telling(silent=True) as tell:
         tell("tracking, 8,192 examples")
     assert capsys.readouterr().err == ""
 
