@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
@@ -256,3 +258,36 @@ def test_components_do_not_import_numba():
         "import sys, noregret.component, noregret.losses, noregret.mirrors, noregret.rates\n"
         "print('numba' in sys.modules)"
     ) == ["False"]
+
+
+def test_a_docstring_changes_no_key_and_a_constant_does() -> None:
+    def explained(x: float) -> str:
+        """Return a letter."""
+        return "a" if x > 0.0 else "b"
+
+    def key(*constants: object) -> str:
+        return Fingerprint(lambda value: None).of(explained.__code__.replace(co_consts=constants))
+
+    words, *rest = explained.__code__.co_consts
+    assert words == "Return a letter." and set(rest) == {0.0, "a", "b"}
+    own = key(words, *rest)
+    assert key("Other words.", *rest) == own
+    assert key(words, *("c" if one == "b" else one for one in rest)) != own
+
+    def loaded() -> str:
+        return "a"
+
+    # A first constant that is loaded is no docstring.
+    code = loaded.__code__.replace(co_consts=("a", "b"), co_code=_first_loaded(loaded))
+    assert Fingerprint(lambda value: None).of(code) != Fingerprint(lambda value: None).of(
+        code.replace(co_consts=("c", "b"))
+    )
+
+
+def _first_loaded(function: Callable[[], str]) -> bytes:
+    """Return the byte code of a function, loading constant 0 in place of any other."""
+    code = bytearray(function.__code__.co_code)
+    for one in dis.get_instructions(function):
+        if one.opname.endswith("_CONST"):
+            code[one.offset + 1] = 0
+    return bytes(code)

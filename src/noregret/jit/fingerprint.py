@@ -51,6 +51,15 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
+def _constants(code: types.CodeType) -> tuple[object, ...]:
+    """Return the constants of a function without its docstring, which compiles to nothing."""
+    first, *rest = code.co_consts or (None,)
+    if not isinstance(first, str):
+        return code.co_consts
+    loads = (one.arg for one in dis.get_instructions(code) if one.opname.endswith("_CONST"))
+    return code.co_consts if 0 in loads else tuple(rest)
+
+
 def _asked(module: types.ModuleType, names: frozenset[str]) -> list[tuple[str, object]]:
     """Return the members of a module that a function may use, none of versioned packages."""
     if _versioned(module.__name__):
@@ -146,7 +155,7 @@ class Fingerprint:
             table.hex(),
             repr(names),
             repr(shape),
-            self.of(code.co_consts),
+            self.of(_constants(code)),
         )
 
     def _function(self, function: types.FunctionType) -> str:
