@@ -12,8 +12,7 @@ from scipy.sparse import csr_matrix
 from bench.data import make
 from bench.formats import as_text, write
 from noregret.streams.hashing import hash_name, mask
-from noregret.streams.svmlight import open_svmlight
-from noregret.streams.vw import open_vw
+from tests.streams.opening import open_svmlight, open_vw
 
 
 def one(value: float) -> str:

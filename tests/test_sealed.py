@@ -223,7 +223,7 @@ import numpy as np
 import noregret as nr
 path, attack = sys.argv[1:]
 learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.Constant(0.1))
-stream = nr.read(path, rows=500, label=None) if attack[0] == "t" else nr.read(path, rows=500)
+stream = nr.read(path, rows=500, target=None) if attack[0] == "t" else nr.read(path, rows=500)
 rows = 0
 try:
     for block in stream:

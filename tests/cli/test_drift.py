@@ -32,7 +32,7 @@ COMMON = ("--label", "kind", "--labels", "down,up", "--radius", "2")
 
 
 def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:
-    (block,) = nr.read(turning, label="kind", labels=("down", "up"), constant=1.0)
+    (block,) = nr.read(turning, target="kind", labels=("down", "up"), constant=1.0)
     proof = drift_proof(block, block.y, radius=2.0)
     run = call("drift", turning, *COMMON)
     assert run.returncode == 0, run.stderr

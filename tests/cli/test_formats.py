@@ -101,7 +101,7 @@ def test_a_prediction_file_may_lack_labels_and_hold_strange_names(
     column = {name: place for place, name, _ in _top(model, call)}
     expected = learner.weights[column["intercept"]] + 1.5 * learner.weights[column["age"]]
     assert float(run.stdout) == pytest.approx(expected)
-    assert record.reading["numeric"] == ["age"] and record.reading["label"] == "class"
+    assert record.reading["numeric"] == ["age"] and record.reading["target"] == "class"
 
 
 def _top(model: Path, call: Call) -> list[tuple[int, str, float]]:
@@ -144,9 +144,9 @@ def test_interactions_and_remembered_names(tmp_path: Path, call: Call) -> None:
 def test_missing_values_are_refused_or_a_feature(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "a.csv"
     path.write_text("age,city,class\n1,Rome,up\n,Rome,down\n2,Bonn,up\n")
-    run = call("learn", path)
+    run = call("learn", path, "--missing", "refuse")
     assert run.returncode == 2 and "line 3" in run.stderr
     model = tmp_path / "m.nr"
-    run = call("learn", path, "--missing", "indicator", "--save", model)
+    run = call("learn", path, "--save", model)
     assert run.returncode == 0, run.stderr
     assert "age=missing" in {name for _, name, _ in _top(model, call)}

@@ -48,7 +48,7 @@ def test_moments_are_days() -> None:
     blocks = list(nr.read(datasets.AirlinePassengers()))
     # The first month is January 1949, 21 years before 1970.
     assert [block.values[0] for block in blocks] == [-7670.0]
-    assert sum(map(len, nr.read(datasets.AirlinePassengers(), drop="month"))) == 144
+    assert sum(map(len, nr.read(datasets.AirlinePassengers(), ignore="month"))) == 144
 
 
 def test_several_labels_an_example_are_refused_by_name() -> None:

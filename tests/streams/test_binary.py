@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noregret.streams import binary_write
-from noregret.streams.binary import open_binary, write_binary
+from noregret.streams.binary import write_binary
 from noregret.streams.binary_file import BinaryFile, Facts
 from noregret.streams.block import Block
-from noregret.streams.csv import open_csv
 from noregret.streams.errors import StreamError
 from noregret.streams.names import HashedNames
 from tests.full_disk import small_files
 from tests.streams.named_rows import examples_of
+from tests.streams.opening import open_binary, open_csv
 
 pa = pytest.importorskip("pyarrow")
 

@@ -71,14 +71,14 @@ def test_names_in_csv_are_what_the_grammar_reads(tmp_path: Path) -> None:
     fields = ["red", '"blu""e"', " red ", '"a, b"', "élan", '""""']
     path = tmp_path / "quoted.csv"
     path.write_text("\n".join(["x,label,w", *(f"1,{field},2" for field in fields)]) + "\n")
-    stream = read(path, labels="classes", label="label", threads=0)
+    stream = read(path, labels="classes", target="label", threads=0)
     found = [y for block in stream for y in block.y.tolist()]
     grammar: Grammar = stream.format.grammar  # type: ignore[attr-defined]
     names = {number: str(name) for name, number in stream.label_map.items()}
     for field, number in zip(fields, found, strict=True):
         row = grammar.read(f"1,{field},2".encode())
         assert row is not None and row.label == names[number].encode()
-    assert stream.format.label == "label"  # type: ignore[attr-defined]
+    assert stream.format.target == "label"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])

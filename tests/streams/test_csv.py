@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret.streams.csv import open_csv
 from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
 from noregret.streams.names import FeatureNames
 from tests.streams.named_rows import examples_in, examples_of
+from tests.streams.opening import open_csv
 
 DATA = os.environ.get("NOREGRET_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="NOREGRET_DATA does not name a folder of data")
@@ -74,26 +74,26 @@ def test_a_file_reads_as_pythons_csv_module_reads_it(
 
 def test_columns_get_their_roles_by_name(tmp_path):
     text = "id,w,age,city,Y\n1,2,31,Bonn,0.5\n2,0,0,Rome,-1\n"
-    stream = open_csv(write(tmp_path, text), weight="w", drop="id", constant=1.0)
-    assert stream.format.label == "Y"
+    stream = open_csv(write(tmp_path, text), weight="w", ignore="id", constant=1.0)
+    assert stream.format.target == "Y"
     assert (stream.format.numeric, stream.format.categorical) == (["age"], ["city"])
     assert examples_of(stream) == [
         (0.5, 2.0, {"intercept": 1.0, "age": 31.0, "city=Bonn": 1.0}),
         (-1.0, 0.0, {"intercept": 1.0, "city=Rome": 1.0}),
     ]
-    kept = open_csv(write(tmp_path, text), keep=["age", "id"], label="w", categorical="id")
+    kept = open_csv(write(tmp_path, text), keep=["age", "id"], target="w", categorical="id")
     assert examples_of(kept)[1] == (0.0, 1.0, {"id=2": 1.0})
     last = open_csv(write(tmp_path, "a,b\n1,2\n"))
-    assert last.format.label == "b" and examples_of(last) == [(2.0, 1.0, {"a": 1.0})]
+    assert last.format.target == "b" and examples_of(last) == [(2.0, 1.0, {"a": 1.0})]
 
 
 def test_the_label_is_no_column_that_is_dropped(tmp_path):
     path = write(tmp_path, "a,class,target,z\n1,2,3,4\n")
-    assert examples_of(open_csv(path, drop="target")) == [(2.0, 1.0, {"a": 1.0, "z": 4.0})]
-    last = open_csv(path, drop=["target", "class", "z"])
+    assert examples_of(open_csv(path, ignore="target")) == [(2.0, 1.0, {"a": 1.0, "z": 4.0})]
+    last = open_csv(path, ignore=["target", "class", "z"])
     assert examples_of(last) == [(1.0, 1.0, {})]
-    none = open_csv(path, drop=["target", "class", "z", "a"], unlabelled="keep")
-    assert none.format.label is None and math.isnan(examples_of(none)[0][0])
+    none = open_csv(path, ignore=["target", "class", "z", "a"], unlabelled="keep")
+    assert none.format.target is None and math.isnan(examples_of(none)[0][0])
 
 
 @pytest.mark.parametrize("names", [None, ["b", "a"], ["a", "b"]])
@@ -208,9 +208,9 @@ def test_a_bad_line_is_refused_with_place_text_and_column(tmp_path, good):
     place, bad, expected = REFUSED[good]
     path = write(tmp_path, "a,b,y\n" + good * 1000 + bad + good)
     with pytest.raises(StreamError, match=f"^{path}, {place}, expected ") as caught:
-        list(open_csv(path))
+        list(open_csv(path, missing="refuse"))
     assert expected in str(caught.value) and "\n" not in str(caught.value)
-    counted = open_csv(path, on_error="count")
+    counted = open_csv(path, missing="refuse", on_error="count")
     assert sum(map(len, counted)) == 1001
     assert counted.refused == len(counted.complaints) == bad.count("\n")
     assert counted.complaints[0] == str(caught.value)
@@ -219,24 +219,24 @@ def test_a_bad_line_is_refused_with_place_text_and_column(tmp_path, good):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a,b\n", {"label": "c"}, "there is no column 'c', expected one of 'a', 'b'"),
+        ("a,b\n", {"target": "c"}, "there is no column 'c', expected one of 'a', 'b'"),
         ("a,a,y\n1,2,3\n", {}, "two columns are called 'a'"),
         ("a;b\n1;2\n", {}, "found the one field 'a;b', expected several, parted by ','"),
         ("1.5,2\n3,4\n", {}, "found numbers only, expected the names of the columns"),
         ("a,y\n1,u\n", {"labels": "binary"}, "found the label 'u' in the first rows, expected two"),
         ("a,y\n1,u\n1,v\n1,w\n", {"labels": "binary"}, "found the labels 'u', 'v', 'w' in"),
-        ("a,y\n1,2\n", {"keep": "a", "drop": "a"}, "keep= and drop= exclude each other"),
+        ("a,y\n1,2\n", {"keep": "a", "ignore": "a"}, "keep= and ignore= exclude each other"),
         ("a,y\n1,2\n", {"separator": "1"}, "separator='1': expected one of"),
         ("a,y\n1,2\n", {"missing": "no"}, "missing='no': expected"),
         ("a,y\n1,2\n", {"bits": 40}, "bits=40: expected 1 to 31"),
         ("a,y\n1,2\n", {"dtype": "int"}, "dtype='int': expected"),
-        ("a,y\n1,2\n", {"label": "y", "weight": "y"}, "'y' cannot be both label and weight"),
+        ("a,y\n1,2\n", {"target": "y", "weight": "y"}, "'y' cannot be both label and weight"),
         ("a,y\n1,2\n", {"categorical": "a", "numeric": "a"}, "both categorical and numeric"),
         ('"a,y\n1,2\n', {}, "line 1, column 1: found '\"a,y', expected a closing quote"),
         ("", {}, "expected lines of text"),
         ("intercept,y\n1,2\n", {"constant": 1.0}, "column 'intercept' has the name of the const"),
-        ("a,y\n1,2\n", {"label": "y", "drop": "y"}, "'y' cannot be both label and dropped"),
-        ("a,y\n1,2\n", {"weight": "a", "drop": "a"}, "'a' cannot be both weight and dropped"),
+        ("a,y\n1,2\n", {"target": "y", "ignore": "y"}, "'y' cannot be both label and ignored"),
+        ("a,y\n1,2\n", {"weight": "a", "ignore": "a"}, "'a' cannot be both weight and ignored"),
         (b"a,y\n1,\xe9\n2,e\n", {"labels": "binary"}, r"label b'\\xe9', expected labels in UTF"),
     ],
 )
@@ -248,7 +248,7 @@ def test_what_makes_no_stream_is_refused_in_one_line(tmp_path, text, options, me
 
 def test_a_column_is_numeric_if_nine_tenths_of_its_first_values_are_numbers(tmp_path):
     text = "a,b,y\n" + "1,1,0\n" * 9 + "x,x,0\n" + "NA,x,0\n"
-    stream = open_csv(write(tmp_path, text), on_error="count")
+    stream = open_csv(write(tmp_path, text), missing="refuse", on_error="count")
     assert (stream.format.numeric, stream.format.categorical) == (["a"], ["b"])
     assert len(examples_of(stream)) == 9 and "line 11, column 1: found 'x'" in stream.complaints[0]
 
@@ -258,7 +258,7 @@ def test_weights_are_not_negative_and_values_fit_their_type(tmp_path):
     stream = open_csv(path, weight="w", on_error="count")
     assert [row[:2] for row in examples_of(stream)] == [(0.0, 1.0), (0.0, 2.0)]
     assert "line 3, column 6: found '-0.5', expected a number from 0 as" in stream.complaints[0]
-    narrow = open_csv(path, drop="w", dtype="float32", on_error="count")
+    narrow = open_csv(path, ignore="w", dtype="float32", on_error="count")
     assert len(examples_of(narrow)) == 1 and "at most 3.40282e+38" in narrow.complaints[1]
 
 
@@ -272,8 +272,8 @@ def test_numbers_stand_for_the_names_of_a_file_without_header(tmp_path):
     ("name", "options", "categorical"),
     [
         ("elec2/elec2.csv.xz", {"labels": ("DOWN", "UP")}, []),
-        ("bike_sharing/bike_sharing_hour.csv.xz", {"drop": ("casual", "registered")}, ["dteday"]),
-        ("nycflights13/flights.csv.xz", {"label": "distance", "drop": "time_hour"},
+        ("bike_sharing/bike_sharing_hour.csv.xz", {"ignore": ("casual", "registered")}, ["dteday"]),
+        ("nycflights13/flights.csv.xz", {"target": "distance", "ignore": "time_hour"},
          ["carrier", "tailnum", "origin", "dest"]),
         ("covtype/covtype.csv.xz", {}, []),
     ],
@@ -284,7 +284,7 @@ def test_real_files_read_as_pythons_csv_module_reads_them(name, options, categor
     path = Path(str(DATA)) / name
     stream = open_csv(path, missing="indicator", **options)
     assert stream.format.categorical == categorical
-    label, pair = stream.format.label, options.get("labels")
+    label, pair = stream.format.target, options.get("labels")
     wanted = stream.format.numeric + stream.format.categorical
     blocks = iter(stream)
     rows: list[tuple[float, float, dict[str, float]]] = []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from noregret.streams import source
 from noregret.streams.columns import CATEGORY, LABEL, NAMED_LABEL, NUMBER, SKIPPED, WEIGHT
-from noregret.streams.csv import CsvFormat, open_csv
+from noregret.streams.csv import CsvFormat
 from noregret.streams.csv_grammar import Grammar, Row, split_fields
 from noregret.streams.csv_head import sound_rows
 from noregret.streams.errors import Malformed
@@ -20,6 +20,7 @@ from noregret.streams.features import INTERCEPT, Features
 from noregret.streams.format import padded
 from tests.streams.decimals import decimal
 from tests.streams.named_rows import examples_of
+from tests.streams.opening import open_csv
 
 ROLES = (NUMBER, CATEGORY, SKIPPED, WEIGHT, LABEL)
 FLOAT32 = float(np.finfo(np.float32).max)

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
 from noregret.streams.format import padded
-from noregret.streams.iterables import open_pairs
-from noregret.streams.jsonl import JsonFormat, open_jsonl
+from noregret.streams.jsonl import JsonFormat
 from noregret.streams.records import FeatureRules, LabelRules
 from tests.streams.named_rows import examples_of
+from tests.streams.opening import open_jsonl, open_pairs
 
 DATA = os.environ.get("NOREGRET_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="NOREGRET_DATA does not name a folder of data")
@@ -56,22 +56,22 @@ def test_every_kind_of_value_becomes_what_the_rules_say(tmp_path):
             {"intercept": 1.0, "deep.a.b": 3.0, "deep.c=x": 1.0, "bag=u": 2.0, "bag=v": 1.0},
         ),
     ]
-    assert stream.format.label == "label"
+    assert stream.format.target == "label"
 
 
 def test_keys_are_chosen_by_name(tmp_path):
     path = write(tmp_path, {"id": 7, "zip": 10115, "a": {"b": 1, "c": 2}, "Target": 3})
-    stream = open_jsonl(path, drop=["id", "a.b"], categorical="zip")
+    stream = open_jsonl(path, ignore=["id", "a.b"], categorical="zip")
     assert examples_of(stream) == [(3.0, 1.0, {"zip=10115": 1.0, "a.c": 2.0})]
-    assert examples_of(open_jsonl(path, label="id", keep="zip")) == [(7.0, 1.0, {"zip": 10115.0})]
+    assert examples_of(open_jsonl(path, target="id", keep="zip")) == [(7.0, 1.0, {"zip": 10115.0})]
 
 
 def test_the_label_is_no_key_that_is_dropped_or_the_weight(tmp_path):
     path = write(tmp_path, {"label": 5, "target": 2, "y": 3, "a": 1})
-    stream = open_jsonl(path, drop="label", weight="target")
+    stream = open_jsonl(path, ignore="label", weight="target")
     assert examples_of(stream) == [(3.0, 2.0, {"a": 1.0})]
-    with pytest.raises(StreamError, match="'label' cannot be both label and dropped"):
-        open_jsonl(path, drop="label", label="label")
+    with pytest.raises(StreamError, match="'label' cannot be both label and ignored"):
+        open_jsonl(path, ignore="label", target="label")
 
 
 def test_a_key_may_not_have_the_name_of_the_constant(tmp_path):
@@ -79,7 +79,7 @@ def test_a_key_may_not_have_the_name_of_the_constant(tmp_path):
     with pytest.raises(StreamError, match="line 1, column 10: found '3', expected another key"):
         list(open_jsonl(path, constant=1.0))
     assert examples_of(open_jsonl(path)) == [(1.0, 1.0, {"intercept": 3.0})]
-    dropped = open_jsonl(path, constant=1.0, drop="intercept")
+    dropped = open_jsonl(path, constant=1.0, ignore="intercept")
     assert examples_of(dropped) == [(1.0, 1.0, {"intercept": 1.0})]
 
 
@@ -88,7 +88,7 @@ def test_a_key_that_comes_twice_among_many_is_found_at_once(tmp_path):
     path = write(tmp_path, f'{{"y": 1, {keys}, "k199999": 2}}')
     began = time.process_time()
     with pytest.raises(StreamError, match=r"expected a key that comes once, under 'k199999'"):
-        list(open_jsonl(path, label="y"))
+        list(open_jsonl(path, target="y"))
     # A comparison of all pairs would take hours of this process's own time.
     assert time.process_time() - began < 120.0
 
@@ -96,7 +96,7 @@ def test_a_key_that_comes_twice_among_many_is_found_at_once(tmp_path):
 def test_null_is_refused_or_a_feature(tmp_path):
     path = write(tmp_path, {"y": 1, "a": 2}, {"y": 1, "a": None})
     with pytest.raises(StreamError, match=r"line 2, column 10: found 'null', expected a value, or"):
-        list(open_jsonl(path))
+        list(open_jsonl(path, missing="refuse"))
     missing = (1.0, 1.0, {"a=missing": 1.0})
     stream = open_jsonl(path, missing="indicator")
     assert examples_of(stream) == [(1.0, 1.0, {"a": 2.0}), missing]
@@ -112,7 +112,7 @@ def test_labels_are_numbers_truth_values_or_names(tmp_path):
     truth = open_jsonl(write(tmp_path, {"y": True}, {"y": False}), labels="binary")
     assert [row[0] for row in examples_of(truth)] == [1.0, -1.0]
     path = write(tmp_path, {"a": 1}, {"a": 2, "y": None}, {"y": 3})
-    kept = open_jsonl(path, unlabelled="keep", label="y")
+    kept = open_jsonl(path, unlabelled="keep", target="y")
     assert [math.isnan(row[0]) for row in examples_of(kept)] == [True, True, False]
 
 
@@ -151,10 +151,10 @@ def test_a_bad_line_is_refused_with_line_and_column(tmp_path, line, column, mess
     weight = "w" if '"w"' in line else None
     path = write(tmp_path, good, line, good)
     with pytest.raises(StreamError) as caught:
-        list(open_jsonl(path, label="y", weight=weight))
+        list(open_jsonl(path, target="y", weight=weight, missing="refuse"))
     assert str(caught.value).startswith(f"{path}, line 2, column {column}: found ")
     assert message in str(caught.value) and len(str(caught.value)) < 400
-    counted = open_jsonl(path, label="y", weight=weight, on_error="count")
+    counted = open_jsonl(path, target="y", weight=weight, missing="refuse", on_error="count")
     assert sum(map(len, counted)) == 2
     assert (counted.refused, counted.complaints) == (1, [str(caught.value)])
 
@@ -163,7 +163,7 @@ def test_bytes_that_are_not_text_are_refused(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b'{"y": 1, "a": "\xff"}\n')
     with pytest.raises(StreamError, match=r"line 1, column 16: found .* expected UTF-8"):
-        list(open_jsonl(path, label="y"))
+        list(open_jsonl(path, target="y"))
 
 
 def test_a_file_without_a_key_for_labels_is_refused(tmp_path):

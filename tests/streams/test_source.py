@@ -267,7 +267,7 @@ def test_a_header_may_arrive_before_the_rows(monkeypatch: pytest.MonkeyPatch, th
     pipe = Pipe(monkeypatch)
     pipe.write(b"label,a\n")
     later = Waiting(monkeypatch).then(lambda: (pipe.write(b"1,2\n2,3\n"), pipe.close()))
-    stream = read("-", format="csv", label="label", threads=threads)
+    stream = read("-", format="csv", target="label", threads=threads)
     blocks = list(stream)
     later.join()
     assert [label for block in blocks for label in block.y] == [1, 2]
@@ -286,7 +286,7 @@ def test_the_speed_of_a_pipe_decides_nothing(
     pipe.write(head + row % (b"1", b"no") * 3)
     rest = row % (b"red", b"no") * 1200 + row % (b"blue", b"yes")
     later = Waiting(monkeypatch).then(lambda: (pipe.write(rest), pipe.close()))
-    stream = read("-", format=form, label="y", labels="binary")
+    stream = read("-", format=form, target="y", labels="binary")
     labels = np.concatenate([block.y for block in stream])
     later.join()
     assert labels.tolist() == [-1.0] * 1203 + [1.0]
@@ -300,7 +300,7 @@ def test_a_bad_line_after_a_header_that_came_alone_has_its_number(
     pipe.write(b"label,a\n")
     later = Waiting(monkeypatch).then(lambda: (pipe.write(b"1,2\n2,x\n"), pipe.close()))
     with pytest.raises(StreamError, match="standard input, line 3"):
-        list(read("-", format="csv", label="label", numeric=["a"]))
+        list(read("-", format="csv", target="label", numeric=["a"]))
     later.join()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from noregret.streams import StreamError, read
-from noregret.streams.svmlight import open_svmlight
+from tests.streams.opening import open_svmlight
 
 DATA = os.environ.get("NOREGRET_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="NOREGRET_DATA does not name a folder of data")
@@ -173,14 +173,14 @@ def test_labels_can_be_names(write: Write) -> None:
         ({"labels": (1, float("nan"))}, 'expected "real", "binary", "classes" or a pair'),
         ({"rows": 0}, "at least one row"),
         ({"first_index": 2}, "expected 0 or 1"),
-        ({"on_error": "ignore"}, "expected 'stop', 'skip' or 'count'"),
+        ({"on_error": "ignore"}, "expected 'stop' or 'skip' or 'count'"),
         ({"threads": -1}, "expected how many parse ahead"),
         ({"width": -1}, "expected the number of features"),
         ({"width": 2**32 + 1}, "expected the number of features, 1 to 4294967296"),
         ({"width": 1, "constant": 1.0, "first_index": 0}, "the number of features, 2 to"),
         ({"dtype": "int"}, "expected 'float32' or 'float64'"),
         ({"constant": float("nan")}, "expected a finite number"),
-        ({"separator": ","}, "separator=',': no option of format svmlight, which knows first_"),
+        ({"separator": ","}, "separator=',': no option of format svmlight, which knows format, "),
     ],
 )
 def test_arguments_that_make_no_stream_are_refused(

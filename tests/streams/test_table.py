@@ -16,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noregret.streams import read
-from noregret.streams.binary import open_binary, write_binary
-from noregret.streams.csv import open_csv
+from noregret.streams.binary import write_binary
 from noregret.streams.errors import StreamError
 from noregret.streams.names import FeatureNames
-from noregret.streams.table import open_table
 from noregret.streams.table_inputs import BATCH
 from tests.streams.named_rows import examples_of
+from tests.streams.opening import open_binary, open_csv, open_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -78,7 +77,7 @@ def test_every_kind_of_file_reads_the_same(tmp_path, kind):
     stream = open_table(path, labels="binary", weight="w")
     for _ in range(2):
         assert examples_of(stream) == SMALL
-    assert stream.label == "class" and stream.label_map == {"no": -1.0, "yes": 1.0}
+    assert stream.target == "class" and stream.label_map == {"no": -1.0, "yes": 1.0}
     assert (stream.numeric, stream.categorical) == (["i", "f", "b", "d"], ["s", "c"])
     assert stream.size == path.stat().st_size
 
@@ -104,7 +103,7 @@ def test_hashing_a_constant_and_a_dictionary_that_does_not_grow():
     expected = [(y, w, x | {"Constant": 2.0}) for y, w, x in SMALL]
     assert examples_of(hashed) == expected
     names = FeatureNames(["s=blue", "f"])
-    fixed = open_table(small_table(), labels=("no", "yes"), drop="w", names=names, grow=False)
+    fixed = open_table(small_table(), labels=("no", "yes"), ignore="w", names=names, grow=False)
     assert [row[2] for row in examples_of(fixed)] == [{"f": 0.5}, {"s=blue": 1.0, "f": 2.0}, {}]
     narrow = open_table(small_table(), labels=("no", "yes"), dtype="float32", categorical="i")
     assert examples_of(narrow)[2][2]["i=-3"] == 1.0
@@ -128,7 +127,7 @@ def test_rows_are_what_plain_python_makes_of_them(rows, indicate, cut):
     table = pa.table(dict(zip("fsiby", arrays, strict=True)))
     chunked = pa.Table.from_batches(table.to_batches(max_chunksize=cut), table.schema)
     stream = open_table(
-        chunked, missing="indicator" if indicate else "refuse", on_error="count", label="y"
+        chunked, missing="indicator" if indicate else "refuse", on_error="count", target="y"
     )
     expected = []
     for f, s, i, b, y in rows:
@@ -160,12 +159,12 @@ def test_the_index_of_a_data_frame_is_no_column(tmp_path):
     frame.to_parquet(tmp_path / "frame.parquet")
     for opened in (frame, tmp_path / "frame.parquet"):
         stream = open_table(opened)
-        assert stream.label == "b"
+        assert stream.target == "b"
         assert [row[2] for row in examples_of(stream)] == [{"a": 1.0}, {"a": 2.0}, {"a": 3.0}]
     named = frame.rename_axis("id")
-    assert open_table(named).numeric == open_table(named, drop="id").numeric == ["a"]
-    assert open_table(named, keep=["id", "a"], label="b").numeric == ["a", "id"]
-    assert [row[0] for row in examples_of(open_table(named, label="id"))] == [2.0, 0.0, 1.0]
+    assert open_table(named).numeric == open_table(named, ignore="id").numeric == ["a"]
+    assert open_table(named, keep=["id", "a"], target="b").numeric == ["a", "id"]
+    assert [row[0] for row in examples_of(open_table(named, target="id"))] == [2.0, 0.0, 1.0]
 
 
 FLOATS = pa.array([10115.0, math.nan, 2.5, None])
@@ -187,7 +186,7 @@ def test_dictionaries_of_numbers_are_labels_weights_and_numbers():
     found = examples_of(open_table(table, weight="w", numeric="a"))
     assert found == examples_of(open_table(plain, weight="w"))
     assert [row[0] for row in found] == [1.0, 0.0, 2.0, 1.0]
-    named = open_table(table, labels=("0", "1"), drop="w", on_error="count")
+    named = open_table(table, labels=("0", "1"), ignore="w", on_error="count")
     assert [row[0] for row in examples_of(named)] == [1.0, -1.0, 1.0]
 
 
@@ -221,9 +220,10 @@ def test_a_bad_row_is_refused_with_row_column_and_value(tmp_path):
     table = pa.table({"a": column, "y": values})
     pq.write_table(table, tmp_path / "t.parquet")
     place = f"t.parquet, row {BATCH + 4}, 'a': found None, expected a value, or missing="
-    with pytest.raises(StreamError, match=place):
-        list(open_table(tmp_path / "t.parquet"))
-    counted = open_table(tmp_path / "t.parquet", on_error="count")
+    with pytest.raises(StreamError, match=place) as caught:
+        list(open_table(tmp_path / "t.parquet", missing="refuse"))
+    assert caught.value.argument == "missing"
+    counted = open_table(tmp_path / "t.parquet", missing="refuse", on_error="count")
     assert sum(map(len, counted)) == rows - 1
     assert counted.refused == 1 and place in counted.complaints[0]
 
@@ -245,7 +245,7 @@ def test_a_bad_row_is_refused_with_row_column_and_value(tmp_path):
         ({"a": ["x"], "y": [0]}, {"numeric": "a"}, "'a' is string, expected numbers"),
         ({"a": ["x"], "y": [0]}, {"weight": "a"}, "'a' is string, expected weights"),
         ({"a": [-1], "y": [0]}, {"weight": "a"}, "row 1, 'a': found -1, expected a weight from 0"),
-        ({"a": [1], "y": [0]}, {"drop": "b"}, "there is no column 'b'"),
+        ({"a": [1], "y": [0]}, {"ignore": "b"}, "there is no column 'b'"),
         ({"intercept": [1], "y": [0]}, {"constant": 1}, "'intercept' has the name of the const"),
         ({"a": [1], "y": [[0]]}, {"labels": ("u", "v")}, "'y' is list<.*>, expected numbers, tru"),
         (
@@ -336,8 +336,8 @@ def test_the_compact_form_is_recognised(tmp_path):
     write_binary(open_table(small_table(), labels="binary", weight="w"), path)
     stream = read(path)
     assert examples_of(stream) == SMALL
-    with pytest.raises(StreamError, match="label='class': no option of format arrow"):
-        read(path, label="class")
+    with pytest.raises(StreamError, match="target='class': no option of format compact"):
+        read(path, target="class")
 
 
 @needs_data
@@ -349,7 +349,7 @@ def test_flights_read_the_same_from_csv_and_from_tables(tmp_path, kind):
     short = tmp_path / "flights.csv"
     frame.to_csv(short, index=False)
     WRITERS[kind](pa.Table.from_pandas(frame, preserve_index=False), tmp_path / f"f.{kind}")
-    options = {"label": "distance", "drop": ("time_hour", "tailnum"), "missing": "indicator"}
+    options = {"target": "distance", "ignore": ("time_hour", "tailnum"), "missing": "indicator"}
     table = open_table(tmp_path / f"f.{kind}", **options)
     text = open_csv(short, **options)
     assert table.categorical == text.format.categorical == ["carrier", "origin", "dest"]

@@ -16,8 +16,9 @@ from noregret.streams.errors import StreamError
 from noregret.streams.format import padded
 from noregret.streams.hashing import CONSTANT, hash_name, mask
 from noregret.streams.names import FeatureNames
-from noregret.streams.vw import VwFormat, open_vw
+from noregret.streams.vw import VwFormat
 from tests.streams.decimals import decimal
+from tests.streams.opening import open_vw, vw_format
 from tests.streams.vw_examples import check, rows_of, sound_line, spoilt
 
 OPTIONS: list[dict[str, Any]] = [
@@ -32,7 +33,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def pair(number: int) -> tuple[VwFormat, VwFormat]:
-    return VwFormat(**OPTIONS[number]), VwFormat(**OPTIONS[number])
+    return vw_format(**OPTIONS[number]), vw_format(**OPTIONS[number])
 
 
 @given(st.integers(0, len(OPTIONS) - 1), st.binary(max_size=60))
@@ -88,7 +89,7 @@ def test_kernels_agree_with_plain_python_for_long(number: int) -> None:
 
 
 def read_one(line: bytes, **options: Any) -> tuple[float, float, dict[int, float]]:
-    text_format = VwFormat(**options)
+    text_format = vw_format(**options)
     (parsed,) = text_format.parse(*padded(line))
     assert len(parsed.y) == 1, text_format.explain(line)
     weight = 1.0 if parsed.weight is None else float(parsed.weight[0])
@@ -96,7 +97,7 @@ def read_one(line: bytes, **options: Any) -> tuple[float, float, dict[int, float
 
 
 def named(line: bytes, **options: Any) -> dict[str, float]:
-    text_format = VwFormat(bits=None, **options)
+    text_format = vw_format(bits=None, **options)
     (parsed,) = text_format.parse(*padded(line))
     assert len(parsed.y) == 1, text_format.explain(line)
     return {text_format.features.names.name(k): v for k, v in rows_of(parsed)[0].items()}
@@ -166,7 +167,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("line", "column", "found", "expected"), REFUSED)
 def test_what_is_refused_and_why(line: bytes, column: int, found: str, expected: str) -> None:
-    text_format = VwFormat()
+    text_format = vw_format()
     (parsed,) = text_format.parse(*padded(b"1 |f x\n" + line + b"\n\n1 |f y\n"))
     assert parsed.faults.tolist() == [7] and len(parsed.y) == 2 and parsed.lines == 4
     assert parsed.line_of_row is not None and parsed.line_of_row.tolist() == [0, 3]
@@ -175,7 +176,7 @@ def test_what_is_refused_and_why(line: bytes, column: int, found: str, expected:
 
 
 def test_products_that_are_too_large_or_too_many_are_refused() -> None:
-    text_format = VwFormat(interactions=["aa"])
+    text_format = vw_format(interactions=["aa"])
     many = b"1 |a " + b" ".join(b"%d" % k for k in range(2900))
     text = b"1 |a x:1e200\n" + b"1 |a y\n" + many + b"\n"
     (parsed,) = text_format.parse(*padded(text))
@@ -183,7 +184,7 @@ def test_products_that_are_too_large_or_too_many_are_refused() -> None:
     assert "interactions whose values are finite" in str(text_format.explain(b"1 |a x:1e200"))
     assert "at most 4194304 products" in str(text_format.explain(many))
     # in float32 what overflows overflows earlier
-    (parsed,) = VwFormat(dtype="float32").parse(*padded(b"1 |a x:1e39\n"))
+    (parsed,) = vw_format(dtype="float32").parse(*padded(b"1 |a x:1e39\n"))
     assert len(parsed.faults) == 1
 
 
@@ -191,7 +192,7 @@ def test_a_feature_with_the_name_of_the_constant_is_refused() -> None:
     text = (
         b"1 | x\n\n1 | intercept:5\n1 |a intercept\n1 | intercept:red interception\n1 | y intercept"
     )
-    exact, plain = (VwFormat(bits=None, constant=1.0, interactions=["aa"]) for _ in range(2))
+    exact, plain = (vw_format(bits=None, constant=1.0, interactions=["aa"]) for _ in range(2))
     parsed = check(exact, plain, text)
     assert len(parsed.y) == 3 and len(parsed.faults) == 2
     reason = str(exact.explain(b"1 | intercept:5"))
@@ -209,7 +210,7 @@ def test_lines_without_a_label_are_kept_when_asked() -> None:
 
 def test_names_that_are_not_in_a_fixed_dictionary_are_left_out() -> None:
     names = FeatureNames(["a^x", "b^y", "a^x*b^y"])
-    fixed = VwFormat(bits=None, names=names, grow=False, interactions=["ab"])
+    fixed = vw_format(bits=None, names=names, grow=False, interactions=["ab"])
     assert fixed.parallel
     parsed = check(fixed, fixed, b"1 |a x z |b y\n1 |c x")
     assert rows_of(parsed) == [{0: 1.0, 1: 1.0, 2: 1.0}, {}] and len(names) == 3
@@ -218,7 +219,7 @@ def test_names_that_are_not_in_a_fixed_dictionary_are_left_out() -> None:
 def test_columns_do_not_depend_on_how_the_text_is_cut() -> None:
     rng = random.Random(5)
     lines = [sound_line(rng) for _ in range(60)]
-    whole, cut = (VwFormat(bits=None, interactions=["aa"], constant=1.0) for _ in range(2))
+    whole, cut = (vw_format(bits=None, interactions=["aa"], constant=1.0) for _ in range(2))
     (once,) = map(rows_of, whole.parse(*padded(b"\n".join(lines))))
     pieces = [parsed for line in lines for parsed in cut.parse(*padded(line))]
     assert once == [row for parsed in pieces for row in rows_of(parsed)]
@@ -281,7 +282,7 @@ def test_a_bad_line_between_parts_stops_in_its_place(
 
 
 def test_names_of_hashed_features_are_remembered() -> None:
-    text_format = VwFormat(remember=3, interactions=["ab"])
+    text_format = vw_format(remember=3, interactions=["ab"])
     list(text_format.parse(*padded(b"1 |a x |b y\n1 |a x z")))
     names = text_format.features.names
     assert not text_format.parallel and len(names) == 3
@@ -299,7 +300,7 @@ def test_names_of_hashed_features_are_remembered() -> None:
         ({"constant": float("nan")}, "constant=nan: expected a finite number"),
         ({"interactions": ["a"]}, "interactions: found 'a', expected 2 to 8 first letters"),
         ({"interactions": ["é:"]}, "interactions: found 'é:'"),
-        ({"grow": False}, "bits=18: a dictionary of names needs bits=None"),
+        ({"grow": False}, "bits=18: a dictionary of names needs bits=0"),
         ({"bits": None, "remember": 5}, "remember=5: a dictionary keeps all names"),
         ({"labels": ("ham", "spam")}, "labels of this format are numbers"),
     ],

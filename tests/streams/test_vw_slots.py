@@ -17,6 +17,7 @@ import pytest
 
 from noregret.streams.format import padded
 from noregret.streams.vw import VwFormat
+from tests.streams.opening import vw_format
 from tests.streams.vw_examples import NAMES, SPACES, rows_of
 
 Audit = list[tuple[bytes, list[tuple[int, float]]]]
@@ -36,7 +37,7 @@ def compare(text_format: VwFormat, audit: Audit) -> None:
 
 @pytest.mark.parametrize("record", RECORDED, ids=lambda r: f"{r['bits']} {r['interactions']}")
 def test_slots_are_those_that_were_printed(record: dict) -> None:
-    text_format = VwFormat(
+    text_format = vw_format(
         bits=record["bits"],
         hash=record["hash"],
         interactions=record["interactions"],
@@ -87,4 +88,4 @@ def test_slots_are_those_of_vw_itself(
         lines.append(line)
     options = [word for term in interactions for word in ("--interactions", term)]
     audit = run_vw(tmp_path, lines, "-b", str(bits), "--hash", rule, *options)
-    compare(VwFormat(bits=bits, hash=rule, interactions=interactions, constant=1.0), audit)  # type: ignore[arg-type]
+    compare(vw_format(bits=bits, hash=rule, interactions=interactions, constant=1.0), audit)  # type: ignore[arg-type]

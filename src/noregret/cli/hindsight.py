@@ -126,13 +126,13 @@ def _names(
 ) -> Names:
     """Return what columns are called; names that hashing lost are read once more from files."""
     from noregret.runs.naming import KnownNames, NumberedNames, find_names
-    from noregret.streams import known_options
+    from noregret.streams import resolve
     from noregret.streams.names import FeatureNames, HashedNames
 
     names = stream.names
     if isinstance(names, HashedNames):
         again = not names.limit and "-" not in given.files
-        if again and "remember" in known_options(given.files, given.format):
+        if again and "remember" in resolve(given.files, given.format).fields:
             remembering = replace(given, remember=1, on_error="skip")
             constant = not bias and given.intercept != 0.0
             return find_names(remembering.open(rule), columns, constant, progress)

@@ -282,7 +282,7 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]
 
     spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
-    reading = {"constant": INTERCEPT} | given.reading()
+    reading = {"constant": INTERCEPT, "missing": "indicator"} | given.reading()
     if spec.needs_width:
         stream = given.open(rule, width=given.columns())
         spec = replace(spec, features=stream.width or given.columns())

@@ -25,9 +25,9 @@ _PANEL = "Reading"
 INTERCEPT = 1.0
 #: The options that formats may know, by the keywords that they have in the library.
 _NAMES = {
-    "label": "--label",
+    "target": "--label",
     "weight": "--weight",
-    "drop": "--drop",
+    "ignore": "--drop",
     "categorical": "--categorical",
     "missing": "--missing",
     "separator": "--separator",
@@ -109,8 +109,8 @@ class Given:
         str | None,
         _option(
             "--missing",
-            help="Tables: what an empty value is, an error (`refuse`, by default) or a feature "
-            "of its own (`indicator`).",
+            help="Tables: what an empty value is, a feature of its own (`indicator`, by default) "
+            "or an error (`refuse`).",
         ),
     ] = None
     separator: Annotated[
@@ -178,9 +178,9 @@ class Given:
         """Return what makes the same columns of the same bytes again, as a model keeps it."""
         named = {
             "format": self.format,
-            "label": self.label,
+            "target": self.label,
             "weight": self.weight,
-            "drop": self.drop or None,
+            "ignore": self.drop or None,
             "categorical": self.categorical or None,
             "missing": self.missing,
             "separator": self.separator,
@@ -218,30 +218,22 @@ class Given:
 
         With a `width` every block has that many columns, which some maps need.
         """
-        import noregret as nr
-        from noregret.streams import known_options
+        from noregret.streams import Reading, resolve
 
-        files = self.files[0] if len(self.files) == 1 else self.files
         said = self.reading()
-        known = known_options(files, said.get("format", (kept or {}).get("format")))
+        found = resolve(self.files, said.get("format", (kept or {}).get("format")))
+        known = found.fields
         self._check(said, known, kept)
         # What a model kept and what goes without saying count as far as the format knows them.
         silent = {"constant": INTERCEPT} | (kept or {}) | more
-        options = {name: value for name, value in silent.items() if name in (*known, "format")}
-        options |= said
+        options = {name: value for name, value in silent.items() if name in known} | said
+        dictionary = [more[name] for name in ("names", "grow") if found.named and name in more]
         if "width" in known and (width or self.features is not None):
             options["width"] = width or self.columns()
-        if options.get("constant") == 0.0:
-            del options["constant"]
-        if options.get("bits") == 0:
-            options["bits"] = None
         for name in ("on_error", "threads"):
             if getattr(self, name) is not None:
                 options[name] = getattr(self, name)
-        for name in ("drop", "categorical", "numeric", "interactions"):
-            if name in options:
-                options[name] = tuple(options[name])
-        stream = nr.read(files, labels=labels, **options)
+        stream = found.open(Reading(labels=labels, **options), *dictionary)
         if width and "width" not in known:
             # A dictionary fills up by and by, and its blocks are to be as wide as it may become.
             stream._given_width = max(stream._given_width, width)
@@ -269,7 +261,7 @@ class Given:
         """Refuse options that the format does not have, and such as a model would not survive."""
         for name, value in said.items():
             shown = " ".join(value) if isinstance(value, list) else str(value).removesuffix(".0")
-            if name not in (*known, "format"):
+            if name not in known:
                 takes = ", ".join(_NAMES[one] for one in known if one in _NAMES)
                 raise ValueError(
                     f"{_NAMES[name]} {shown}: has no meaning for {self.files[0]}"

@@ -79,7 +79,7 @@ class Input:
     def rule(self, classes: list[str]) -> Any:
         """Return the rule for labels: those that were met, of two kinds once both were."""
         if self.label_rule == CLASSES:
-            from noregret.streams.labels import Classes
+            from noregret.streams.labelling import Classes
 
             return Classes(tuple(classes))
         by_value = {y: written for written, y in self.labels}
@@ -102,10 +102,13 @@ _KINDS: dict[str, Any] = {
 def restored_inputs(kept: Any) -> list[Input]:
     """Return the inputs that a model file keeps, or say which of their fields is invalid."""
     require(isinstance(kept, list) and bool(kept), "inputs")
+    from noregret.streams.reading import translated
+
     inputs = [Input(**one | {"position": Position(**one["position"])}) for one in kept]
     for one in inputs:
         for name, kinds in _KINDS.items():
             require(isinstance(getattr(one, name), kinds), name)
+        one.reading = translated(one.reading)
         require(_is_position(one.position), "position")
         require(all(isinstance(name, str) for name in one.files), "files")
         require(

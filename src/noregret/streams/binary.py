@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +24,11 @@ from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
-from noregret.streams.labels import Labels, are_classes, class_name
+from noregret.streams.labelling import are_classes
+from noregret.streams.labels import class_name
 from noregret.streams.order import in_order
-from noregret.streams.stream import OnError, Piece, Stream
+from noregret.streams.reading import Reading
+from noregret.streams.stream import Piece, Stream
 
 __all__ = ["BinaryStream", "open_binary", "write_binary"]
 
@@ -35,7 +36,8 @@ __all__ = ["BinaryStream", "open_binary", "write_binary"]
 class BinaryStream(Stream):
     """Blocks of one or several files of the compact form, where they lie in memory."""
 
-    def __init__(self, files: list[BinaryFile], labels: Labels, **options: Any):
+    def __init__(self, files: list[BinaryFile], reading: Reading):
+        labels = reading.labels
         first = files[0]
         for other in files[1:]:
             if other.facts.label_map != first.facts.label_map or not other.same_columns(first):
@@ -50,13 +52,15 @@ class BinaryStream(Stream):
             if given != self._label_map:
                 raise StreamError(
                     f"{first.path}: labels={labels!r}, but they were mapped when it was written: "
-                    f"{self._label_map}"
+                    f"{self._label_map}",
+                    "labels",
                 )
         several = 0.0 in self._label_map.values()
         if several and labels != "real" and not are_classes(labels):
             raise StreamError(
                 f"{first.path}: its labels are classes, numbered when it was written; say "
-                'labels="classes"'
+                'labels="classes"',
+                "labels",
             )
         #: The names of classes in the order of their numbers, where labels have names.
         self._classes: list[str] | None = None
@@ -66,12 +70,12 @@ class BinaryStream(Stream):
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         super().__init__(
             f"{first.path}{more}",
+            reading,
             # Labels with a map were mapped when the file was written.
             labels=labels if self._classes or not self._label_map else "real",
             width=max(file.facts.width for file in files),
             size=sum(file.size for file in files),
             names=first.names,
-            **options,
         )
 
     def _pieces(self) -> Generator[Piece, None, None]:
@@ -122,9 +126,7 @@ def _looked_at(batch: tuple[Block, int]) -> tuple[Block, int, bool]:
     return block, end, bool(in_order(block.indptr, block.indices, block.values))
 
 
-def open_binary(
-    inputs: Inputs, *, labels: Labels = "real", rows: int = 8192, on_error: OnError = "stop"
-) -> BinaryStream:
+def open_binary(inputs: Inputs, reading: Reading) -> BinaryStream:
     """Open files of the compact form, as `write_binary` makes them, as a stream of blocks.
 
     Batches are read into memory that only this process has, then checked: what others do to the
@@ -135,4 +137,4 @@ def open_binary(
         if one.path is None:
             raise StreamError("the compact form is not read in one go, expected a file, found '-'")
         files.append(BinaryFile(one.path))
-    return BinaryStream(files, labels, rows=rows, on_error=on_error)
+    return BinaryStream(files, reading)

@@ -35,7 +35,7 @@ def write_binary(
     says otherwise.
 
     >>> import tempfile
-    >>> from noregret.streams.binary import open_binary
+    >>> from noregret.streams import read
     >>> block = Block(
     ...     indptr=np.array([0, 2, 3], np.uint64),
     ...     indices=np.array([0, 2, 1], np.uint32),
@@ -45,7 +45,7 @@ def write_binary(
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = write_binary([block], folder + "/tiny.arrow", dtype="float32")
-    ...     back = list(open_binary(folder + "/tiny.arrow"))
+    ...     back = list(read(folder + "/tiny.arrow"))
     >>> rows, back[0].dense().tolist(), back[0].values.dtype
     (2, [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], dtype('float32'))
     """

@@ -17,14 +17,10 @@ The same rules hold for CSV, Arrow, Parquet and data frames:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from noregret.streams.errors import StreamError
-from noregret.streams.labels import Labels
-
-Missing: TypeAlias = Literal["refuse", "indicator"]
-Unlabelled: TypeAlias = Literal["refuse", "keep"]
+from noregret.streams.labelling import Labels
+from noregret.streams.reading import Reading
 
 #: What a column is for, as the kernels know it.
 SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN, CLASS = range(8)
@@ -34,68 +30,31 @@ MISSING_TEXTS = frozenset((b"", b"NA", b"NaN", b"nan", b"?"))
 #: The share of numbers that makes a column numeric.
 _NUMERIC_SHARE = 0.9
 _SHOWN_NAMES = 12
+#: The options that name columns of features.
+_NAMING = ("ignore", "keep", "categorical", "numeric")
 #: The number of first lines that decide which columns are numeric and what labels are called.
 LOOK = 1000
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What is asked of the columns of a table, by their names.
-
-    Names may be given as any iterable, and one name alone; they are kept as tuples.
-    """
-
-    label: str | None = None
-    weight: str | None = None
-    drop: tuple[str, ...] = ()
-    keep: tuple[str, ...] | None = None
-    categorical: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    missing: Missing = "refuse"
-    unlabelled: Unlabelled = "refuse"
-
-    def __post_init__(self) -> None:
-        """Make tuples of names, and refuse what no table can satisfy."""
-        for option in ("drop", "keep", "categorical", "numeric"):
-            given = getattr(self, option)
-            if given is not None:
-                names = (given,) if isinstance(given, str) else tuple(given)
-                object.__setattr__(self, option, names)
-        if self.missing not in ("refuse", "indicator"):
-            raise StreamError(f'missing={self.missing!r}: expected "refuse" or "indicator"')
-        if self.unlabelled not in ("refuse", "keep"):
-            raise StreamError(f'unlabelled={self.unlabelled!r}: expected "refuse" or "keep"')
-        if both := sorted({*self.categorical} & {*self.numeric}):
-            raise StreamError(f"column {both[0]!r} cannot be both categorical and numeric")
-        if self.label is not None and self.label in self.categorical:
-            raise StreamError(f"column {self.label!r} cannot be both label and categorical")
-        if self.keep is not None and self.drop:
-            raise StreamError("keep= and drop= exclude each other: give one of them")
-        if self.label is not None and self.label == self.weight:
-            raise StreamError(f"column {self.label!r} cannot be both label and weight")
-        for name, purpose in ((self.label, "label"), (self.weight, "weight")):
-            if name is not None and name in self.drop:
-                raise StreamError(f"column {name!r} cannot be both {purpose} and dropped")
-
-
-def label_among(names: Sequence[str], choice: Choice, where: str) -> str | None:
+def target_among(names: Sequence[str], reading: Reading, where: str) -> str | None:
     """Return the name of the column that holds the labels, None if there need not be one.
 
-    >>> label_among(["Y", "age", "Class"], Choice(), "a.csv")
+    >>> target_among(["Y", "age", "Class"], Reading(), "a.csv")
     'Class'
-    >>> label_among(["age", "income"], Choice(), "a.csv")
+    >>> target_among(["age", "income"], Reading(), "a.csv")
     'income'
-    >>> label_among(["age", "income"], Choice(unlabelled="keep"), "a.csv")
+    >>> target_among(["age", "income"], Reading(unlabelled="keep"), "a.csv")
     """
-    keep = choice.unlabelled == "keep"
-    if choice.label is not None:
-        return None if keep and choice.label not in names else choice.label
-    taken = {choice.weight, *choice.drop}
+    keep = reading.unlabelled == "keep"
+    if reading.target is not None:
+        chosen = str(reading.target)
+        return None if keep and chosen not in names else chosen
+    taken = {reading.weight, *reading.ignore}
     free = [name for name in names if name not in taken]
     found = usual_label(free)
     if found is None and not keep:
         if not free:
-            raise StreamError(f"{where}: there is no column for a label")
+            raise StreamError(f"{where}: there is no column for a label", "target")
         return free[-1]
     return found
 
@@ -112,10 +71,10 @@ def usual_label(names: Iterable[str]) -> str | None:
     return next((by_lower_case[name] for name in LABEL_NAMES if name in by_lower_case), None)
 
 
-def roles_of(names: Sequence[str], choice: Choice, where: str) -> tuple[list[int], str | None]:
-    """Return what each column is for, and the name of the label's column.
+def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[int], str | None]:
+    """Return what each column is for, and the name of the target's column.
 
-    Features are UNKNOWN unless the choice says which are categorical or numeric, and whether
+    Features are UNKNOWN unless the reading says which are categorical or numeric, and whether
     the label is a name is not known: that is for the reader to find out from the first rows.
     """
     known: set[str] = set()
@@ -123,30 +82,32 @@ def roles_of(names: Sequence[str], choice: Choice, where: str) -> tuple[list[int
         if one in known:
             raise StreamError(f"{where}: two columns are called {one!r}, expected different names")
         known.add(one)
-    label = label_among(names, choice, where)
-    drop, keep = {*choice.drop}, None if choice.keep is None else {*choice.keep}
-    categorical, numeric = {*choice.categorical}, {*choice.numeric}
-    asked = [*choice.drop, *(choice.keep or ()), *choice.categorical, *choice.numeric]
-    for name in (label, choice.weight, *asked):
-        if name is not None and name not in known:
-            shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
-            more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-            raise StreamError(
-                f"{where}: there is no column {name!r}, expected one of {shown}{more}"
-            )
+    target = target_among(names, reading, where)
+    asked = {"target": (target,), "weight": (reading.weight,)}
+    asked |= {name: getattr(reading, name) or () for name in _NAMING}
+    for argument, columns in asked.items():
+        for name in columns:
+            if name is not None and name not in known:
+                shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
+                more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+                raise StreamError(
+                    f"{where}: there is no column {name!r}, expected one of {shown}{more}", argument
+                )
+    ignore, keep = {*reading.ignore}, None if reading.keep is None else {*reading.keep}
+    categorical, numeric = {*reading.categorical}, {*reading.numeric}
 
     def role(name: str) -> int:
-        if name == label:
+        if name == target:
             return LABEL
-        if name == choice.weight:
+        if name == reading.weight:
             return WEIGHT
-        if name in drop or (keep is not None and name not in keep):
+        if name in ignore or (keep is not None and name not in keep):
             return SKIPPED
         if name in categorical:
             return CATEGORY
         return NUMBER if name in numeric else UNKNOWN
 
-    return [role(name) for name in names], label
+    return [role(name) for name in names], target
 
 
 def is_numeric(numbers: int, others: int) -> bool:
@@ -171,6 +132,7 @@ def named_pair(found: Iterable[str], where: str) -> tuple[str, str]:
         found_them = f"the label{'s' * (len(names) > 1)} {shown}" if names else "no label"
         raise StreamError(
             f"{where}: found {found_them} in the first rows, expected two; name them with "
-            'labels=(negative, positive), or say labels="classes" for several'
+            'labels=(negative, positive), or say labels="classes" for several',
+            "labels",
         )
     return names[0], names[1]

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,24 +16,20 @@ from noregret.streams.columns import (
     NUMBER,
     SKIPPED,
     WEIGHT,
-    Choice,
 )
 from noregret.streams.csv_grammar import Grammar
 from noregret.streams.csv_head import column_names, learn_grammar
 from noregret.streams.csv_rows import ABSENT, LineRules, Texts, parse_lines, spell
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features, largest_of, without_unknown
+from noregret.streams.features import Features, without_unknown
 from noregret.streams.format import Parsed, Written, check_text, explained
 from noregret.streams.inputs import Inputs
-from noregret.streams.labels import Labels, check
 from noregret.streams.names import NO_ROOM, FeatureNames
-from noregret.streams.options import made, takes
 from noregret.streams.order import order_rows
+from noregret.streams.reading import Reading
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source
 from noregret.streams.stream import TextStream
-
-_SEPARATORS = ",;\t|:"
 
 
 def _writable(text: bytes) -> NDArray[np.uint8]:
@@ -84,7 +78,7 @@ class CsvFormat:
         self._ascending = not self._spells and features.ascending(columns)
 
     @property
-    def label(self) -> str | None:
+    def target(self) -> str | None:
         """The name of the column that holds the labels."""
         labels = (self.grammar.columns(role) for role in (LABEL, NAMED_LABEL, CLASS))
         return next((name for names in labels for name in names), None)
@@ -158,81 +152,19 @@ class CsvFormat:
         return explained(self.grammar.read, line)
 
 
-@takes(Choice, Features)
 def open_csv(
-    inputs: Inputs,
-    *,
-    separator: str = ",",
-    header: bool = True,
-    labels: Labels = "real",
-    dtype: Literal["float32", "float64"] = "float64",
-    **options: Any,
+    inputs: Inputs, reading: Reading, names: FeatureNames | None = None, grow: bool = True
 ) -> TextStream:
-    r"""Open separated values as a stream of blocks.
-
-    Args:
-        inputs: a path, several, a pattern, or "-" for standard input.
-        label: the column of the labels; without it one called label, target, class or y, or
-            the last. `stream.format.label` tells.
-        weight: the column of the weights of examples.
-        drop: columns to leave out.
-        keep: the only columns to be used as features.
-        categorical: columns that are categorical, though they may look like numbers.
-        numeric: columns that are numeric, though they may not look it in the first lines.
-        missing: "refuse", or "indicator" for a feature "column=missing".
-        unlabelled: "keep" gives lines without a label the label NaN.
-        separator: the character between fields.
-        header: whether the first line of every input holds the names of the columns; without
-            they are called "1", "2", ...
-        labels: "real", "binary" (also for two names, in alphabetical order), "classes" for
-            names numbered as they appear, or a pair (negative, positive) of numbers or names.
-        constant: the value of a feature that every example has; 0 for none.
-        bits: hash the names of features to 2^bits columns; without it a dictionary is kept.
-        remember: how many names of hashed features to keep for people to read.
-        names: the dictionary to begin with.
-        grow: whether names that are not in the dictionary get columns, or are left out.
-        dtype: the type of the values.
-        options: the arguments above that `Choice` and `Features` take, and those of every
-            stream: rows, threads, on_error.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "tiny.csv"
-    ...     _ = path.write_text("age,city,class\n31,Bonn,UP\n0,Rome,DOWN\n")
-    ...     stream = open_csv(path, labels="binary")
-    ...     blocks = list(stream)
-    >>> blocks[0].dense().tolist(), blocks[0].y.tolist()
-    ([[31.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [1.0, -1.0])
-    >>> list(stream.names), stream.label_map
-    (['age', 'city=Bonn', 'city=Rome'], {'DOWN': -1.0, 'UP': 1.0})
-    """
-    check(labels)
-    largest = largest_of(dtype)
-    if len(separator) != 1 or separator not in _SEPARATORS:
-        shown = " ".join(map(repr, _SEPARATORS))
-        raise StreamError(f"separator={separator!r}: expected one of {shown}")
-    choice, options = made(Choice, options)
-    features, options = made(Features, options)
-    mark = separator.encode()
-    source = Source(inputs, _SameHeader() if header else None)
+    """Open separated values as a stream of blocks; `stream.format` tells what its columns are."""
+    mark = b"\t" if reading.format == "tsv" else reading.separator.encode()
+    source = Source(inputs, _SameHeader() if reading.header else None)
     where = source.inputs[0].name
-    grammar = learn_grammar(
-        column_names(source.first_line(), mark, header, where),
-        source.head,
-        mark,
-        choice,
-        labels,
-        largest,
-        where,
-    )
+    columns = column_names(source.first_line(), mark, reading.header, where)
+    grammar = learn_grammar(columns, source.head, mark, reading, where)
+    features = Features.of(reading, names, grow)
     features.refuse_intercept(grammar.columns(NUMBER), where)
-    return TextStream(
-        source,
-        CsvFormat(grammar, features, dtype),
-        labels=labels if grammar.pair is None else grammar.pair,
-        names=features.names,
-        **options,
-    )
+    text = CsvFormat(grammar, features, reading.dtype)
+    return TextStream(source, text, reading, labels=grammar.pair, names=features.names)
 
 
 class _SameHeader:

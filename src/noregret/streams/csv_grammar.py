@@ -140,7 +140,7 @@ class Grammar:
             if self.indicate:
                 return f"{name}=missing".encode(), 1.0
             expected = f'a value in column {name!r}, or missing="indicator"'
-            raise Malformed(field.start, field.text, expected)
+            raise Malformed(field.start, field.text, expected, "missing")
         if role == CATEGORY:
             return f"{name}=".encode() + field.text, 1.0
         value = decimal(field.text)
@@ -170,4 +170,4 @@ class Grammar:
         # Compare with the names of the labels first: one of them may look like a missing value.
         if self.unlabelled and field.text in MISSING_TEXTS:
             return math.nan
-        raise Malformed(field.start, field.text, expected)
+        raise Malformed(field.start, field.text, expected, "labels")

@@ -13,7 +13,6 @@ from noregret.streams.columns import (
     NAMED_LABEL,
     NUMBER,
     UNKNOWN,
-    Choice,
     given_names,
     is_numeric,
     named_pair,
@@ -22,7 +21,9 @@ from noregret.streams.columns import (
 from noregret.streams.csv_grammar import Grammar, split_fields
 from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.labels import Labels, are_classes
+from noregret.streams.features import largest_of
+from noregret.streams.labelling import Labels, are_classes
+from noregret.streams.reading import Reading
 
 #: Returns at most this many of the first lines, or as many as can be read ahead.
 Head = Callable[[int | None], Sequence[bytes]]
@@ -41,7 +42,8 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
     if len(fields) == 1:
         raise StreamError(
             f"{where}, line 1: found the one field {texts[0]!r:.60}, expected several, parted by "
-            f"{separator.decode()!r} (separator= if it is another)"
+            f"{separator.decode()!r} (separator= if it is another)",
+            "separator",
         )
     if not header:
         return numbers[1:]
@@ -50,40 +52,35 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
         if texts not in (numbers[1:], numbers[:-1]):
             raise StreamError(
                 f"{where}, line 1: found numbers only, expected the names of the columns "
-                "(header=False if the file has none)"
+                "(header=False if the file has none)",
+                "header",
             )
     return [text or f"column {k + 1}" for k, text in enumerate(texts)]
 
 
 def learn_grammar(
-    names: list[str],
-    head: Head,
-    separator: bytes,
-    choice: Choice,
-    labels: Labels,
-    largest: float,
-    where: str,
+    names: list[str], head: Head, separator: bytes, reading: Reading, where: str
 ) -> Grammar:
     """Return the grammar of a file by its first lines, the header not among them."""
-    roles, label = roles_of(names, choice, where)
+    roles, target = roles_of(names, reading, where)
     if UNKNOWN in roles:
         _find_kinds(roles, head(LOOK), separator)
     pair = None
-    if label is not None:
+    if target is not None:
         field = roles.index(LABEL)
-        pair = _label_names(labels, head, separator, field, len(names), where)
+        pair = _label_names(reading.labels, head, separator, field, len(names), where)
         if pair is not None:
             roles[field] = NAMED_LABEL
-        elif are_classes(labels):
+        elif are_classes(reading.labels):
             roles[field] = CLASS
     return Grammar(
         separator=separator,
         names=tuple(names),
         roles=tuple(roles),
         pair=pair,
-        indicate=choice.missing == "indicator",
-        unlabelled=choice.unlabelled == "keep",
-        largest=largest,
+        indicate=reading.missing == "indicator",
+        unlabelled=reading.unlabelled == "keep",
+        largest=largest_of(reading.dtype),
     )
 
 

@@ -6,7 +6,16 @@ _SHOWN = 40
 
 
 class StreamError(ValueError):
-    """A stream that cannot be read: one line that says where, what was found and expected."""
+    """A stream that cannot be read: one line that says where, what was found and expected.
+
+    Attributes:
+        argument: the option of `Reading` that it is about, "" for none: a command line names its
+            own by it.
+    """
+
+    def __init__(self, message: str, argument: str = ""):
+        super().__init__(message)
+        self.argument = argument
 
 
 class CutShort(StreamError):
@@ -19,11 +28,14 @@ class CutShort(StreamError):
 class Malformed(Exception):
     """A line that breaks the rules of its format, before its place in the file is known.
 
+    `argument` is the option of `Reading` that would change that, "" for none.
+
     >>> str(Malformed(4, b"3:x", "a finite number after the colon"))
     "column 5: found '3:x', expected a finite number after the colon"
     """
 
-    def __init__(self, column: int, text: bytes, expected: str):
+    def __init__(self, column: int, text: bytes, expected: str, argument: str = ""):
+        self.argument = argument
         shown = text.decode("utf-8", "backslashreplace")
         shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
         super().__init__(f"column {column + 1}: found {shown!r}, expected {expected}")

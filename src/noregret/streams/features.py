@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,6 +12,7 @@ from noregret.streams.block import Csr
 from noregret.streams.errors import StreamError
 from noregret.streams.hashing import CONSTANT, feature_hash, mask
 from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
+from noregret.streams.reading import Reading
 
 #: The name of the constant feature in a dictionary.
 INTERCEPT = "intercept"
@@ -27,13 +27,11 @@ def _hash_all(arena, ends, columns, last):  # type: ignore[no-untyped-def]
 
 
 def largest_of(dtype: str) -> float:
-    """Return the largest value of the type of a stream's values; refuse what is no such type.
+    """Return the largest value of the type of a stream's values.
 
     >>> largest_of("float32")
     3.4028234663852886e+38
     """
-    if dtype not in ("float32", "float64"):
-        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
     return float(np.finfo(dtype).max)
 
 
@@ -60,12 +58,10 @@ class Features:
         names: FeatureNames | None = None,
         grow: bool = True,
     ):
-        if not math.isfinite(constant):
-            raise StreamError(f"constant={constant}: expected a finite number, 0 for none")
         if bits is not None and (names is not None or not grow):
-            raise StreamError(f"bits={bits}: a dictionary of names needs bits=None")
+            raise StreamError(f"bits={bits}: a dictionary of names needs bits=0", "bits")
         if bits is None and remember:
-            raise StreamError(f"remember={remember}: a dictionary keeps all names")
+            raise StreamError(f"remember={remember}: a dictionary keeps all names", "remember")
         self.bits = bits
         self.constant = float(constant)
         self.names: FeatureNames | HashedNames
@@ -74,12 +70,14 @@ class Features:
             self.names = FeatureNames() if names is None else names
             self.constant_column = self.names.add(INTERCEPT) if self.constant else 0
             return
-        try:
-            self._last = np.uint32(mask(bits))
-        except ValueError as error:
-            raise StreamError(str(error)) from None
+        self._last = np.uint32(mask(bits))
         self.names = HashedNames(bits, remember)
         self.constant_column = CONSTANT & mask(bits)
+
+    @classmethod
+    def of(cls, reading: Reading, names: FeatureNames | None = None, grow: bool = True) -> Features:
+        """Return the space that a reading asks for."""
+        return cls(reading.hashed_bits, reading.constant, reading.remember, names, grow)
 
     def ascending(self, columns: NDArray[np.uint32]) -> bool:
         """Return whether rows of these columns ascend, the constant before them.
@@ -95,8 +93,9 @@ class Features:
         """Refuse a table with a number of that name beside the constant: they would be added."""
         if self.constant and self.exact and INTERCEPT in names:
             raise StreamError(
-                f"{where}: column {INTERCEPT!r} has the name of the constant feature; drop it, "
-                "or read without a constant"
+                f"{where}: column {INTERCEPT!r} has the name of the constant feature; ignore it, "
+                "or read without a constant",
+                "constant",
             )
 
     @property

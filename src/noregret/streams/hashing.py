@@ -12,18 +12,13 @@ kernel on a part of a text, which tests hold to it.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from noregret.jit import byte_at, kernel
-
-HashRule = Literal["strings", "all"]
+from noregret.streams.reading import FEWEST_BITS, MOST_BITS, HashRule
 
 #: The hash of the constant feature.
 CONSTANT = 11_650_396
-#: Fewest and most bits of a column.
-FEWEST_BITS, MOST_BITS = 1, 31
 
 _WORD = 0xFFFFFFFF
 _PRIME = 16_777_619

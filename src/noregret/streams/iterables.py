@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
-from noregret.streams.columns import Choice
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features, largest_of
-from noregret.streams.labels import LOOK, Labels, are_classes, check
-from noregret.streams.options import made, takes
+from noregret.streams.features import Features
+from noregret.streams.labelling import are_classes
+from noregret.streams.labels import LOOK
+from noregret.streams.names import FeatureNames
+from noregret.streams.reading import Reading
 from noregret.streams.records import FeatureRules, LabelRules, RowBuilder, Unfit, names_among
 from noregret.streams.stream import Piece, Stream
 
@@ -23,25 +24,19 @@ class PairStream(Stream):
     def __init__(
         self,
         pairs: Iterable[tuple[Mapping[Any, Any], Any]],
+        reading: Reading,
         features: Features,
-        rules: FeatureRules,
-        *,
-        labels: Labels,
-        unlabelled: bool,
-        dtype: str,
-        **options: Any,
     ):
         self._pairs = pairs
-        self._features, self._rules, self._dtype = features, rules, dtype
+        self._features, self._rules = features, FeatureRules.of(reading)
         name = f"a {type(pairs).__name__}"
         self._begun: Iterator[Any] | None = None
         self._once = iter(pairs) is pairs
         self._used = False
+        labels = reading.labels
         pair = names_among(self._first_labels() if labels == "binary" else (), labels, name)
-        self._labels = LabelRules(pair, unlabelled, are_classes(labels))
-        super().__init__(
-            name, labels=labels if pair is None else pair, names=features.names, **options
-        )
+        self._labels = LabelRules(pair, reading.unlabelled == "keep", are_classes(labels))
+        super().__init__(name, reading, labels=pair, names=features.names)
 
     def _first_labels(self) -> list[Any]:
         """Return the first labels; an iterator will yield its examples nevertheless."""
@@ -66,7 +61,7 @@ class PairStream(Stream):
             first += len(batch)
 
     def _piece(self, batch: list[Any], first: int) -> Piece:
-        builder = RowBuilder(self._features, self._rules, self._dtype)
+        builder = RowBuilder(self._features, self._rules, self.reading.dtype)
         reasons: list[tuple[int, Malformed]] = []
         for place, example in enumerate(batch):
             try:
@@ -84,34 +79,18 @@ class PairStream(Stream):
         return Piece(parsed, self.name, "example", first, 0, reasons)
 
 
-#: Labels come beside the features, and Python itself tells numbers from texts.
-_UNUSED = ("label", "weight", "numeric")
-
-
-@takes(Choice, Features, without=_UNUSED)
 def open_pairs(
     pairs: Iterable[tuple[Mapping[Any, Any], Any]],
-    *,
-    labels: Labels = "real",
-    dtype: Literal["float32", "float64"] = "float64",
-    **options: Any,
+    reading: Reading,
+    names: FeatureNames | None = None,
+    grow: bool = True,
 ) -> PairStream:
-    """Open (features, label) pairs as a stream of blocks; the arguments are those of `open_jsonl`.
+    """Open (features, label) pairs as a stream of blocks, by the rules of `records`.
 
-    >>> stream = open_pairs([({"a": 2, "b": "x"}, True), ({"a": 0}, False)], labels="binary")
+    >>> pairs = [({"a": 2, "b": "x"}, True), ({"a": 0}, False)]
+    >>> stream = open_pairs(pairs, Reading(labels="binary"))
     >>> blocks = list(stream)
     >>> blocks[0].dense().tolist(), blocks[0].y.tolist(), list(stream.names)
     ([[2.0, 1.0], [0.0, 0.0]], [1.0, -1.0], ['a', 'b=x'])
     """
-    check(labels)
-    choice, options = made(Choice, options, _UNUSED)
-    features, options = made(Features, options)
-    return PairStream(
-        pairs,
-        features,
-        FeatureRules.by_choice(choice, largest_of(dtype)),
-        labels=labels,
-        unlabelled=choice.unlabelled == "keep",
-        dtype=dtype,
-        **options,
-    )
+    return PairStream(pairs, reading, Features.of(reading, names, grow))

@@ -7,25 +7,26 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.columns import LOOK, Choice
+from noregret.streams.columns import LOOK
 from noregret.streams.errors import Malformed
-from noregret.streams.features import Features, largest_of
+from noregret.streams.features import Features
 from noregret.streams.format import Parsed, explained
 from noregret.streams.inputs import Inputs
-from noregret.streams.labels import Labels, are_classes, check
-from noregret.streams.options import made, takes
+from noregret.streams.labelling import are_classes
+from noregret.streams.names import FeatureNames
+from noregret.streams.reading import Reading
 from noregret.streams.records import (
     FeatureRules,
     LabelRules,
     RowBuilder,
     Unfit,
-    label_key,
     names_among,
+    target_key,
 )
 from noregret.streams.source import Source
 from noregret.streams.stream import TextStream
@@ -74,7 +75,8 @@ def _located(error: Unfit, line: bytes) -> Malformed:
     key = error.key.rpartition(".")[2]
     column = line.find(json.dumps(key, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     found = json.dumps(error.found, default=repr).encode("utf-8", "surrogatepass")
-    return Malformed(max(column, 0), found, f"{error.expected}, under {error.place}")
+    expected = f"{error.expected}, under {error.place}"
+    return Malformed(max(column, 0), found, expected, error.argument)
 
 
 def _weight(key: str, value: Any) -> float:
@@ -90,13 +92,13 @@ class JsonFormat:
         self,
         features: Features,
         rules: FeatureRules,
-        label: str,
+        target: str,
         labels: LabelRules,
         weight: str | None,
         dtype: str,
     ):
         self.features, self.rules, self.dtype = features, rules, dtype
-        self.label, self.weight = label, weight
+        self.target, self.weight = target, weight
         self._labels = labels
         self.parallel = not features.grows
 
@@ -119,7 +121,7 @@ class JsonFormat:
         if record is None:
             return
         try:
-            label = self._labels.read(self.label, record.pop(self.label, None))
+            label = self._labels.read(self.target, record.pop(self.target, None))
             weight = 1.0
             if self.weight is not None:
                 weight = _weight(self.weight, record.pop(self.weight, None))
@@ -133,71 +135,30 @@ class JsonFormat:
         return explained(lambda line: self._read(line, builder, 0), line)
 
 
-#: JSON itself tells numbers from texts.
-_UNUSED = ("numeric",)
-
-
-@takes(Choice, Features, without=_UNUSED)
 def open_jsonl(
-    inputs: Inputs,
-    *,
-    labels: Labels = "real",
-    dtype: Literal["float32", "float64"] = "float64",
-    **options: Any,
+    inputs: Inputs, reading: Reading, names: FeatureNames | None = None, grow: bool = True
 ) -> TextStream:
-    r"""Open JSON lines as a stream of blocks; what is not explained here is as in `open_csv`.
+    """Open JSON lines as a stream of blocks.
 
-    Args:
-        inputs: a path, several, a pattern, or "-" for standard input.
-        label: the key of the labels; without it label, target, class or y, whichever of these
-            the first object has.
-        weight: the key of the weights of examples.
-        drop: keys to leave out; those inside others with points, as "home.city".
-        keep: the only outermost keys to be used as features.
-        categorical: keys whose numbers are names, as "zip=10115".
-        missing: what null is: "refuse", or "indicator" for a feature "key=missing".
-        unlabelled: "keep" gives objects without a label the label NaN.
-        labels: as in `open_csv`.
-        constant: as in `open_csv`, like all that follow.
-        bits: hash the names of features.
-        remember: how many names of hashed features to keep.
-        names: the dictionary to begin with.
-        grow: whether the dictionary may grow.
-        dtype: the type of the values.
-        options: what every stream takes: rows, threads, on_error.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "tiny.jsonl"
-    ...     _ = path.write_text('{"y": 1, "a": 0.5, "w": ["b", "c"]}\n{"y": 0, "a": 2}\n')
-    ...     stream = open_jsonl(path, labels="binary")
-    ...     blocks = list(stream)
-    >>> blocks[0].dense().tolist(), blocks[0].y.tolist(), list(stream.names)
-    ([[0.5, 1.0, 1.0], [2.0, 0.0, 0.0]], [1.0, -1.0], ['a', 'w=b', 'w=c'])
+    Without `target` its key is label, target, class or y, whichever the first object has. Keys
+    inside others are ignored with points, as "home.city"; `keep` is about the outermost ones.
     """
-    check(labels)
-    choice, options = made(Choice, options, _UNUSED)
-    rules = FeatureRules.by_choice(choice, largest_of(dtype))
-    features, options = made(Features, options)
+    features = Features.of(reading, names, grow)
     source = Source(inputs)
     where = source.inputs[0].name
+    binary = reading.labels == "binary"
     first: list[dict[str, Any]] = []
-    if choice.label is None or labels == "binary":
+    if reading.target is None or binary:
         first = _objects(source.head(LOOK))
-    key = label_key(first[0] if first else {}, choice, where)
+    key = target_key(first[0] if first else {}, reading, where)
     found = [record.get(key) for record in first]
-    if labels == "binary" and len({name for name in found if isinstance(name, str)}) == 1:
+    if binary and len({name for name in found if isinstance(name, str)}) == 1:
         # Look for the other label in more lines.
         found = [record.get(key) for record in _objects(source.head())]
-    pair = names_among(found, labels, where)
-    label_rules = LabelRules(pair, choice.unlabelled == "keep", are_classes(labels))
-    return TextStream(
-        source,
-        JsonFormat(features, rules, key, label_rules, choice.weight, dtype),
-        labels=labels if pair is None else pair,
-        names=features.names,
-        **options,
-    )
+    pair = names_among(found, reading.labels, where)
+    rules = LabelRules(pair, reading.unlabelled == "keep", are_classes(reading.labels))
+    text = JsonFormat(features, FeatureRules.of(reading), key, rules, reading.weight, reading.dtype)
+    return TextStream(source, text, reading, labels=pair, names=features.names)
 
 
 def _objects(lines: list[bytes]) -> list[dict[str, Any]]:

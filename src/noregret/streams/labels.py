@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.errors import StreamError
+from noregret.streams.labelling import Classes, Labels, are_classes
 
 #: Largest number of classes: a column with more is most likely not one of classes.
 MOST_CLASSES = 1000
 
-
-@dataclass(frozen=True)
-class Classes:
-    """Labels are names of classes, numbered from 0 as they appear, after those `known` before."""
-
-    known: tuple[str, ...] = ()
-
-
-Labels: TypeAlias = (
-    Literal["real", "binary", "classes"] | Classes | tuple[float, float] | tuple[str, str]
-)
-"""How labels are read: as written, mapped to -1/+1, numbered, or mapped from a given pair."""
 
 LabelMap: TypeAlias = dict[float | str, float]
 """What was written, and the -1 or +1 or the number of a class that it became."""
@@ -33,37 +20,6 @@ LabelMap: TypeAlias = dict[float | str, float]
 _CONVENTIONS = ((-1.0, 1.0), (0.0, 1.0), (1.0, 2.0))
 #: A 1 is +1 beside -1 or 0, and -1 beside 2: the first LOOK rows decide.
 LOOK = 8192
-
-
-def check(labels: Labels) -> None:
-    """Refuse what is no rule for labels.
-
-    >>> check(("ham", "spam"))
-    """
-    if labels in ("real", "binary", "classes"):
-        return
-    if isinstance(labels, Classes):
-        if len({*labels.known}) < len(labels.known):
-            raise StreamError(f"labels={labels!r}: expected names of classes, each of them once")
-        return
-    pair = labels
-    if not (
-        isinstance(pair, tuple)
-        and len(pair) == 2
-        and pair[0] != pair[1]
-        and (
-            all(isinstance(one, str) for one in pair)
-            or all(isinstance(one, int | float) and one - one == 0 for one in pair)
-        )
-    ):
-        raise StreamError(
-            f'labels={pair!r}: expected "real", "binary", "classes" or a pair (negative, positive)'
-        )
-
-
-def are_classes(labels: Labels) -> bool:
-    """Return whether labels are names of classes, as many as there may be."""
-    return labels == "classes" or isinstance(labels, Classes)
 
 
 def class_name(number: float) -> str:

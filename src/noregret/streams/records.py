@@ -26,17 +26,17 @@ import numpy as np
 from noregret.streams.block import Csr
 from noregret.streams.columns import (
     LABEL_NAMES,
-    Choice,
-    Missing,
     given_names,
     named_pair,
     usual_label,
 )
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import INTERCEPT, Features, without_unknown
+from noregret.streams.features import INTERCEPT, Features, largest_of, without_unknown
 from noregret.streams.format import Parsed
-from noregret.streams.labels import Labels, class_name
+from noregret.streams.labelling import Labels
+from noregret.streams.labels import class_name
 from noregret.streams.order import order_rows
+from noregret.streams.reading import Missing, Reading
 
 #: Numbers of any kind, and truth values.
 _NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)
@@ -57,7 +57,7 @@ class Unfit(Malformed):
     "'age': found None, expected a number"
     """
 
-    def __init__(self, key: str, found: object, expected: str):
+    def __init__(self, key: str, found: object, expected: str, argument: str = ""):
         try:
             shown = repr(found)
         except ValueError:
@@ -69,6 +69,7 @@ class Unfit(Malformed):
         # The text of the base class counts columns, which an object has none of.
         Exception.__init__(self, f"{place}found {_short(shown)}, expected {expected}")
         self.key, self.found, self.expected = key, found, expected
+        self.argument = argument
 
 
 def days(moment: datetime.date) -> float:
@@ -88,7 +89,7 @@ class FeatureRules:
     """Which features a dictionary has; names of keys inside others are written with points."""
 
     missing: Missing = "refuse"
-    drop: frozenset[str] = frozenset()
+    ignore: frozenset[str] = frozenset()
     #: The outermost keys that are used, None for all.
     keep: frozenset[str] | None = None
     categorical: frozenset[str] = frozenset()
@@ -96,14 +97,14 @@ class FeatureRules:
     largest: float = sys.float_info.max
 
     @classmethod
-    def by_choice(cls, choice: Choice, largest: float) -> FeatureRules:
-        """Return the rules that a user has chosen."""
+    def of(cls, reading: Reading) -> FeatureRules:
+        """Return the rules of a reading."""
         return cls(
-            missing=choice.missing,
-            drop=frozenset(choice.drop),
-            keep=None if choice.keep is None else frozenset(choice.keep),
-            categorical=frozenset(choice.categorical),
-            largest=largest,
+            missing=reading.missing,
+            ignore=frozenset(reading.ignore),
+            keep=None if reading.keep is None else frozenset(reading.keep),
+            categorical=frozenset(reading.categorical),
+            largest=largest_of(reading.dtype),
         )
 
     def add(
@@ -125,12 +126,12 @@ class FeatureRules:
         if depth > _DEEPEST:
             raise Unfit(prefix[:-1], record, f"at most {_DEEPEST} dictionaries inside each other")
         kept = self.keep if not depth else None
-        chosen = bool(self.drop) or kept is not None
+        chosen = bool(self.ignore) or kept is not None
         plain = not self.categorical
         largest = self.largest
         for key, value in record.items():
             name = f"{prefix}{key}"
-            if chosen and (name in self.drop or (kept is not None and name not in kept)):
+            if chosen and (name in self.ignore or (kept is not None and name not in kept)):
                 continue
             kind = type(value)
             # The most frequent types come first, without any look-up or call.
@@ -182,7 +183,7 @@ class FeatureRules:
 
     def _add_missing(self, name: str, value: Any, names: list[str], values: list[float]) -> None:
         if self.missing == "refuse":
-            raise Unfit(name, value, 'a value, or missing="indicator"')
+            raise Unfit(name, value, 'a value, or missing="indicator"', "missing")
         names.append(f"{name}=missing")
         values.append(1.0)
 
@@ -219,17 +220,17 @@ class LabelRules:
         if _no_label(value):
             if self.unlabelled:
                 return math.nan
-            raise Unfit(key, value, "a label")
+            raise Unfit(key, value, "a label", "unlabelled")
         if self.classes:
             return _name_of(key, value)
         if self.pair is None:
             if isinstance(value, str):
                 expected = 'labels="binary" for two names, labels="classes" for several'
-                raise Unfit(key, value, f"a number as label ({expected})")
+                raise Unfit(key, value, f"a number as label ({expected})", "labels")
             return as_number(key, value)
         name = str(value)
         if name not in self.pair:
-            raise Unfit(key, value, f"{self.pair[0]!r} or {self.pair[1]!r} as label")
+            raise Unfit(key, value, f"{self.pair[0]!r} or {self.pair[1]!r} as label", "labels")
         return 1.0 if name == self.pair[1] else -1.0
 
 
@@ -252,18 +253,19 @@ def names_among(found: Iterable[Any], labels: Labels, where: str) -> tuple[str, 
     return named_pair(map(str, present), where)
 
 
-def label_key(record: Mapping[str, Any], choice: Choice, where: str) -> str:
+def target_key(record: Mapping[str, Any], reading: Reading, where: str) -> str:
     """Return the key of the label: the one chosen, else by the first example."""
-    if choice.label is not None:
-        return choice.label
-    taken = {choice.weight, *choice.drop}
+    if reading.target is not None:
+        return str(reading.target)
+    taken = {reading.weight, *reading.ignore}
     if found := usual_label(key for key in record if key not in taken):
         return found
-    if choice.unlabelled == "keep":
+    if reading.unlabelled == "keep":
         return LABEL_NAMES[0]
     raise StreamError(
         f"{where}: the first example has no {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; "
-        "name the key that holds the label with label="
+        "name the key that holds the label with target=",
+        "target",
     )
 
 

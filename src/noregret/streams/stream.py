@@ -7,21 +7,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noregret.rows.sealed import Seal, Sealed
 from noregret.streams.ahead import parts_ahead
 from noregret.streams.block import Block
 from noregret.streams.errors import CutShort, Malformed, StreamError
 from noregret.streams.format import Parsed, TextFormat
-from noregret.streams.labels import LabelMap, LabelReader, Labels, check
+from noregret.streams.labelling import Labels
+from noregret.streams.labels import LabelMap, LabelReader
+from noregret.streams.reading import OnError, Reading
 from noregret.streams.source import Chunk, Reader, Source
 
 if TYPE_CHECKING:
     from noregret.streams.names import Names
-
-OnError: TypeAlias = Literal["stop", "skip", "count"]
-"""What a bad line does: it ends the stream, or is left out; "count" keeps the first messages."""
 
 #: How many messages about lines left out are kept.
 KEPT = 10
@@ -67,7 +66,7 @@ class Stream(ABC):
     """Blocks of at most `rows` rows; iterate over it as often as its inputs can be read.
 
     Attributes:
-        name: what is read.
+        name: what is read, and `reading`, how.
         label_map: labels as they were written and what they became; empty for real labels.
         width: the number of columns known so far.
         names: what the columns are called, where the format knows.
@@ -79,25 +78,19 @@ class Stream(ABC):
     def __init__(
         self,
         name: str,
+        reading: Reading,
         *,
-        labels: Labels = "real",
-        rows: int = 8192,
-        on_error: OnError = "stop",
+        labels: Labels | None = None,
         width: int = 0,
         size: int | None = None,
         names: Names | None = None,
     ):
-        check(labels)
-        if rows < 1:
-            raise StreamError(f"rows={rows}: a block holds at least one row")
-        if on_error not in get_args(OnError):
-            raise StreamError(f"on_error={on_error!r}: expected 'stop', 'skip' or 'count'")
-        if width < 0:
-            raise StreamError(f"width={width}: expected the number of features, 0 if unknown")
         self.name = name
-        self.labels = labels
-        self.rows = rows
-        self.on_error = on_error
+        self.reading = reading
+        #: The rule for labels: that of the reading, or what the first rows made of it.
+        self.labels = reading.labels if labels is None else labels
+        self.rows = reading.rows
+        self.on_error = reading.on_error
         self.size = size
         self.names = names
         self.label_map: LabelMap = {}
@@ -133,26 +126,25 @@ class Stream(ABC):
             yield from self._parts(block, 0, len(block))
             return
         # Bad lines in their order, each with its message.
-        bad: list[tuple[int, str]] = []
+        bad: list[tuple[int, str, str]] = []
         wanted = self._wanted
         for line, reason in piece.reasons[:wanted]:
-            bad.append((line, f"{piece.place(line)}, {reason}"))
+            bad.append((line, f"{piece.place(line)}, {reason}", reason.argument))
         for row in strange[:wanted].tolist():
             line = piece.line(row)
             label = parsed.y[row]
             found = f"{label:.17g}" if parsed.classes is None else parsed.classes[int(label)]
-            bad.append(
-                (line, f"{piece.place(line)}: found label {found!r}, expected {reader.expected()}")
-            )
+            complaint = f"found label {found!r}, expected {reader.expected()}"
+            bad.append((line, f"{piece.place(line)}: {complaint}", "labels"))
         bad.sort()
         if self.on_error == "stop":
-            line, complaint = bad[0]
+            line, complaint, argument = bad[0]
             yield from self._parts(block, 0, piece.rows_before(line))
             if line == piece.unended:
-                raise CutShort(f"{complaint}; the input ends inside this line")
-            raise StreamError(complaint)
+                raise CutShort(f"{complaint}; the input ends inside this line", argument)
+            raise StreamError(complaint, argument)
         self.refused += len(parsed.faults) + len(strange)
-        self.complaints += [complaint for _, complaint in bad][:wanted]
+        self.complaints += [complaint for _, complaint, _ in bad][:wanted]
         start = 0
         for row in (*strange.tolist(), len(block)):
             yield from self._parts(block, start, row)
@@ -201,19 +193,13 @@ _Part: TypeAlias = tuple[
 
 
 class TextStream(Stream):
-    """Blocks of text: a source of lines and the format that reads them.
+    """Blocks of text: a source of lines and the format that reads them."""
 
-    `threads` parse ahead of the consumer, 0 for none; without it two, if there are two cores.
-    """
-
-    def __init__(
-        self, source: Source, text_format: TextFormat, *, threads: int | None = None, **options: Any
-    ):
-        super().__init__(source.name, size=source.size, **options)
-        if threads is not None and threads < 0:
-            raise StreamError(f"threads={threads}: expected how many parse ahead, 0 for none")
+    def __init__(self, source: Source, text_format: TextFormat, reading: Reading, **facts: Any):
+        super().__init__(source.name, reading, size=source.size, **facts)
         self.source = source
         self.format = text_format
+        threads = reading.threads
         self.threads = min(2, os.cpu_count() or 1) if threads is None else threads
 
     def _pieces(self) -> Generator[Piece, None, None]:

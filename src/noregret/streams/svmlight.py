@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of
 from noregret.streams.format import Parsed, Written, check_text, explained
 from noregret.streams.inputs import Inputs
-from noregret.streams.labels import Labels
+from noregret.streams.reading import Reading
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
@@ -103,7 +103,10 @@ class Rules:
         index = int(match[1][:20]) if match else -1
         if index < self.first_index:
             raise Malformed(
-                column, token, "an index from 1 (first_index=0 if the file counts from 0)"
+                column,
+                token,
+                "an index from 1 (first_index=0 if the file counts from 0)",
+                "first_index",
             )
         if index > self.last_index:
             given = f", since the width was given as {self.width}" if self.width else ""
@@ -185,34 +188,25 @@ class NumberedColumns:
         return int(name) - self.first_index + self.shift if name.isdigit() else None
 
 
-def open_svmlight(
-    inputs: Inputs,
-    *,
-    labels: Labels = "real",
-    first_index: int = 1,
-    width: int = 0,
-    constant: float = 0.0,
-    dtype: Literal["float32", "float64"] = "float64",
-    **options: Any,
-) -> TextStream:
-    """Open svmlight text, plain or compressed, as a stream of blocks; see `read`."""
-    if first_index not in (0, 1):
-        raise StreamError(f"first_index={first_index}: expected 0 or 1")
+def open_svmlight(inputs: Inputs, reading: Reading) -> TextStream:
+    """Open svmlight text, plain or compressed, as a stream of blocks."""
+    constant, width = float(reading.constant), reading.width
     least = 1 + int(constant != 0.0)
     if width and not least <= width <= _COLUMNS:
         raise StreamError(
-            f"width={width}: expected the number of features, {least} to {_COLUMNS}, 0 if unknown"
+            f"width={width}: expected the number of features, {least} to {_COLUMNS}, 0 if unknown",
+            "width",
         )
-    largest = min(largest_of(dtype), LARGEST_FEATURE)
+    largest = min(largest_of(reading.dtype), LARGEST_FEATURE)
     if not abs(constant) <= largest:
-        raise StreamError(f"constant={constant}: expected a finite number, 0 for none")
+        raise StreamError(f"constant={constant}: expected at most {largest:g}", "constant")
+    labels = reading.labels
     names = labels if isinstance(labels, tuple) and isinstance(labels[0], str) else None
-    rules = Rules(first_index, width, float(constant), largest, names)
+    rules = Rules(reading.first_index, width, constant, largest, names)
     return TextStream(
         Source(inputs),
-        SvmlightText(rules, dtype),
-        labels=labels,
+        SvmlightText(rules, reading.dtype),
+        reading,
         width=width,
-        names=NumberedColumns(first_index, rules.shift, width),
-        **options,
+        names=NumberedColumns(reading.first_index, rules.shift, width),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from noregret.streams.columns import (
     NAMED_LABEL,
     NUMBER,
     WEIGHT,
-    Choice,
     given_names,
     named_pair,
 )
@@ -31,9 +30,10 @@ from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features, largest_of, without_unknown
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
-from noregret.streams.labels import Labels, are_classes, check
-from noregret.streams.options import made, takes
+from noregret.streams.labelling import Labels, are_classes
+from noregret.streams.names import FeatureNames
 from noregret.streams.order import order_rows
+from noregret.streams.reading import Reading
 from noregret.streams.records import Unfit
 from noregret.streams.stream import Piece, Stream
 from noregret.streams.table_columns import (
@@ -47,33 +47,27 @@ from noregret.streams.table_columns import (
 )
 from noregret.streams.table_inputs import TableFile, TableInput, TableObject
 
+_Problem: TypeAlias = tuple[str, NDArray[np.bool_], str, str]
+
 
 class ArrowStream(Stream):
     """Blocks of tables whose columns are named and typed."""
 
-    def __init__(
-        self,
-        tables: list[TableInput],
-        choice: Choice,
-        features: Features,
-        *,
-        labels: Labels,
-        dtype: str,
-        **options: Any,
-    ):
+    def __init__(self, tables: list[TableInput], reading: Reading, features: Features):
         first = tables[0]
-        self._tables, self._features, self._choice = tables, features, choice
-        self._dtype = np.dtype(dtype)
-        self._largest = largest_of(dtype)
-        columns = TableColumns(first.schema, choice, first.name)
+        self._tables, self._features = tables, features
+        self._dtype = np.dtype(reading.dtype)
+        self._largest = largest_of(reading.dtype)
+        columns = TableColumns(first.schema, reading, first.name)
         self._roles = columns.roles
         #: The name of the column that holds the labels.
-        self.label = columns.label
-        self._pair = self._label_names(labels)
-        columns.name_labels(self._pair, are_classes(labels))
+        self.target = columns.target
+        self._pair = self._label_names(reading.labels)
+        classes = are_classes(reading.labels)
+        columns.name_labels(self._pair, classes)
         for other in tables[1:]:
-            others = TableColumns(other.schema, choice, other.name)
-            others.name_labels(self._pair, are_classes(labels))
+            others = TableColumns(other.schema, reading, other.name)
+            others.name_labels(self._pair, classes)
             if differing := dict(self._roles.items() ^ others.roles.items()):
                 raise StreamError(
                     f"{other.name}: its columns are not those of {first.name}: "
@@ -85,10 +79,10 @@ class ArrowStream(Stream):
         sizes = [table.size for table in tables]
         super().__init__(
             first.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else ""),
-            labels=labels if self._pair is None else self._pair,
+            reading,
+            labels=self._pair,
             names=features.names,
             size=None if None in sizes else sum(size or 0 for size in sizes),
-            **options,
         )
 
     @property
@@ -108,13 +102,13 @@ class ArrowStream(Stream):
         """Return the names of the two labels by the rule and the first rows."""
         if labels != "binary":
             return given_names(labels)
-        if self.label is None or self._roles[self.label] == LABEL:
+        if self.target is None or self._roles[self.target] == LABEL:
             return None
         table = self._tables[0]
         found: set[str | None] = set()
         with arrow_errors(table.name):
-            for batch in table.head([self.label]):
-                found.update(texts_of(batch.column(self.label), table.name)[1])
+            for batch in table.head([self.target]):
+                found.update(texts_of(batch.column(self.target), table.name)[1])
         return named_pair((text for text in found if text is not None), table.name)
 
     def _pieces(self) -> Generator[Piece, None, None]:
@@ -131,30 +125,32 @@ class ArrowStream(Stream):
     def _parse(self, batch: Any, where: str) -> tuple[Parsed, list[tuple[int, Malformed]]]:
         rows = batch.num_rows
         y, weight = np.full(rows, np.nan), np.ones(rows)
-        #: Columns, the rows in which they are at fault, and what was expected there.
-        problems: list[tuple[str, NDArray[np.bool_], str]] = []
+        #: Columns, the rows in which they are at fault, what was expected there, and the option.
+        problems: list[_Problem] = []
         held: list[FeatureColumn] = []
         classes: list[str] | None = None
         for name, role in self._roles.items():
             column = batch.column(name)
             if role in (LABEL, NAMED_LABEL, CLASS):
                 y, classes = self._labels_of(column, role, where)
-                keep = self._choice.unlabelled == "keep"
+                keep = self.reading.unlabelled == "keep"
                 bad = np.isinf(y) if keep else ~np.isfinite(y)
-                problems.append((name, bad, self._label_expected(role)))
+                problems.append((name, bad, self._label_expected(role), "labels"))
             elif role == WEIGHT:
                 weight = numbers_of(column, where)
                 bad = ~((weight >= 0.0) & (weight < np.inf))
-                problems.append((name, bad, "a weight from 0"))
+                problems.append((name, bad, "a weight from 0", "weight"))
             else:
                 feature = self._feature(column, name, role, where)
-                if self._choice.missing == "refuse":
-                    problems.append((name, feature.missing, 'a value, or missing="indicator"'))
+                if self.reading.missing == "refuse":
+                    expected = 'a value, or missing="indicator"'
+                    problems.append((name, feature.missing, expected, "missing"))
                 large = np.abs(feature.values) > self._largest
-                problems.append((name, large, f"a number of size at most {self._largest:.3g}"))
+                expected = f"a number of size at most {self._largest:.3g}"
+                problems.append((name, large, expected, ""))
                 held.append(feature)
         kept = np.ones(rows, np.bool_)
-        for _, bad, _ in problems:
+        for _, bad, _, _ in problems:
             kept &= ~bad
         reasons = [] if kept.all() else self._reasons(batch, kept, problems)
         return replace(self._assembled(held, kept, y, weight), classes=classes), reasons
@@ -165,7 +161,7 @@ class ArrowStream(Stream):
             feature = number_feature(column, slot, where)
         else:
             feature = text_feature(column, name, self._features, where)
-        if self._choice.missing == "indicator" and feature.missing.any():
+        if self.reading.missing == "indicator" and feature.missing.any():
             slot = int(self._features.columns([f"{name}=missing"])[0])
             feature.slots[feature.missing] = slot
             feature.values[feature.missing] = 1.0
@@ -196,13 +192,13 @@ class ArrowStream(Stream):
         self,
         batch: Any,
         kept: NDArray[np.bool_],
-        problems: list[tuple[str, NDArray[np.bool_], str]],
+        problems: list[_Problem],
     ) -> list[tuple[int, Malformed]]:
         """Return for each refused row the first of its columns at fault, and its value."""
         reasons: list[tuple[int, Malformed]] = []
         for row in np.flatnonzero(~kept)[: self._wanted].tolist():
-            name, expected = next((n, e) for n, bad, e in problems if bad[row])
-            reasons.append((row, Unfit(name, batch.column(name)[row].as_py(), expected)))
+            name, _, *expected = next(problem for problem in problems if problem[1][row])
+            reasons.append((row, Unfit(name, batch.column(name)[row].as_py(), *expected)))
         return reasons
 
     def _assembled(
@@ -243,21 +239,14 @@ class ArrowStream(Stream):
         )
 
 
-@takes(Choice, Features)
 def open_table(
-    inputs: Inputs | Any,
-    *,
-    labels: Labels = "real",
-    dtype: Literal["float32", "float64"] = "float64",
-    **options: Any,
+    inputs: Inputs | Any, reading: Reading, names: FeatureNames | None = None, grow: bool = True
 ) -> ArrowStream:
     """Open files of Parquet, Feather or Arrow, or a data frame, as a stream of blocks.
 
-    The arguments are those of `open_csv`; `inputs` may also be an object that exports Arrow
-    (`__arrow_c_stream__`): a table, a data frame of pandas or polars, a reader of batches.
+    A data frame is any object that exports Arrow (`__arrow_c_stream__`): a table, a data frame
+    of pandas or polars, a reader of batches.
     """
-    check(labels)
-    choice, options = made(Choice, options)
     import_arrow("a table of Arrow")
     tables: list[TableInput] = []
     if hasattr(inputs, "__arrow_c_stream__"):
@@ -267,5 +256,4 @@ def open_table(
             if one.path is None:
                 raise StreamError("tables are not read in one go, expected a file, found '-'")
             tables.append(TableFile(one.path))
-    features, options = made(Features, options)
-    return ArrowStream(tables, choice, features, labels=labels, dtype=dtype, **options)
+    return ArrowStream(tables, reading, Features.of(reading, names, grow))

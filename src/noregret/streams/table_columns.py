@@ -19,11 +19,11 @@ from noregret.streams.columns import (
     SKIPPED,
     UNKNOWN,
     WEIGHT,
-    Choice,
     roles_of,
 )
 from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
+from noregret.streams.reading import Reading
 
 _1 = np.uint64(1)
 
@@ -31,10 +31,10 @@ _1 = np.uint64(1)
 class TableColumns:
     """What the columns of a table are for, by their names and types."""
 
-    def __init__(self, schema: Any, choice: Choice, where: str):
+    def __init__(self, schema: Any, reading: Reading, where: str):
         self._schema, self._where = schema, where
-        names = [name for name in schema.names if name not in _index(schema, choice, where)]
-        roles, self.label = roles_of(names, choice, where)
+        names = [name for name in schema.names if name not in _index(schema, reading, where)]
+        roles, self.target = roles_of(names, reading, where)
         #: What each column is for; those that are for nothing are left out.
         self.roles = {
             name: self._role(schema.field(name), role)
@@ -58,30 +58,33 @@ class TableColumns:
 
     def name_labels(self, pair: tuple[str, str] | None, classes: bool) -> None:
         """Set the role of the label: the names of two labels, None for numbers, or classes."""
-        if self.label is None:
+        if self.target is None:
             return
         if classes:
-            if self.roles[self.label] == NAMED_LABEL:
-                self.roles[self.label] = CLASS
+            if self.roles[self.target] == NAMED_LABEL:
+                self.roles[self.target] = CLASS
             return
-        if pair is None and self.roles[self.label] == NAMED_LABEL:
+        if pair is None and self.roles[self.target] == NAMED_LABEL:
             raise StreamError(
-                f"{self._where}: column {self.label!r} is {self._schema.field(self.label).type}, "
+                f"{self._where}: column {self.target!r} is {self._schema.field(self.target).type}, "
                 'expected numbers as labels (labels="binary" for two names, labels="classes" for '
-                "several)"
+                "several)",
+                "labels",
             )
-        self.roles[self.label] = LABEL if pair is None else NAMED_LABEL
+        self.roles[self.target] = LABEL if pair is None else NAMED_LABEL
 
 
-def _index(schema: Any, choice: Choice, where: str) -> set[str]:
+def _index(schema: Any, reading: Reading, where: str) -> set[str]:
     """Return the columns that are the index of a data frame of pandas, unless they are asked for.
 
     Numbers of rows are no feature, and an index, written last, would be taken for the label.
     """
     with arrow_errors(where):
         kept = (schema.pandas_metadata or {}).get("index_columns", ())
-    asked = {choice.label, choice.weight, *(choice.keep or ()), *choice.categorical}
-    return {one for one in kept if isinstance(one, str)} - asked - {*choice.numeric, *choice.drop}
+    asked = {reading.target, reading.weight, *(reading.keep or ()), *reading.categorical}
+    return (
+        {one for one in kept if isinstance(one, str)} - asked - {*reading.numeric, *reading.ignore}
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +128,8 @@ def kind_of(field: Any, where: str) -> int:
         return CATEGORY
     raise StreamError(
         f"{where}: column {field.name!r} is {field.type}, expected numbers, truth values or "
-        f"texts (drop={field.name!r} leaves it out)"
+        f"texts (ignore={field.name!r} leaves it out)",
+        "ignore",
     )
 
 

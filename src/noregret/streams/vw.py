@@ -7,8 +7,8 @@ an exact dictionary of their names.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from noregret.streams.block import Csr
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import INTERCEPT, Features, largest_of, without_unknown
 from noregret.streams.format import Parsed, Written, check_text, explained
-from noregret.streams.hashing import HashRule, combine, mask
+from noregret.streams.hashing import combine, mask
 from noregret.streams.inputs import Inputs
 from noregret.streams.interactions import (
     MOST_PRODUCTS,
@@ -28,10 +28,9 @@ from noregret.streams.interactions import (
     multiply,
     products,
 )
-from noregret.streams.labels import Labels
 from noregret.streams.names import FeatureNames, HashedNames
-from noregret.streams.options import made, takes
 from noregret.streams.order import order_rows
+from noregret.streams.reading import Reading
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
@@ -40,11 +39,6 @@ from noregret.streams.vw_lines import SPANS, LineRules, read_lines
 from noregret.streams.vw_names import called, names_of
 from noregret.streams.vw_parts import PART, Lines, cut_rows, with_constant
 
-Unlabelled = Literal["refuse", "keep"]
-
-#: The default of Vowpal Wabbit.
-DEFAULT_BITS = 18
-
 _ALL = 0xFFFFFFFF
 _NO_COLUMN = -1
 
@@ -52,20 +46,10 @@ _NO_COLUMN = -1
 class VwFormat:
     r"""Lines of Vowpal Wabbit's text format to rows.
 
-    Args:
-        bits: features are hashed to 2^bits slots; None for a dictionary of their names.
-        hash: "strings" takes a name of digits only for a number, "all" mixes every name.
-        constant: the value of a feature that every row has, none if 0.
-        interactions: products of features, as `Interactions` explains.
-        unlabelled: "keep" gives lines without a label the label nan.
-        dtype: "float64" or "float32", the type of the values.
-        names: the dictionary to begin with.
-        grow: whether names that are not in the dictionary get columns, or are left out.
-        remember: how many names of hashed features are kept for people to read.
-
     >>> from noregret.streams.format import padded
     >>> text = b"1 |a x y:2\n-1 0.5 |a y |b 7\n"
-    >>> (parsed,) = VwFormat(bits=None, interactions=["ab"]).parse(*padded(text))
+    >>> reading = Reading(format="vw", bits=0, interactions=["ab"])
+    >>> (parsed,) = VwFormat(reading).parse(*padded(text))
     >>> parsed.y.tolist(), parsed.weight.tolist(), parsed.indptr.tolist()
     ([1.0, -1.0], [1.0, 0.5], [0, 2, 5])
     >>> parsed.indices.tolist(), parsed.values.tolist()
@@ -73,37 +57,25 @@ class VwFormat:
     """
 
     def __init__(
-        self,
-        *,
-        bits: int | None = DEFAULT_BITS,
-        hash: HashRule = "strings",
-        constant: float = 0.0,
-        interactions: Iterable[str | bytes] = (),
-        unlabelled: Unlabelled = "refuse",
-        dtype: Literal["float32", "float64"] = "float64",
-        names: FeatureNames | None = None,
-        grow: bool = True,
-        remember: int = 0,
+        self, reading: Reading, names: FeatureNames | None = None, grow: bool = True
     ) -> None:
-        if hash not in get_args(HashRule):
-            raise StreamError(f"hash={hash!r}: expected 'strings' or 'all'")
-        if unlabelled not in get_args(Unlabelled):
-            raise StreamError(f"unlabelled={unlabelled!r}: expected 'refuse' or 'keep'")
-        if not abs(constant) <= largest_of(dtype):
-            raise StreamError(f"constant={constant}: expected a finite number, 0 for none")
+        constant, bits = reading.constant, reading.hashed_bits
+        if not abs(constant) <= largest_of(reading.dtype):
+            raise StreamError(f"constant={constant}: expected a number that is finite as "
+                              f"{reading.dtype}", "constant")  # fmt: skip
         try:
-            self.interactions = Interactions(interactions)
+            self.interactions = Interactions(reading.interactions)
         except ValueError as error:
-            raise StreamError(str(error)) from None
-        self.features = Features(bits, constant, remember, names, grow)
+            raise StreamError(str(error), "interactions") from None
+        self.features = Features.of(reading, names, grow)
         #: Whether names are looked up, in a dictionary or to be remembered.
-        self.named = self.features.exact or remember > 0
+        self.named = self.features.exact or reading.remember > 0
         #: The name that no feature may have, since the constant has it.
         self._reserved = INTERCEPT.encode() if self.features.exact and constant else b""
         self.parallel = not self.features.grows
-        self.hash = hash
-        self.unlabelled = unlabelled == "keep"
-        self.dtype = np.dtype(dtype)
+        self.hash = reading.hash
+        self.unlabelled = reading.unlabelled == "keep"
+        self.dtype = np.dtype(reading.dtype)
         self.grow = grow
         self._last = np.uint32(_ALL if bits is None else mask(bits))
         self._slabs = Slabs()
@@ -254,14 +226,14 @@ class VwFormat:
         return explained(self.read_line, line)
 
 
-@takes(VwFormat)
-def open_vw(inputs: Inputs, *, labels: Labels = "real", **options: Any) -> TextStream:
-    """Open Vowpal Wabbit's text format as a stream of blocks; see `read` and `VwFormat`."""
+def open_vw(
+    inputs: Inputs, reading: Reading, names: FeatureNames | None = None, grow: bool = True
+) -> TextStream:
+    """Open Vowpal Wabbit's text format as a stream of blocks."""
+    labels = reading.labels
     if isinstance(labels, tuple) and any(isinstance(one, str) for one in labels):
-        raise StreamError(f"labels={labels!r}: labels of this format are numbers")
-    text, options = made(VwFormat, options)
+        raise StreamError(f"labels={labels!r}: labels of this format are numbers", "labels")
+    text = VwFormat(reading, names, grow)
     features = text.features
     width = 0 if features.exact else features.width
-    return TextStream(
-        Source(inputs), text, labels=labels, width=width, names=features.names, **options
-    )
+    return TextStream(Source(inputs), text, reading, width=width, names=features.names)
