@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from noregret.streams import source
-from noregret.streams.columns import CATEGORY, LABEL, NAMED_LABEL, NUMBER, SKIPPED, WEIGHT
+from noregret.streams.columns import CATEGORY, DATE, LABEL, NAMED_LABEL, NUMBER, SKIPPED, WEIGHT
 from noregret.streams.csv import CsvFormat
 from noregret.streams.csv_grammar import Grammar, Row, split_fields
 from noregret.streams.csv_head import sound_rows
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features
-from noregret.streams.format import padded
+from noregret.streams.format import Deferred, padded
 from tests.streams.decimals import decimal
 from tests.streams.named_rows import examples_of
 from tests.streams.opening import open_csv
@@ -26,18 +28,33 @@ ROLES = (NUMBER, CATEGORY, SKIPPED, WEIGHT, LABEL)
 FLOAT32 = float(np.finfo(np.float32).max)
 
 
+#: A quoted field, line ends inside it included, or what a quote that is not closed begins.
+FIELD = r' *"(?:[^"]|"")*"(?!")[^{0}\n]*|[^{0}\n]*'
+
+
+def examples_in(text: bytes, separator: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield where the examples of a text begin, and their bytes: split by a regular expression."""
+    mark = re.escape(separator.decode())
+    pattern = re.compile(f"(?:{FIELD.format(mark)})(?:{mark}(?:{FIELD.format(mark)}))*\n".encode())
+    start = 0
+    while start < len(text):
+        match = pattern.match(text, start)
+        assert match is not None
+        yield start, match.group()[:-1]
+        start = match.end()
+
+
 def rows_of(text: bytes, grammar: Grammar) -> tuple[list[tuple[int, Row]], list[int]]:
     """Return the rows of a text with their lines, and where the lines that are refused begin."""
-    rows, refused, start = [], [], 0
-    for number, line in enumerate(text.split(b"\n")[:-1]):
+    rows, refused = [], []
+    for start, line in examples_in(text, grammar.separator):
         try:
             row = grammar.read(line)
         except Malformed:
             refused.append(start)
         else:
             if row is not None:
-                rows.append((number, row))
-        start += len(line) + 1
+                rows.append((text.count(b"\n", 0, start), row))
     return rows, refused
 
 
@@ -46,6 +63,7 @@ def check(formats: CsvFormat, text: bytes) -> None:
     grammar, features = formats.grammar, formats.features
     buffer, stop = padded(text)
     parsed = formats.parse(buffer, stop)
+    parsed = parsed.finish() if isinstance(parsed, Deferred) else parsed
     whole = bytes(buffer[:stop])
     expected, refused = rows_of(whole, grammar)
     assert parsed.lines == whole.count(b"\n")
@@ -92,6 +110,7 @@ LINES = st.lists(LINE, max_size=8).map(b"\n".join)
 )
 @settings(max_examples=400)
 @example(b'1,a,"x\n",1,2\n', False, False, False, False)
+@example(b'z,a,"x\n",1,2\n1,a,"x,1,2\n', False, False, False, False)
 @example(b',,,,\n"",?,,0,NA\r\n', False, True, True, False)
 def test_the_kernel_reads_what_the_grammar_reads(text, named, indicate, unlabelled, narrow):
     grammar = Grammar(
@@ -132,7 +151,8 @@ def test_there_is_room_for_a_constant_in_the_shortest_lines(line, indicate, role
 
 def made(rng: random.Random) -> CsvFormat:
     """Return a format of two to six columns of any kind."""
-    roles = [rng.choice([NUMBER, NUMBER, CATEGORY, SKIPPED]) for _ in range(rng.randint(2, 6))]
+    kinds = [NUMBER, NUMBER, CATEGORY, SKIPPED, DATE]
+    roles = [rng.choice(kinds) for _ in range(rng.randint(2, 6))]
     pair = rng.choice([None, ("down", "up"), ('a"b', "NA"), ("", "x y")])
     unlabelled = rng.random() < 0.5
     if not unlabelled or rng.random() < 0.7:
@@ -140,9 +160,11 @@ def made(rng: random.Random) -> CsvFormat:
     if rng.random() < 0.3 and SKIPPED in roles:
         roles[roles.index(SKIPPED)] = WEIGHT
     narrow = rng.random() < 0.3
+    names = [f"column {k}" if rng.random() < 0.9 else f"é{k}" for k in range(len(roles))]
     grammar = Grammar(
         separator=rng.choice([b",", b",", b";", b"\t", b":"]),
-        names=[f"column {k}" if rng.random() < 0.9 else f"é{k}" for k in range(len(roles))],
+        names=names,
+        timed=frozenset(name for name in names if rng.random() < 0.5),
         roles=roles,
         pair=pair,
         indicate=rng.random() < 0.5,
@@ -155,11 +177,17 @@ def made(rng: random.Random) -> CsvFormat:
 
 
 PLAIN = [b"x", b"a b", b" y ", b"", b"?", b"NA", b'say "no"', b"\xc3\xa9", b'"q"', b'"a ""b"""']
+PLAIN += [b'"two\nlines"', b'"\r\n, ""\n"']
+DATES = [b"2024-02-29", b"1970-01-01", b"1969-12-31T23:59:59.5Z", b"2001-09-09 01:46:40+0200"]
 
 
 def field(rng: random.Random, role: int, pair: tuple[str, str] | None) -> bytes:
     if rng.random() < 0.05:
         return rng.choice(PLAIN)
+    if role == DATE:
+        return rng.choice(DATES)
+    if role == NUMBER and rng.random() < 0.1:
+        return rng.choice([b"true", b"False", b"TRUE", b"tRUE", b"fALSE", b"falsE", b"truex"])
     if role in (NUMBER, LABEL, WEIGHT):
         text = rng.choice([b"0", b"1", b"7", b"2.5", decimal(rng).encode()])
         return rng.choice([text] * 8 + [b'"' + text + b'"', b" " + text, text + b" "])

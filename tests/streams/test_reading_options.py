@@ -83,7 +83,9 @@ def test_an_option_that_the_format_does_not_know_is_refused(tmp_path: Any) -> No
     with pytest.raises(StreamError, match="weight='w': no option of format svmlight"):
         nr.read(path, Reading(weight="w"))
     assert Reading(weight="w", constant=1.0).restricted("svmlight") == Reading(constant=1.0)
-    with pytest.raises(StreamError, match="colour=3: no option of reading, expected format, labels"):
+    with pytest.raises(
+        StreamError, match="colour=3: no option of reading, expected format, labels"
+    ):
         nr.read(path, colour=3)
 
 

@@ -1,35 +1,44 @@
 """What the columns of a table are: a label, a weight, numbers, categories, or skipped.
 
 The same rules hold for CSV, Arrow, Parquet and data frames:
-- the label is the column that is named, else one called label, target, class or y, whatever its
+- the label is the column that is named, or that has the position given (a column called "0" comes
+  before position 0, and -1 is the last), else one called label, target, class or y, whatever its
   case (the first of these names that occurs counts), else the last column; columns that are
-  dropped are not looked at;
-- a column is numeric when at least nine tenths of what the first rows hold in it are numbers
-  (the rest is then refused, line by line), otherwise categorical; one without any value in
-  those rows is taken as numeric;
+  ignored are not looked at;
+- a column is numeric when at least nine tenths of what the first rows hold in it are numbers, or
+  true and false, which are 1 and 0 (the rest is then refused, line by line); one without any
+  value in those rows is taken as numeric;
+- it is one of dates when as many are dates (see `moments`), otherwise categorical; numbers with a
+  decimal comma are refused;
 - a numeric column is one feature named like the column, a category one called "column=value";
-- in text an empty value, NA, NaN, nan and ? are missing, in tables null and NaN are: refused,
-  or with missing="indicator" the feature "column=missing" in place of the value;
+- in text an empty value, NA, NaN, nan and ? are missing, in tables null and NaN are: the
+  feature "column=missing" in place of the value, or with missing="refuse" an error;
 - with unlabelled="keep", as for predictions, a missing label is NaN, and there need not be a
   column of labels: the last column is then none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from noregret.streams.errors import StreamError
 from noregret.streams.labelling import Labels
 from noregret.streams.reading import Reading
 
+_POSITION = re.compile("-?[0-9]{1,9}")
+
 #: What a column is for, as the kernels know it.
-SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN, CLASS = range(8)
+SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN, CLASS, DATE = range(9)
 
 LABEL_NAMES = ("label", "target", "class", "y")
 MISSING_TEXTS = frozenset((b"", b"NA", b"NaN", b"nan", b"?"))
+TRUTHS = {b"true": 1.0, b"True": 1.0, b"TRUE": 1.0, b"false": 0.0, b"False": 0.0, b"FALSE": 0.0}
 #: The share of numbers that makes a column numeric.
 _NUMERIC_SHARE = 0.9
 _SHOWN_NAMES = 12
+#: Fewest rows by which a category is said to have too many values.
+_FEWEST = 100
 #: The options that name columns of features.
 _NAMING = ("ignore", "keep", "categorical", "numeric")
 #: The number of first lines that decide which columns are numeric and what labels are called.
@@ -48,6 +57,14 @@ def target_among(names: Sequence[str], reading: Reading, where: str) -> str | No
     keep = reading.unlabelled == "keep"
     if reading.target is not None:
         chosen = str(reading.target)
+        if chosen not in names and _POSITION.fullmatch(chosen):
+            if not -len(names) <= int(chosen) < len(names):
+                raise StreamError(
+                    f"{where}: target={chosen}: there are {len(names)} columns, counted from 0, or "
+                    "from -1 at the end",
+                    "target",
+                )
+            return names[int(chosen)]
         return None if keep and chosen not in names else chosen
     taken = {reading.weight, *reading.ignore}
     free = [name for name in names if name not in taken]
@@ -77,14 +94,16 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[i
     Features are UNKNOWN unless the reading says which are categorical or numeric, and whether
     the label is a name is not known: that is for the reader to find out from the first rows.
     """
-    known: set[str] = set()
-    for one in names:
-        if one in known:
-            raise StreamError(f"{where}: two columns are called {one!r}, expected different names")
-        known.add(one)
+    known = {*names}
+    if len(known) < len(names):
+        twice = next(one for k, one in enumerate(names) if one in names[:k])
+        raise StreamError(f"{where}: two columns are called {twice!r}, expected different names")
     target = target_among(names, reading, where)
     asked = {"target": (target,), "weight": (reading.weight,)}
     asked |= {name: getattr(reading, name) or () for name in _NAMING}
+    if reading.unlabelled == "keep":
+        # What was ignored while learning, as what is known only later, need not be there.
+        del asked["ignore"]
     for argument, columns in asked.items():
         for name in columns:
             if name is not None and name not in known:
@@ -113,6 +132,23 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[i
 def is_numeric(numbers: int, others: int) -> bool:
     """Whether a column with `numbers` numbers and `others` other values is numeric."""
     return numbers >= _NUMERIC_SHARE * (numbers + others)
+
+
+def distinct_note(name: str, distinct: int, rows: int) -> str:
+    """Return a remark about a category that has nearly as many values as rows, or nothing.
+
+    >>> distinct_note("note", 1000, 1000)
+    "column 'note': 1,000 distinct values in 1,000 rows: text? see text=, or ignore="
+    """
+    if rows < _FEWEST or distinct < _NUMERIC_SHARE * rows:
+        return ""
+    counted = f"{distinct:,} distinct values in {rows:,} rows"
+    return f"column {name!r}: {counted}: text? see text=, or ignore="
+
+
+def missing_note(name: str) -> str:
+    """Return the remark about the first missing value of a column."""
+    return f"column {name!r}: missing values count as 0 with the indicator feature '{name}=missing'"
 
 
 def given_names(labels: Labels) -> tuple[str, str] | None:

@@ -11,19 +11,23 @@ from numpy.typing import NDArray
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
+    DATE,
     LABEL,
     NAMED_LABEL,
     NUMBER,
     SKIPPED,
     WEIGHT,
+    missing_note,
 )
 from noregret.streams.csv_grammar import Grammar
 from noregret.streams.csv_head import column_names, learn_grammar
+from noregret.streams.csv_records import QuotedLines
 from noregret.streams.csv_rows import ABSENT, LineRules, Texts, parse_lines, spell
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features, without_unknown
-from noregret.streams.format import Parsed, Written, check_text, explained
+from noregret.streams.format import Deferred, Parsed, Written, check_text, explained
 from noregret.streams.inputs import Inputs
+from noregret.streams.moments import PARTS, part_names
 from noregret.streams.names import NO_ROOM, FeatureNames
 from noregret.streams.order import order_rows
 from noregret.streams.reading import Reading
@@ -64,6 +68,7 @@ class CsvFormat:
             separator=np.uint8(grammar.separator[0]),
             roles=roles,
             slots=slots,
+            parts=self._parts(),
             pair=_writable(b"".join(pair)),
             negative_length=np.uint64(len(pair[0])),
             indicate=grammar.indicate,
@@ -72,10 +77,19 @@ class CsvFormat:
             constant=features.constant,
             constant_slot=np.uint32(features.constant_column),
         )
-        self._spells = grammar.indicate or CATEGORY in grammar.roles
-        #: Whether no line changes what is known about later ones.
-        self.parallel = not (self._spells and features.grows)
-        self._ascending = not self._spells and features.ascending(columns)
+        #: Whether no line changes what is known about later ones; missing values wait for it.
+        self.parallel = not (CATEGORY in grammar.roles and features.grows)
+        self._defers = grammar.indicate and features.grows and self.parallel
+        self._ascending = DATE not in grammar.roles and features.ascending(columns)
+
+    def _parts(self) -> NDArray[np.uint32]:
+        """Return the columns of the parts of dates, of each field."""
+        parts = np.full((len(self.grammar.roles), PARTS), NO_ROOM, np.uint32)
+        for f, (name, role) in enumerate(zip(self.grammar.names, self.grammar.roles, strict=True)):
+            if role == DATE:
+                columns = self.features.columns(part_names(name, name in self.grammar.timed))
+                parts[f, : len(columns)] = columns
+        return parts
 
     @property
     def target(self) -> str | None:
@@ -93,8 +107,13 @@ class CsvFormat:
         """The names of the columns that are categories."""
         return self.grammar.columns(CATEGORY)
 
-    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
-        """Return the rows of buffer[:stop]."""
+    @property
+    def dates(self) -> list[str]:
+        """The names of the columns that are dates or moments."""
+        return self.grammar.columns(DATE)
+
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed | Deferred:
+        """Return the rows of buffer[:stop]; later, if names of missing values must be in order."""
         check_text(buffer, stop)
         # A line has two bytes at least, and so has a feature, unless its value may be missing;
         # the last line may be given up after its constant, and one place is written in advance.
@@ -105,7 +124,8 @@ class CsvFormat:
             # In a line whose fields are all features, the constant is one more.
             most += len(buffer) // (field * len(self.grammar.roles))
         out = Written.take(self._slabs, most_rows, most, self.dtype)
-        most_texts = most if self._spells or CLASS in self.grammar.roles else 0
+        spells = self.grammar.indicate or CATEGORY in self.grammar.roles
+        most_texts = most if spells or CLASS in self.grammar.roles else 0
         texts = Texts(
             self._slabs.take(np.uint32, 4 * most_texts).reshape(most_texts, 4),
             self._slabs.take(np.uint8, most_texts),
@@ -118,14 +138,34 @@ class CsvFormat:
             own = self._rules.roles[texts.refs[:, 1]] == CLASS
             classes = self._classes(buffer, Texts(texts.refs[own], texts.styles[own]), out.y)
             texts = Texts(texts.refs[~own], texts.styles[~own])
-        if len(texts.refs):
-            columns = self.features.columns_of(*self._spell(buffer, texts))
-            out.indices[texts.refs[:, 0]] = columns
-            out = out._replace(**without_unknown(out.csr)._asdict())
-        if not self._ascending:
-            order_rows(*out.csr)
-        weighted = WEIGHT in self.grammar.roles
-        return out.parsed(rows, lines, bad, self.features.width, weighted, classes=classes)
+        names = self._spell(buffer, texts) if len(texts.refs) else None
+
+        def finish() -> Parsed:
+            rows_of = out.csr
+            if names is not None:
+                out.indices[texts.refs[:, 0]] = self.features.columns_of(*names)
+                rows_of = without_unknown(rows_of)
+            if names is not None or not self._ascending:
+                order_rows(*rows_of)
+            return out._replace(**rows_of._asdict()).parsed(
+                rows,
+                lines,
+                bad,
+                self.features.width,
+                WEIGHT in self.grammar.roles,
+                classes=classes,
+                notes=self._notes(texts),
+            )
+
+        if names is not None and self._defers:
+            return Deferred(out.faults[:bad], finish)
+        return finish()
+
+    def _notes(self, texts: Texts) -> tuple[str, ...]:
+        """Return remarks about the columns in which a value is missing."""
+        fields = texts.refs[texts.styles == ABSENT, 1]
+        found = np.flatnonzero(np.bincount(fields)) if len(fields) else ()
+        return tuple(missing_note(self.grammar.names[f]) for f in found)
 
     def _classes(
         self, buffer: NDArray[np.uint8], texts: Texts, y: NDArray[np.float64]
@@ -157,14 +197,15 @@ def open_csv(
 ) -> TextStream:
     """Open separated values as a stream of blocks; `stream.format` tells what its columns are."""
     mark = b"\t" if reading.format == "tsv" else reading.separator.encode()
-    source = Source(inputs, _SameHeader() if reading.header else None)
+    check_header = _SameHeader() if reading.header else None
+    source = Source(inputs, check_header, QuotedLines(mark), reading.encoding)
     where = source.inputs[0].name
     columns = column_names(source.first_line(), mark, reading.header, where)
-    grammar = learn_grammar(columns, source.head, mark, reading, where)
+    grammar, notes = learn_grammar(columns, source.head, mark, reading, where)
     features = Features.of(reading, names, grow)
     features.refuse_intercept(grammar.columns(NUMBER), where)
     text = CsvFormat(grammar, features, reading.dtype)
-    return TextStream(source, text, reading, labels=grammar.pair, names=features.names)
+    return TextStream(source, text, reading, labels=grammar.pair, names=features.names, notes=notes)
 
 
 class _SameHeader:

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
+    DATE,
     LABEL,
     MISSING_TEXTS,
     NAMED_LABEL,
     NUMBER,
+    TRUTHS,
     WEIGHT,
 )
+from noregret.streams.csv_records import LONGEST_QUOTED
 from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed
+from noregret.streams.moments import moment, part_names
 
 _QUOTE, _SPACE, _RETURN = b'"', b" ", b"\r"
 
@@ -61,12 +65,9 @@ def _quoted(line: bytes, opening: int, separator: bytes) -> tuple[bytes, int]:
     parts: list[bytes] = []
     while True:
         end = line.find(_QUOTE, at)
-        if end < 0:
-            raise Malformed(
-                opening,
-                line[opening:],
-                "a closing quote in the same line (line ends inside quotes are not read)",
-            )
+        if end < 0 or end - opening > LONGEST_QUOTED:
+            expected = f"a closing quote within {LONGEST_QUOTED >> 20} MiB"
+            raise Malformed(opening, line[opening:], expected)
         parts.append(line[at:end])
         if line[end + 1 : end + 2] != _QUOTE:
             break
@@ -102,6 +103,8 @@ class Grammar:
     unlabelled: bool = False
     #: The largest number that a feature may be.
     largest: float = sys.float_info.max
+    #: The columns of dates that have times as well.
+    timed: frozenset[str] = frozenset()
 
     def columns(self, role: int) -> list[str]:
         """Return the names of the columns with a role."""
@@ -118,10 +121,9 @@ class Grammar:
         features: list[tuple[bytes, float]] = []
         # Report the first fault of the line: fields are read in order.
         for field, name, role in zip(fields, self.names, self.roles, strict=False):
-            if role == NUMBER or role == CATEGORY:
-                feature, value = self._feature(field, name, role)
-                if value != 0.0:
-                    features.append((feature, value))
+            if role in (NUMBER, CATEGORY, DATE):
+                found = self._features(field, name, role)
+                features += [(feature, value) for feature, value in found if value != 0.0]
             elif role == WEIGHT:
                 weight = decimal(field.text)
                 if not 0.0 <= weight < math.inf:
@@ -135,22 +137,30 @@ class Grammar:
             raise Malformed(0, line, f"{len(self.names)} fields, there are {len(fields)}")
         return Row(label, weight, features)
 
-    def _feature(self, field: Field, name: str, role: int) -> tuple[bytes, float]:
+    def _features(self, field: Field, name: str, role: int) -> list[tuple[bytes, float]]:
         if field.text in MISSING_TEXTS:
             if self.indicate:
-                return f"{name}=missing".encode(), 1.0
+                return [(f"{name}=missing".encode(), 1.0)]
             expected = f'a value in column {name!r}, or missing="indicator"'
             raise Malformed(field.start, field.text, expected, "missing")
         if role == CATEGORY:
-            return f"{name}=".encode() + field.text, 1.0
-        value = decimal(field.text)
+            return [(f"{name}=".encode() + field.text, 1.0)]
+        if role == DATE:
+            found = moment(field.text)
+            if found is None:
+                expected = f"an ISO date in column {name!r}, which has dates by the first lines"
+                raise Malformed(field.start, field.text, expected, "categorical")
+            names = [one.encode() for one in part_names(name, name in self.timed)]
+            days, *parts = found
+            return [(names[0], days)] + [(names[k], 1.0) for k in parts if k < len(names)]
+        value = TRUTHS.get(field.text, decimal(field.text))
         if not math.isfinite(value):
             expected = f"a finite number in column {name!r}, which is numeric by the first lines"
             raise Malformed(field.start, field.text, expected)
         if abs(value) > self.largest:
             expected = f"a number of size at most {self.largest:g} in column {name!r}"
             raise Malformed(field.start, field.text, expected)
-        return name.encode(), value
+        return [(name.encode(), value)]
 
     def _label(self, field: Field, name: str, role: int) -> float:
         if role == CLASS:

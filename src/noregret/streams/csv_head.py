@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
+    DATE,
     LABEL,
     LOOK,
     MISSING_TEXTS,
     NAMED_LABEL,
     NUMBER,
+    TRUTHS,
     UNKNOWN,
+    distinct_note,
     given_names,
     is_numeric,
     named_pair,
@@ -23,21 +27,29 @@ from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of
 from noregret.streams.labelling import Labels, are_classes
+from noregret.streams.moments import has_time, moment
 from noregret.streams.reading import Reading
+
+_DATA = "if the first line is data, header=False names the columns 0, 1, ..."
+_DECIMAL_COMMA = re.compile(rb"[+-]?[0-9]{1,3}(?:[.' ][0-9]{3})*,[0-9]+|[+-]?[0-9]+,[0-9]+")
 
 #: Returns at most this many of the first lines, or as many as can be read ahead.
 Head = Callable[[int | None], Sequence[bytes]]
 
 
 def column_names(line: bytes, separator: bytes, header: bool, where: str) -> list[str]:
-    """Return the names of the columns by the first line; numbers from 1 if it is no header."""
+    """Return the names of the columns by the first line; numbers from 0 if it is no header."""
     try:
         fields = split_fields(line, separator)
         texts = [field.text.decode() for field in fields]
     except Malformed as error:
         raise StreamError(f"{where}, line 1, {error}") from None
     except UnicodeDecodeError as error:
-        raise StreamError(f"{where}, line 1: the header is not UTF-8 ({error.reason})") from None
+        raise StreamError(
+            f"{where}, line 1: the header is not UTF-8 ({error.reason}): give its encoding, as "
+            "encoding='latin-1' or 'cp1252'",
+            "encoding",
+        ) from None
     numbers = [str(k) for k in range(len(fields) + 1)]
     if len(fields) == 1:
         raise StreamError(
@@ -46,25 +58,50 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
             "separator",
         )
     if not header:
-        return numbers[1:]
+        return numbers[:-1]
+    # Data frames without names are written with numbers in their place.
     if all(finite(field.text) is not None for field in fields):
-        # Data frames without names are written with numbers in their place.
         if texts not in (numbers[1:], numbers[:-1]):
             raise StreamError(
-                f"{where}, line 1: found numbers only, expected the names of the columns "
-                "(header=False if the file has none)",
+                f"{where}, line 1: found numbers only, expected the names of the columns; {_DATA}",
                 "header",
             )
-    return [text or f"column {k + 1}" for k, text in enumerate(texts)]
+    names = [text or f"column {k + 1}" for k, text in enumerate(texts)]
+    if twice := next((one for k, one in enumerate(names) if one in names[:k]), None):
+        hint = f"; {_DATA}" if any(finite(field.text) is not None for field in fields) else ""
+        raise StreamError(
+            f"{where}, line 1: two columns are called {twice!r}, expected different names{hint}",
+            "header",
+        )
+    return names
 
 
 def learn_grammar(
     names: list[str], head: Head, separator: bytes, reading: Reading, where: str
-) -> Grammar:
-    """Return the grammar of a file by its first lines, the header not among them."""
+) -> tuple[Grammar, list[str]]:
+    """Return the grammar of a file by its first lines, the header not among them, and remarks."""
     roles, target = roles_of(names, reading, where)
+    notes: list[str] = []
+    if reading.header and (found := [name for name in names if finite(name.encode()) is not None]):
+        if len(found) < len(names):
+            notes.append(f"line 1: {found[0]!r} is taken for the name of a column; {_DATA}")
+    timed: set[str] = set()
     if UNKNOWN in roles:
-        _find_kinds(roles, head(LOOK), separator)
+        lines = head(LOOK)
+        unknown = [f for f, role in enumerate(roles) if role == UNKNOWN]
+        held: list[list[bytes]] = [[] for _ in unknown]
+        for texts in sound_rows(lines, separator, unknown, len(roles)):
+            for column, text in zip(held, texts, strict=True):
+                if text not in MISSING_TEXTS:
+                    column.append(text)
+        for f, column in zip(unknown, held, strict=True):
+            roles[f] = _kind_of(names[f], column, where)
+            if roles[f] == DATE and any(map(has_time, column)):
+                timed.add(names[f])
+            if roles[f] == CATEGORY and (
+                note := distinct_note(names[f], len({*column}), len(column))
+            ):
+                notes.append(note)
     pair = None
     if target is not None:
         field = roles.index(LABEL)
@@ -73,15 +110,17 @@ def learn_grammar(
             roles[field] = NAMED_LABEL
         elif are_classes(reading.labels):
             roles[field] = CLASS
-    return Grammar(
+    grammar = Grammar(
         separator=separator,
         names=tuple(names),
         roles=tuple(roles),
+        timed=frozenset(timed),
         pair=pair,
         indicate=reading.missing == "indicator",
         unlabelled=reading.unlabelled == "keep",
         largest=largest_of(reading.dtype),
     )
+    return grammar, notes
 
 
 def sound_rows(
@@ -106,17 +145,22 @@ def sound_rows(
             yield [found[f].text for f in fields]
 
 
-def _find_kinds(roles: list[int], lines: Sequence[bytes], separator: bytes) -> None:
-    """Replace UNKNOWN roles by NUMBER or CATEGORY."""
-    unknown = [f for f, role in enumerate(roles) if role == UNKNOWN]
-    numbers = dict.fromkeys(unknown, 0)
-    others = dict.fromkeys(unknown, 0)
-    for texts in sound_rows(lines, separator, unknown, len(roles)):
-        for f, text in zip(unknown, texts, strict=True):
-            if text not in MISSING_TEXTS:
-                (others if finite(text) is None else numbers)[f] += 1
-    for f in unknown:
-        roles[f] = NUMBER if is_numeric(numbers[f], others[f]) else CATEGORY
+def _kind_of(name: str, texts: list[bytes], where: str) -> int:
+    """Return what a column is, by the values of the first lines that are not missing."""
+    others = [text for text in texts if finite(text) is None and text not in TRUTHS]
+    if is_numeric(len(texts) - len(others), len(others)):
+        return NUMBER
+    dates = sum(moment(text) is not None for text in others)
+    if dates and is_numeric(dates, len(texts) - dates):
+        return DATE
+    commas = [text for text in others if _DECIMAL_COMMA.fullmatch(text)]
+    if commas and is_numeric(len(texts) - len(others) + len(commas), len(others) - len(commas)):
+        raise StreamError(
+            f"{where}: column {name!r} holds {commas[0].decode()!r}, a number with a comma; write "
+            f"{commas[0].decode().replace(',', '.')!r}, or say categorical={name!r} for names",
+            "categorical",
+        )
+    return CATEGORY
 
 
 def _label_names(
@@ -137,6 +181,8 @@ def _label_names(
         names = [text.decode() for text in found]
     except UnicodeDecodeError as error:
         raise StreamError(
-            f"{where}: found the label {error.object!r:.60}, expected labels in UTF-8"
+            f"{where}: found the label {error.object!r:.60}, expected labels in UTF-8, or their "
+            "encoding=",
+            "encoding",
         ) from None
     return named_pair(names, where)

@@ -1,11 +1,12 @@
 """Lines of separated values to rows, as a kernel on bytes.
 
-The grammar, RFC 4180 with three liberties:
+The grammar, RFC 4180 with liberties:
 - fields are parted by one separator; a field that begins with a quote ends at the next quote
   that is not doubled, and two quotes inside it mean one; other quotes stand for themselves;
 - spaces around a field are no part of it, unless they are inside quotes;
-- blank lines are no examples;
-- a line end inside quotes is refused: an example is a line.
+- blank lines are no examples.
+
+What is true or false is 1 or 0 where a number is expected.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, text_of
-from noregret.streams.columns import CATEGORY, CLASS, LABEL, NAMED_LABEL, NUMBER, WEIGHT
+from noregret.streams.columns import CATEGORY, CLASS, DATE, LABEL, NAMED_LABEL, NUMBER, WEIGHT
+from noregret.streams.csv_records import quoted_end, record_end
+from noregret.streams.moments import read_moment
+from noregret.streams.names import NO_ROOM
 from noregret.streams.numbers import number
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
 _NEWLINE, _RETURN, _SPACE, _QUOTE, _ZERO = (np.uint8(ord(c)) for c in '\n\r "0')
+
+_TRUTHS = np.array(list(b"truefalse"), np.uint8)
 
 #: How a field was written.
 PLAIN, QUOTED, DOUBLED, BROKEN = (np.uint8(k) for k in range(4))
@@ -29,33 +35,28 @@ ABSENT = np.uint8(4)
 
 
 @kernel(inline=True)
-def _field(text, at, separator):  # type: ignore[no-untyped-def]
-    """Return begin and end of the field at `at`, where its terminator is, and how it is written."""
+def _field(text, at, stop, separator):  # type: ignore[no-untyped-def]
+    """Return begin and end of the field at `at`, where its terminator is, and how it is written.
+
+    Last comes how many lines end inside it.
+    """
     while byte_at(text, at) == _SPACE:
         at += _1
     begin = at
     if byte_at(text, at) == _QUOTE:
-        style = QUOTED
-        at += _1
-        begin = at
-        while True:
-            c = byte_at(text, at)
-            if c == _NEWLINE:
-                return begin, at, at, BROKEN
-            at += _1
-            if c == _QUOTE:
-                if byte_at(text, at) != _QUOTE:
-                    break
-                style = DOUBLED
-                at += _1
-        end = at - _1
+        begin = at + _1
+        end, closed, doubled, breaks = quoted_end(text, begin, stop)
+        if not closed:
+            return begin, end, at, BROKEN, _0
+        style = DOUBLED if doubled else QUOTED
+        at = end + _1
         while byte_at(text, at) == _SPACE:
             at += _1
         if byte_at(text, at) == _RETURN and byte_at(text, at + _1) == _NEWLINE:
             at += _1
         if byte_at(text, at) != _NEWLINE and byte_at(text, at) != separator:
             style = BROKEN
-        return begin, end, at, style
+        return begin, end, at, style, breaks
     while byte_at(text, at) != separator and byte_at(text, at) != _NEWLINE:
         at += _1
     end = at
@@ -63,7 +64,7 @@ def _field(text, at, separator):  # type: ignore[no-untyped-def]
         end -= _1
     while end > begin and byte_at(text, end - _1) == _SPACE:
         end -= _1
-    return begin, end, at, PLAIN
+    return begin, end, at, PLAIN, _0
 
 
 @kernel(inline=True)
@@ -94,6 +95,25 @@ def _is_missing(text, begin, end):  # type: ignore[no-untyped-def]
     return (c == upper or c == lower) and d == np.uint8(ord("a"))
 
 
+@kernel(inline=True)
+def _truth(text, begin, end):  # type: ignore[no-untyped-def]
+    """Return 1 for true, 0 for false, written as programs do, and 2 for anything else."""
+    length = end - begin
+    if length != np.uint64(4) and length != np.uint64(5):
+        return 2.0
+    word = _0 if length == np.uint64(4) else np.uint64(4)
+    # All letters after the first are of one case, which is upper only if the first is.
+    upper = byte_at(text, begin + _1) < np.uint8(97)
+    for k in range(length):
+        c = byte_at(text, begin + k)
+        if c | np.uint8(32) != _TRUTHS[word + k]:
+            return 2.0
+        lower = c >= np.uint8(97)
+        if (k > _0 and lower == upper) or (k == _0 and upper and lower):
+            return 2.0
+    return 1.0 if length == np.uint64(4) else 0.0
+
+
 class LineRules(NamedTuple):
     """How lines become rows."""
 
@@ -101,6 +121,8 @@ class LineRules(NamedTuple):
     #: Of each field, what it is for and the column of a number.
     roles: NDArray[np.uint8]
     slots: NDArray[np.uint32]
+    #: Of each field that is a date, the columns of its features, as `moments.PARTS` counts them.
+    parts: NDArray[np.uint32]
     #: The bytes of the two names of labels, one after the other, and the length of the first.
     pair: NDArray[np.uint8]
     negative_length: np.uint64
@@ -130,8 +152,8 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
 
     Returns the counts of lines, rows, faults and texts.
     """
-    separator, roles, slots, pair, negative_length = rules[:5]
-    indicate, unlabelled, largest, constant, constant_slot = rules[5:]
+    separator, roles, slots, parts, pair, negative_length = rules[:6]
+    indicate, unlabelled, largest, constant, constant_slot = rules[6:]
     indptr, indices, values, y, weight, line_of_row, faults = out
     refs, styles = texts
     text = text_of(buffer)
@@ -140,6 +162,7 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
     indptr[0] = _0
     while at < stop:
         start = at
+        line = lines
         lines += _1
         at += np.uint64(byte_at(text, at) == _RETURN and byte_at(text, at + _1) == _NEWLINE)
         if byte_at(text, at) == _NEWLINE:
@@ -169,9 +192,13 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                 after = byte_at(text, at)
                 missing = False
                 if end == begin or (after != separator and after != _NEWLINE):
-                    begin, end, at, style = _field(text, begin, separator)
+                    begin, end, at, style, breaks = _field(text, begin, stop, separator)
+                    lines += breaks
                     missing = _is_missing(text, begin, end)
                     value, stopped = number(text, begin)
+                    if stopped != end and role == NUMBER:
+                        value = _truth(text, begin, end)
+                        stopped = end if value < 2.0 else begin
                     sound = style != BROKEN and (missing or stopped == end)
                 sound = sound and abs(value) < np.inf
                 if not sound:
@@ -196,11 +223,21 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                     weight[rows] = value
                     sound = value >= 0.0
             else:
-                begin, end, at, style = _field(text, at, separator)
+                begin, end, at, style, breaks = _field(text, at, stop, separator)
+                lines += breaks
                 if style == BROKEN:
                     sound = False
                     break
-                if role == CATEGORY:
+                if role == DATE and not _is_missing(text, begin, end):
+                    value, month, weekday, hour, sound = read_moment(text, begin, end)
+                    indices[n] = parts[f, 0]
+                    values[n] = value
+                    n += np.uint64(value != 0.0 and parts[f, 0] != NO_ROOM)
+                    for part in (month, weekday, hour):
+                        indices[n] = parts[f, part]
+                        values[n] = 1.0
+                        n += np.uint64(parts[f, part] != NO_ROOM)
+                elif role == CATEGORY or role == DATE:
                     if _is_missing(text, begin, end):
                         style = ABSENT
                         sound = indicate
@@ -231,16 +268,17 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                 break
             at += _1
         if sound:
-            line_of_row[rows] = np.uint32(lines - _1)
+            line_of_row[rows] = np.uint32(line)
             rows += _1
             indptr[rows] = n
         else:
             met = met_before
             faults[bad] = start
             bad += _1
-            while byte_at(text, at) != _NEWLINE:
-                at += _1
-            at += _1
+            at = record_end(text, start, stop, separator, True)
+            lines = line
+            for k in range(start, at):
+                lines += np.uint64(byte_at(text, k) == _NEWLINE)
     return lines, rows, bad, met
 
 

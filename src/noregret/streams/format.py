@@ -38,6 +38,16 @@ class Parsed:
     classes: Sequence[str] | None = None
     #: Whether the format vouches for columns that ascend and values within LARGEST_FEATURE.
     ordered: bool = False
+    #: Remarks about what was met, each in one line.
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """Rows that are finished in the order of the text, since they may add names."""
+
+    faults: NDArray[np.uint64]
+    finish: Callable[[], Parsed]
 
 
 class Written(NamedTuple):
@@ -98,7 +108,7 @@ class TextFormat(Protocol):
     #: Whether chunks may be parsed at once; a dictionary that grows needs them in order.
     parallel: bool
 
-    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed | Iterator[Parsed]:
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed | Deferred | Iterator[Parsed]:
         """Return the rows of buffer[:stop], which ends with a line end; PADDING bytes follow it.
 
         They come in parts of bounded size where they may be many times as large as the text. The

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import io
 import lzma
@@ -99,10 +100,11 @@ def _file(text: str) -> Input:
 class Tap:
     """The bytes of one input, uncompressed, as they come."""
 
-    def __init__(self, source: Input):
+    def __init__(self, source: Input, encoding: str = "utf-8"):
         self._input = source
         self._raw = _Raw(source)
         self._unpacked: _Unpacked | None = None
+        self._recoded = None if encoding == "utf-8" else _Recoded(self._read, encoding, source.name)
         #: Whether the first bytes were examined; that may have to wait for a pipe.
         self._begun = False
 
@@ -132,6 +134,13 @@ class Tap:
         """Fill room with at least one byte, more if they are there; 0 says that it is the end."""
         if not self._begun:
             self._begin()
+        if self._recoded is None:
+            return self._read(room)
+        data = self._recoded.read(len(room))
+        room[: len(data)] = data
+        return len(data)
+
+    def _read(self, room: memoryview) -> int:
         if self._unpacked is None:
             return self._raw.readinto(room)
         try:
@@ -296,6 +305,32 @@ class _Unpacked:
             self._packed = self._archive.unused_data if self._archive.eof else b""
             if self._archive.eof:
                 self._archive = None
+        part, self._made = self._made[:size], self._made[size:]
+        return part
+
+
+class _Recoded:
+    """Text in any encoding as UTF-8."""
+
+    def __init__(self, read: Callable[[memoryview], int], encoding: str, name: str):
+        self._read, self._encoding, self._name = read, encoding, name
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._room = bytearray(_PIECE)
+        self._made = b""
+        self._ended = False
+
+    def read(self, size: int) -> bytes:
+        """Return at least one byte, at most `size`, or nothing at the end of all."""
+        while not self._made and not self._ended:
+            count = self._read(memoryview(self._room))
+            self._ended = not count
+            try:
+                self._made = self._decoder.decode(self._room[:count], self._ended).encode()
+            except UnicodeError as error:
+                raise StreamError(
+                    f"{self._name}: is not {self._encoding} ({error}): give its encoding=",
+                    "encoding",
+                ) from None
         part, self._made = self._made[:size], self._made[size:]
         return part
 

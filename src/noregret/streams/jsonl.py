@@ -144,7 +144,7 @@ def open_jsonl(
     inside others are ignored with points, as "home.city"; `keep` is about the outermost ones.
     """
     features = Features.of(reading, names, grow)
-    source = Source(inputs)
+    source = Source(inputs, encoding=reading.encoding)
     where = source.inputs[0].name
     binary = reading.labels == "binary"
     first: list[dict[str, Any]] = []

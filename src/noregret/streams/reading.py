@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -112,6 +113,10 @@ class Reading:
     separator: str = field(
         default=",", metadata=_about(frozenset(("csv",)), "the character between two fields")
     )
+    encoding: str = field(
+        default="utf-8",
+        metadata=_about(_LINES, 'how text is encoded, as Python calls it: "utf-8", "latin-1", ...'),
+    )
     bits: Bits = field(
         default="auto",
         metadata=_about(
@@ -173,6 +178,12 @@ class Reading:
                 several = (given,) if isinstance(given, str | bytes) else tuple(given)
                 object.__setattr__(self, name, tuple(map(_text, several)))
         check(self.labels)
+        try:
+            # Encoding refuses what is a codec, but not one of text.
+            "".encode(self.encoding)
+            object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
+        except (LookupError, TypeError):
+            self._require(False, "encoding", "an encoding that Python knows, as 'latin-1'")
         for name, allowed in _CHOICES.items():
             self._require(getattr(self, name) in allowed, name, " or ".join(map(repr, allowed)))
         separators = " ".join(map(repr, _SEPARATORS))

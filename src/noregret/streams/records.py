@@ -7,7 +7,7 @@ The features of a dictionary, whose keys are text:
 - a dictionary inside gives its features with "key." before their names;
 - a list of texts is a bag of words: "key=word" with how often it occurs as value;
 - a set of texts is such a list in alphabetical order, as sets have none that stays the same;
-- null, None and NaN are missing: refused, or with missing="indicator" the feature "key=missing".
+- null, None and NaN are missing: the feature "key=missing", or with missing="refuse" an error.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from noregret.streams.block import Csr
 from noregret.streams.columns import (
     LABEL_NAMES,
     given_names,
+    missing_note,
     named_pair,
     usual_label,
 )
@@ -48,6 +49,14 @@ _SHOWN = 40
 
 def _short(shown: str) -> str:
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+
+
+class Absent(str):
+    """The name of the feature for a missing value, told apart from a text that says "missing"."""
+
+    def __new__(cls, key: str) -> Absent:
+        """Return the name for a key."""
+        return super().__new__(cls, f"{key}=missing")
 
 
 class Unfit(Malformed):
@@ -184,7 +193,7 @@ class FeatureRules:
     def _add_missing(self, name: str, value: Any, names: list[str], values: list[float]) -> None:
         if self.missing == "refuse":
             raise Unfit(name, value, 'a value, or missing="indicator"', "missing")
-        names.append(f"{name}=missing")
+        names.append(Absent(name))
         values.append(1.0)
 
 
@@ -315,6 +324,7 @@ class RowBuilder:
         used = int(indptr[-1])
         places = np.array(self.places, np.uint32)
         names = [*dict.fromkeys(label for label in self.y if isinstance(label, str))]
+        absent = dict.fromkeys(name for name in self.names if isinstance(name, Absent))
         number: dict[float | str, float] = {name: k for k, name in enumerate(names)}
         return Parsed(
             indptr=indptr,
@@ -327,4 +337,5 @@ class RowBuilder:
             line_of_row=None if len(places) == lines else places,
             faults=np.array(faults, np.uint64),
             classes=names or None,
+            notes=tuple(missing_note(name.removesuffix("=missing")) for name in absent),
         )

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 #: How many arrays of a kind are kept, for all who parse, wait and consume.
 _KEPT = 12
 #: Arrays of more elements are not kept: a line may be a thousand times as long as most.
-_LARGEST = 1 << 22
+_LARGEST = 1 << 23
 
 
 def _references(arrays: list[NDArray[Any]]) -> list[int]:

@@ -68,16 +68,44 @@ def most_lines(buffer: NDArray[np.uint8], stop: int) -> int:
     return int(np.count_nonzero(buffer[:stop] == _LINE_END[0]))
 
 
+class Lines:
+    """Where examples end: at line ends."""
+
+    def last_end(self, memory: bytearray, searched: int, filled: int, ended: bool) -> int:
+        """Return where the last whole example of memory[:filled] ends, after its line end.
+
+        Before `searched` there is none, and nothing follows if the input has `ended`.
+        """
+        return memory.rfind(_LINE_END, searched, filled) + 1
+
+    def first_end(self, memory: bytearray, start: int, stop: int) -> int:
+        """Return where the line end of the example at `start` is, in memory[:stop]."""
+        return memory.index(_LINE_END, start, stop)
+
+    def split(self, text: bytes, most: int | None) -> list[bytes]:
+        """Return the first examples of text that ends with a line end."""
+        return text.split(_LINE_END)[:-1][:most]
+
+
 class Source:
     """The text of some inputs; `open` it as often as it can be read.
 
     `header` is called with the first line of every input (without its end) and with the
-    input's name; that line is then no part of the chunks.
+    input's name; that line is then no part of the chunks. `lines` tells where examples end, and
+    `encoding` what the bytes mean: text in another one than UTF-8 is recoded.
     """
 
-    def __init__(self, inputs: Inputs, header: Callable[[bytes, str], None] | None = None):
+    def __init__(
+        self,
+        inputs: Inputs,
+        header: Callable[[bytes, str], None] | None = None,
+        lines: Lines | None = None,
+        encoding: str = "utf-8",
+    ):
         self.inputs: list[Input] = find(inputs)
         self.header = header
+        self.lines = lines or Lines()
+        self.encoding = encoding
         self._used = False
         self._begun: Reader | None = None
 
@@ -182,7 +210,13 @@ class Reader:
             self._peeked = self._lines(CHUNK if lines is None else lines)
         if self._peeked is None:
             return []
-        return bytes(self._peeked.memory[: self._peeked.stop]).split(_LINE_END)[:-1][:lines]
+        return self._source.lines.split(bytes(self._peeked.memory[: self._peeked.stop]), lines)
+
+    def line_at(self, chunk: Chunk, start: int) -> bytes:
+        """Return the example that begins at `start` of a chunk, without its line end."""
+        return bytes(
+            chunk.memory[start : self._source.lines.first_end(chunk.memory, start, chunk.stop)]
+        )
 
     def next(self) -> Chunk | None:
         """Return the next lines, or None at the end."""
@@ -206,7 +240,7 @@ class Reader:
                 what = "nothing is there" if len(inputs) == 1 else "nothing is in any of them"
                 raise StreamError(f"{self._source.name}: {what}, expected lines of text")
             return False
-        tap = Tap(inputs[self._opened])
+        tap = Tap(inputs[self._opened], self._source.encoding)
         with self._guard:
             self._tap = tap
             if self._woken:
@@ -264,7 +298,7 @@ class Reader:
                 filled += count
                 if count and tap.waiting() and memory.count(_LINE_END, 0, filled) >= least:
                     break
-            cut = memory.rfind(_LINE_END, searched, filled) + 1
+            cut = self._source.lines.last_end(memory, searched, filled, not count)
             if cut or not count:
                 return memory, filled, cut, not count
             searched = filled
@@ -284,13 +318,15 @@ class Reader:
         for magic, what in _KNOWN.items():
             if head.startswith(magic):
                 raise StreamError(f"{name}: the content is {what}, expected lines of text")
+        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise StreamError(f"{name}: the content is UTF-16: say encoding='utf-16'", "encoding")
         if b"\0" in head:
             raise StreamError(
                 f"{name}: the content is binary (byte {head.index(0) + 1} is zero), expected "
                 "lines of text"
             )
         start = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
-        end = memory.index(_LINE_END, start)
+        end = self._source.lines.first_end(memory, start, stop)
         line = bytes(memory[start:end]).removesuffix(b"\r")
         if self._heading is None:
             self._heading = line

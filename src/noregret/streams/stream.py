@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noregret.rows.sealed import Seal, Sealed
 from noregret.streams.ahead import parts_ahead
 from noregret.streams.block import Block
 from noregret.streams.errors import CutShort, Malformed, StreamError
-from noregret.streams.format import Parsed, TextFormat
+from noregret.streams.format import Deferred, Parsed, TextFormat
 from noregret.streams.labelling import Labels
 from noregret.streams.labels import LabelMap, LabelReader
 from noregret.streams.reading import OnError, Reading
@@ -72,6 +73,7 @@ class Stream(ABC):
         names: what the columns are called, where the format knows.
         size: how many bytes lie on the disk, None where nobody knows.
         bytes_read: how many of them have been read for the blocks seen so far.
+        notes: remarks that a user should see, each in one line, as they turn up.
         refused: how many lines were left out, and `complaints`, why the first of them were.
     """
 
@@ -84,6 +86,7 @@ class Stream(ABC):
         width: int = 0,
         size: int | None = None,
         names: Names | None = None,
+        notes: Iterable[str] = (),
     ):
         self.name = name
         self.reading = reading
@@ -98,6 +101,7 @@ class Stream(ABC):
         self.bytes_read = 0
         self.refused = 0
         self.complaints: list[str] = []
+        self.notes = list(notes)
 
     @abstractmethod
     def _pieces(self) -> Generator[Piece, None, None]:
@@ -115,6 +119,7 @@ class Stream(ABC):
 
     def _blocks(self, piece: Piece, reader: LabelReader) -> Iterator[Block]:
         parsed = piece.parsed
+        self.notes += [note for note in parsed.notes if note not in self.notes]
         y, strange = reader.read(parsed.y, parsed.classes)
         self.width = max(self.width, parsed.width)
         arrays = parsed.indptr, parsed.indices, parsed.values
@@ -185,10 +190,16 @@ def _looked_at(pieces: Iterable[Piece], reader: LabelReader, on_error: OnError) 
 
 
 #: Rows of a chunk of text: the name of the input, the number of the first line of the chunk where
-#: the input begins, the position, the rows, why lines were refused, whether all is in order, and
-#: which line lacks its end.
+#: the input begins, the position, the rows and whether they are in order (or what finishes them),
+#: why lines were refused, and which line lacks its end.
+_Rows: TypeAlias = tuple[Parsed, bool]
 _Part: TypeAlias = tuple[
-    str, int | None, int, Parsed, list[tuple[int, Malformed]], bool, int | None
+    str,
+    int | None,
+    int,
+    _Rows | Callable[[], _Rows],
+    list[tuple[int, Malformed]],
+    int | None,
 ]
 
 
@@ -214,7 +225,8 @@ class TextStream(Stream):
                 wake=reader.wake,
             )
             with closing(parts):
-                for name, line, position, parsed, reasons, ordered, unended in parts:
+                for name, line, position, found, reasons, unended in parts:
+                    parsed, ordered = found() if callable(found) else found
                     first = following if line is None else line
                     following = first + parsed.lines
                     yield Piece(parsed, name, "line", first, position, reasons, ordered, unended)
@@ -225,16 +237,27 @@ class TextStream(Stream):
         place = chunk.name, chunk.line, chunk.position
         unended = chunk.last_line if chunk.unended else None
         found = self.format.parse(chunk.buffer, chunk.stop)
-        for parsed in (found,) if isinstance(found, Parsed) else found:
+        for parsed in (found,) if isinstance(found, Parsed | Deferred) else found:
             reasons = []
             for offset in parsed.faults[: self._wanted].tolist():
-                line = bytes(chunk.memory[offset : chunk.memory.index(b"\n", offset)])
-                reasons.append((chunk.memory.count(b"\n", 0, offset), self.format.explain(line)))
-            ordered = parsed.ordered
-            if not ordered:
-                # Import here: opening a stream without reading it should not wait for the compiler.
-                from noregret.streams.order import in_order
-
-                ordered = bool(in_order(parsed.indptr, parsed.indices, parsed.values))
-            yield *place, parsed, reasons, ordered, unended
+                reason = self.format.explain(reader.line_at(chunk, offset))
+                reasons.append((chunk.memory.count(b"\n", 0, offset), reason))
+            if isinstance(parsed, Deferred):
+                yield *place, partial(_finished, parsed), reasons, unended
+            else:
+                yield *place, _checked(parsed), reasons, unended
         reader.give_back(chunk)
+
+
+def _finished(deferred: Deferred) -> tuple[Parsed, bool]:
+    return _checked(deferred.finish())
+
+
+def _checked(parsed: Parsed) -> tuple[Parsed, bool]:
+    """Return rows and whether they are in order."""
+    if parsed.ordered:
+        return parsed, True
+    # Import here: opening a stream without reading it should not wait for the compiler.
+    from noregret.streams.order import in_order
+
+    return parsed, bool(in_order(parsed.indptr, parsed.indices, parsed.values))

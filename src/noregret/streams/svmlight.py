@@ -204,7 +204,7 @@ def open_svmlight(inputs: Inputs, reading: Reading) -> TextStream:
     names = labels if isinstance(labels, tuple) and isinstance(labels[0], str) else None
     rules = Rules(reading.first_index, width, constant, largest, names)
     return TextStream(
-        Source(inputs),
+        Source(inputs, encoding=reading.encoding),
         SvmlightText(rules, reading.dtype),
         reading,
         width=width,

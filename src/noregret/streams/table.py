@@ -1,8 +1,9 @@
 """Tables of Arrow as streams: Parquet, Feather and Arrow files, data frames of any library.
 
 Columns are what `columns` says, with types in place of first lines: integers, floating-point
-numbers, decimals and truth values are numbers, texts and dictionaries are categories, nulls and
-NaN are missing. Other types (lists, times, structures) are refused unless they are dropped.
+numbers, decimals and booleans are numbers, texts and dictionaries are categories, dates and
+timestamps are dates, nulls and NaN are missing. Other types (lists, structures) are refused
+unless they are ignored.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from noregret.streams.block import Csr
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
+    DATE,
     LABEL,
     NAMED_LABEL,
     NUMBER,
     WEIGHT,
+    distinct_note,
     given_names,
+    missing_note,
     named_pair,
 )
 from noregret.streams.errors import Malformed, StreamError
@@ -40,6 +44,8 @@ from noregret.streams.table_columns import (
     FeatureColumn,
     TableColumns,
     assemble,
+    date_features,
+    date_names,
     number_feature,
     numbers_of,
     text_feature,
@@ -76,6 +82,12 @@ class ArrowStream(Stream):
         features.refuse_intercept(self.numeric, first.name)
         # Numbers come first in the dictionary, as their columns do in every row.
         features.columns(self.numeric)
+        self._dates = {
+            name: features.columns(date_names(first.schema.field(name), first.name))
+            for name in self.dates
+        }
+        #: The categories of which the number of values has yet to be looked at.
+        self._unseen = {*self.categorical} - {*reading.categorical}
         sizes = [table.size for table in tables]
         super().__init__(
             first.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else ""),
@@ -94,6 +106,11 @@ class ArrowStream(Stream):
     def categorical(self) -> list[str]:
         """The names of the columns that are categories."""
         return self._of(CATEGORY)
+
+    @property
+    def dates(self) -> list[str]:
+        """The names of the columns that are dates or moments."""
+        return self._of(DATE)
 
     def _of(self, role: int) -> list[str]:
         return [name for name, its_role in self._roles.items() if its_role == role]
@@ -129,6 +146,7 @@ class ArrowStream(Stream):
         problems: list[_Problem] = []
         held: list[FeatureColumn] = []
         classes: list[str] | None = None
+        notes: list[str] = []
         for name, role in self._roles.items():
             column = batch.column(name)
             if role in (LABEL, NAMED_LABEL, CLASS):
@@ -141,31 +159,43 @@ class ArrowStream(Stream):
                 bad = ~((weight >= 0.0) & (weight < np.inf))
                 problems.append((name, bad, "a weight from 0", "weight"))
             else:
-                feature = self._feature(column, name, role, where)
+                several = self._features_of(column, name, role, where)
+                feature = several[0]
                 if self.reading.missing == "refuse":
                     expected = 'a value, or missing="indicator"'
                     problems.append((name, feature.missing, expected, "missing"))
+                elif feature.missing.any():
+                    notes.append(missing_note(name))
                 large = np.abs(feature.values) > self._largest
                 expected = f"a number of size at most {self._largest:.3g}"
                 problems.append((name, large, expected, ""))
-                held.append(feature)
+                held += several
+                if name in self._unseen:
+                    self._unseen.remove(name)
+                    present = feature.slots[~feature.missing]
+                    notes.append(distinct_note(name, len(np.unique(present)), len(present)))
         kept = np.ones(rows, np.bool_)
         for _, bad, _, _ in problems:
             kept &= ~bad
         reasons = [] if kept.all() else self._reasons(batch, kept, problems)
-        return replace(self._assembled(held, kept, y, weight), classes=classes), reasons
+        parsed = self._assembled(held, kept, y, weight)
+        return replace(parsed, classes=classes, notes=tuple(filter(None, notes))), reasons
 
-    def _feature(self, column: Any, name: str, role: int, where: str) -> FeatureColumn:
+    def _features_of(self, column: Any, name: str, role: int, where: str) -> list[FeatureColumn]:
+        """Return the features of a column; the first one tells which values are missing."""
         if role == NUMBER:
             slot = int(self._features.columns([name])[0])
-            feature = number_feature(column, slot, where)
+            several = [number_feature(column, slot, where)]
+        elif role == DATE:
+            several = date_features(column, self._dates[name], where)
         else:
-            feature = text_feature(column, name, self._features, where)
+            several = [text_feature(column, name, self._features, where)]
+        feature = several[0]
         if self.reading.missing == "indicator" and feature.missing.any():
             slot = int(self._features.columns([f"{name}=missing"])[0])
             feature.slots[feature.missing] = slot
             feature.values[feature.missing] = 1.0
-        return feature
+        return several
 
     def _labels_of(
         self, column: Any, role: int, where: str

@@ -13,6 +13,7 @@ from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
+    DATE,
     LABEL,
     NAMED_LABEL,
     NUMBER,
@@ -23,6 +24,8 @@ from noregret.streams.columns import (
 )
 from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
+from noregret.streams.moments import HOURS, MONTHS, WEEKDAYS, part_names
+from noregret.streams.names import NO_ROOM
 from noregret.streams.reading import Reading
 
 _1 = np.uint64(1)
@@ -46,7 +49,7 @@ class TableColumns:
         """Return what a field is for, by what was chosen and its type."""
         kind = kind_of(field, self._where)
         if role in (UNKNOWN, CATEGORY):
-            return CATEGORY if CATEGORY in (role, kind) else NUMBER
+            return CATEGORY if CATEGORY in (role, kind) else kind
         if role == LABEL:
             return LABEL if holds_numbers(field, self._where) else NAMED_LABEL
         if not holds_numbers(field, self._where):
@@ -120,14 +123,17 @@ def assemble(slots, values, kept, constant, constant_slot, indptr, indices, out)
 
 
 def kind_of(field: Any, where: str) -> int:
-    """Return whether a field is NUMBER or CATEGORY by its type; refuse what is neither."""
+    """Return whether a field is NUMBER, CATEGORY or DATE by its type; refuse what is neither."""
     if holds_numbers(field, where):
         types = import_arrow(where).types
         return CATEGORY if types.is_dictionary(field.type) else NUMBER
     if holds_texts(field, where):
         return CATEGORY
+    types = import_arrow(where).types
+    if types.is_date(field.type) or types.is_timestamp(field.type):
+        return DATE
     raise StreamError(
-        f"{where}: column {field.name!r} is {field.type}, expected numbers, truth values or "
+        f"{where}: column {field.name!r} is {field.type}, expected numbers, booleans, dates or "
         f"texts (ignore={field.name!r} leaves it out)",
         "ignore",
     )
@@ -211,3 +217,43 @@ def text_feature(column: Any, name: str, features: Features, where: str) -> Feat
     columns = np.zeros(len(texts), np.uint32)
     columns[known] = features.columns([f"{name}={text}" for text in texts if text is not None])
     return FeatureColumn(columns[codes], np.ones(len(codes)), ~known[codes])
+
+
+#: How often the units of moments are in a second.
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def date_names(field: Any, where: str) -> list[str]:
+    """Return the names of the features of a field of dates; one of moments has hours."""
+    return part_names(field.name, bool(import_arrow(where).types.is_timestamp(field.type)))
+
+
+def date_features(column: Any, columns: NDArray[np.uint32], where: str) -> list[FeatureColumn]:
+    """Return a column of dates as days since 1970 and parts of the calendar, see `moments`."""
+    arrow = import_arrow(where)
+    import pyarrow.compute as compute
+
+    missing = np.array(column.is_null(), np.bool_)
+    timed = arrow.types.is_timestamp(column.type)
+    local = column
+    if timed:
+        per_second = _UNITS[column.type.unit]
+        ticks = np.array(column.cast(arrow.int64()).fill_null(0), np.int64)
+        days, rest = np.divmod(ticks, 86400 * per_second)
+        seconds = rest // per_second + (rest % per_second) / per_second
+        values = days + seconds / 86400.0
+        if column.type.tz is not None:
+            local = compute.local_timestamp(column)
+    else:
+        values = np.array(column.cast(arrow.date32()).cast(arrow.int32()).fill_null(0), np.float64)
+    rows = len(missing)
+    found = [FeatureColumn(np.full(rows, columns[0], np.uint32), values, missing)]
+    parts = [(compute.month(local), MONTHS - 1), (compute.day_of_week(local), WEEKDAYS)]
+    if timed:
+        parts.append((compute.hour(local), HOURS))
+    for part, first in parts:
+        places = np.array(part.fill_null(1), np.int64) + first
+        found.append(FeatureColumn(columns[places], np.ones(rows), np.zeros(rows, np.bool_)))
+    for feature in found:
+        feature.values[missing | (feature.slots == NO_ROOM)] = 0.0
+    return found

@@ -236,4 +236,6 @@ def open_vw(
     text = VwFormat(reading, names, grow)
     features = text.features
     width = 0 if features.exact else features.width
-    return TextStream(Source(inputs), text, reading, width=width, names=features.names)
+    return TextStream(
+        Source(inputs, encoding=reading.encoding), text, reading, width=width, names=features.names
+    )
