@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli.console import plain_console
-from noregret.cli.options import INTERCEPT, Given, reads_examples, require_outputs
+from noregret.cli.options import Given, reads_examples, require_outputs
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclude, heading, mention
 from noregret.cli.writing import require_file
@@ -279,10 +279,11 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]
     """Return a learner that has seen nothing, its record and its stream."""
     from noregret.runs import record as records
     from noregret.runs.history import Input
+    from noregret.runs.opening import DEFAULTS
 
     spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
-    reading = {"constant": INTERCEPT, "missing": "indicator"} | given.reading()
+    reading = DEFAULTS | given.reading()
     if spec.needs_width:
         stream = given.open(rule, width=given.columns())
         spec = replace(spec, features=stream.width or given.columns())

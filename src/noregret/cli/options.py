@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PANEL = "Reading"
-INTERCEPT = 1.0
 #: The options that formats may know, by the keywords that they have in the library.
 _NAMES = {
     "target": "--label",
@@ -218,32 +217,24 @@ class Given:
 
         With a `width` every block has that many columns, which some maps need.
         """
-        from noregret.streams import Reading, resolve
+        from noregret.runs.opening import open_stream
+        from noregret.streams import resolve
 
         said = self.reading()
         found = resolve(self.files, said.get("format", (kept or {}).get("format")))
-        known = found.fields
-        self._check(said, known, kept)
-        # What a model kept and what goes without saying count as far as the format knows them.
-        silent = {"constant": INTERCEPT} | (kept or {}) | more
-        options = {name: value for name, value in silent.items() if name in known} | said
-        dictionary = [more[name] for name in ("names", "grow") if found.named and name in more]
-        if "width" in known and (width or self.features is not None):
-            options["width"] = width or self.columns()
+        self._check(said, found.fields, kept)
         for name in ("on_error", "threads"):
             if getattr(self, name) is not None:
-                options[name] = getattr(self, name)
-        stream = found.open(Reading(labels=labels, **options), *dictionary)
-        if width and "width" not in known:
-            # A dictionary fills up by and by, and its blocks are to be as wide as it may become.
-            stream._given_width = max(stream._given_width, width)
-        return stream
+                said[name] = getattr(self, name)
+        if "width" in found.fields and self.features is not None:
+            width = width or self.columns()
+        return open_stream(self.files, labels, said, kept, width, **more)
 
     def found(self) -> list[str]:
         """Return the names of the files, patterns expanded; "-" for standard input."""
-        from noregret.streams.inputs import STANDARD_INPUT, find
+        from noregret.runs.opening import found
 
-        return [STANDARD_INPUT if one.path is None else one.name for one in find(self.files)]
+        return found(self.files)
 
     def errors(self) -> str:
         """Return what a bad line does to the examples: "stop" or "skip"."""

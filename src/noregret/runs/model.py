@@ -16,7 +16,7 @@ from noregret.runs.auditing import Audit, audit_model
 from noregret.runs.history import MEMORY, Input
 from noregret.runs.interrupt import Interruption
 from noregret.runs.naming import Names, names_of
-from noregret.runs.opening import INTERCEPT, found, open_again, open_stream, rows_without_labels
+from noregret.runs.opening import DEFAULTS, found, open_again, open_stream, rows_without_labels
 from noregret.runs.predicting import Predictor
 from noregret.runs.record import Record, load
 from noregret.runs.replay import NotChecked, places
@@ -281,7 +281,7 @@ class Model:
         stream = open_stream(inputs, rule, said | {"on_error": on_error}, None, width)
         if spec.needs_width:
             spec = replace(spec, features=stream.width or width)
-        reading = {"constant": INTERCEPT} | said
+        reading = DEFAULTS | said
         kept = list(rule) if isinstance(rule, tuple) else rule
         first = Input(found(inputs), reading, kept, on_error=on_error)
         return spec.make(), Record(spec, [first]), stream

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: The value of a feature that every example has.
 INTERCEPT = 1.0
-#: Options that a model keeps as lists.
-_LISTS = ("drop", "categorical", "numeric", "interactions")
+#: What a new model keeps about its reading even if nobody names it.
+DEFAULTS = {"constant": INTERCEPT, "missing": "indicator"}
 
 
 def open_stream(
@@ -32,27 +32,27 @@ def open_stream(
     Args:
         inputs: what `nr.read` takes.
         labels: the rule for labels.
-        said: reading options of the caller; one that the format does not know is an error.
-        kept: reading options of the model, which count where the caller says nothing and as far
+        said: fields of `Reading` that the caller names; one that the format does not know is an
+            error.
+        kept: fields that the model keeps, which count where the caller says nothing and as far
             as the format knows them.
         width: the number of columns of every block, which some maps need.
-        more: further options that count as far as the format knows them.
+        more: further fields that count as far as the format knows them; `names` and `grow`, the
+            dictionary of names and whether it may grow, where features have names.
     """
-    from noregret.streams import known_options, read
+    from noregret.streams import Reading, resolve
 
-    known = known_options(inputs, said.get("format", (kept or {}).get("format")))
+    found = resolve(inputs, said.get("format", (kept or {}).get("format")))
+    known = found.fields
     silent = {"constant": INTERCEPT, **(kept or {}), **more}
-    options = {name: value for name, value in silent.items() if name in (*known, "format")}
-    options |= said
+    options = {name: value for name, value in silent.items() if name in known}
+    options |= {**said, "labels": labels}
     if width and "width" in known:
         options["width"] = width
-    # None and 0 are what the readers call "no constant feature" and "keep all names".
-    if options.get("constant") == 0.0:
-        del options["constant"]
-    if options.get("bits") == 0:
-        options["bits"] = None
-    options |= {name: tuple(options[name]) for name in _LISTS if options.get(name) is not None}
-    stream = read(inputs, labels=labels, **options)
+    reading = Reading(**options)
+    found.refuse_unknown(said, reading)
+    dictionary = [more[name] for name in ("names", "grow") if found.named and name in more]
+    stream = found.open(reading, *dictionary)
     if width and "width" not in known:
         # A dictionary fills up by and by, and its blocks are to be as wide as it may become.
         stream._given_width = max(stream._given_width, width)

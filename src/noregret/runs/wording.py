@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     """Return a number in twelve columns: four decimals, two of thousands, or four digits.
 
-    >>> number(0.25), number(51968.2526), number(123456.0), number(0.29999, ROUND_FLOOR)
+    >>> number(0.25), number(51968.2526), number(123456.0), number(0.29999, "ROUND_FLOOR")
     ('      0.2500', '    51968.25', '    1.235e+5', '      0.2999')
     """
     if not math.isfinite(value):
