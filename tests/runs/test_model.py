@@ -174,3 +174,73 @@ def test_labels_are_named(tmp_path: Path) -> None:
     assert model.classes == [9.0, 7.0]
     with pytest.raises(ValueError, match="expected one of margin"):
         nr.Model("squared").learn(path).predict(path, "label")
+
+
+def score(model: dict[str, Any], row: dict[str, Any]) -> list[float]:
+    """Score a row with plain Python, as a program without noregret would."""
+    low, high = model["range"]
+    scores = []
+    for part in model["scores"]:
+        total = model["offset"] + part["intercept"]
+        for name, value in row.items():
+            if name in model["categorical"] or isinstance(value, str):
+                name, value = f"{name}={value}", 1.0
+            elif value is None:
+                name, value = f"{name}=missing", 1.0
+            total += part["coefficients"].get(name, 0.0) * float(value)
+        total = total if low is None else max(total, low)
+        scores.append(total if high is None else min(total, high))
+    return scores
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"multiclass": True}, {"loss": "squared"}, {"loss": "hinge", "update": "exact"}],
+    ids=str,
+)
+def test_a_scorer_in_plain_python(tmp_path: Path, options: dict[str, Any]) -> None:
+    rows = table(90, kinds=("a", "b", "c") if "multiclass" in options else ("no", "yes"))
+    if options.get("loss") == "squared":
+        rows = [row | {"label": 3.0 + row["age"]} for row in rows]
+    path = write_csv(tmp_path / "t.csv", rows)
+    model = nr.Model(options.pop("loss", None), **options).learn(path)
+    exported = json.loads(model.to_json())
+    kind = "score" if "multiclass" in options else "margin"
+    features = [{"age": row["age"], "city": row["city"]} for row in rows]
+    made = np.array([score(exported, row) for row in features])
+    expected = model.predict(features, kind).reshape(made.shape)
+    np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-14)
+    assert [str(label) for label in exported["labels"]] == [str(one) for one in model.classes]
+
+
+def test_numbered_features_are_exported_by_number(tmp_path: Path) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text(svmlight(50))
+    model = nr.Model().learn(path)
+    exported = json.loads(model.to_json())
+    assert set(exported["scores"][0]["coefficients"]) == {"1", "2", "3", "4", "5"}
+    text = path.read_text().splitlines()[0].split()[1:]
+    row = {name: float(value) for name, value in (pair.split(":") for pair in text)}
+    assert score(exported, row) == pytest.approx(model.predict(path)[:1].tolist(), rel=1e-12)
+
+
+def test_hashed_features_and_mixtures_are_not_exported(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "t.csv", table(30))
+    with pytest.raises(ValueError, match="the features are hashed"):
+        nr.Model(bits=10).learn(path).to_json()
+    with pytest.raises(ValueError, match="a mixture of learners is not one linear predictor"):
+        nr.Model(rate="grid").learn(path).to_json()
+
+
+@pytest.mark.parametrize("multiclass", [False, True])
+def test_contributions_sum_to_the_score(tmp_path: Path, multiclass: bool) -> None:
+    rows = table(60, kinds=("a", "b", "c") if multiclass else ("no", "yes"))
+    model = nr.Model(multiclass=multiclass).learn(write_csv(tmp_path / "t.csv", rows))
+    features = [{"age": row["age"], "city": row["city"]} for row in rows[:5]]
+    made = model.predict(features, "score" if multiclass else "margin")
+    expected = made.max(axis=1) if multiclass else made
+    for row, total, given in zip(model.explain(features), expected, features, strict=True):
+        assert sum(part for _, _, part in row) == pytest.approx(total, rel=1e-12)
+        sizes = [abs(part) for _, _, part in row]
+        assert sizes == sorted(sizes, reverse=True)
+        assert {name for name, _, _ in row} == {"intercept", "age", f"city={given['city']}"}

@@ -234,6 +234,11 @@ class Engine:
         """What is added to <w, x>."""
         return 0.0
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest prediction that can be made."""
+        return -math.inf, math.inf
+
     def finish(self, raw: Any) -> Any:
         """Return the predictions for <w, x>, one or many: an offset or a clip may follow."""
         return raw

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,13 @@ class MirrorDescent(SingleRowLearner[float]):
         if self._parts.clip is not None:
             return np.minimum(products, self._parts.clip)
         return products if self._engine is None else self._engine.finish(products)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest prediction that can be made, infinite if there is none."""
+        if self._parts.clip is not None:
+            return -math.inf, self._parts.clip
+        return (-math.inf, math.inf) if self._engine is None else self._engine.limits
 
     @property
     def offset(self) -> float:

@@ -85,8 +85,15 @@ class ScaleFreeEngine(SizedEngine):
         """Return <w, x> + offset within the range of the real labels seen, one or many."""
         if not self.real:
             return raw
-        low, high = self.slots[scale_free.Scalar.LOW], self.slots[scale_free.Scalar.HIGH]
+        low, high = self.limits
         return np.minimum(np.maximum(raw + self.offset, low), high)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest real label seen."""
+        slot = self.slots.item
+        ends = slot(scale_free.Scalar.LOW), slot(scale_free.Scalar.HIGH)
+        return ends if self.real else (-math.inf, math.inf)
 
     def scaled_lengths(self) -> tuple[float, float, float]:
         """Return ||Z_i / m_i||_2, rounded up, ||(m_i w_i, offset)||_2 and the smallest m_i."""

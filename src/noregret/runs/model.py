@@ -13,6 +13,7 @@ import numpy as np
 
 from noregret.evaluate import Holdout, metrics_for
 from noregret.runs.auditing import Audit, audit_model
+from noregret.runs.export import as_json, coefficients, contributions
 from noregret.runs.history import MEMORY, Input
 from noregret.runs.interrupt import Interruption
 from noregret.runs.naming import Names, names_of
@@ -238,6 +239,30 @@ class Model:
             return open_stream(files, rule, said, one.reading, width, **record.known())
 
         return audit_model(learner, record, opened, tol=tol, max_passes=max_passes)
+
+    def coefficients(self) -> dict[str, float] | dict[Any, dict[str, float]]:
+        """Return the weights other than 0 by name; of several classes, those of each class."""
+        found = coefficients(*self._begun())
+        if self._kind == "class":
+            return dict(zip(self.classes, found, strict=False))
+        return found[0]
+
+    def to_json(self) -> str:
+        """Return the model as JSON: all that is needed to score rows in another program."""
+        return as_json(*self._begun())
+
+    def explain(self, inputs: Any, **reading: Any) -> list[list[tuple[str, float, float]]]:
+        """Return for each row what every feature adds: (name, value, weight times value).
+
+        The largest come first. Of several classes the weights are those of the class predicted.
+
+        Args:
+            inputs: what `predict` takes.
+            reading: options of `nr.read` for these inputs.
+        """
+        learner, record = self._begun()
+        stream = open_again(rows_without_labels(inputs), learner, record, reading, grow=False)
+        return [row for block in stream for row in contributions(learner, record, block)]
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, whole or not at all."""
