@@ -7,6 +7,7 @@ rich reads as markup. Every name that reaches a person goes through `visible`.
 
 from __future__ import annotations
 
+import html
 import re
 
 #: Control characters (C0, DEL, C1), bidirectional controls, line and paragraph separators, and
@@ -53,6 +54,30 @@ def shown(value: object) -> str:
         # Python refuses to write integers of more than 4300 digits in decimal, not in base 16.
         text = f"{type(value).__name__} with an integer of more than 4300 digits"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+class Readable:
+    """Something that a notebook or a prompt shows: how it was made, and where it stands."""
+
+    def _made(self) -> str:
+        """Return the arguments of the constructor, in one line."""
+        return ""
+
+    def _standing(self) -> str:
+        """Return how far it has come in a few words, '' where there is nothing to say."""
+        rounds = getattr(self, "rounds", None)
+        return f"{rounds:,} rounds" if isinstance(rounds, int) else ""
+
+    def __repr__(self) -> str:
+        standing = self._standing()
+        return f"<{type(self).__name__}({self._made()}){': ' * bool(standing)}{standing}>"
+
+    def _repr_html_(self) -> str:
+        """Return the constructor and the certificate, where there is one, for a notebook."""
+        made = f"<code>{html.escape(f'{type(self).__name__}({self._made()})')}</code>"
+        proof = getattr(self, "certificate", None)
+        below = html.escape(self._standing()) if proof is None else proof()._repr_html_()
+        return f"<div>{made}<br>{below}</div>"
 
 
 def _escape(found: re.Match[str]) -> str:

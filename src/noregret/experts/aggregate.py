@@ -32,6 +32,7 @@ from noregret.proof.statement import Statement, at_least, at_most
 from noregret.rows.examples import Rows, as_labels, as_predictions, as_rows, as_weights
 from noregret.rows.sealed import opened
 from noregret.turns import one_at_a_time
+from noregret.visible import Readable
 
 #: Most learners of a grid: a request for more is surely a typing error.
 MOST = 64
@@ -69,7 +70,7 @@ class AggregateCertificate(Certificate):
         ]
 
 
-class Aggregate:
+class Aggregate(Readable):
     """K learners in one pass, their predictions mixed by AdaHedge: itself a learner.
 
     Each round: every learner predicts p_k and learns; the aggregate predicts sum_k s_k p_k, with
@@ -117,6 +118,9 @@ class Aggregate:
         self._mixer = Forecaster(len(self.learners), self.loss)
         self._book = Certifier(self.loss, mirror)
         self._broken = ""
+
+    def _made(self) -> str:
+        return f"{len(self.learners)} learners, the first {self.learners[0]._made()}"
 
     @property
     def rounds(self) -> int:

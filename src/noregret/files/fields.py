@@ -7,6 +7,7 @@ files.
 
 from __future__ import annotations
 
+import inspect
 import operator
 import os
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from noregret.arrays import as_number, as_whole
 from noregret.component import Component
 from noregret.files import store
+from noregret.visible import Readable, shown
 
 Header = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -161,7 +163,7 @@ class Array(Field):
 Fields = tuple[Field, ...]
 
 
-class Saved:
+class Saved(Readable):
     """Base of objects that a model file stores, by the list `_FIELDS`.
 
     >>> import tempfile
@@ -184,6 +186,22 @@ class Saved:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the object to a file, atomically; `nr.load` resumes it to the bit."""
         store.write(path, *self._to_file())
+
+    def _made(self) -> str:
+        """Return the settings that are not the defaults, in the order of the constructor."""
+        fields = [field for field in self._FIELDS if isinstance(field, Setting)]
+        given = {field.keyword or field.name: field.get(self) for field in fields}
+        parts = []
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = given.get(name, parameter.default)
+            # An array has no single truth value to compare by.
+            if value is not parameter.default and not (
+                np.isscalar(value) and value == parameter.default
+            ):
+                parts.append(
+                    shown(value) if isinstance(value, Component) else f"{name}={shown(value)}"
+                )
+        return ", ".join(parts)
 
     def _to_file(self) -> tuple[Header, Arrays]:
         """Return the header and the arrays of a file."""

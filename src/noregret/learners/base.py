@@ -20,6 +20,9 @@ from noregret.passes.sync import predict_rows
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rows.examples import Rows, as_rows
 
+#: Up to this many numbers of state a repr has the floor: a certificate reads all of them.
+_QUICKLY = 1 << 20
+
 
 class Diverged(OverflowError):
     """A row whose loss or gradient overflows was refused; the rows before it were learnt.
@@ -80,6 +83,12 @@ class Learner(Saved):
         self._engine: Any = None
         #: The weights, if they were read since the last round.
         self._weights: Vector | None = None
+
+    def _standing(self) -> str:
+        if self.rounds == 0 or self._engine.state.size > _QUICKLY:
+            return super()._standing()
+        summary: str = self.certificate()._summary()  # type: ignore[attr-defined]
+        return summary
 
     @property
     def rounds(self) -> int:

@@ -38,7 +38,15 @@ from noregret.proof.wording import (
     objective_words,
 )
 from noregret.rates import UNBOUNDED, Rate
-from noregret.rounding import UNDERFLOW, certified_ceiling, certified_floor, grown, rounding_error
+from noregret.rounding import (
+    UNDERFLOW,
+    certified_ceiling,
+    certified_floor,
+    down,
+    down_each,
+    grown,
+    rounding_error,
+)
 
 #: The error allowed to `value` and `slope` of a loss, in units of EPSILON, with room for the
 #: products and sums of a round in the ledger.
@@ -359,6 +367,14 @@ class Certificate(RadiusProof):
         """The promise that the loss was found to break first; nothing is proved then."""
         places = [Entry.PROMISE_BROKEN, Entry.BROKEN_PROMISE]
         return broken_in(self.loss_function, *self.ledger[places])
+
+    def _summary(self) -> str:
+        words = f"{self.rounds:,} rounds, average loss {self.average_loss:.4g} by {self.objective}"
+        if self.broken is not None:
+            return f"{words}, no statement: {self.broken}"
+        if self.radius is None:
+            return words
+        return f"{words}, floor {down(down_each(self.floor(), max(self.rounds, 1)), 4)} a round"
 
     def _lines(self, radius: float | None = None) -> list[str]:
         lines = [f"Certificate after {self.rounds:,} rounds, {self.objective}"]

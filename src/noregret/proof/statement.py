@@ -195,8 +195,21 @@ class Proof:
     Subclasses are frozen dataclasses that return the lines of the text.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # A dataclass writes a `__repr__` of all fields, arrays included, unless it finds one.
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Proof.__repr__  # type: ignore[method-assign]
+
     def _lines(self) -> list[str]:
         raise NotImplementedError
+
+    def _summary(self) -> str:
+        """Return the statement in one line: the first one of the text."""
+        return self._lines()[0]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._summary()}>"
 
     def text(self) -> str:
         """Return the statements for a person."""
@@ -210,8 +223,10 @@ class Proof:
         return self.text()
 
     def _repr_html_(self) -> str:
-        """Return the text for a notebook."""
-        return f"<pre>{html.escape(self.text())}</pre>"
+        """Return the text for a notebook, its first line as the heading."""
+        head, _, rest = html.escape(self.text()).partition("\n")
+        style = "margin: 0; white-space: pre-wrap; line-height: 1.35"
+        return f'<div><strong>{head}</strong><pre style="{style}">{rest}</pre></div>'
 
 
 class RadiusProof(Proof):
