@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from noregret import experts, losses
-from noregret.report.experts import weights_figure
+from noregret import experts, losses, plot
 
 Vector = npt.NDArray[np.float64]
 
@@ -128,10 +127,9 @@ def main() -> None:
         print(f"  regret against the best combination {proof.loss - whole.floor:.2f}")
         print(proof)
     if arguments.picture is not None:
-        figure = weights_figure(
-            history(weeks), weeks.names, "Who is believed", "AdaHedge on slopes, weekly load"
-        )
-        figure.savefig(arguments.picture)
+        words = "AdaHedge on slopes, weekly load"
+        axes = plot.shares(history(weeks), weeks.names, ax=plot.sheet(7.2, 4.2), subtitle=words)
+        axes.figure.savefig(arguments.picture)
 
 
 if __name__ == "__main__":

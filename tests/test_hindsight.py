@@ -243,8 +243,8 @@ def test_ctrl_c_is_heard_during_a_long_run() -> None:
 def test_progress_is_shown_after_two_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("noregret.batch.solver.PATIENCE", 0.0)
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("noregret.status.PATIENCE", 0.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     X, y = random_rows(14)
     hindsight(X, y, nr.losses.Hinge(), l2=1e-3, tol=1e-9, progress=True)
     assert "Ctrl-C" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from noregret.report.figures import style
+from noregret.plot import style
 
 BLUE, ORANGE, GREEN, GREY = "#1b4965", "#ca6702", "#2f855a", "#94a3b8"
 

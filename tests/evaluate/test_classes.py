@@ -13,8 +13,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
 import noregret as nr
 from noregret.evaluate import Multiclass, Trial, metrics_for
+from noregret.evaluate.class_metrics import CONFUSED
 from noregret.evaluate.classes import learn_block, link_of, predicted, stacked
-from noregret.evaluate.metrics import CONFUSED
 from noregret.streams import Block
 
 LOSSES = (nr.losses.Softmax(), nr.losses.OneAgainstRest(), nr.losses.MulticlassHinge())

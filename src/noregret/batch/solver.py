@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from noregret.batch.problem import Solution, Vector, closed, refuse
 from noregret.proof.wording import WrongConjugate, assumption_of
+from noregret.status import StatusLine
 
 S = TypeVar("S", bound=Solution)
-
-#: Seconds after which a running solver shows a status line.
-PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Solver:
         #: Passes at the last exact evaluation, -1 if something moved since.
         self.looked = -1
         self.begin = time.monotonic()
-        self.status: Any = None
+        self.line = StatusLine() if self.progress is True else None
 
     def run(self) -> Solution:
         """Return a solution with a closed gap, or the best so far once passes run out.
@@ -71,12 +68,14 @@ class Solver:
             if given.converged:
                 return given
         try:
-            with ExitStack() as self.screen:
-                while self.passes < self.max_passes and not self.step():
-                    pass
+            while self.passes < self.max_passes and not self.step():
+                pass
         except KeyboardInterrupt:
             # Any slopes prove a bound, those of an interrupted pass too: examine them.
             self.looked = -1
+        finally:
+            if self.line is not None:
+                self.line.clear()
         return self.best if self.best and self.looked == self.passes else self.look()
 
     def step(self) -> bool:
@@ -105,20 +104,15 @@ class Solver:
         now = Progress(self.passes, gap, primal, active, time.monotonic() - self.begin)
         if callable(self.progress):
             self.progress(now)
-        elif self.progress is True and now.seconds > PATIENCE:
-            self._show(now)
+        elif self.line is not None:
+            self.line.tell(self._words(now))
 
-    def _show(self, now: Progress) -> None:
+    def _words(self, now: Progress) -> str:
         relative = now.gap / max(1.0, abs(now.primal))
-        text = (
+        return (
             f"pass {now.passes:,}: relative gap about {relative:.1e} of {self.tol:.1e}, "
             f"{now.active:,} rows active, {now.seconds:.0f} s (Ctrl-C keeps what there is)"
         )
-        if self.status is None:
-            from rich.console import Console
-
-            self.status = self.screen.enter_context(Console(stderr=True).status(text))
-        self.status.update(text)
 
     def solution(
         self, weights: Vector, primal: float, dual: float, slopes: Vector, bias: float = 0.0

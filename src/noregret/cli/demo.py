@@ -38,7 +38,7 @@ def demo(
     import noregret as nr
     from noregret.cli.screen import Table
     from noregret.evaluate import follow, marks
-    from noregret.report import draw
+    from noregret.plot import loss, sheet
     from noregret.rounding import down
 
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
@@ -57,19 +57,16 @@ def demo(
             table.row(point)
     table.row(points[-1])
     table.foot(learner.certificate().text())
-    # The first rounds are all noise; the story begins where there is something to learn from.
-    drawn = [point for point in points if point.rounds >= 10]
     floor = down(points[-1].average_floor, 3)
-    draw(
-        [point.rounds for point in drawn],
-        [point.average_loss for point in drawn],
-        [point.average_floor for point in drawn],
-        picture,
+    axes = loss(
+        points,
+        ax=sheet(7.2, 4.2),
         title="Handwritten digits, even or odd",
         subtitle=f"no fixed linear predictor with ‖u‖₂ ≤ {_RADIUS:g} lost less than {floor} "
         f"a round on these {points[-1].rounds:,} images",
         ylabel="logistic loss a round",
     )
+    axes.figure.savefig(picture)
     console.print(f"\nThe picture is in {visible(picture)}.")
 
 

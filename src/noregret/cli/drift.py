@@ -53,7 +53,7 @@ def drift(
             raise ValueError("--picture draws windows: say how long they are, --window N")
         if picture.suffix not in _PICTURES:
             raise ValueError(f"--picture {picture}: expected a name in {', '.join(_PICTURES)}")
-        from noregret.report import require_matplotlib
+        from noregret.plot import require_matplotlib
 
         require_matplotlib()
     if one_pass and loss != "squared":
@@ -71,15 +71,12 @@ def drift(
         else:
             proof = drift_proof(rows, rows.y, chosen, radius, rows.weight, window, tell)
     if picture is not None:
-        from noregret.report.drift import drift_figure
-        from noregret.report.figures import style
+        from noregret import plot
 
-        figure, drawn = (
-            drift_figure(proof, proof.windows, visible(Path(stream.name).name)),
-            io.BytesIO(),
-        )
-        with style():
-            figure.savefig(drawn, format=picture.suffix[1:])
+        axes, drawn = plot.sheet(7.2, 4.2), io.BytesIO()
+        plot.drift(proof, ax=axes, title=visible(Path(stream.name).name))
+        with plot.style():
+            axes.figure.savefig(drawn, format=picture.suffix[1:])
         with Output(picture) as output:
             output.write(drawn.getvalue())
     if as_json:

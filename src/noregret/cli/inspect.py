@@ -128,7 +128,8 @@ def names_for(
     progress: bool = True,
 ) -> Names:
     """Return what the largest weights are called; `files` are read for names that hashing lost."""
-    from noregret.runs.naming import find_names, largest, names_of, require_same_columns
+    from noregret.evaluate.effects import effects, largest
+    from noregret.runs.naming import find_names, names_of, require_same_columns
 
     if not files:
         return names_of(learner, record)
@@ -140,7 +141,7 @@ def names_for(
     )
     require_same_columns(learner, record, stream)
     constant = bool(record.reading.get("constant"))
-    weights = learner.weights
+    weights, _ = effects(learner)
     wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]
     columns = sorted({column for part in wanted for column in part.tolist()})
     return find_names(stream, columns, constant, progress)

@@ -185,7 +185,7 @@ def learn(
         given.files, ("--save", save), ("--predictions", predictions), ("--report", report)
     )
     if report is not None:
-        from noregret.report import require_matplotlib
+        from noregret.plot import require_matplotlib
 
         require_matplotlib()
     choices.check_floor_radius(floor_radius)

@@ -38,7 +38,7 @@ def report(
     """
     require_outputs([model, *(files or ())], ("--out", out))
     from noregret.cli.inspect import names_for
-    from noregret.report import require_matplotlib
+    from noregret.plot import require_matplotlib
     from noregret.runs import record as records
 
     require_matplotlib()
@@ -65,7 +65,7 @@ def write_report(
     point = record.points[-1]
     certificate = record.certificate(learner)
     source = ", ".join(visible(Path(name).name) for name in record.sources) or "a stream"
-    drawn = list(_pictures(learner, record, source, names))
+    drawn = _pictures(learner, record, names)
     facts = [
         ("learner", describe_learner(learner)),
         ("input", ", ".join(map(visible, record.sources))),
@@ -123,59 +123,35 @@ def _cards(learner: Learner, record: Record) -> Iterator[Card]:
             yield Card(metric(name, summary[name]), f"progressive {title}{first}{by_weight}")
 
 
-def _pictures(learner: Learner, record: Record, source: str, names: Names) -> Iterator[Picture]:
-    import numpy as np
-
-    from noregret import report
+def _pictures(learner: Learner, record: Record, names: Names) -> list[Picture]:
+    from noregret.evaluate import metrics_for
     from noregret.experts import Aggregate
-    from noregret.report import Picture
-    from noregret.runs.naming import by_class, top_weights
-    from noregret.runs.wording import short
+    from noregret.report import pictures
 
-    # The first rounds are all noise; the story begins where there is something to learn from.
-    points = [point for point in record.points if point.rounds >= 10] or record.points
-    rounds = [point.rounds for point in points]
-    if len(points) >= 2:
-        yield Picture(
-            "loss",
-            report.loss_figure(
-                rounds,
-                [point.average_loss for point in points],
-                [point.average_floor for point in points],
-                source,
-                "no predictor of the class lost less than "
-                f"{short(points[-1].average_floor, ROUND_FLOOR)} "
-                f"a round on these {rounds[-1]:,} rounds",
-                f"{record.certificate(learner).objective}, average",
-            ),
+    metrics = metrics_for(learner.loss)
+    if record.metrics:
+        metrics.restore(record.metrics)
+    # A mixture has many rates, and its predictions none.
+    played = None if isinstance(learner, Aggregate) else getattr(learner, "rate", None)
+    rate = "" if played is None else str(played)
+    if played is not None and played.by_coordinate():
+        rate += ", the median over the features"
+    return list(
+        pictures(
+            learner,
+            record.points,
+            metrics,
+            names=lambda column: visible(names.name(column)),
+            classes=_class_names(record),
+            objective=record.certificate(learner).objective,
+            rate=rate,
         )
-        yield Picture(
-            "regret", report.regret_figure(rounds, [point.average_regret for point in points])
-        )
-        if learner.loss.labels in ("sign", "class"):
-            shares = [point.mistakes / point.rounds for point in points]
-            yield Picture("mistakes", report.mistakes_figure(rounds, shares))
-        rated = [(t, p.rate) for t, p in zip(rounds, points, strict=True) if p.rate is not None]
-        # A mixture has many rates, and its predictions none.
-        if len(rated) >= 2 and not isinstance(learner, Aggregate):
-            played = getattr(learner, "rate", None)
-            name = "constant" if played is None else str(played)
-            if played is not None and played.by_coordinate():
-                name += ", the median over the features"
-            yield Picture(
-                "rate", report.rate_figure([t for t, _ in rated], [r for _, r in rated], name)
-            )
-    confusion = record.metrics.get("confusion")
-    if confusion is not None:
-        met = range(min(len(confusion), len(record.classes)))
-        named = [visible(record.classes[k]) for k in met]
-        yield Picture("confusion", report.confusion_figure(named, confusion[np.ix_(met, met)]))
-    if learner.loss.labels == "class":
-        parts = by_class(learner.weights, names, record.classes, _TOP).items()
-        every = [[k, f"{name} → {title}", w] for title, part in parts for k, name, w in part]
-        top = sorted(every, key=lambda entry: -abs(entry[2]))[:_TOP]
-    else:
-        top = top_weights(learner.weights, names, _TOP)
-    if top:
-        named, weights = [visible(entry[1]) for entry in top], [entry[2] for entry in top]
-        yield Picture("features", report.features_figure(named, weights))
+    )
+
+
+def _class_names(record: Record) -> list[str] | None:
+    """Return the names of the classes, of two the negative one first, None where none is known."""
+    if record.classes:
+        return [visible(name) for name in record.classes]
+    by_value = {y: visible(written) for written, y in record.labels}
+    return [by_value[-1.0], by_value[1.0]] if set(by_value) == {-1.0, 1.0} else None

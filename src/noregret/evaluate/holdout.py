@@ -56,11 +56,11 @@ class Holdout:
         if self.after is not None:
             held |= numbers >= self.after
         if self.share:
-            held |= _mixed(numbers, self.seed) < np.uint64(self.share * 2.0**64)
+            held |= mixed(numbers, self.seed) < np.uint64(self.share * 2.0**64)
         return held
 
 
-def _mixed(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
+def mixed(numbers: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
     """Return 64 bits for each number that look random: SplitMix64 at that place of its course.
 
     Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, Figure 16.

@@ -9,14 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.evaluate.classes import Link, link_of, widened
-
-Arrays = dict[str, npt.NDArray[Any]]
+from noregret.evaluate.class_metrics import Multiclass
+from noregret.evaluate.classes import link_of
+from noregret.evaluate.sample import Sample
+from noregret.evaluate.weighing import Arrays, Reliability, Weighed
+from noregret.losses import Logistic
+from noregret.losses.links import logistic
 
 #: Bits of a single-precision number that name its bin: the sign, 8 of exponent, 9 of mantissa.
 _BITS = 18
-#: Largest number of classes for which a confusion matrix is kept.
-CONFUSED = 64
+#: The bits of the largest number in single precision.
+_LARGEST = 0x7F7FFFFF
 
 
 class Metrics(Protocol):
@@ -42,7 +45,9 @@ def metrics_for(loss: Any) -> Metrics:
     """Return the metrics for the `labels` of a loss: "sign", "class" or "real"."""
     if loss.labels == "class":
         return Multiclass(link_of(loss))
-    return Classification() if loss.labels == "sign" else Regression()
+    if loss.labels == "sign":
+        return Classification(probabilities=type(loss) is Logistic)
+    return Regression()
 
 
 def score_bins(scores: Vector) -> npt.NDArray[np.int64]:
@@ -64,30 +69,22 @@ def score_bins(scores: Vector) -> npt.NDArray[np.int64]:
     return (ordered >> (32 - _BITS)).astype(np.int64) + (1 << (_BITS - 1))
 
 
-class _Weighed:
-    """Whether any example had a weight other than 1: measures are then sums over weights."""
+def bin_scores(bins: npt.NDArray[np.int64]) -> Vector:
+    """Return the score in the middle of each bin of `score_bins`.
 
-    _is_weighted = False
-
-    def _weigh(self, count: int, weight: Vector | None) -> Vector:
-        """Return the weights of `count` examples, 1 by default, and note any other than 1."""
-        if weight is None:
-            return np.ones(count)
-        self._is_weighted = self._is_weighted or bool((weight != 1.0).any())
-        return weight
-
-    def _named(self, summary: dict[str, float]) -> dict[str, float]:
-        """Return the measures, and beside them `weighted` where they are."""
-        return summary | {"weighted": True} if self._is_weighted else summary
-
-    def _flag(self) -> Arrays:
-        return {"weighted": np.array([self._is_weighted], np.uint8)}
-
-    def _restore_flag(self, arrays: Arrays) -> None:
-        self._is_weighted = bool(arrays["weighted"][0])
+    >>> scores = np.array([-7.5, -1e-9, 0.3, 12.0])
+    >>> bool((np.abs(bin_scores(score_bins(scores)) / scores - 1.0) < 2.0**-9).all())
+    True
+    """
+    ordered = (bins - (1 << (_BITS - 1))) << (32 - _BITS) | (1 << (31 - _BITS))
+    # Zero has a bin of its own, but for numbers that single precision can hardly tell from it.
+    ordered[bins == 1 << (_BITS - 1)] = 0
+    # The last bins hold infinity, of which the middle is no number.
+    bits = np.clip(ordered, ~_LARGEST, _LARGEST).astype(np.int32)
+    return (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).view(np.float32).astype(np.float64)
 
 
-class Classification(_Weighed):
+class Classification(Weighed):
     """Accuracy, F1 and the area under the ROC curve of margins for labels -1 and +1.
 
     A margin of zero is wrong whatever the label, as in the mistakes of a certificate. The area
@@ -99,9 +96,18 @@ class Classification(_Weighed):
     >>> summary = metrics.summary()
     >>> summary["accuracy"], round(summary["f1"], 3), summary["auc"], summary["auc_error"]
     (0.75, 0.8, 0.75, 0.0)
+    >>> metrics.confusion.tolist()
+    [[1.0, 1.0], [0.0, 2.0]]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, probabilities: bool = False) -> None:
+        """Start with no examples.
+
+        Args:
+            probabilities: whether 1 / (1 + exp(-margin)) is meant as the probability of +1, as
+                with the logistic loss [default: False].
+        """
+        self._probabilities = probabilities
         #: Weight of the examples: rows by label, columns by whether the margin was right.
         self._counts: Vector = np.zeros((2, 2))
         self._examples = 0
@@ -135,6 +141,33 @@ class Classification(_Weighed):
             result["auc_error"] = 0.5 * tied / pairs
         return self._named(result)
 
+    @property
+    def confusion(self) -> Vector:
+        """Weight by label, -1 and +1, and by what it was taken for; a margin of 0 is wrong."""
+        (false_positive, true_negative), (false_negative, true_positive) = self._counts
+        return np.array([[true_negative, false_positive], [false_negative, true_positive]])
+
+    def scores(self) -> tuple[Vector, Vector, Vector]:
+        """Return margins that occurred, ascending, and the weight of -1 and of +1 at each.
+
+        Margins that share a bin of `score_bins` are one; it is in the middle of the bin.
+        """
+        used = np.flatnonzero(self._scores.any(axis=0))
+        return bin_scores(used), self._scores[0, used], self._scores[1, used]
+
+    @property
+    def reliability(self) -> Reliability | None:
+        """How often +1 came at each predicted probability of it, None if margins mean none.
+
+        Probabilities are those of the middle of a margin's bin: right to 0.001.
+        """
+        if not self._probabilities:
+            return None
+        margins, negative, positive = self.scores()
+        weight, result = negative + positive, Reliability()
+        result.add(logistic(margins)[:, 1], positive / weight, weight)
+        return result
+
     def arrays(self) -> Arrays:
         """Return all that is needed to go on later."""
         used = np.flatnonzero(self._scores.any(axis=0))
@@ -155,115 +188,7 @@ class Classification(_Weighed):
         self._scores[:, arrays["bins"].astype(np.int64)] = arrays["scores"]
 
 
-class Multiclass(_Weighed):
-    """Accuracy, macro F1 and log loss of scores, a column a class.
-
-    A class is right where its score is above all others: a tie is wrong, as in the mistakes of a
-    certificate, and so is the first row of a class, which the scores did not know. Macro F1 is
-    the mean of 2 right / (rows of the class + rows taken for it) over the classes that occur. The
-    log loss is over rows whose class was known, where the scores mean probabilities.
-
-    >>> metrics = Multiclass()
-    >>> scores = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 3.0, 1.0]])
-    >>> metrics.add(np.array([0.0, 1.0, 1.0]), scores)
-    >>> {name: round(value, 3) for name, value in metrics.summary().items()}
-    {'examples': 3.0, 'weight': 3.0, 'accuracy': 0.667, 'macro_f1': 0.833}
-    >>> metrics.confusion.tolist()
-    [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
-    """
-
-    def __init__(self, link: Link | None = None) -> None:
-        self._link = link
-        self._examples = 0
-        #: Weight by class: of its rows, of those that were right, of rows taken for it.
-        self._counts: Vector = np.zeros((3, 0))
-        #: Weight by class, and by the class it was taken for; None for too many of them.
-        self.confusion: Vector | None = np.zeros((0, 0))
-        #: Log loss, and the weight of the rows that it is of.
-        self._log: Vector = np.zeros(2)
-
-    def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
-        """Count examples, each as often as its weight says."""
-        if not len(y):
-            return
-        ones = self._weigh(len(y), weight)
-        rows, classes = np.arange(len(y)), y.astype(np.intp)
-        width = max(predictions.shape[1], int(classes.max()) + 1)
-        scores = widened(predictions, width)
-        self._enlarge(width)
-        own = scores[rows, classes]
-        others = scores.copy()
-        others[rows, classes] = -np.inf
-        rival = others.argmax(axis=1)
-        highest = others[rows, rival]
-        right = own > highest
-        taken = np.where(right, classes, rival)
-        # Where no score was known, the row was taken for nothing.
-        made = right | ~np.isneginf(highest)
-        # One after the other, so that cutting a stream changes no bit.
-        np.add.at(self._counts[0], classes, ones)
-        np.add.at(self._counts[1], classes[right], ones[right])
-        np.add.at(self._counts[2], taken[made], ones[made])
-        if self.confusion is not None:
-            np.add.at(self.confusion, (classes[made], taken[made]), ones[made])
-        if self._link is not None:
-            logs = self._link(scores)[rows, classes]
-            known = ~np.isneginf(own)
-            for k, terms in enumerate((-logs[known] * ones[known], ones[known])):
-                self._log[k] = np.add.accumulate(np.append(self._log[k], terms))[-1]
-        self._examples += len(y)
-
-    def _enlarge(self, classes: int) -> None:
-        more = classes - self._counts.shape[1]
-        if more > 0:
-            self._counts = np.pad(self._counts, ((0, 0), (0, more)))
-            if self.confusion is not None:
-                self.confusion = np.pad(self.confusion, (0, more))
-        if classes > CONFUSED:
-            self.confusion = None
-
-    def summary(self) -> dict[str, float]:
-        """Return the metrics by name; those that are not defined yet are left out."""
-        rows, right, taken = self._counts
-        result = {"examples": float(self._examples), "weight": float(rows.sum())}
-        if result["weight"] > 0.0:
-            occurs = rows > 0.0
-            result["accuracy"] = float(right.sum()) / result["weight"]
-            scores = 2.0 * right[occurs] / (rows[occurs] + taken[occurs])
-            result["macro_f1"] = float(scores.mean())
-        if self._log[1] > 0.0:
-            result["log_loss"] = float(self._log[0] / self._log[1])
-            # A row whose class was new had no score of its own, and its log loss no value.
-            left = result["weight"] - float(self._log[1])
-            if left > 1e-9 * result["weight"]:
-                result["log_loss_without"] = left
-        return self._named(result)
-
-    def arrays(self) -> Arrays:
-        """Return all that is needed to go on later."""
-        arrays: Arrays = {
-            "examples": np.array([self._examples], np.int64),
-            "counts": self._counts.copy(),
-            "log": self._log.copy(),
-            **self._flag(),
-        }
-        return arrays if self.confusion is None else arrays | {"confusion": self.confusion.copy()}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Take up what `arrays` returned."""
-        self._restore_flag(arrays)
-        confusion = arrays.get("confusion")
-        classes = arrays["counts"].shape[1]
-        for array, shape in ((arrays["counts"], (3, classes)), (confusion, (classes, classes))):
-            if array is not None and array.shape != shape:
-                raise ValueError(f"metrics have shape {array.shape}, expected {shape}")
-        self._examples = int(arrays["examples"][0])
-        self._counts = arrays["counts"].copy()
-        self._log = arrays["log"].reshape(2).copy()
-        self.confusion = None if confusion is None else confusion.copy()
-
-
-class Regression(_Weighed):
+class Regression(Weighed):
     """Root mean squared and mean absolute error, and the share of the variance explained.
 
     >>> metrics = Regression()
@@ -275,11 +200,15 @@ class Regression(_Weighed):
     def __init__(self) -> None:
         # Examples, weight, |error|, error^2, mean label, sum of squares about that mean.
         self._sums: Vector = np.zeros(6)
+        #: Some of the examples, for pictures; None for a run whose first part kept none.
+        self.sample: Sample | None = Sample()
 
     def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
         """Count examples, each as often as its weight says."""
         ones = self._weigh(len(y), weight)
         heavy = float(ones.sum())
+        if self.sample is not None:
+            self.sample.add(y, predictions)
         self._sums[0] += len(y)
         if heavy == 0.0:
             return
@@ -308,9 +237,12 @@ class Regression(_Weighed):
 
     def arrays(self) -> Arrays:
         """Return all that is needed to go on later."""
-        return {"sums": self._sums.copy(), **self._flag()}
+        kept = {} if self.sample is None else self.sample.arrays()
+        return {"sums": self._sums.copy(), **kept, **self._flag()}
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what `arrays` returned."""
         self._restore_flag(arrays)
         self._sums = arrays["sums"].copy()
+        # Model files of earlier versions hold no sample.
+        self.sample = Sample.restored(arrays) if "sample" in arrays else None

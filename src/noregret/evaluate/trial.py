@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 class Learner(Protocol):
     """A learner, as far as trials use it."""
 
+    @property
+    def loss(self) -> Any:
+        """The loss."""
+
     def learn(self, X: Any, y: Any, weight: Any = None) -> Any:
         """Learn the rows of a block; return the predictions made before."""
 
@@ -98,6 +102,15 @@ class Trial:
         self.points: list[Point] = []
         #: The error that stopped the learner, if one did.
         self.failure = ""
+
+    def __repr__(self) -> str:
+        return f"<Trial of {self.learner!r}, {len(self.points)} points>"
+
+    def _repr_html_(self) -> str:
+        """Return the numbers of the last point for a notebook."""
+        from noregret.evaluate.comparing import Comparison
+
+        return Comparison((self,))._repr_html_()
 
     def learn(self, block: Block) -> Vector:
         """Let the learner predict and learn the rows; return the predictions."""

@@ -1,27 +1,6 @@
-"""Pictures and pages about what a run lost and what is proved about it."""
+"""Pages about what a run lost and what is proved about it, with the pictures of `nr.plot`."""
 
-from noregret.report.confusion import confusion_figure
-from noregret.report.figures import (
-    draw,
-    features_figure,
-    loss_figure,
-    mistakes_figure,
-    rate_figure,
-    regret_figure,
-    require_matplotlib,
-)
-from noregret.report.page import Card, Picture, page
+from noregret.report.page import Card, page
+from noregret.report.pictures import Picture, pictures
 
-__all__ = [
-    "Card",
-    "Picture",
-    "confusion_figure",
-    "draw",
-    "features_figure",
-    "loss_figure",
-    "mistakes_figure",
-    "page",
-    "rate_figure",
-    "regret_figure",
-    "require_matplotlib",
-]
+__all__ = ["Card", "Picture", "page", "pictures"]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from noregret.report.figures import style
-
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from noregret.report.pictures import Picture
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #0f172a; --soft: #475569; --line: #e2e8f0;
@@ -36,19 +32,31 @@ p.lead { color: var(--soft); margin: 0 0 1.75rem; }
 .card span { color: var(--soft); font-size: .85rem; }
 .statement { background: var(--sheet); border-left: 4px solid #ca6702; padding: .8rem 1.1rem;
   margin: 1.5rem 0; border-radius: 0 .6rem .6rem 0; }
-figure { margin: 0 0 1.25rem; background: var(--sheet); border: 1px solid var(--line);
-  border-radius: .6rem; padding: 1rem; overflow-x: auto; }
-figure svg { width: 100%; min-width: 32rem; height: auto; display: block; }
-pre { background: var(--sheet); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem;
-  overflow-x: auto; font: .82rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+.charts { display: grid; gap: 1rem; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
+figure { margin: 0; min-width: 0; background: var(--sheet); border: 1px solid var(--line);
+  border-radius: .6rem; padding: 1rem; }
+figure.wide { grid-column: 1 / -1; }
+figcaption { color: var(--soft); font-size: .85rem; line-height: 1.4; margin-bottom: .6rem;
+  overflow-wrap: anywhere; }
+figcaption b { display: block; color: var(--ink); font-size: 1rem; }
+figure svg { width: 100%; height: auto; display: block; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere;
+  background: var(--sheet); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem;
+  font: .82rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 table { border-collapse: collapse; width: 100%; background: var(--sheet); }
 td { border-bottom: 1px solid var(--line); padding: .4rem .6rem; vertical-align: top;
   overflow-wrap: anywhere; }
 td:first-child { color: var(--soft); white-space: nowrap; width: 1%; }
+@media (max-width: 30rem) {
+  main { padding: 1.25rem .75rem 2.5rem; }
+  .cards { grid-template-columns: 1fr 1fr; gap: .5rem; }
+  .card, figure { padding: .6rem .7rem; }
+  td:first-child { white-space: normal; overflow-wrap: break-word; }
+  pre { font-size: .7rem; padding: .6rem .7rem; }
+}
 footer { color: var(--soft); font-size: .85rem; margin-top: 3rem; }
 """
-_PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
-_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -57,33 +65,6 @@ class Card:
 
     value: str
     title: str
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure by its short name, which is also that of its file."""
-
-    name: str
-    figure: Figure
-
-    def svg(self) -> str:
-        """Return the figure as an element of an HTML page."""
-        text = io.StringIO()
-        with style():
-            # The ground is the page's own, light or dark.
-            self.figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
-        inner = _METADATA.sub("", _PROLOGUE.sub("", text.getvalue()))
-        # Several figures share a page: the names inside must not meet.
-        inner = re.sub(r'id="([^"]+)"', rf'id="{self.name}-\1"', inner)
-        inner = re.sub(r'href="#([^"]+)"', rf'href="#{self.name}-\1"', inner)
-        return re.sub(r"url\(#([^)]+)\)", rf"url(#{self.name}-\1)", inner)
-
-    def png(self) -> bytes:
-        """Return the figure as a PNG file."""
-        data = io.BytesIO()
-        with style():
-            self.figure.savefig(data, format="png", metadata={"Software": None})
-        return data.getvalue()
 
 
 def page(
@@ -104,7 +85,11 @@ def page(
         f'<div class="card"><b>{escape(card.value)}</b><span>{escape(card.title)}</span></div>'
         for card in cards
     )
-    drawn = "".join(f"<figure>{picture.svg()}</figure>" for picture in pictures)
+    drawn = "".join(
+        f"<figure{' class=wide' * picture.wide}><figcaption><b>{escape(picture.title)}</b>"
+        f"{escape(picture.note)}</figcaption>{picture.svg()}</figure>"
+        for picture in pictures
+    )
     rows = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td></tr>" for a, b in facts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -113,7 +98,7 @@ def page(
         f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>'
         f'<div class="cards">{shown}</div>'
         f'<p class="statement">{escape(statement)}</p>'
-        f"{drawn}"
+        f'<div class="charts">{drawn}</div>'
         f"<h2>The certificate</h2><pre>{escape(certificate)}</pre>"
         f"<h2>The run</h2><table>{rows}</table>"
         "<footer>Floors are rounded down and bounds up: what is printed here is proved for these "

@@ -174,20 +174,6 @@ def _agree(one: Mapping[str, npt.NDArray[Any]], other: Mapping[str, npt.NDArray[
     )
 
 
-def largest(weights: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.intp]:
-    """Return the columns of the largest weights by size, the largest first, without zeros."""
-    import numpy as np
-
-    count = min(count, len(weights))
-    if count <= 0:
-        return np.zeros(0, np.intp)
-    size = np.abs(weights)
-    # Partitioned first: sorting millions of weights for twenty of them would take seconds.
-    chosen = np.argpartition(-size, count - 1)[:count]
-    chosen = chosen[np.lexsort((chosen, -size[chosen]))]
-    return np.asarray(chosen[weights[chosen] != 0.0], np.intp)
-
-
 def by_class(
     weights: npt.NDArray[np.float64], names: Names, classes: Iterable[str], count: int
 ) -> dict[str, list[list[Any]]]:
@@ -199,6 +185,8 @@ def by_class(
 
 def top_weights(weights: npt.NDArray[np.float64], names: Names, count: int) -> list[list[Any]]:
     """Return column, name and weight of the largest weights by size, the largest first."""
+    from noregret.evaluate.effects import largest
+
     return [
         [int(column), names.name(int(column)), float(weights[column])]
         for column in largest(weights, count)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noregret.report.figures import new_figure
+from noregret.plot.canvas import canvas
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 #: At most this many experts get a colour and a name; the others are drawn as one.
 MOST = 8
@@ -19,12 +19,24 @@ _COLOURS = (
 )  # fmt: skip
 
 
-def weights_figure(
-    weights: Any, names: Sequence[str] | None = None, title: str = "", subtitle: str = ""
-) -> Figure:
-    """Return a picture of weights over time, a row a round, stacked to 1.
+def shares(
+    weights: Any,
+    names: Sequence[str] | None = None,
+    *,
+    ax: Axes | None = None,
+    title: str = "Who is believed",
+    subtitle: str = "",
+) -> Axes:
+    """Draw the weights of experts over time, stacked to 1.
 
-    The experts with the largest mean weight come first, and those beyond `MOST` together.
+    The experts with the largest mean weight come first, and those beyond the eighth together.
+
+    Args:
+        weights: a row a round, numbers >= 0 that sum to 1.
+        names: of the experts [default: "expert 0", ...].
+        ax: axes to draw on [default: those of a new figure].
+        title: the title.
+        subtitle: what the picture says, in a sentence [default: nothing].
     """
     table = np.asarray(weights, np.float64)
     if table.ndim != 2 or not table.size or np.any(~(table >= 0.0)):
@@ -40,7 +52,7 @@ def weights_figure(
     if len(shown) < count:
         layers.append(table[:, order[len(shown) :]].sum(axis=1))
         words.append(f"{count - len(shown)} others")
-    with new_figure(title, subtitle) as (figure, axes):
+    with canvas(ax, title, subtitle) as axes:
         rounds = np.arange(1, len(table) + 1)
         axes.stackplot(rounds, layers, labels=words, colors=_COLOURS[: len(layers)])
         axes.set_xlim(1, max(len(table), 2))
@@ -48,4 +60,4 @@ def weights_figure(
         axes.set_xlabel("round")
         axes.set_ylabel("weight")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    return figure
+    return axes
