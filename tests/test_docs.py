@@ -22,7 +22,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 #: Packages whose `__all__` is what users may rely on.
 PACKAGES = (
     "bandits", "catalogue", "classes", "domains", "evaluate", "experts", "losses", "mirrors",
-    "oco", "rates", "report", "river", "sklearn", "streams", "tracking",
+    "oco", "plot", "rates", "report", "river", "sklearn", "streams", "tracking",
 )  # fmt: skip
 
 

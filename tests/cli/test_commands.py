@@ -300,11 +300,14 @@ def test_report_is_one_page_that_needs_nothing_else(
     assert page.open == [] and len(set(page.ids)) == len(page.ids)
     assert all(link.startswith("#") for link in page.links)
     assert {link[1:] for link in page.links} <= set(page.ids)
-    assert text.count("<svg") == 5 and "http://www.w3.org" in text
+    assert text.count("<svg") == 9 and "http://www.w3.org" in text
     learner = nr.load(model)
     assert f"<b>{learner.certificate().average_loss:.4f}</b>" in text
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))
-    kinds = ("features", "loss", "mistakes", "rate", "regret")
+    kinds = (
+        *("confusion", "loss", "mistakes", "precision-recall", "rate", "regret", "reliability"),
+        *("roc", "weights"),
+    )
     assert pictures == [f"page-{kind}.png" for kind in kinds]
     for name in pictures:
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from bench import experts as speed
 from bench import load
 from noregret.experts import best_combination
-from noregret.report.experts import weights_figure
+from noregret.plot import shares, sheet
 
 FILE = Path(os.environ.get("NOREGRET_DATA", "")) / "opera_electric_load" / "electric_load.csv.xz"
 
@@ -50,7 +50,7 @@ def test_the_load_of_france() -> None:
 def test_a_picture_of_weights(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     weights = np.random.default_rng(0).dirichlet(np.ones(11), 50)
-    figure = weights_figure(weights, title="weights")
+    figure = shares(weights, ax=sheet(), title="weights").figure
     figure.savefig(tmp_path / "weights.png")
     assert (tmp_path / "weights.png").stat().st_size > 1000
     words = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
@@ -58,6 +58,6 @@ def test_a_picture_of_weights(tmp_path: Path) -> None:
     first = int(np.argmax(weights.mean(axis=0)))
     assert words[0] == f"expert {first}"
     with pytest.raises(ValueError, match="names has 1 entries, expected 11"):
-        weights_figure(weights, ["one"])
+        shares(weights, ["one"])
     with pytest.raises(ValueError, match="weights must be rows of numbers >= 0"):
-        weights_figure(-weights)
+        shares(-weights)

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import noregret as nr
-from noregret.report.drift import drift_figure
+from noregret import plot
 from noregret.rows.examples import as_rows
 from noregret.streams import Block
 from noregret.tracking import watch
@@ -210,8 +210,7 @@ def test_json_and_picture() -> None:
     found = json.loads(json.dumps(proof.as_dict()))
     assert found["proved"] is True and found["rounds"] == 600 and found["radius"] == 2.0
     assert [span["first"] for span in found["windows"]] == [w.first for w in proof.windows]
-    figure = drift_figure(proof, proof.windows, "a stream")
-    (axes,) = figure.axes
+    axes = plot.drift(proof, ax=plot.sheet(), title="a stream")
     tracker, bound = axes.lines
     np.testing.assert_allclose(tracker.get_ydata(), [w.average_loss for w in proof.windows])
     np.testing.assert_allclose(bound.get_ydata(), [w.average_bound for w in proof.windows])
@@ -219,7 +218,7 @@ def test_json_and_picture() -> None:
     words = " ".join(text.get_text() for text in axes.texts)
     assert f"{proved} of {len(proof.windows)} windows of 100 rounds" in words
     with pytest.raises(ValueError, match="at least two windows, got 1"):
-        drift_figure(proof, proof.windows[:1])
+        plot.drift(replace(proof, windows=proof.windows[:1]))
 
 
 def test_averages_are_rounded_outwards() -> None:

@@ -60,7 +60,7 @@ def confusion(
         axes.set_xticks(places, shown, rotation=90 if turned else 0, parse_math=False)
         axes.set_yticks(places, shown, parse_math=False)
         if count > WRITTEN:
-            axes.tick_params(labelsize=8 if count <= 24 else 5)
+            axes.tick_params(labelsize=8 if count <= 30 else 5)
         axes.set_xlabel("predicted")
         axes.set_ylabel("class")
         axes.tick_params(length=0)
@@ -70,6 +70,7 @@ def confusion(
             few = "<1%" if count > 6 else "<0.1%"
             axes.text(
                 column, row, few if share < (0.005 if count > 6 else 0.0005) else text,
-                ha="center", va="center", color="#ffffff" if share > 0.5 else INK, fontsize=8,
+                ha="center", va="center", fontsize=10 if count <= 4 else 8,
+                color="#ffffff" if share > 0.5 else INK,
             )  # fmt: skip
         return axes

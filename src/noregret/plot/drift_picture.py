@@ -67,8 +67,8 @@ def drift(
         name_ends(
             axes,
             [
-                (bounds[-1], fixed, down(proof.average_bound, 4), FLOOR_COLOR),
-                (losses[-1], tracker, up(proof.average_loss, 4), LOSS_COLOR),
+                (proof.average_bound, fixed, down(proof.average_bound, 4), FLOOR_COLOR),
+                (proof.average_loss, tracker, up(proof.average_loss, 4), LOSS_COLOR),
             ],
         )
         return axes

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
-#: Classes beyond this many get a picture as wide as the page.
+#: How many weights are drawn.
 _TOP = 20
 
 
@@ -139,7 +139,7 @@ def _classes(
     weighted = ", by weight" if metrics.summary().get("weighted") else ""
     if metrics.confusion is not None:
         met = len(metrics.confusion)
-        size = (WIDTH, HEIGHT) if met <= WRITTEN else (2.0 * WIDTH, min(9.0, 2.0 + 0.25 * met))
+        size = (WIDTH, HEIGHT) if met <= WRITTEN else (1.6 * WIDTH, min(7.5, 2.0 + 0.22 * met))
         axes = plot.confusion(metrics, classes, ax=plot.sheet(*size))
         yield Picture("confusion", axes, f"share of the examples of a row's class{weighted}")
     if isinstance(metrics, Classification) and curves:
