@@ -129,7 +129,7 @@ def main() -> None:
     if arguments.picture is not None:
         words = "AdaHedge on slopes, weekly load"
         axes = plot.shares(history(weeks), weeks.names, ax=plot.sheet(7.2, 4.2), subtitle=words)
-        axes.figure.savefig(arguments.picture)
+        plot.save(axes, arguments.picture)
 
 
 if __name__ == "__main__":

@@ -18,4 +18,4 @@ axes = nr.plot.loss(
     subtitle="no fixed linear predictor with ‖u‖₂ ≤ 10 can have lost less than the floor",
     ylabel="logistic loss a round",
 )
-axes.figure.savefig(folder / "floor_over_time.png")
+nr.plot.save(axes, folder / "floor_over_time.png")

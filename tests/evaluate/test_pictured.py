@@ -77,7 +77,7 @@ def test_a_probability_of_one_is_in_the_last_tenth() -> None:
     assert told.sums[0].tolist() == [1.0, *[0.0] * 8, 1.0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 9_000), max_size=6), st.integers(1, 9_000))
 def test_cutting_a_stream_does_not_change_the_sample(cuts: list[int], count: int) -> None:
     numbers = np.arange(float(count))
@@ -129,6 +129,13 @@ def test_a_sample_of_a_strange_shape_is_refused() -> None:
     metrics = Regression()
     with pytest.raises(ValueError, match="a sample has shape"):
         metrics.restore(metrics.arrays() | {"sample": np.zeros((2, 4))})
+    for state in ([0, 5], [3, 5], [-2, 5], [1, 5], [1, -1]):
+        kept = {"sample": np.zeros((3, 4)), "sample_state": np.array(state)}
+        with pytest.raises(ValueError, match="is not one of"):
+            metrics.restore(metrics.arrays() | kept)
+    several = Multiclass(log_multinomial)
+    with pytest.raises(ValueError, match="reliability has shape"):
+        several.restore(several.arrays() | {"reliability": np.zeros(3)})
 
 
 def _learner(eta: float = 1.0) -> nr.MirrorDescent:

@@ -38,7 +38,7 @@ def demo(
     import noregret as nr
     from noregret.cli.screen import Table
     from noregret.evaluate import follow, marks
-    from noregret.plot import loss, sheet
+    from noregret.plot import loss, save, sheet
     from noregret.rounding import down
 
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
@@ -66,7 +66,7 @@ def demo(
         f"a round on these {points[-1].rounds:,} images",
         ylabel="logistic loss a round",
     )
-    axes.figure.savefig(picture)
+    save(axes, picture)
     console.print(f"\nThe picture is in {visible(picture)}.")
 
 

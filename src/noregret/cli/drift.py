@@ -75,8 +75,7 @@ def drift(
 
         axes, drawn = plot.sheet(7.2, 4.2), io.BytesIO()
         plot.drift(proof, ax=axes, title=visible(Path(stream.name).name))
-        with plot.style():
-            axes.figure.savefig(drawn, format=picture.suffix[1:])
+        plot.save(axes, drawn, format=picture.suffix[1:])
         with Output(picture) as output:
             output.write(drawn.getvalue())
     if as_json:

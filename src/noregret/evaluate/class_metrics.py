@@ -129,7 +129,5 @@ class Multiclass(Weighed):
         self._log = arrays["log"].reshape(2).copy()
         told = arrays.get("reliability")
         # Model files of earlier versions do not hold it.
-        self.reliability = None if told is None else Reliability()
-        if self.reliability is not None and told is not None:
-            self.reliability.sums[...] = told
+        self.reliability = None if told is None else Reliability.restored(told)
         self.confusion = None if confusion is None else confusion.copy()

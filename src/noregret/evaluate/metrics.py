@@ -81,7 +81,8 @@ def bin_scores(bins: npt.NDArray[np.int64]) -> Vector:
     ordered[bins == 1 << (_BITS - 1)] = 0
     # The last bins hold infinity, of which the middle is no number.
     bits = np.clip(ordered, ~_LARGEST, _LARGEST).astype(np.int32)
-    return (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).view(np.float32).astype(np.float64)
+    single = (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).view(np.float32)
+    return np.asarray(single, np.float64)
 
 
 class Classification(Weighed):

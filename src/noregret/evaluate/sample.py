@@ -79,9 +79,13 @@ class Sample:
     def restored(cls, arrays: Arrays) -> Self:
         """Return the sample that `arrays` described, or refuse what no sample has written."""
         kept, state, result = arrays["sample"], arrays["sample_state"], cls()
-        if kept.ndim != 2 or len(kept) != 3 or kept.shape[1] >= MOST or state.shape != (2,):
+        if kept.ndim != 2 or len(kept) != 3 or kept.shape[1] >= MOST:
             raise ValueError(f"a sample has shape {kept.shape}, expected 3 x less than {MOST}")
-        result._count = kept.shape[1]
-        result._kept[:, : result._count] = kept
-        result.stretch, result._seen = map(int, state)
+        stretch, seen = map(int, state)
+        count = kept.shape[1]
+        # One example of every stretch that has ended, and perhaps one of the last.
+        if stretch < 1 or stretch & (stretch - 1) or not 0 <= count - seen // stretch <= 1:
+            raise ValueError(f"a sample of {count} is not one of {seen} in stretches of {stretch}")
+        result._kept[:, :count] = kept
+        result.stretch, result._seen, result._count = stretch, seen, count
         return result

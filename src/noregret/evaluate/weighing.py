@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,15 @@ class Reliability:
         for place, terms in enumerate((weight, weight * happened, weight * probability)):
             # One after the other, so that cutting a stream changes no bit.
             np.add.at(self.sums[place], tenth, terms)
+
+    @classmethod
+    def restored(cls, sums: Vector) -> Self:
+        """Return the counts with these sums, or refuse what no counts are."""
+        result = cls()
+        if sums.shape != result.sums.shape:
+            raise ValueError(f"reliability has shape {sums.shape}, expected {result.sums.shape}")
+        result.sums[...] = sums
+        return result
 
     def table(self) -> tuple[Vector, Vector, Vector]:
         """Return mean probability, share that happened and weight of each tenth with any."""

@@ -14,7 +14,7 @@
 'a'
 """
 
-from noregret.plot.canvas import require_matplotlib, sheet, style
+from noregret.plot.canvas import require_matplotlib, save, sheet, style
 from noregret.plot.confusion import confusion
 from noregret.plot.course import loss, mistakes, rate, regret
 from noregret.plot.drift_picture import drift
@@ -36,6 +36,7 @@ __all__ = [
     "require_matplotlib",
     "residuals",
     "roc",
+    "save",
     "shares",
     "sheet",
     "style",

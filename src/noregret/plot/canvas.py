@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 LOSS_COLOR, FLOOR_COLOR, PROVED_COLOR = "#1b4965", "#ca6702", "#2f855a"
 SOFT, INK, LINE = "#94a3b8", "#334155", "#e2e8f0"
@@ -63,6 +64,25 @@ def sheet(width: float = WIDTH, height: float = HEIGHT) -> Axes:
         return Figure(figsize=(width, height), dpi=200, layout="constrained").add_subplot()
 
 
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure that axes are on."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def save(axes: Axes, target: Any, **options: Any) -> None:
+    """Write the figure of axes to a file, in our style.
+
+    Args:
+        axes: what a function of this package returned.
+        target: a path that ends in .png, .svg or .pdf, or an open file.
+        options: those of matplotlib's `savefig`, such as `format` where the target has no name.
+    """
+    with style():
+        figure_of(axes).savefig(target, **options)
+
+
 @contextmanager
 def canvas(
     ax: Axes | None, title: str, subtitle: str = "", height: float = HEIGHT
@@ -80,9 +100,7 @@ def canvas(
                 figsize=(6.4, height * 6.4 / WIDTH), layout="constrained"
             ).add_subplot()
         # A size in inches and about 13 letters an inch: longer lines would be cut.
-        lines = textwrap.wrap(
-            subtitle, max(20, int(13 * ax.get_figure(root=True).get_size_inches()[0]))
-        )
+        lines = textwrap.wrap(subtitle, max(20, int(13 * figure_of(ax).get_size_inches()[0])))
         ax.set_title(
             title, loc="left", fontsize=12, fontweight="bold", color="#0f172a",
             pad=10 + 14 * len(lines),
@@ -147,7 +165,7 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]]) -> None:
     low, high = axes.get_ylim()
     ranked = sorted(ends, key=lambda end: end[0])
     # In shares of the height of the axes, a line takes 14 points.
-    points = 72.0 * axes.get_position().height * axes.get_figure(root=True).get_size_inches()[1]
+    points = 72.0 * axes.get_position().height * figure_of(axes).get_size_inches()[1]
     room = 14.0 * (1 + max(end[1].count("\n") + 1 for end in ends)) / points
     lower, upper = ((end[0] - low) / (high - low) for end in ranked)
     lower = min(max(lower, 0.3 * room), 1.0 - 1.4 * room)

@@ -225,7 +225,7 @@ class Proof:
     def _repr_html_(self) -> str:
         """Return the text for a notebook, its first line as the heading."""
         head, _, rest = html.escape(self.text()).partition("\n")
-        style = "margin: 0; white-space: pre-wrap; line-height: 1.35"
+        style = "margin: 0; white-space: pre-wrap; font-family: monospace; line-height: 1.35"
         return f'<div><strong>{head}</strong><pre style="{style}">{rest}</pre></div>'
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from noregret import plot
 from noregret.evaluate import Classification, Multiclass, Point, Regression
-from noregret.plot.canvas import HEIGHT, WIDTH
+from noregret.plot.canvas import HEIGHT, WIDTH, figure_of
 from noregret.plot.confusion import WRITTEN
 from noregret.rounding import down
 
@@ -40,19 +40,14 @@ class Picture:
     @property
     def wide(self) -> bool:
         """Whether it needs the whole width of a page."""
-        return bool(self._figure.get_size_inches()[0] > WIDTH)
-
-    @property
-    def _figure(self) -> Any:
-        return self.axes.get_figure(root=True)
+        return bool(figure_of(self.axes).get_size_inches()[0] > WIDTH)
 
     def svg(self) -> str:
         """Return the figure without its title, which the page has, as an element of HTML."""
         text, title = io.StringIO(), self.title
         self.axes.set_title("", loc="left")
-        with plot.style():
-            # The ground is the page's own, light or dark.
-            self._figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+        # The ground is the page's own, light or dark.
+        plot.save(self.axes, text, format="svg", metadata={"Date": None}, transparent=True)
         self.axes.set_title(title, loc="left")
         inner = _METADATA.sub("", _PROLOGUE.sub("", text.getvalue()))
         # Several figures share a page: the names inside must not meet.
@@ -63,8 +58,7 @@ class Picture:
     def png(self) -> bytes:
         """Return the figure as a PNG file."""
         data = io.BytesIO()
-        with plot.style():
-            self._figure.savefig(data, format="png", metadata={"Software": None})
+        plot.save(self.axes, data, format="png", metadata={"Software": None})
         return data.getvalue()
 
 
