@@ -176,7 +176,7 @@ def test_confusion_is_that_of_scikit_learn_for_two_classes() -> None:
     trial, _, y = _two()
     metrics: Any = trial.metrics
     assert metrics.confusion.sum() == len(y)
-    axes = nr.plot.confusion(trial, ["no", "yes"], ax=nr.plot.sheet())
+    axes = nr.plot.confusion(trial, np.array(["no", "yes"]), ax=nr.plot.sheet())
     words = _texts(axes)
     shares = metrics.confusion / metrics.confusion.sum(axis=1, keepdims=True)
     assert {f"{share:.1%}" for share in shares.ravel()} <= set(words)

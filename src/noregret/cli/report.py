@@ -111,7 +111,7 @@ def _cards(learner: Learner, record: Record) -> Iterator[Card]:
     if penalised:
         yield Card(short(certificate.plain_loss / certificate.rounds), "average plain loss")
     yield Card(short(point.average_floor, ROUND_FLOOR), "certified floor a round")
-    yield Card(short(point.average_regret, ROUND_CEILING), "proved regret a round, at most")
+    yield Card(short(point.average_regret, ROUND_CEILING), "regret a round, at most")
     metrics = metrics_for(learner.loss)
     if record.metrics:
         metrics.restore(record.metrics)

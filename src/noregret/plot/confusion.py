@@ -41,7 +41,8 @@ def confusion(
         raise ValueError(f"a confusion matrix is kept of at most {CONFUSED} classes, met more")
     several = isinstance(metrics, Multiclass)
     count = len(metrics.confusion)
-    names = list(classes or (map(str, range(count)) if several else ("−1", "+1")))
+    usual = list(map(str, range(count))) if several else ["−1", "+1"]
+    names = usual if classes is None else [str(name) for name in classes]
     # Of classes that were named but not met nothing is known, nor of a class without a name.
     count = min(count, len(names))
     counts, shown = metrics.confusion[:count, :count], cut(names[:count])
