@@ -73,9 +73,9 @@ class Multiclass(Weighed):
             for k, terms in enumerate((-logs[known] * ones[known], ones[known])):
                 self._log[k] = np.add.accumulate(np.append(self._log[k], terms))[-1]
             if self.reliability is not None:
-                some = ~np.isneginf(scores).all(axis=1)
-                likeliest = np.exp(every[some].max(axis=1))
-                self.reliability.add(likeliest, right[some].astype(np.float64), ones[some])
+                # The likeliest class is the one that the row was taken for.
+                likeliest = np.exp(every[rows, taken][made])
+                self.reliability.add(likeliest, right[made].astype(np.float64), ones[made])
         self._examples += len(y)
 
     def _enlarge(self, classes: int) -> None:
