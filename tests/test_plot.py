@@ -240,7 +240,9 @@ def test_a_report_has_the_pictures_that_mean_something() -> None:
 def test_a_picture_has_its_title_in_png_and_leaves_it_to_the_page_in_svg() -> None:
     trial = _two()[0]
     first = next(iter(pictures(trial.learner, trial.points, trial.metrics)))
+    before = first.png()
     svg = first.svg()
+    assert first.png() == before
     assert first.title == "Loss and certified floor" and first.title not in svg
-    assert svg == first.svg() and first.png().startswith(b"\x89PNG")
+    assert svg == first.svg() and before.startswith(b"\x89PNG")
     assert 'width="345.6pt"' in svg and not first.wide

@@ -44,11 +44,16 @@ class Picture:
 
     def svg(self) -> str:
         """Return the figure without its title, which the page has, as an element of HTML."""
-        text, title = io.StringIO(), self.title
-        self.axes.set_title("", loc="left")
+        from matplotlib.text import Text
+
+        text = io.StringIO()
+        # Hidden, not replaced: `set_title` would forget the style of the title.
+        parts = [part for part in self.axes.get_children() if isinstance(part, Text)]
+        heading = next(part for part in parts if part.get_text() == self.title)
+        heading.set_visible(False)
         # The ground is the page's own, light or dark.
         plot.save(self.axes, text, format="svg", metadata={"Date": None}, transparent=True)
-        self.axes.set_title(title, loc="left")
+        heading.set_visible(True)
         inner = _METADATA.sub("", _PROLOGUE.sub("", text.getvalue()))
         # Several figures share a page: the names inside must not meet.
         inner = re.sub(r'id="([^"]+)"', rf'id="{self.name}-\1"', inner)
