@@ -60,10 +60,10 @@ def hindsight(
         raise ValueError("--bias and --intercept are two intercepts: drop one of them")
     require_outputs(given.files, ("--weights", weights))
     import noregret as nr
+    from noregret.evaluate.effects import largest
     from noregret.runs.naming import top_weights
     from noregret.runs.progress import Solver
     from noregret.runs.whole import whole
-    from noregret.evaluate.effects import largest
 
     rule = given.label_rule(chosen.labels)
     stream = given.open(rule, constant=0.0) if bias else given.open(rule)
