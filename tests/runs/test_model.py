@@ -244,3 +244,17 @@ def test_contributions_sum_to_the_score(tmp_path: Path, multiclass: bool) -> Non
         sizes = [abs(part) for _, _, part in row]
         assert sizes == sorted(sizes, reverse=True)
         assert {name for name, _, _ in row} == {"intercept", "age", f"city={given['city']}"}
+
+
+def test_a_report_and_what_a_notebook_shows(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    model = nr.Model("hinge")
+    assert repr(model) == "<Model(loss='hinge'): 0 rounds>"
+    assert "0 rounds" in model._repr_html_()
+    model.learn(write_csv(tmp_path / "t.csv", table(60)))
+    model.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>") and page.count("<svg") >= 5
+    assert "city=Rome" in page
+    assert "certified floor" in model._repr_html_()
+    assert "held out" not in str(model) and "progressive: accuracy" in str(model)

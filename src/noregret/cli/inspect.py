@@ -31,10 +31,10 @@ def inspect(
     Hashing forgets names: weights of hashed features have the number of their slot, unless the
     model was learnt with --remember, or the examples are given once more.
     """
-    from noregret.cli.telling import describe_learner, reading_facts
     from noregret.evaluate import metrics_for
     from noregret.runs import record as records
     from noregret.runs.naming import by_class, top_weights
+    from noregret.runs.wording import describe_learner, reading_facts
 
     learner, record = records.load(model)
     weights = learner.weights

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +12,6 @@ from noregret.cli.writing import Output
 from noregret.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from noregret.report import Card, Picture
     from noregret.runs.naming import Names
     from noregret.runs.record import Record
     from noregret.vocabulary.learners import Learner
@@ -49,44 +45,14 @@ def report(
 
 
 def write_report(
-    learner: Learner,
-    record: Record,
-    out: Path,
-    names: Names,
-    pictures: bool = True,
+    learner: Learner, record: Record, out: Path, names: Names, pictures: bool = True
 ) -> list[Path]:
     """Write the page and, where wanted, its pictures beside it; return what was written."""
-    from noregret.cli.telling import describe_learner, reading_facts
-    from noregret.report import page
-    from noregret.runs.wording import short
+    from noregret.runs.reporting import report_page
 
     if not record.points:
         raise ValueError(f"--report {out}: there is nothing to draw yet")
-    point = record.points[-1]
-    certificate = record.certificate(learner)
-    source = ", ".join(visible(Path(name).name) for name in record.sources) or "a stream"
-    drawn = _pictures(learner, record, names)
-    facts = [
-        ("learner", describe_learner(learner)),
-        ("input", ", ".join(map(visible, record.sources))),
-        ("features", f"{learner.dimension:,}"),
-        *((("classes", ", ".join(map(visible, record.classes))),) if record.classes else ()),
-        ("examples seen", f"{record.position.total:,}"),
-        ("passes", str(record.passes)),
-        *((visible(name), visible(fact)) for name, fact in reading_facts(record).items()),
-    ]
-    text = page(
-        f"noregret: {source}",
-        describe_learner(learner),
-        list(_cards(learner, record)),
-        f"E{certificate.describe(point.radius).removeprefix('e')} lost at least "
-        f"{short(point.average_floor, ROUND_FLOOR)} a round by {certificate.objective} on these "
-        f"{point.rounds:,} rounds; "
-        f"the learner lost {short(point.average_loss)}.",
-        drawn,
-        certificate.text(point.radius),
-        facts,
-    )
+    text, drawn = report_page(learner, record, names)
     written = [out]
     with Output(out) as output:
         output.write(text)
@@ -96,62 +62,3 @@ def write_report(
             output.write(picture.png())
         written.append(path)
     return written
-
-
-def _cards(learner: Learner, record: Record) -> Iterator[Card]:
-    from noregret.evaluate import metrics_for
-    from noregret.report import Card
-    from noregret.runs.wording import METRICS, metric, short
-
-    point = record.points[-1]
-    certificate = record.certificate(learner)
-    yield Card(f"{point.rounds:,}", "rounds learnt")
-    penalised = certificate.curvature > 0.0
-    yield Card(short(point.average_loss), "average penalised loss" if penalised else "average loss")
-    if penalised:
-        yield Card(short(certificate.plain_loss / certificate.rounds), "average plain loss")
-    yield Card(short(point.average_floor, ROUND_FLOOR), "certified floor a round")
-    yield Card(short(point.average_regret, ROUND_CEILING), "regret a round, at most")
-    metrics = metrics_for(learner.loss)
-    if record.metrics:
-        metrics.restore(record.metrics)
-    summary = metrics.summary()
-    for name, title in METRICS.items():
-        if name in summary:
-            first = "" if record.passes == 1 else ", first pass"
-            by_weight = ", by weight" if summary.get("weighted") else ""
-            yield Card(metric(name, summary[name]), f"progressive {title}{first}{by_weight}")
-
-
-def _pictures(learner: Learner, record: Record, names: Names) -> list[Picture]:
-    from noregret.evaluate import metrics_for
-    from noregret.experts import Aggregate
-    from noregret.report import pictures
-
-    metrics = metrics_for(learner.loss)
-    if record.metrics:
-        metrics.restore(record.metrics)
-    # A mixture has many rates, and its predictions none.
-    played = None if isinstance(learner, Aggregate) else getattr(learner, "rate", None)
-    rate = "" if played is None else str(played)
-    if played is not None and played.by_coordinate():
-        rate += ", the median over the features"
-    return list(
-        pictures(
-            learner,
-            record.points,
-            metrics,
-            names=lambda column: visible(names.name(column)),
-            classes=_class_names(record),
-            objective=record.certificate(learner).objective,
-            rate=rate,
-        )
-    )
-
-
-def _class_names(record: Record) -> list[str] | None:
-    """Return the names of the classes, of two the negative one first, None where none is known."""
-    if record.classes:
-        return [visible(name) for name in record.classes]
-    by_value = {y: visible(written) for written, y in record.labels}
-    return [by_value[-1.0], by_value[1.0]] if set(by_value) == {-1.0, 1.0} else None

@@ -14,15 +14,13 @@ from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.writing import to_json
 from noregret.rounding import down, down_each, exact
 from noregret.runs.record import class_names
-from noregret.runs.wording import metrics_line
+from noregret.runs.wording import describe_learner, metrics_line
 from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.cli.screen import Table
-    from noregret.runs.record import Record
     from noregret.runs.session import Session
     from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
 
 #: Number of class names shown before the first line.
 _LISTED = 12
@@ -90,31 +88,6 @@ def heading(session: Session) -> Iterator[str]:
         own_words = scaled or several
         words = certificate.describe(fixed) if own_words else mirror.predictors().describe(fixed)
         yield f"floor over {words.rstrip(',')}{own}"
-
-
-def describe_learner(learner: Learner) -> str:
-    """Return loss, map and rate or update in one line."""
-    from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
-
-    if isinstance(learner, MirrorDescent | MatrixDescent):
-        return f"{learner.loss}, {learner.mirror}, {learner.rate}"
-    if isinstance(learner, DualAscent):
-        parts = f"{learner.loss}, {learner.mirror}"
-        return f"{parts}, update {learner.update}, C = {exact(learner.C)}"
-    first, last = (learner.learners[k].rate for k in (0, -1))
-    mirror = learner.certificate().mirror
-    return f"{learner.loss}, {mirror}, {len(learner.learners)} rates mixed, {first} to {last}"
-
-
-def reading_facts(record: Record) -> dict[str, str]:
-    """Return in words how the examples were read, beside what goes without saying."""
-    reading = dict(record.reading)
-    constant = reading.pop("constant", 0.0)
-    facts = {"intercept": f"{constant:g}" if constant else "none"}
-    for name, value in reading.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        facts[name.replace("_", " ")] = shown
-    return facts
 
 
 def _listed(names: list[str]) -> str:

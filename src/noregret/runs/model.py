@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from noregret.evaluate import Holdout, metrics_for
+from noregret.files.replacing import replaced
 from noregret.runs.auditing import Audit, audit_model
 from noregret.runs.export import as_json, coefficients, contributions
 from noregret.runs.history import MEMORY, Input
@@ -23,6 +25,7 @@ from noregret.runs.record import Record, load
 from noregret.runs.replay import NotChecked, places
 from noregret.runs.session import Session
 from noregret.runs.wording import metrics_line
+from noregret.visible import Readable
 from noregret.vocabulary.learners import Spec, any_loss, of_several
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ _NONE_HELD = asdict(Holdout())
 _RULES = {"sign": "binary", "class": "classes"}
 
 
-class Model:
+class Model(Readable):
     """A linear model of a stream: learner, reading of the input, names of features and labels.
 
     It is what `noregret learn --save` writes and `nr.open_model` opens.
@@ -264,14 +267,29 @@ class Model:
         stream = open_again(rows_without_labels(inputs), learner, record, reading, grow=False)
         return [row for block in stream for row in contributions(learner, record, block)]
 
+    def report(self, path: str | Path) -> None:
+        """Write one HTML page about the run: what is proved, how well it predicts, pictures.
+
+        It needs the extra `plot`.
+        """
+        from noregret.plot import require_matplotlib
+        from noregret.runs.reporting import report_page
+
+        require_matplotlib()
+        text, _ = report_page(*self._begun(), self.names)
+        with replaced(path) as file:
+            file.write(text.encode())
+
     def save(self, path: str | Path) -> None:
         """Write the model to a file, whole or not at all."""
         learner, record = self._begun()
         record.save(learner, Path(path))
 
-    def __repr__(self) -> str:
-        words = ", ".join(f"{name}={value!r}" for name, value in self._spec.as_dict().items())
-        return f"Model({words}), {self.rounds:,} rounds"
+    def _made(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self._spec.as_dict().items())
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if self.rounds else html.escape(repr(self))
 
     def __str__(self) -> str:
         if self._record is None:

@@ -5,6 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import TYPE_CHECKING
+
+from noregret.rounding import exact
+
+if TYPE_CHECKING:
+    from noregret.runs.record import Record
+    from noregret.vocabulary.learners import Learner
 
 
 def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -15,11 +22,11 @@ def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     """
     if not math.isfinite(value):
         return f"{value:>12}"
-    exact = Decimal(value)
+    decimal = Decimal(value)
     if value == 0.0 or 5e-4 <= abs(value) < 1e5:
         unit = Decimal("0.0001" if abs(value) < 1e3 else "0.01")
-        return f"{exact.quantize(unit, rounding=rounding):>12}"
-    return f"{Context(prec=4, rounding=rounding).create_decimal(exact):>12.3e}"
+        return f"{decimal.quantize(unit, rounding=rounding):>12}"
+    return f"{Context(prec=4, rounding=rounding).create_decimal(decimal):>12.3e}"
 
 
 def short(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -83,3 +90,28 @@ def left_out(summary: Mapping[str, float]) -> str:
 def metric(name: str, value: float) -> str:
     """Return the value of a metric as people write it."""
     return f"{value:.2%}" if name == "accuracy" else short(value)
+
+
+def describe_learner(learner: Learner) -> str:
+    """Return loss, map and rate or update in one line."""
+    from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
+
+    if isinstance(learner, MirrorDescent | MatrixDescent):
+        return f"{learner.loss}, {learner.mirror}, {learner.rate}"
+    if isinstance(learner, DualAscent):
+        parts = f"{learner.loss}, {learner.mirror}"
+        return f"{parts}, update {learner.update}, C = {exact(learner.C)}"
+    first, last = (learner.learners[k].rate for k in (0, -1))
+    mirror = learner.certificate().mirror
+    return f"{learner.loss}, {mirror}, {len(learner.learners)} rates mixed, {first} to {last}"
+
+
+def reading_facts(record: Record) -> dict[str, str]:
+    """Return in words how the examples were read, beside what goes without saying."""
+    reading = dict(record.reading)
+    constant = reading.pop("constant", 0.0)
+    facts = {"intercept": f"{constant:g}" if constant else "none"}
+    for name, value in reading.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        facts[name.replace("_", " ")] = shown
+    return facts
