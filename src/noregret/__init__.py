@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from noregret.streams import read
     from noregret.tracking.drift import DriftProof, drift_proof
     from noregret.tracking.path import hindsight_path
+    from noregret.vocabulary.presets import words
+    from noregret.vocabulary.words import spec
 
 __version__ = "0.1.0.dev0"
 
@@ -68,7 +70,9 @@ _LAZY = {
     "rates": "noregret.rates",
     "read": "noregret.streams",
     "regularization_path": "noregret.batch",
+    "spec": "noregret.vocabulary.words",
     "tracking": "noregret.tracking",
+    "words": "noregret.vocabulary.presets",
 }
 
 __all__ = [
@@ -102,7 +106,9 @@ __all__ = [
     "rates",
     "read",
     "regularization_path",
+    "spec",
     "tracking",
+    "words",
 ]
 
 

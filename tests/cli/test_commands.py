@@ -34,7 +34,9 @@ def test_predict_writes_what_the_model_says(
     run = call("predict", model, stream, "--average")
     assert run.returncode == 2 and "learn it with --average" in run.stderr
     averaged = tmp_path / "a.nr"
-    assert call("learn", stream, "--average", "--save", averaged).returncode == 0
+    assert (
+        call("learn", stream, "--average", "--rate", "adaptive", "--save", averaged).returncode == 0
+    )
     average = call("predict", averaged, stream, "--average").stdout.split()
     learner = nr.load(averaged)
     assert isinstance(learner, nr.MirrorDescent)
@@ -345,4 +347,4 @@ def test_warmup_says_what_it_compiles_and_where(
     assert run.returncode == 0, run.stderr
     assert "learner default" in run.stdout and "ready" in run.stdout
     run = call("warmup", "nonsense")
-    assert run.returncode == 2 and "learner 'nonsense'" in run.stderr
+    assert run.returncode == 2 and "learner nonsense: no such learner" in run.stderr

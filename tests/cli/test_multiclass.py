@@ -312,10 +312,10 @@ def test_learners_of_several_classes_are_compared(stream: Path, call: Call) -> N
         (("--mirror", "entropy"), "--mirror entropy: several classes take one of euclidean"),
         (("--average",), "--average: belongs to learners of two classes or of numbers"),
         (("-C", "2"), "-C: belongs to learners of two classes or of numbers"),
-        (("--loss", "squared"), "squared is a loss of numbers, expected one of classes"),
+        (("--loss", "squared"), "--loss squared: is a loss of numbers, expected one of classes"),
         (("--labels", "a,b"), "--labels names two classes, and several are told by the examples"),
-        (("--loss", "one-against-rest:nope"), "--loss nope: expected one of logistic"),
-        (("--loss", "one-against-rest:softmax"), "expected a loss of two classes after the colon"),
+        (("--loss", "one-against-rest:nope"), "--loss nope: no such loss"),
+        (("--loss", "one-against-rest:softmax"), "must be a Loss, got Softmax()"),
         (("--loss", "one-against-rest:squared"), "needs a loss of labels -1 and +1"),
         (("--loss", "softmax:2"), "softmax takes nothing after a colon"),
     ],
@@ -333,7 +333,7 @@ def test_other_commands_say_that_they_take_two_classes(
 ) -> None:
     made = tmp_path / "made.txt"
     made.write_text("1\n" * 150)
-    only = "several classes are for `learn` and `compare` only"
+    only = "--loss softmax: is of several classes, expected one of one score"
     for arguments, complaint in (
         (("certify", made, stream, "--loss", "softmax"), only),
         (("hindsight", stream, "--loss", "softmax", "--l2", "1"), only),

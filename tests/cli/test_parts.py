@@ -1,4 +1,4 @@
-"""The parts of the command line: marks, progress, table, and the names of objects."""
+"""The parts of the command line: marks, progress and table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 from noregret.cli.screen import Table
 from noregret.evaluate import Point, follow, marks
 from noregret.streams import Block
-from noregret.vocabulary import learners as choices
-from noregret.vocabulary.presets import PRESETS, parse_spec
 
 
 def test_marks_are_powers_of_two_however_far() -> None:
@@ -107,71 +105,3 @@ def test_a_narrow_terminal_has_a_narrower_table(capsys: pytest.CaptureFixture[st
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 60 and "since last" not in lines[2]
     assert lines[-1].split() == ["10,000,000", "0.5000", "0.00%", "0.2999", "0.2001"]
-
-
-@pytest.mark.parametrize(
-    ("make", "arguments", "expected"),
-    [
-        (choices.make_loss, ("quantile:0.9",), "Quantile(level=0.9)"),
-        (choices.make_loss, ("hinge",), "Hinge(margin=1.0)"),
-        (choices.make_mirror, ("ball", 3.0), "Ball(radius=3.0)"),
-        (choices.make_mirror, ("entropy", 2.0), "Entropy(scale=2.0)"),
-        (choices.make_mirror, ("p-norm:4", None), "PNorm(p=4.0)"),
-        (choices.make_rate, ("constant", 0.5), "Constant(eta=0.5)"),
-        (choices.make_rate, ("per-coordinate", 2.0), "PerCoordinate(scale=2.0, invariant=False)"),
-    ],
-)
-def test_names_become_objects(make: Any, arguments: tuple[Any, ...], expected: str) -> None:
-    assert repr(make(*arguments)) == expected
-
-
-def test_every_listed_name_makes_its_object() -> None:
-    for entry in choices.names("loss").split(", "):
-        assert choices.make_loss(entry.partition("[")[0]) is not None
-    untuned = {"scale-free": "ScaleFree()", "coin-betting": "CoinBetting(wealth=1.0)"}
-    for name in choices.names("rate").split(", "):
-        if name not in (*untuned, "grid"):
-            assert "1.0" in repr(choices.make_rate(name, 1.0))
-    for name, expected in untuned.items():
-        assert repr(choices.make_rate(name, None)) == expected
-        with pytest.raises(ValueError, match="has nothing to tune"):
-            choices.make_rate(name, 1.0)
-    mixture = choices.Spec(rate="grid", mirror="ball", radius=2.0).make()
-    assert len(mixture.learners) == 11 and mixture.learners[0].mirror.radius == 2.0
-    for entry in choices.names("mirror").split(", "):
-        name = entry.partition("[")[0]
-        sized = name in ("ball", "entropy", "signed-entropy")
-        mirror = choices.make_mirror(f"{name}:2" if "[" in entry else name, 2.0 if sized else None)
-        assert ("=2.0" in repr(mirror)) == (sized or "[" in entry)
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_makes_a_learner(name: str) -> None:
-    assert parse_spec(name, "logistic").make().rounds == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("nothing", "learner 'nothing': expected default, ogd"),
-        ("pa:D=1", "found 'D=1', expected KEY=VALUE with a key among loss, mirror"),
-        ("pa:C=x", "C expects a number, found 'x'"),
-        ("ogd:C=1", "-C belongs to the updates exact, aggressive"),
-        ("pa:eta=1", "--update exact has no rate"),
-        ("grid:eta=1", "--rate grid has nothing to tune"),
-        ("grid:update=agile", "--rate grid belongs to --update descent"),
-        ("coin-betting:loss=squared", "CoinBetting needs a loss with a steepest slope"),
-        ("default:update=no", "--update no: expected one of descent, agile"),
-        ("ball/adaptive", "--mirror ball needs --radius"),
-    ],
-)
-def test_learners_that_make_no_sense_are_refused_in_a_line(text: str, complaint: str) -> None:
-    with pytest.raises(ValueError) as error:
-        parse_spec(text, "logistic").make()
-    assert complaint in str(error.value) and "\n" not in str(error.value)
-
-
-def test_options_of_a_learner_override_its_preset() -> None:
-    spec = parse_spec("pa:C=0.5,loss=squared-hinge:2", "logistic")
-    assert (spec.C, spec.loss, spec.update) == (0.5, "squared-hinge:2", "exact")
-    assert spec.as_dict() == {"C": 0.5, "loss": "squared-hinge:2", "update": "exact"}

@@ -193,7 +193,7 @@ def journeys(count: int) -> list[tuple[dict[str, float], str]]:
 
 
 @pytest.mark.parametrize(
-    "loss", [None, losses.Hinge(), losses.Softmax(), losses.MulticlassHinge()], ids=str
+    "loss", ["log_loss", losses.Hinge(), losses.Softmax(), "multiclass-hinge"], ids=str
 )
 def test_labels_that_appear_on_the_way(loss: Any) -> None:
     one, many = OnlineClassifier(loss), OnlineClassifier(loss)
@@ -211,7 +211,7 @@ def test_labels_that_appear_on_the_way(loss: Any) -> None:
     assert one.certificate.rounds == 300
     assert many.predict_many(frame).tolist() == [one.predict_one(x) for x, _ in rows]
     assert len(one.weights["f0"]) == len(TOWNS)
-    if loss is None or isinstance(loss, losses.Softmax):
+    if loss == "log_loss" or isinstance(loss, losses.Softmax):
         chances = many.predict_proba_many(frame)
         assert list(chances.columns) == one.classes
         assert chances.sum(axis=1).tolist() == pytest.approx([1.0] * 300)
@@ -234,7 +234,7 @@ def test_a_third_label_goes_on_where_two_were() -> None:
         assert ours[True] == pytest.approx(theirs[True] / 1.5)
 
 
-@pytest.mark.parametrize("loss", [None, losses.Softmax()], ids=str)
+@pytest.mark.parametrize("loss", ["logistic", losses.Softmax()], ids=str)
 def test_a_refused_example_brings_no_label(loss: Any) -> None:
     model = OnlineClassifier(loss)
     for x, town in journeys(100):
@@ -259,10 +259,19 @@ def test_only_logistic_losses_have_probabilities() -> None:
     assert model.predict_one({"f0": 3.0}) is True
 
 
+def test_words_stand_for_losses_rates_and_maps() -> None:
+    model = OnlineRegressor("huber:2", "inverse_sqrt:0.5", "p-norm:3")
+    assert (model.loss, model.rate) == (losses.Huber(2.0), rates.InverseSqrt(0.5))
+    assert model.mirror == mirrors.PNorm(3.0) and model.clone().mirror == model.mirror
+    with pytest.raises(ValueError, match="did you mean logistic") as error:
+        OnlineClassifier("logisitc")
+    assert error.value.argument == "loss"
+
+
 def test_losses_and_maps_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="is for real targets"):
         OnlineClassifier(losses.Squared())
-    with pytest.raises(ValueError, match="is for labels -1 and"):
+    with pytest.raises(ValueError, match="is for classes, expected one of real targets"):
         OnlineRegressor(losses.Logistic())
     with pytest.raises(ValueError, match="must know its features in advance"):
         OnlineRegressor(losses.Absolute(), rates.Constant(0.1), mirrors.Entropy(1.0))

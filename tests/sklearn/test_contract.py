@@ -27,7 +27,7 @@ OTHERS = [
     OnlineClassifier("hinge"),
     OnlineClassifier("squared_hinge"),
     OnlineClassifier(multiclass="softmax"),
-    OnlineClassifier("hinge", multiclass="hinge"),
+    OnlineClassifier("hinge", multiclass="multiclass_hinge"),
     OnlineClassifier(rate="coin_betting"),
     DualClassifier("logistic"),
     OnlineRegressor(nr.losses.Absolute(), rate=nr.rates.Adaptive(), fit_intercept=False),

@@ -204,12 +204,14 @@ def test_joint_losses_have_the_optimum_of_others() -> None:
     theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y)
     assert ours.coef_ == pytest.approx(theirs.coef_, abs=1e-4)
     assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-4)
-    hinge = DualClassifier(multiclass="hinge", fit_intercept=False, tol=1e-7, random_state=0)
+    hinge = DualClassifier(
+        multiclass="crammer_singer", fit_intercept=False, tol=1e-7, random_state=0
+    )
     hinge.fit(X, y)
     svm = LinearSVC(multi_class="crammer_singer", fit_intercept=False, tol=1e-9, max_iter=10**6)
     assert hinge.coef_ == pytest.approx(svm.fit(X, y).coef_, abs=1e-3)
     assert hinge.certificate_.dual <= hinge.objective_
-    with pytest.raises(ValueError, match="partial_fit needs multiclass='one_against_rest'"):
+    with pytest.raises(ValueError, match="partial_fit needs 'one_against_rest'"):
         hinge.partial_fit(X, y)
 
 

@@ -74,7 +74,7 @@ def test_all_targets_are_looked_at_before_any_chunk_is_learnt(maker, monkeypatch
 
 def test_a_fit_without_passes_learns_nothing() -> None:
     model = OnlineClassifier(passes=0)
-    with pytest.raises(ValueError, match="passes must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="passes=0: expected a whole number of at least 1"):
         model.fit(*rows())
     with pytest.raises(ValueError, match="not fitted"):
         model.predict([[0.0, 0.0, 0.0]])
@@ -118,8 +118,8 @@ def test_classes_that_could_be_mistaken_for_one_another_are_refused(first, secon
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (DualClassifier(C="1"), "C must be a finite number above 0, got '1'"),
-        (DualRegressor(tol=None), "tol must be a finite number of at least 0, got None"),
+        (DualClassifier(C="1"), "C='1': expected a finite number above 0"),
+        (DualRegressor(tol=None), "tol: expected a finite number of at least 0"),
         (OnlineClassifier(class_weight=np.ones(3)), "class_weight must be None, a dict or"),
     ],
 )

@@ -19,7 +19,9 @@ CLASSIFIERS = {
     "hinge": OnlineClassifier("hinge", class_weight="balanced"),
     "squared_hinge": OnlineClassifier("squared_hinge", fit_intercept=False),
     "softmax": OnlineClassifier(multiclass="softmax", class_weight={"c": 3.0}),
-    "joint hinge": OnlineClassifier("hinge", multiclass="hinge", class_weight="balanced"),
+    "joint hinge": OnlineClassifier(
+        "hinge", multiclass="multiclass_hinge", class_weight="balanced"
+    ),
     "coins": OnlineClassifier("hinge", rate="coin_betting"),
     "grid": OnlineClassifier("hinge", rate="grid"),
     "constant": OnlineClassifier(rate=nr.rates.Constant(0.1), class_weight={"b": 0.0, "d": 0.0}),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from noregret.cli.options import Given, reads_examples
+from noregret.cli.options import LOSS_HELP, Given, reads_examples
 from noregret.cli.writing import to_json
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -26,7 +26,7 @@ def certify(
         Path, typer.Argument(help="One prediction a line, in the order of the examples.")
     ],
     given: Given,
-    loss: Annotated[str, typer.Option(help=choices.LOSS_HELP, show_default=False)] = "logistic",
+    loss: Annotated[str, typer.Option(help=LOSS_HELP, show_default=False)] = "logistic",
     floor_radius: Annotated[
         list[float] | None,
         typer.Option("--floor-radius", "--radius", help="Sizes of the class; repeat for several."),

@@ -12,7 +12,7 @@ from noregret import __version__
 _PANELS = {
     "Learn and predict": ("learn", "predict", "compare"),
     "Prove": ("certify", "hindsight", "drift", "audit"),
-    "Look": ("inspect", "report"),
+    "Look": ("inspect", "report", "list"),
     "Prepare": ("convert", "warmup", "demo"),
 }
 _EXIT_CODES = (

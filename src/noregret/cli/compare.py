@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from noregret.cli.console import plain_console
-from noregret.cli.options import Given, reads_examples
+from noregret.cli.options import SEVERAL_HELP, Given, reads_examples
 from noregret.cli.writing import to_json
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-from noregret.vocabulary.presets import PRESETS, parse_spec
+from noregret.vocabulary.presets import make, parse_spec
 
 #: By the kind of labels: learners that are compared by default, and how they are measured.
 _USUAL = {
@@ -35,11 +35,11 @@ def compare(
         typer.Option(
             "--learner",
             "-l",
-            help=f"{', '.join(PRESETS)} or MIRROR/RATE; options of `learn` may follow, "
-            "as in pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
+            help="A word of `noregret list learners` or MIRROR/RATE; options of `learn` may "
+            "follow, as in pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
         ),
     ] = None,
-    loss: Annotated[str | None, typer.Option(help=choices.SEVERAL_HELP)] = None,
+    loss: Annotated[str | None, typer.Option(help=SEVERAL_HELP)] = None,
     multiclass: Annotated[
         bool, typer.Option("--multiclass", help="Labels are classes, as many as will appear.")
     ] = False,
@@ -53,7 +53,7 @@ def compare(
     All are measured by progressive validation. Losses can be compared where the loss is the
     same; accuracy, AUC or errors always.
     """
-    several = multiclass or choices.is_several(loss or "")
+    several = multiclass or choices.is_several(loss or "logistic")
     shared = choices.of_several(loss) if several else loss or "logistic"
     texts = learner or list(_USUAL[choices.any_loss(shared).labels])
     choices.check_floor_radius(floor_radius)
@@ -64,11 +64,12 @@ def compare(
     if len(kinds) > 1:
         raise ValueError("--learner: some learners classify and some do not, expected one kind")
     wide = any(spec.needs_width for spec in specs)
-    made = None if wide else [spec.make() for spec in specs]
+    made = None if wide else list(map(make, texts, specs))
     stream = given.open(given.label_rule(kinds[0]), width=given.columns() if wide else 0)
     if made is None:
         width = stream.width or given.columns()
-        made = [replace(spec, features=width * spec.needs_width).make() for spec in specs]
+        specs = [replace(spec, features=width * spec.needs_width) for spec in specs]
+        made = list(map(make, texts, specs))
     from noregret.evaluate import Trial, metrics_for, watch
     from noregret.runs.progress import Clock
 

@@ -20,7 +20,7 @@ _PICTURES = (".png", ".svg", ".pdf")
 def drift(
     given: Given,
     radius: Annotated[float, typer.Option(help="The ball of the fixed predictors, and ours.")],
-    loss: Annotated[str, typer.Option(help=choices.names("loss"))] = "squared",
+    loss: Annotated[str, typer.Option(help="As in `noregret list losses`.")] = "squared",
     window: Annotated[int | None, typer.Option(help="Also look at windows of N examples.")] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the windows: a .png, .svg or .pdf file.")
@@ -56,7 +56,7 @@ def drift(
         from noregret.plot import require_matplotlib
 
         require_matplotlib()
-    if one_pass and loss != "squared":
+    if one_pass and type(chosen).__name__ != "Squared":
         raise ValueError(f"--one-pass keeps second moments, which {loss} is not a function of")
     from noregret.runs.progress import Telling
     from noregret.runs.whole import whole

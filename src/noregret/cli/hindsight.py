@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli.console import plain_console, weights_table
-from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.options import LOSS_HELP, Given, reads_examples, require_outputs
 from noregret.cli.writing import Output, to_json
 from noregret.rounding import up, up_each
 from noregret.visible import visible
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @reads_examples
 def hindsight(
     given: Given,
-    loss: Annotated[str, typer.Option(help=choices.LOSS_HELP, show_default=False)] = "logistic",
+    loss: Annotated[str, typer.Option(help=LOSS_HELP, show_default=False)] = "logistic",
     radius: Annotated[
         float | None, typer.Option(help="Among the weights of at most this norm.")
     ] = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from noregret.cli.console import plain_console
-from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.options import SEVERAL_HELP, Given, reads_examples, require_outputs
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclude, heading, mention
 from noregret.cli.writing import require_file
@@ -30,7 +30,7 @@ _RUN = "Running"
 @reads_examples
 def learn(
     given: Given,
-    loss: Annotated[str | None, typer.Option(help=choices.SEVERAL_HELP)] = None,
+    loss: Annotated[str | None, typer.Option(help=SEVERAL_HELP)] = None,
     multiclass: Annotated[
         bool,
         typer.Option(
@@ -48,8 +48,8 @@ def learn(
     mirror: Annotated[
         str | None,
         typer.Option(
-            help=f"The map from gradients to weights: {choices.names('mirror')}. Euclidean "
-            "by default."
+            help="The map from gradients to weights, as ball or p-norm:4; `noregret list "
+            "mirrors` has all. Euclidean by default."
         ),
     ] = None,
     radius: Annotated[
@@ -59,8 +59,8 @@ def learn(
     rate: Annotated[
         str | None,
         typer.Option(
-            help=f"How far a step goes: {choices.names('rate')}. By default: scale-free, which "
-            "needs no tuning, where it is possible, else adaptive."
+            help="How far a step goes, as constant:0.5; `noregret list rates` has all. By "
+            "default: scale-free, which needs no tuning, where it is possible, else adaptive."
         ),
     ] = None,
     eta: Annotated[
@@ -287,10 +287,10 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]
     if spec.needs_width:
         stream = given.open(rule, width=given.columns())
         spec = replace(spec, features=stream.width or given.columns())
-        learner = spec.make()
+        learner = spec.fresh()
     else:
         # Before the input is opened: report wrong options first.
-        learner = spec.make()
+        learner = spec.fresh()
         stream = given.open(rule)
     first = Input(given.found(), reading, rule, on_error=given.errors())
     return learner, records.Record(spec, [first]), stream

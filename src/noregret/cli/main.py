@@ -9,6 +9,7 @@ import sys
 import traceback
 from typing import NoReturn
 
+from noregret.arguments import ArgumentError
 from noregret.cli.output import CLOSED_PIPE, FAULT, MENDABLE, OutputLost, guard_streams
 from noregret.runs.interrupt import Interrupted, leave_at_once
 from noregret.visible import visible
@@ -16,6 +17,10 @@ from noregret.visible import visible
 _OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}
 _OPTIONS |= {name: name for name in ("bits", "remember", "missing", "labels", "format", "threads")}
 _OPTIONS |= {"on_error": "on-error", "kind": "as"}
+#: Arguments that are no options of their own name.
+_ARGUMENTS = {"learner": "learner", "what": "list"}
+#: What `noregret list` calls the words of a kind.
+_LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
 #: What is said of labels in the library, and on the command line.
 _SAID = {
     'labels="binary"': "--labels NEGATIVE,POSITIVE",
@@ -63,7 +68,17 @@ def _complain_of(lost: OutputLost) -> None:
         _complain(f"{lost.filename}: {lost.strerror}")
 
 
+def _option(argument: str) -> str:
+    dashes = "-" if len(argument) == 1 else "--"
+    return _ARGUMENTS.get(argument, dashes + argument.replace("_", "-"))
+
+
 def _one_line(error: Exception) -> str:
+    if isinstance(error, ArgumentError):
+        found = f"{error.found:g}" if isinstance(error.found, float) else error.found or ""
+        place = f"{_option(error.argument)} {found}".rstrip()
+        text = error.said(place, f"noregret list {_LISTS.get(error.kind)}")
+        return " ".join(text.split())
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     text = " ".join(str(error).split())

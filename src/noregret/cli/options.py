@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PANEL = "Reading"
+LOSS_HELP = (
+    "The loss, as hinge:0.5 of two classes or squared of numbers; `noregret list losses` has all. "
+    "Logistic by default."
+)
+SEVERAL_HELP = f"{LOSS_HELP} Of several classes: softmax by default with --multiclass."
 #: The options that formats may know, by the keywords that they have in the library.
 _NAMES = {
     "target": "--label",

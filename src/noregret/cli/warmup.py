@@ -13,7 +13,7 @@ from noregret.cli.console import plain_console
 from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-from noregret.vocabulary.presets import parse_spec
+from noregret.vocabulary.presets import make, parse_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ def warmup(
     jobs: list[tuple[str, Callable[[], None]]] = [
         (f"reading .{suffix}", _reading(suffix)) for suffix in _TEXTS
     ]
-    jobs += [(f"learner {text}", _learning(spec)) for text, spec in specs.items()]
+    jobs += [(f"learner {text}", _learning(text, spec)) for text, spec in specs.items()]
     from rich.text import Text
 
     from noregret.jit import usable_directory
@@ -95,7 +95,7 @@ def _reading(suffix: str) -> Callable[[], None]:
     return work
 
 
-def _learning(spec: choices.Spec) -> Callable[[], None]:
+def _learning(text: str, spec: choices.Spec) -> Callable[[], None]:
     def work() -> None:
         import numpy as np
 
@@ -112,7 +112,7 @@ def _learning(spec: choices.Spec) -> Callable[[], None]:
         for kind, width in product((np.float64, np.float32), (2, FAR + 1)):
             values: Any = np.array([1.0, 1.0], kind)
             block = Block(values=values, width=width, **rows)
-            learner = replace(spec, features=width).make()
+            learner = make(text, replace(spec, features=width))
             predictions = learner.learn(block, block.y)
             learner.predict(block)
             learner.certificate().text()

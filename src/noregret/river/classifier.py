@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from river import base
 
-from noregret import losses, mirrors, rates
+from noregret.arguments import ArgumentError
 from noregret.learners import MirrorDescent
 from noregret.learners.matrix import MatrixDescent, two_classes
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss, Softmax
@@ -22,6 +22,7 @@ from noregret.rates import Rate
 from noregret.river.features import FeatureColumns, Measured, growing
 from noregret.rows.examples import as_weights
 from noregret.turns import one_at_a_time
+from noregret.vocabulary.words import spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,10 +36,10 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
     sizes. Labels may be anything hashable. Up to two are learnt by one vector of weights; when a
     third appears this becomes one vector a class, one against the rest, and nothing is forgotten.
 
-    Parameters: `loss` is a loss of `nr.losses` for labels -1 and +1, `Logistic()` if it is None,
-    or one of the scores of all classes, as `Softmax()`; `rate` a rate, `ScaleFree()` if it is
-    None; `mirror` a map that need not know its features in advance, `Euclidean()` if it is None;
-    `fit_intercept` adds a feature that is always 1; None and NaN are refused, or with
+    Parameters: `loss`, `rate` and `mirror` are words of `nr.words`, or objects of noregret: the
+    loss one of two classes, as "hinge:0.5", or of the scores of all classes, as "softmax"; the
+    map one that need not know its features in advance. `fit_intercept` adds a feature that is
+    always 1; None and NaN are refused, or with
     `missing="indicator"` the feature "name=missing".
 
     >>> from river import datasets, metrics
@@ -52,15 +53,15 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
 
     def __init__(
         self,
-        loss: Loss | ScoreLoss | None = None,
-        rate: Rate | None = None,
-        mirror: Mirror | None = None,
+        loss: str | Loss | ScoreLoss = "logistic",
+        rate: str | Rate = "scale-free",
+        mirror: str | Mirror = "euclidean",
         fit_intercept: bool = True,
         missing: str = "refuse",
     ) -> None:
-        self.loss = losses.Logistic() if loss is None else loss
-        self.rate = rates.ScaleFree() if rate is None else rate
-        self.mirror = mirrors.Euclidean() if mirror is None else mirror
+        self.loss = spec(loss, "loss")
+        self.rate: Rate = spec(rate, "rate")
+        self.mirror: Mirror = spec(mirror, "mirror")
         self.fit_intercept = fit_intercept
         self.missing = missing
         self._features = FeatureColumns(fit_intercept, missing)
@@ -71,7 +72,7 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
             self._learner = MatrixDescent(self.loss, self.mirror, self.rate)
         else:
             if self.loss.labels != "sign":
-                raise ValueError(f"{self.loss} is for real targets; a classifier needs classes")
+                raise ArgumentError("loss", "is for real targets, expected one of classes", loss)
             self._learner = growing(MirrorDescent(self.loss, self.mirror, self.rate))
 
     @property

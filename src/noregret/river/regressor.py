@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from river import base
 
-from noregret import losses, mirrors, rates
+from noregret.arguments import ArgumentError
 from noregret.learners import MirrorDescent
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -17,6 +17,7 @@ from noregret.rates import Rate
 from noregret.river.features import FeatureColumns, Measured, growing
 from noregret.rows.examples import as_labels, as_weights
 from noregret.turns import one_at_a_time
+from noregret.vocabulary.words import spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +29,8 @@ class OnlineRegressor(Measured, base.MiniBatchRegressor):
     By default nothing is to be tuned and no scaler needed: features count in units of their own
     sizes, targets in units of theirs.
 
-    Parameters: `loss` is a loss of `nr.losses` for real targets, `Squared()` if it is None; the
-    others are those of `OnlineClassifier`.
+    Parameters: `loss` is a word or loss of real targets, as "huber:2"; the others are those of
+    `OnlineClassifier`.
 
     >>> from river import datasets, metrics
     >>> model, error = OnlineRegressor(), metrics.MAE()
@@ -42,19 +43,19 @@ class OnlineRegressor(Measured, base.MiniBatchRegressor):
 
     def __init__(
         self,
-        loss: Loss | None = None,
-        rate: Rate | None = None,
-        mirror: Mirror | None = None,
+        loss: str | Loss = "squared",
+        rate: str | Rate = "scale-free",
+        mirror: str | Mirror = "euclidean",
         fit_intercept: bool = True,
         missing: str = "refuse",
     ) -> None:
-        self.loss = losses.Squared() if loss is None else loss
-        self.rate = rates.ScaleFree() if rate is None else rate
-        self.mirror = mirrors.Euclidean() if mirror is None else mirror
+        self.loss = spec(loss, "loss")
+        self.rate: Rate = spec(rate, "rate")
+        self.mirror: Mirror = spec(mirror, "mirror")
         self.fit_intercept = fit_intercept
         self.missing = missing
         if self.loss.labels != "real":
-            raise ValueError(f"{self.loss} is for labels -1 and +1; a regressor needs real targets")
+            raise ArgumentError("loss", "is for classes, expected one of real targets", loss)
         self._features = FeatureColumns(fit_intercept, missing)
         self._learner = growing(MirrorDescent(self.loss, self.mirror, self.rate))
 

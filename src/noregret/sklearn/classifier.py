@@ -11,7 +11,6 @@ import numpy as np
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
-from noregret.sklearn.choices import chosen_mirror, chosen_rate
 from noregret.sklearn.online import OnlineEstimator
 from noregret.sklearn.rows import Feeder
 from noregret.sklearn.scorer import open_scorer
@@ -25,12 +24,13 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
     `partial_fit` takes rows as they come: row by row or all at once gives the same model to the
     bit, classes may appear at any row, `fit` plays the rows `passes` times in random orders.
 
-    Parameters: `loss` is "logistic", "hinge", "squared_hinge" (which carries a half) or a loss of
-    noregret for labels -1 and +1. `multiclass` is "one_against_rest" (the sum of the losses of
-    every class against the rest), "softmax" (logistic loss only) or "hinge" (hinge loss only;
-    the rival with the best score counts). `rate` is "scale_free", "coin_betting" or
-    "grid" (an aggregate of rates), neither of the two with a joint loss, or a rate of noregret;
-    `mirror` is a map of noregret. `class_weight` is None, a dict or "balanced":
+    Parameters: `loss`, `rate` and `mirror` are words of `nr.words`, or objects of noregret.
+    `loss` is one of two classes, as "logistic", "hinge:0.5" or "squared_hinge" (which carries a
+    half). `multiclass` is "one_against_rest" ("ovr": the sum of the losses of every class against
+    the rest), "softmax" ("multinomial", logistic loss only) or "multiclass_hinge"
+    ("crammer_singer", hinge loss only; the rival with the best score counts). `rate` may also be
+    "grid" (an aggregate of rates), which like "coin_betting" goes with "one_against_rest" only.
+    `class_weight` is None, a dict or "balanced":
     n / (K n_k), counted over all rows in `fit` and over the rows so far in `partial_fit`.
     `shuffle` and `random_state` order the rows of `fit`.
     Attributes: `classes_` (sorted by `fit` or where they are declared, else as they came),
@@ -49,7 +49,7 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
         *,
         multiclass: str = "one_against_rest",
         rate: str | Rate = "scale_free",
-        mirror: Mirror | None = None,
+        mirror: str | Mirror = "euclidean",
         class_weight: Any = None,
         fit_intercept: bool = True,
         passes: int = 10,
@@ -64,8 +64,8 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
         self._learner = open_scorer(
             self._chosen_loss(),
             self.multiclass,
-            chosen_mirror(self.mirror),
-            chosen_rate(self.rate),
+            self._chosen_mirror(),
+            self._chosen_rate(),
             self._dimension(),
             max(2, classes),
         )

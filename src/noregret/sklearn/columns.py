@@ -10,13 +10,14 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from noregret.experts import Aggregate
+from noregret.experts import Aggregate, rate_grid
 from noregret.learners import MirrorDescent
 from noregret.learners.base import learn_together
 from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
 from noregret.losses.links import logistic
 from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
+from noregret.rates import Rate
 from noregret.rows.examples import as_rows
 from noregret.sklearn.calibration import Platt
 from noregret.sklearn.labels import Codes
@@ -26,6 +27,15 @@ Vector = npt.NDArray[np.float64]
 
 #: Losses that depend on y p alone.
 EVEN = (Hinge, Logistic, SquaredHinge)
+
+
+def new_learner(
+    loss: Loss, mirror: Mirror, rate: Rate | None, dimension: int
+) -> MirrorDescent | Aggregate:
+    """Return a learner of one score that has seen nothing, with a grid of rates for None."""
+    if rate is None:
+        return rate_grid(loss, mirror, dimension=dimension)
+    return MirrorDescent(loss, mirror, rate, dimension=dimension, averaging=False)
 
 
 class Column(Protocol):

@@ -21,14 +21,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from noregret.arguments import ArgumentError
 from noregret.batch import Solution, hindsight
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
 from noregret.rounding import up
 from noregret.rows.examples import Rows
-from noregret.sklearn.choices import require_count
 from noregret.sklearn.columns import Columns
 from noregret.sklearn.dual_scorer import Ascent, Optimum
-from noregret.sklearn.estimator import RowEstimator, Vector
+from noregret.sklearn.estimator import RowEstimator, Vector, require_count
 from noregret.sklearn.rows import Feeder, Order
 from noregret.sklearn.scorer import score_loss
 from noregret.sklearn.stream import StreamClassifier
@@ -64,7 +64,7 @@ class DualEstimator(RowEstimator):
             known = isinstance(value, numbers.Real) and not isinstance(value, bool)
             if not known or not (0.0 < value < math.inf or (value == 0.0 and not above)):
                 sign = "above" if above else "of at least"
-                raise ValueError(f"{name} must be a finite number {sign} 0, got {value!r}")
+                raise ArgumentError(name, f"expected a finite number {sign} 0", value)
         require_count("max_iter", self.max_iter)
 
     def _solve(
@@ -139,8 +139,7 @@ class DualClassifier(StreamClassifier, DualEstimator):
     a row (Passive-Aggressive), from 0 or from the optimum of `fit`, to the bit the same row by
     row or all at once; classes may appear at any row.
 
-    Parameters: `loss` is "hinge", "squared_hinge" (which carries a half), "logistic" or a loss
-    of noregret for labels -1 and +1; `multiclass` is that of `OnlineClassifier`; `C` weighs the
+    Parameters: `loss` and `multiclass` are those of `OnlineClassifier`; `C` weighs the
     losses against ||w||^2/2; `penalize_intercept=False` leaves the intercept out of ||w||^2
     (slower); `class_weight` as everywhere in scikit-learn, in `partial_fit` over the rows so far;
     `random_state` orders the visits of the rows.
@@ -199,9 +198,9 @@ class DualClassifier(StreamClassifier, DualEstimator):
         `classes` may declare classes before any row of theirs; without it the rows do.
         """
         self._require_ascent()
-        if self.multiclass != "one_against_rest":
-            raise ValueError(
-                f"partial_fit needs multiclass='one_against_rest', got {self.multiclass!r}"
+        if not isinstance(score_loss(self._chosen_loss(), self.multiclass), OneAgainstRest):
+            raise ArgumentError(
+                "multiclass", "partial_fit needs 'one_against_rest'", self.multiclass
             )
         with self._as_it_was_if_refused():
             if isinstance(getattr(self, "_learner", None), Optimum):
@@ -236,9 +235,8 @@ class DualClassifier(StreamClassifier, DualEstimator):
 class DualRegressor(StreamRegressor, DualEstimator):
     """Linear regression by dual coordinate ascent, with the duality gap of its fit.
 
-    Parameters: `loss` is "squared" ((p - y)^2, without a half), "absolute",
-    "epsilon_insensitive" (0.1), "huber" (1) or a loss of noregret for real targets; the others,
-    and the attributes but for `classes_`, are those of `DualClassifier`.
+    Parameters: `loss` is that of `OnlineRegressor`; the others, and the attributes but for
+    `classes_`, are those of `DualClassifier`.
     Reference: Zhang, On the Dual Formulation of Regularized Linear Systems, Algorithms 1 and 2.
 
     >>> import numpy as np

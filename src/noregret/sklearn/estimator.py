@@ -15,10 +15,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from noregret.arguments import ArgumentError
 from noregret.arrays import refuse_kind, refuse_masked
+from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.rows.examples import CHUNK, Rows, as_rows, as_weights
 from noregret.sklearn.rows import Feeder
+from noregret.vocabulary.words import spec
 
 Vector = npt.NDArray[np.float64]
 
@@ -143,6 +146,26 @@ class RowEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def chosen_loss(value: Any, labels: str) -> Loss:
+    """Return the loss of a word, or the loss itself, for labels of that kind.
+
+    >>> chosen_loss("log_loss", "sign"), chosen_loss("huber:2", "real")
+    (Logistic(), Huber(delta=2.0))
+    """
+    loss: Loss = spec(value, "loss")
+    if loss.labels != labels:
+        kind = "two classes" if labels == "sign" else "real targets"
+        raise ArgumentError("loss", f"expected one of {kind}", value, "loss")
+    return loss
+
+
+def require_count(name: str, value: Any) -> int:
+    """Return a whole number of at least 1, or refuse it by its name."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+        raise ArgumentError(name, "expected a whole number of at least 1", value)
+    return int(value)
 
 
 def _rounds(learner: Any) -> int:

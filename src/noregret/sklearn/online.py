@@ -10,11 +10,14 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
+from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
-from noregret.sklearn.choices import require_count
-from noregret.sklearn.estimator import RowEstimator
+from noregret.rates import Rate
+from noregret.sklearn.estimator import RowEstimator, require_count
 from noregret.sklearn.rows import Order
 from noregret.sklearn.several import ByClass
+from noregret.vocabulary.learners import GRID
+from noregret.vocabulary.words import spec
 
 
 class OnlineEstimator(RowEstimator):
@@ -53,6 +56,17 @@ class OnlineEstimator(RowEstimator):
             return replace(one, passes=(least, passes))
 
         return found.mapped(named) if isinstance(found, ByClass) else named(found)
+
+    def _chosen_mirror(self) -> Mirror:
+        mirror: Mirror = spec(self.mirror, "mirror")
+        return mirror
+
+    def _chosen_rate(self) -> Rate | None:
+        """Return the rate; None is a grid of them."""
+        if isinstance(self.rate, str) and self.rate.lower() == GRID:
+            return None
+        rate: Rate = spec(self.rate, "rate")
+        return rate
 
     def _orders(self, order: Order) -> Iterator[Order]:
         """Return the order of each pass of `fit`, or refuse their number at once."""

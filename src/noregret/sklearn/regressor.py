@@ -11,7 +11,7 @@ import numpy as np
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
-from noregret.sklearn.choices import chosen_mirror, chosen_rate, new_learner
+from noregret.sklearn.columns import new_learner
 from noregret.sklearn.online import OnlineEstimator
 from noregret.sklearn.rows import Feeder
 from noregret.sklearn.targets import StreamRegressor
@@ -21,8 +21,8 @@ from noregret.turns import one_at_a_time
 class OnlineRegressor(StreamRegressor, OnlineEstimator):
     """Linear regression learnt one row after the other, with a certificate of its own loss.
 
-    Parameters: `loss` is "squared" ((p - y)^2, without a half), "absolute",
-    "epsilon_insensitive" (0.1), "huber" (1) or a loss of noregret for real targets; the others
+    Parameters: `loss` is a word of `nr.words("loss")` for real targets, as "squared" ((p - y)^2,
+    without a half), "absolute", "quantile:0.9" or "huber:1", or a loss of noregret; the others
     are those of `OnlineClassifier`.
     Attributes: `coef_`, `intercept_`, `n_features_in_`, `certificate_`. With the rate
     "scale_free" predictions are made around the mean of the targets, which is part of
@@ -40,7 +40,7 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
         loss: str | Loss = "squared",
         *,
         rate: str | Rate = "scale_free",
-        mirror: Mirror | None = None,
+        mirror: str | Mirror = "euclidean",
         fit_intercept: bool = True,
         passes: int = 10,
         shuffle: bool = True,
@@ -51,8 +51,8 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
     def _open(self) -> None:
         self._learner = new_learner(
             self._chosen_loss(),
-            chosen_mirror(self.mirror),
-            chosen_rate(self.rate),
+            self._chosen_mirror(),
+            self._chosen_rate(),
             self._dimension(),
         )
         self._feeder = Feeder(bool(self.fit_intercept))

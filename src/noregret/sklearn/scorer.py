@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arguments import ArgumentError
 from noregret.learners import MatrixDescent, MirrorDescent
 from noregret.learners.base import Diverged
 from noregret.losses import (
@@ -23,16 +24,14 @@ from noregret.losses.links import logistic, multinomial
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
 from noregret.sklearn.calibration import Platt
-from noregret.sklearn.choices import new_learner
-from noregret.sklearn.columns import EVEN, Columns, Signed
+from noregret.sklearn.columns import EVEN, Columns, Signed, new_learner
 from noregret.sklearn.labels import Codes
+from noregret.vocabulary.words import spec
 
 Vector = npt.NDArray[np.float64]
 
 #: The labels of the first and of the second class.
 _SIGNS = np.array([-1.0, 1.0])
-
-MULTICLASS = ("one_against_rest", "softmax", "hinge")
 
 
 def open_scorer(
@@ -46,7 +45,7 @@ def open_scorer(
     joint = score_loss(loss, multiclass)
     if not isinstance(joint, OneAgainstRest):
         if rate is None:
-            raise ValueError(f"rate='grid' goes with 'one_against_rest', not {multiclass!r}")
+            raise ArgumentError("rate", f"goes with 'one_against_rest', not {multiclass!r}", "grid")
         return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension))
     blank = new_learner(loss, mirror, rate, dimension)
     plain = mirror.euclidean() and type(loss) in EVEN
@@ -150,14 +149,20 @@ class Scorer:
 
 
 def score_loss(loss: Loss, multiclass: str) -> ScoreLoss:
-    """Return the loss of all scores that a word and a loss of one score stand for."""
-    if multiclass == "one_against_rest":
+    """Return the loss of all scores that a word and a loss of one score stand for.
+
+    >>> score_loss(Hinge(2.0), "crammer_singer"), score_loss(Hinge(2.0), "ovr")
+    (MulticlassHinge(margin=2.0), OneAgainstRest(loss=Hinge(margin=2.0)))
+    """
+    joint = spec(multiclass, "loss", "multiclass")
+    if isinstance(joint, OneAgainstRest):
         return OneAgainstRest(loss)
-    if multiclass == "softmax" and type(loss) is Logistic:
-        return Softmax()
-    if multiclass == "hinge" and type(loss) is Hinge:
+    if isinstance(joint, Softmax) and type(loss) is Logistic:
+        return joint
+    if isinstance(joint, MulticlassHinge) and type(loss) is Hinge:
         return MulticlassHinge(loss.margin)
-    if multiclass in MULTICLASS:
-        wanted = "logistic" if multiclass == "softmax" else "hinge"
-        raise ValueError(f"multiclass={multiclass!r} goes with loss={wanted!r}, got {loss!r}")
-    raise ValueError(f"multiclass must be one of {', '.join(MULTICLASS)}, got {multiclass!r}")
+    wanted = {Softmax: "logistic", MulticlassHinge: "hinge"}.get(type(joint))
+    reason = "expected one_against_rest, softmax or multiclass_hinge"
+    if wanted is not None:
+        reason = f"goes with loss={wanted!r}, got {loss!r}"
+    raise ArgumentError("multiclass", reason, multiclass)

@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from noregret.losses import Loss
 from noregret.rows.examples import Rows, as_weights
-from noregret.sklearn.choices import CLASSIFICATION, chosen_loss
-from noregret.sklearn.estimator import RowEstimator, Vector
+from noregret.sklearn.estimator import RowEstimator, Vector, chosen_loss
 from noregret.sklearn.labels import (
     Balance,
     Codes,
@@ -43,7 +42,7 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
     loss: Any
 
     def _chosen_loss(self) -> Loss:
-        return chosen_loss(self.loss, CLASSIFICATION)
+        return chosen_loss(self.loss, "sign")
 
     def _open(self, classes: int) -> None:
         """Make a scorer of that many classes that has learnt nothing."""

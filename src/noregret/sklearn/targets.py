@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from noregret.losses import Loss
 from noregret.rows.examples import Rows, as_labels
-from noregret.sklearn.choices import REGRESSION, chosen_loss
-from noregret.sklearn.estimator import RowEstimator, Vector
+from noregret.sklearn.estimator import RowEstimator, Vector, chosen_loss
 from noregret.sklearn.rows import Order
 from noregret.turns import one_at_a_time
 
@@ -24,7 +23,7 @@ class StreamRegressor(RegressorMixin, RowEstimator):
     loss: Any
 
     def _chosen_loss(self) -> Loss:
-        return chosen_loss(self.loss, REGRESSION)
+        return chosen_loss(self.loss, "real")
 
     def _open(self) -> None:
         """Make a learner that has seen nothing."""

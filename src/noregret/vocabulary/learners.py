@@ -1,11 +1,13 @@
-"""The names of losses, maps, rates and learners on the command line, and what they stand for."""
+"""Learners in words: a loss, a map, a rate, an update and their sizes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from noregret.arguments import ArgumentError, meant
+from noregret.vocabulary.words import find, first_field, spec, spelt
 
 if TYPE_CHECKING:
     from noregret.experts import Aggregate
@@ -16,59 +18,14 @@ if TYPE_CHECKING:
 
     Learner: TypeAlias = MirrorDescent | MatrixDescent | DualAscent | Aggregate
 
-# name: (class, its parameter that may follow a colon or None)
-_Names: TypeAlias = Mapping[str, tuple[str, str | None]]
-_LOSSES: _Names = {
-    "logistic": ("Logistic", None),
-    "hinge": ("Hinge", "margin"),
-    "squared-hinge": ("SquaredHinge", "margin"),
-    "power-hinge": ("PowerHinge", "r"),
-    "one-sided-huber": ("OneSidedHuber", "margin"),
-    "exponential": ("Exponential", None),
-    "squared": ("Squared", None),
-    "absolute": ("Absolute", None),
-    "huber": ("Huber", "delta"),
-    "quantile": ("Quantile", "level"),
-    "epsilon-insensitive": ("EpsilonInsensitive", "epsilon"),
-    "squared-epsilon-insensitive": ("SquaredEpsilonInsensitive", "epsilon"),
-    "negative-log": ("NegativeLog", None),
-}
-#: Losses of several classes; `one-against-rest` may be followed by a loss of two.
-ONE_AGAINST_REST = "one-against-rest"
-#: Lost least on what was tried, and its floors say most.
+#: Of several classes: lost least on what was tried, and its floors say most.
 SOFTMAX = "softmax"
-_SEVERAL: _Names = {
-    SOFTMAX: ("Softmax", None),
-    ONE_AGAINST_REST: ("OneAgainstRest", "loss"),
-    "multiclass-hinge": ("MulticlassHinge", "margin"),
-}
-_MIRRORS: _Names = {
-    "euclidean": ("Euclidean", None),
-    "ball": ("Ball", None),
-    "p-norm": ("PNorm", "p"),
-    "power": ("Power", "p"),
-    "entropy": ("Entropy", None),
-    "unnormalized-entropy": ("UnnormalizedEntropy", "start"),
-    "signed-entropy": ("SignedEntropy", None),
-    "hypentropy": ("Hypentropy", "beta"),
-    "soft-threshold": ("SoftThreshold", "l1"),
-    "elastic-net": ("ElasticNet", "l1"),
-}
-_RATES: _Names = {
-    "scale-free": ("ScaleFree", None),
-    "coin-betting": ("CoinBetting", None),
-    "constant": ("Constant", "eta"),
-    "inverse-sqrt": ("InverseSqrt", "eta"),
-    "adaptive": ("Adaptive", "scale"),
-    "per-coordinate": ("PerCoordinate", "scale"),
-    "strongly-convex": ("StronglyConvex", "sigma"),
-    "doubling": ("Doubling", "eta"),
-}
 #: Maps whose weights are not 0 before anything is learnt.
 _WIDE = ("entropy", "unnormalized-entropy", "signed-entropy")
+#: Maps of a set, by the field that is its size.
 _SIZES = {"ball": "radius", "entropy": "scale", "signed-entropy": "radius"}
-#: Maps that say nothing without a parameter.
-_NEEDED = {"p-norm": "4", "power": "1.5"}
+#: First fields of rates that `eta` stands for.
+_TUNED = ("eta", "scale", "sigma")
 
 #: Updates of `MirrorDescent`, then those of `DualAscent`.
 DESCENTS = ("descent", "agile", "mistakes")
@@ -84,59 +41,15 @@ _OF_SEVERAL = {
 RATE = "scale-free"
 
 
-def names(table: str) -> str:
-    """Return the names of one table as a help text lists them.
-
-    >>> names("rate")
-    ... # doctest: +NORMALIZE_WHITESPACE
-    'scale-free, coin-betting, constant, inverse-sqrt, adaptive, per-coordinate, strongly-convex,
-     doubling, grid'
-    """
-    if table == "rate":
-        return ", ".join([*_RATES, GRID])
-    return ", ".join(
-        f"{name}[:{parameter.upper()}]" if parameter else name
-        for name, (_, parameter) in _TABLES[table].items()
-    )
-
-
-_TABLES: Mapping[str, _Names] = {
-    "loss": _LOSSES,
-    "several": _SEVERAL,
-    "mirror": _MIRRORS,
-    "rate": _RATES,
-}
-_OF_CLASSES = 6
-LOSS_HELP = (
-    f"Of two classes: {', '.join(names('loss').split(', ')[:_OF_CLASSES])}. "
-    f"Of numbers: {', '.join(names('loss').split(', ')[_OF_CLASSES:])}. Logistic by default."
-)
-SEVERAL_HELP = (
-    f"{LOSS_HELP} Of several classes: {names('several')}; softmax by default with --multiclass."
-)
-
-
-def _lookup(table: str, text: str) -> tuple[str, str, dict[str, float]]:
-    """Return name, class name and parameters of `NAME` or `NAME:VALUE`."""
-    name, colon, value = text.partition(":")
-    if name not in _TABLES[table]:
-        raise ValueError(f"--{table} {text}: expected one of {names(table)}")
-    class_name, parameter = _TABLES[table][name]
-    if not colon:
-        return name, class_name, {}
-    if parameter is None or table == "rate":
-        raise ValueError(f"--{table} {text}: {name} takes nothing after a colon")
-    try:
-        return name, class_name, {parameter: float(value)}
-    except ValueError:
-        raise ValueError(
-            f"--{table} {text}: expected a number for {parameter}, found {value!r}"
-        ) from None
-
-
 def is_several(text: str) -> bool:
-    """Return whether a loss is one of several classes."""
-    return text.partition(":")[0] in _SEVERAL
+    """Return whether a loss is one of several classes.
+
+    >>> is_several("ovr:hinge"), is_several("hinge")
+    (True, False)
+    """
+    from noregret.losses import ScoreLoss
+
+    return issubclass(find(text, "loss", "loss")[1], ScoreLoss)
 
 
 def of_several(text: str | None) -> str:
@@ -148,81 +61,92 @@ def of_several(text: str | None) -> str:
     if text is None or is_several(text):
         return text or SOFTMAX
     if make_loss(text).labels != "sign":
-        raise ValueError(f"--multiclass: {text} is a loss of numbers, expected one of classes")
-    return f"{ONE_AGAINST_REST}:{text}"
+        raise ArgumentError("loss", "is a loss of numbers, expected one of classes", text)
+    return f"one-against-rest:{text}"
 
 
 def any_loss(text: str) -> Loss | ScoreLoss:
-    """Return the loss of a name, be it of several classes."""
-    if not is_several(text):
-        return make_loss(text)
-    from noregret import losses
-
-    name, _, inner = text.partition(":")
-    if name == ONE_AGAINST_REST:
-        if is_several(inner):
-            raise ValueError(f"--loss {text}: expected a loss of two classes after the colon")
-        return losses.OneAgainstRest(make_loss(inner or "logistic"))
-    _, class_name, parameters = _lookup("several", text)
-    loss: ScoreLoss = getattr(losses, class_name)(**parameters)
+    """Return the loss of a word, be it of several classes."""
+    loss: Loss | ScoreLoss = spec(text, "loss")
+    if loss.labels == "relevance":
+        raise ArgumentError("loss", "ranks, and belongs to nr.Ranker", text)
     return loss
 
 
 def make_loss(text: str) -> Loss:
-    """Return the loss of a name, as in `hinge` or `quantile:0.9`."""
-    from noregret import losses
-
+    """Return the loss of a word, as `hinge` or `quantile:0.9`, of two classes or of numbers."""
+    loss: Loss = spec(text, "loss")
     if is_several(text):
-        raise ValueError(f"--loss {text}: several classes are for `learn` and `compare` only")
-    _, class_name, parameters = _lookup("loss", text)
-    loss: Loss = getattr(losses, class_name)(**parameters)
+        raise ArgumentError("loss", "is of several classes, expected one of one score", text)
     return loss
 
 
 def make_mirror(text: str, radius: float | None) -> Mirror:
-    """Return the mirror map of a name, as in `ball` with a radius or `p-norm:4`."""
-    from noregret import mirrors
-
-    name, class_name, parameters = _lookup("mirror", text)
-    if radius is not None:
-        if name not in _SIZES:
-            raise ValueError(
-                f"--radius belongs to the maps {', '.join(_SIZES)}, and {name} is unbounded; "
-                "for the floor alone say --floor-radius"
-            )
-        parameters[_SIZES[name]] = radius
-    elif name in ("ball", "signed-entropy"):
-        raise ValueError(f"--mirror {name} needs --radius")
-    elif name in _NEEDED and not parameters:
-        raise ValueError(f"--mirror {name} needs its p, as in {name}:{_NEEDED[name]}")
-    mirror: Mirror = getattr(mirrors, class_name)(**parameters)
-    return mirror
+    """Return the mirror map of a word, as `ball` with a radius, `ball:2` or `p-norm:4`."""
+    word, colon, _ = spelt(text, "mirror").partition(":")
+    if radius is None and word in ("ball", "signed-entropy") and not colon:
+        raise ArgumentError("radius", f"the map {word} needs one")
+    mirror: Mirror = spec(text, "mirror")
+    if radius is None:
+        return mirror
+    if word not in _SIZES:
+        raise ArgumentError(
+            "radius",
+            f"belongs to the maps {', '.join(_SIZES)}, and {word} is unbounded; the class of the "
+            "floor has a radius of its own",
+            radius,
+        )
+    if colon:
+        raise ArgumentError("radius", f"the map {text} has one already", radius)
+    try:
+        return mirror.replace(**{_SIZES[word]: radius})
+    except ValueError as error:
+        raise ArgumentError("radius", str(error), radius) from None
 
 
 def check_floor_radius(radius: float | None) -> None:
     """Refuse the size of a class that cannot be one."""
     if radius is not None and not 0.0 <= radius < math.inf:
-        raise ValueError(f"--floor-radius must be a finite number >= 0, got {radius}")
+        raise ArgumentError("floor_radius", "expected a finite number >= 0", radius)
 
 
 def make_rate(text: str, size: float | None) -> Rate:
-    """Return the rate of a name, with its eta or scale where one is given."""
-    from noregret import rates
-
-    name, class_name, _ = _lookup("rate", text)
-    _, parameter = _RATES[name]
+    """Return the rate of a word, as `constant:0.5`, or with its eta or scale given apart."""
+    rate: Rate = spec(text, "rate")
     if size is None:
-        rate: Rate = getattr(rates, class_name)()
         return rate
-    if parameter is None:
-        raise ValueError(f"--rate {text} has nothing to tune: drop --eta, or choose another rate")
-    scaled: Rate = getattr(rates, class_name)(**{parameter: size})
-    return scaled
+    parameter = first_field(type(rate))
+    if parameter not in _TUNED:
+        raise ArgumentError("eta", f"the rate {text} has nothing to tune by it", size)
+    if ":" in text:
+        raise ArgumentError("eta", f"the rate {text} has one already", size)
+    try:
+        return rate.replace(**{parameter: size})
+    except ValueError as error:
+        raise ArgumentError("eta", str(error), size) from None
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A learner in the words of the command line."""
+    """A learner in words.
+
+    Args:
+        loss: word of the loss [default: logistic].
+        mirror: word of the mirror map [default: euclidean].
+        radius: size of the weights, above 0, for the maps ball, entropy and signed-entropy.
+        rate: word of the rate, or "grid" [default: scale-free where it is possible, else
+            adaptive].
+        eta: what multiplies the rate, above 0 [default: that of the rate].
+        update: one of `DESCENTS` or `ASCENTS` [default: descent].
+        C: weight of the loss in dual ascent, above 0 [default: 1].
+        k: examples looked back at by the updates window and mini, >= 1 [default: 1].
+        features: number of features, 0 if it is not known in advance [default: 0].
+        average: keep the average of all weights played, which takes twice the memory.
+        classes: number of classes from the beginning, others may join [default: 0].
+
+    >>> str(Spec(loss="log_loss", rate="constant:0.5").make().rate)
+    'Constant(eta=0.5)'
+    """
 
     loss: str = "logistic"
     mirror: str = "euclidean"
@@ -233,10 +157,15 @@ class Spec:
     C: float | None = None
     k: int | None = None
     features: int = 0
-    #: Keep the average of all weights played, which takes twice the memory.
     average: bool = False
-    #: How many classes there are from the beginning; others may join.
     classes: int = 0
+
+    def __post_init__(self) -> None:
+        """Spell the words as we do, or refuse them."""
+        for name in ("loss", "mirror", "rate"):
+            text = getattr(self, name)
+            plain = text is None or (name == "rate" and text.lower() == GRID)
+            object.__setattr__(self, name, text and (text.lower() if plain else spelt(text, name)))
 
     def make(self) -> Learner:
         """Return a fresh learner, or say in one line what does not go together."""
@@ -244,31 +173,27 @@ class Spec:
             return self._matrix()
         loss = make_loss(self.loss)
         if self.classes:
-            raise ValueError(f"--classes: belongs to several classes, and {self.loss} is of two")
+            raise ArgumentError("classes", f"the loss {self.loss} is of two", self.classes)
         if self.update in ASCENTS:
             return self._ascent(loss)
         if self.update not in DESCENTS:
-            known = ", ".join(DESCENTS + ASCENTS)
-            raise ValueError(f"--update {self.update}: expected one of {known}")
-        for option, value in (("-C", self.C), ("-k", self.k)):
-            if value is not None:
-                raise ValueError(f"{option} belongs to the updates {', '.join(ASCENTS)}")
+            known = DESCENTS + ASCENTS
+            hint = meant(self.update, known)
+            raise ArgumentError("update", f"expected one of {', '.join(known)}{hint}", self.update)
+        for name in ("C", "k"):
+            if getattr(self, name) is not None:
+                reason = f"belongs to the updates {', '.join(ASCENTS)}"
+                raise ArgumentError(name, reason, getattr(self, name))
         if self.rate == GRID:
             return self._grid(loss)
         from noregret.learners import MirrorDescent
 
         agile = self.update == "agile"
-        bounded = agile and self.mirror == "ball"
-        mirror = make_mirror(
-            "euclidean" if bounded else self.mirror, None if bounded else self.radius
-        )
-        domain = None
-        if bounded:
-            from noregret import domains
+        mirror, domain = make_mirror(self.mirror, self.radius), None
+        if agile and self.mirror.partition(":")[0] == "ball":
+            from noregret import domains, mirrors
 
-            if self.radius is None:
-                raise ValueError("--mirror ball needs --radius")
-            domain = domains.Ball(self.radius)
+            mirror, domain = mirrors.Euclidean(), domains.Ball(mirror.radius)  # type: ignore[attr-defined]
         return MirrorDescent(
             loss,
             mirror,
@@ -279,6 +204,22 @@ class Spec:
             dimension=self._dimension(),
             averaging=self.average,
         )
+
+    def fresh(self) -> Learner:
+        """Return a learner of a new run: as `make`, but an average has to be kept by the rate.
+
+        Another rate than the usual one can lose much more, so that `average` does not choose it;
+        models of before, which `make` opens again, may have been learnt so.
+        """
+        learner = self.make()
+        if self.average:
+            usual: Any = replace(self, average=False).make()
+            for name in ("mirror", "rate"):
+                if not getattr(usual, name).keeps_average():
+                    reason = f"{getattr(usual, name)} keeps none: choose another {name}"
+                    more = ", as adaptive" if name == "rate" else ", as euclidean"
+                    raise ArgumentError("average", reason + more, kind=name)
+        return learner
 
     @property
     def needs_width(self) -> bool:
@@ -293,16 +234,15 @@ class Spec:
     def _matrix(self) -> MatrixDescent:
         """Return a learner of several classes, as many as will appear."""
         rate = self.rate or self._rate()
-        chosen = {"mirror": self.mirror.partition(":")[0], "rate": rate, "update": self.update}
-        for option, value in chosen.items():
-            if value not in _OF_SEVERAL[option]:
-                known = ", ".join(_OF_SEVERAL[option])
-                raise ValueError(f"--{option} {value}: several classes take one of {known}")
-        for option, said in (("-C", self.C), ("-k", self.k), ("--average", self.average or None)):
+        for name, text in (("mirror", self.mirror), ("rate", rate), ("update", self.update)):
+            if text.partition(":")[0] not in _OF_SEVERAL[name]:
+                known = ", ".join(_OF_SEVERAL[name])
+                raise ArgumentError(name, f"several classes take one of {known}", text)
+        for name, said in (("C", self.C), ("k", self.k), ("average", self.average or None)):
             if said is not None:
-                raise ValueError(f"{option}: belongs to learners of two classes or of numbers")
+                raise ArgumentError(name, "belongs to learners of two classes or of numbers")
         if self.classes < 0:
-            raise ValueError(f"--classes {self.classes}: expected a number above 0")
+            raise ArgumentError("classes", "expected a number above 0", self.classes)
         from noregret.learners import MatrixDescent
 
         return MatrixDescent(
@@ -315,19 +255,23 @@ class Spec:
         )
 
     def _grid(self, loss: Loss) -> Aggregate:
-        if self.update != "descent" or self.average:
-            raise ValueError(f"--rate {GRID} belongs to --update descent, and keeps no average")
+        if self.update != "descent":
+            raise ArgumentError("update", f"the rate {GRID} belongs to descent", self.update)
+        if self.average:
+            raise ArgumentError("average", f"the rate {GRID} keeps none")
         if self.eta is not None:
-            raise ValueError(f"--rate {GRID} has nothing to tune: drop --eta")
+            raise ArgumentError("eta", f"the rate {GRID} has nothing to tune by it", self.eta)
         from noregret.experts import rate_grid
 
         return rate_grid(loss, make_mirror(self.mirror, self.radius), dimension=self._dimension())
 
     def _ascent(self, loss: Loss) -> DualAscent:
         if self.average:
-            raise ValueError(f"--average: update {self.update} keeps no average of its weights")
-        if self.rate is not None or self.eta is not None:
-            raise ValueError(f"--update {self.update} has no rate: its steps follow from -C")
+            raise ArgumentError("average", f"the update {self.update} keeps none of its weights")
+        for name in ("rate", "eta"):
+            if getattr(self, name) is not None:
+                reason = f"the update {self.update} has none: its steps follow from C"
+                raise ArgumentError(name, reason, getattr(self, name))
         from noregret.learners import DualAscent
 
         mirror = make_mirror(self.mirror, self.radius)
@@ -342,14 +286,10 @@ class Spec:
 
     def _dimension(self) -> int | None:
         if self.needs_width and not self.features:
-            raise ValueError(
-                f"--mirror {self.mirror} needs --features, the number of features in advance"
-            )
+            raise ArgumentError("features", f"the map {self.mirror} needs their number in advance")
         return self.features or None
 
     def as_dict(self) -> dict[str, Any]:
         """Return what was chosen, without what was left at its default."""
-        return {name: value for name, value in asdict(self).items() if value != _PLAIN[name]}
-
-
-_PLAIN = asdict(Spec())
+        plain = {field.name: field.default for field in fields(self)}
+        return {name: value for name, value in asdict(self).items() if value != plain[name]}

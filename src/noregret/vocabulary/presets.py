@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from noregret.arguments import ArgumentError, meant
 from noregret.vocabulary.learners import GRID, Spec, of_several
+from noregret.vocabulary.words import Word, listed
 
+if TYPE_CHECKING:
+    from noregret.vocabulary.learners import Learner
+
+#: Whose words are listed.
+KINDS = ("loss", "mirror", "rate", "learner")
 #: Learners by the names people know them by; what follows a colon overrides.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -41,24 +49,64 @@ def parse_spec(text: str, loss: str, features: int = 0, several: bool = False) -
     """
     name, _, rest = text.partition(":")
     mirror, slash, rate = name.partition("/")
-    if not slash and name not in PRESETS:
-        raise ValueError(f"learner {text!r}: expected {', '.join(PRESETS)} or MIRROR/RATE")
-    chosen: dict[str, Any] = {"mirror": mirror, "rate": rate} if slash else dict(PRESETS[name])
+    preset = name.lower().replace("_", "-")
+    if not slash and preset not in PRESETS:
+        reason = f"no such learner{meant(name, PRESETS)}, expected one or MIRROR/RATE"
+        raise ArgumentError("learner", reason, text, "learner")
+    chosen: dict[str, Any] = {"mirror": mirror, "rate": rate} if slash else dict(PRESETS[preset])
     if several:
-        chosen |= _OF_SEVERAL.get(name, {})
-    spec = replace(Spec(loss=loss, features=features), **chosen)
+        chosen |= _OF_SEVERAL.get(preset, {})
     kinds = {field.name: str(field.type) for field in fields(Spec) if field.name != "average"}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
         if not equals or key not in kinds:
-            raise ValueError(
-                f"learner {text!r}: found {item!r}, expected KEY=VALUE with a key among "
-                f"{', '.join(kinds)}"
+            raise ArgumentError(
+                "learner",
+                f"found {item!r}, expected KEY=VALUE with a key among {', '.join(kinds)}",
+                text,
             )
+        number = int if "int" in kinds[key] else float if "float" in kinds[key] else str
         try:
-            number = int if "int" in kinds[key] else float if "float" in kinds[key] else str
-            chosen = {key: number(value)}
-            spec = replace(spec, **chosen)
+            chosen[key] = number(value)
         except ValueError:
-            raise ValueError(f"learner {text!r}: {key} expects a number, found {value!r}") from None
-    return replace(spec, loss=of_several(spec.loss)) if several else spec
+            raise ArgumentError(
+                "learner", f"expected a number for {key}, found {value!r}", text
+            ) from None
+    with _named(text):
+        spec = Spec(**{"loss": loss, "features": features, **chosen})
+        return replace(spec, loss=of_several(spec.loss)) if several else spec
+
+
+def make(text: str, spec: Spec) -> Learner:
+    """Return the learner of a text and what it was parsed to; errors name the text."""
+    with _named(text):
+        return spec.fresh()
+
+
+def words(kind: str) -> list[Word]:
+    """Return the words of a kind, each with what may follow it and a line about it.
+
+    Args:
+        kind: "loss", "mirror", "rate" or "learner".
+
+    >>> words("rate")[0]
+    Word(name='constant', usage='constant[:eta=1]', about='The constant rate eta.')
+    """
+    if kind not in KINDS:
+        raise ArgumentError("kind", f"expected one of {', '.join(KINDS)}{meant(kind, KINDS)}", kind)
+    if kind != "learner":
+        return listed(kind)
+    usual = {"loss": "logistic", "rate": "scale-free"}
+    return [
+        Word(name, name, ", ".join(f"{key} {value}" for key, value in (settings or usual).items()))
+        for name, settings in PRESETS.items()
+    ]
+
+
+@contextmanager
+def _named(text: str) -> Iterator[None]:
+    """Name the learner in errors about its parts."""
+    try:
+        yield
+    except ArgumentError as error:
+        raise ArgumentError("learner", f"{error.place}: {error.reason}", text, error.kind) from None
