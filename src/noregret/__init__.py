@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from noregret.learners.ranking import Ranker
     from noregret.proof.certificate import Certificate
     from noregret.runs.model import Model, open_model
-    from noregret.streams import read
+    from noregret.streams import Reading, read
     from noregret.tracking.drift import DriftProof, drift_proof
     from noregret.tracking.path import hindsight_path
     from noregret.vocabulary.presets import words
@@ -49,6 +49,7 @@ _LAZY = {
     "MirrorDescent": "noregret.learners",
     "Model": "noregret.runs.model",
     "Ranker": "noregret.learners.ranking",
+    "Reading": "noregret.streams",
     "Solution": "noregret.batch",
     "bandits": "noregret.bandits",
     "catalogue": "noregret.catalogue",
@@ -85,6 +86,7 @@ __all__ = [
     "MirrorDescent",
     "Model",
     "Ranker",
+    "Reading",
     "Solution",
     "bandits",
     "catalogue",

@@ -18,7 +18,8 @@ SAID: dict[str, Any] = {
     "categorical": "zip", "numeric": ["age"], "missing": "refuse", "unlabelled": "keep",
     "header": False, "separator": ";", "bits": 12, "remember": 3, "hash": "all",
     "interactions": ["ab"], "constant": 2.0, "first_index": 0, "width": 9, "dtype": "float32",
-    "rows": 5, "threads": 0, "on_error": "skip",
+    "rows": 5, "threads": 0, "on_error": "skip", "text": "note", "ngram": 2, "skips": 1,
+    "id": "key", "encoding": "latin-1", "shuffle": 7,
 }  # fmt: skip
 
 
@@ -48,8 +49,8 @@ def test_every_option_has_one_line_and_a_format_that_knows_it() -> None:
         assert one.metadata["help"] and "\n" not in one.metadata["help"]
         assert one.metadata["formats"] & {*FORMATS}
     assert known_fields("svmlight") == [
-        "format", "labels", "constant", "first_index", "width", "dtype", "rows", "threads",
-        "on_error",
+        "format", "labels", "encoding", "constant", "first_index", "width", "dtype", "shuffle",
+        "rows", "threads", "on_error",
     ]  # fmt: skip
     assert resolve([({"a": 1}, 1)]).fields == known_fields("iterable")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -50,6 +51,8 @@ class Block:
     y: NDArray[np.float64]
     width: int
     weight: NDArray[np.float64] | None = None
+    #: What tells the rows apart, where `id=` asked for it.
+    ids: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse arrays that a compiled pass could not read safely."""
@@ -81,6 +84,7 @@ class Block:
                 f"weight is {self.weight.dtype} of shape {self.weight.shape}, expected float64 "
                 f"of shape {self.y.shape}",
             )
+        _require(self.ids is None or len(self.ids) == len(self.y), "ids are not one a row")
         used = self.indices[int(self.indptr[0]) : int(self.indptr[-1])]
         widest = int(used.max()) + 1 if len(used) else 0
         _require(
@@ -97,29 +101,40 @@ class Block:
         y: NDArray[np.float64],
         width: int,
         weight: NDArray[np.float64] | None = None,
+        ids: Sequence[str] | None = None,
     ) -> Block:
         """Return a block that its maker vouches for: checking costs a pass over its nonzeros.
 
         What a parser has written is sound by construction, and so is a part of a sound block.
         Learners check its rows nevertheless.
         """
-        block = cls._bare(y, width, weight)
+        block = cls._bare(y, width, weight, ids)
         block._show(indptr, indices, values)
         return block
 
     @classmethod
     def _of_sealed(
-        cls, rows: Sealed, y: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+        cls,
+        rows: Sealed,
+        y: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+        ids: Sequence[str] | None = None,
     ) -> Block:
         """Return a block of rows that learners need not check; for arrays nobody else has."""
-        block = cls._bare(y, rows.width, weight)
+        block = cls._bare(y, rows.width, weight, ids)
         object.__setattr__(block, "_sealed", rows)
         return block
 
     @classmethod
-    def _bare(cls, y: NDArray[np.float64], width: int, weight: NDArray[np.float64] | None) -> Block:
+    def _bare(
+        cls,
+        y: NDArray[np.float64],
+        width: int,
+        weight: NDArray[np.float64] | None,
+        ids: Sequence[str] | None,
+    ) -> Block:
         block = object.__new__(cls)
-        for name, value in (("y", y), ("width", width), ("weight", weight)):
+        for name, value in (("y", y), ("width", width), ("weight", weight), ("ids", ids)):
             object.__setattr__(block, name, value)
         return block
 
@@ -139,7 +154,7 @@ class Block:
     def __reduce__(self) -> tuple[type[Block], tuple[Any, ...]]:
         """Return what copies are made from, by the constructor that checks."""
         arrays = self.indptr, self.indices, self.values
-        return type(self), (*arrays, self.y, self.width, self.weight)
+        return type(self), (*arrays, self.y, self.width, self.weight, self.ids)
 
     @property
     def ordered(self) -> bool:
@@ -178,11 +193,12 @@ class Block:
             raise IndexError(f"rows({start}, {stop}) of a block of {len(self)} rows")
         y = self.y[start:stop]
         weight = None if self.weight is None else self.weight[start:stop]
+        ids = None if self.ids is None else self.ids[start:stop]
         rows = sealed_rows(self)
         if rows is not None:
-            return Block._of_sealed(rows.part(start, stop), y, weight)
+            return Block._of_sealed(rows.part(start, stop), y, weight, ids)
         indptr = self.indptr[start : stop + 1]
-        return Block.sound(indptr, self.indices, self.values, y, self.width, weight)
+        return Block.sound(indptr, self.indices, self.values, y, self.width, weight, ids)
 
     def dense(self) -> NDArray[np.float64]:
         """Return the rows as an ordinary matrix; meant for small blocks and for tests."""

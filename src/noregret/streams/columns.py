@@ -29,7 +29,11 @@ from noregret.streams.reading import Reading
 _POSITION = re.compile("-?[0-9]{1,9}")
 
 #: What a column is for, as the kernels know it.
-SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN, CLASS, DATE = range(9)
+(
+    SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN, CLASS, DATE, TEXT, ID,
+) = range(11)  # fmt: skip
+#: What columns of features are.
+FEATURES = (NUMBER, CATEGORY, DATE, TEXT)
 
 LABEL_NAMES = ("label", "target", "class", "y")
 MISSING_TEXTS = frozenset((b"", b"NA", b"NaN", b"nan", b"?"))
@@ -40,7 +44,7 @@ _SHOWN_NAMES = 12
 #: Fewest rows by which a category is said to have too many values.
 _FEWEST = 100
 #: The options that name columns of features.
-_NAMING = ("ignore", "keep", "categorical", "numeric")
+_NAMING = ("ignore", "keep", "categorical", "numeric", "text")
 #: The number of first lines that decide which columns are numeric and what labels are called.
 LOOK = 1000
 
@@ -66,7 +70,7 @@ def target_among(names: Sequence[str], reading: Reading, where: str) -> str | No
                 )
             return names[int(chosen)]
         return None if keep and chosen not in names else chosen
-    taken = {reading.weight, *reading.ignore}
+    taken = {reading.weight, reading.id, *reading.ignore, *reading.text}
     free = [name for name in names if name not in taken]
     found = usual_label(free)
     if found is None and not keep:
@@ -99,7 +103,7 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[i
         twice = next(one for k, one in enumerate(names) if one in names[:k])
         raise StreamError(f"{where}: two columns are called {twice!r}, expected different names")
     target = target_among(names, reading, where)
-    asked = {"target": (target,), "weight": (reading.weight,)}
+    asked = {"target": (target,), "weight": (reading.weight,), "id": (reading.id,)}
     asked |= {name: getattr(reading, name) or () for name in _NAMING}
     if reading.unlabelled == "keep":
         # What was ignored while learning, as what is known only later, need not be there.
@@ -120,8 +124,12 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[i
             return LABEL
         if name == reading.weight:
             return WEIGHT
+        if name == reading.id:
+            return ID
         if name in ignore or (keep is not None and name not in keep):
             return SKIPPED
+        if name in reading.text:
+            return TEXT
         if name in categorical:
             return CATEGORY
         return NUMBER if name in numeric else UNKNOWN

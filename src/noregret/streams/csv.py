@@ -8,14 +8,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.streams.block import Csr
+from noregret.streams.column_products import ColumnProducts
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
     DATE,
+    FEATURES,
+    ID,
     LABEL,
     NAMED_LABEL,
     NUMBER,
     SKIPPED,
+    TEXT,
     WEIGHT,
     missing_note,
 )
@@ -28,12 +33,13 @@ from noregret.streams.features import Features, without_unknown
 from noregret.streams.format import Deferred, Parsed, Written, check_text, explained
 from noregret.streams.inputs import Inputs
 from noregret.streams.moments import PARTS, part_names
-from noregret.streams.names import NO_ROOM, FeatureNames
+from noregret.streams.names import NO_ROOM, FeatureNames, Spelled, split_names
 from noregret.streams.order import order_rows
 from noregret.streams.reading import Reading
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source
 from noregret.streams.stream import TextStream
+from noregret.streams.words import BAG, with_bags
 
 
 def _writable(text: bytes) -> NDArray[np.uint8]:
@@ -47,20 +53,39 @@ _ABSENT = _writable(b"missing")
 class CsvFormat:
     """Separated values whose columns are known."""
 
-    def __init__(self, grammar: Grammar, features: Features, dtype: str = "float64"):
+    def __init__(
+        self,
+        grammar: Grammar,
+        features: Features,
+        dtype: str = "float64",
+        products: ColumnProducts | None = None,
+    ):
         self.grammar = grammar
         self.features = features
         self.dtype = np.dtype(dtype)
         self._slabs = Slabs()
+        self._products = products
+        fields = len(grammar.roles)
         numbers = [f for f, role in enumerate(grammar.roles) if role == NUMBER]
         columns = features.columns([grammar.names[f] for f in numbers])
-        slots = np.zeros(len(grammar.roles), np.uint32)
+        slots = np.full(fields, NO_ROOM, np.uint32)
         slots[numbers] = columns
         roles = np.array(grammar.roles, np.uint8)
         # With a frozen dictionary, skip columns that it does not contain.
         roles[numbers] = np.where(columns == NO_ROOM, SKIPPED, NUMBER)
+        parts = self._parts()
+        constant_slot = features.constant_column
+        if products:
+            # The kernel writes which field a feature is of; its column and group are looked up.
+            own = np.concatenate([slots, parts.ravel(), [np.uint32(constant_slot)]])
+            groups = np.array([products.groups.get(name, 0) for name in grammar.names], np.uint8)
+            self._own, self._groups = own, np.concatenate([groups, groups.repeat(PARTS), [0]])
+            slots = np.arange(fields, dtype=np.uint32)
+            places = np.arange(fields, len(own) - 1, dtype=np.uint32).reshape(parts.shape)
+            parts = np.where(parts == NO_ROOM, NO_ROOM, places)
+            constant_slot = len(own) - 1
         pairs = zip(grammar.names, grammar.roles, strict=True)
-        prefixes = [b"" if role == CLASS else f"{name}=".encode() for name, role in pairs]
+        prefixes = [b"" if role in (CLASS, ID) else f"{name}=".encode() for name, role in pairs]
         self._prefixes = _writable(b"".join(prefixes))
         self._prefix_ends = np.cumsum([0, *map(len, prefixes)]).astype(np.uint64)
         pair = [name.encode() for name in grammar.pair or ("", "")]
@@ -68,19 +93,20 @@ class CsvFormat:
             separator=np.uint8(grammar.separator[0]),
             roles=roles,
             slots=slots,
-            parts=self._parts(),
+            parts=parts,
             pair=_writable(b"".join(pair)),
             negative_length=np.uint64(len(pair[0])),
             indicate=grammar.indicate,
             unlabelled=grammar.unlabelled,
             largest=grammar.largest,
             constant=features.constant,
-            constant_slot=np.uint32(features.constant_column),
+            constant_slot=np.uint32(constant_slot),
         )
+        named = CATEGORY in grammar.roles or TEXT in grammar.roles or bool(products)
         #: Whether no line changes what is known about later ones; missing values wait for it.
-        self.parallel = not (CATEGORY in grammar.roles and features.grows)
+        self.parallel = not (named and features.grows)
         self._defers = grammar.indicate and features.grows and self.parallel
-        self._ascending = DATE not in grammar.roles and features.ascending(columns)
+        self._ascending = not products and DATE not in grammar.roles and features.ascending(columns)
 
     def _parts(self) -> NDArray[np.uint32]:
         """Return the columns of the parts of dates, of each field."""
@@ -118,14 +144,15 @@ class CsvFormat:
         # A line has two bytes at least, and so has a feature, unless its value may be missing;
         # the last line may be given up after its constant, and one place is written in advance.
         most_rows = len(buffer) // 2 + 1
-        field = 1 if self.grammar.indicate else 2
+        roles = self.grammar.roles
+        field = 1 if self.grammar.indicate or ID in roles else 2
         most = len(buffer) // field + 2
         if self.features.constant:
             # In a line whose fields are all features, the constant is one more.
-            most += len(buffer) // (field * len(self.grammar.roles))
+            most += len(buffer) // (field * len(roles))
         out = Written.take(self._slabs, most_rows, most, self.dtype)
-        spells = self.grammar.indicate or CATEGORY in self.grammar.roles
-        most_texts = most if spells or CLASS in self.grammar.roles else 0
+        spells = self.grammar.indicate or not {CATEGORY, TEXT, CLASS, ID}.isdisjoint(roles)
+        most_texts = most if spells else 0
         texts = Texts(
             self._slabs.take(np.uint32, 4 * most_texts).reshape(most_texts, 4),
             self._slabs.take(np.uint8, most_texts),
@@ -133,33 +160,97 @@ class CsvFormat:
         counts = parse_lines(buffer, np.uint64(stop), self._rules, out, texts)
         lines, rows, bad, met = map(int, counts)
         out = out._replace(indptr=out.indptr[: rows + 1])
-        texts, classes = Texts(texts.refs[:met], texts.styles[:met]), None
-        if CLASS in self.grammar.roles:
-            own = self._rules.roles[texts.refs[:, 1]] == CLASS
-            classes = self._classes(buffer, Texts(texts.refs[own], texts.styles[own]), out.y)
-            texts = Texts(texts.refs[~own], texts.styles[~own])
+        texts, classes, ids = Texts(texts.refs[:met], texts.styles[:met]), None, None
+        if CLASS in roles:
+            own, texts = self._apart(texts, CLASS)
+            classes = self._classes(buffer, own, out.y)
+        if ID in roles:
+            own, texts = self._apart(texts, ID)
+            ids = split_names(*self._spell(buffer, own))
         names = self._spell(buffer, texts) if len(texts.refs) else None
 
         def finish() -> Parsed:
-            rows_of = out.csr
-            if names is not None:
-                out.indices[texts.refs[:, 0]] = self.features.columns_of(*names)
-                rows_of = without_unknown(rows_of)
-            if names is not None or not self._ascending:
-                order_rows(*rows_of)
-            return out._replace(**rows_of._asdict()).parsed(
+            found = self._finished(out.csr, texts, names)
+            return out._replace(**found._asdict()).parsed(
                 rows,
                 lines,
                 bad,
                 self.features.width,
-                WEIGHT in self.grammar.roles,
+                WEIGHT in roles,
                 classes=classes,
+                ids=ids,
                 notes=self._notes(texts),
             )
 
         if names is not None and self._defers:
             return Deferred(out.faults[:bad], finish)
         return finish()
+
+    def _apart(self, texts: Texts, role: int) -> tuple[Texts, Texts]:
+        """Return the texts of fields with a role, and the others."""
+        own = self._rules.roles[texts.refs[:, 1]] == role
+        return Texts(texts.refs[own], texts.styles[own]), Texts(
+            texts.refs[~own], texts.styles[~own]
+        )
+
+    def _finished(self, rows: Csr, texts: Texts, names: Spelled | None) -> Csr:
+        """Return rows with the columns of names, words and products, in order."""
+        places, fields = texts.refs[:, 0], texts.refs[:, 1]
+        groups = None
+        if self._products:
+            used = int(rows.indptr[-1])
+            # Places of names hold no field yet; those of the constant have no group.
+            rows.indices[places] = len(self._own) - 1
+            groups = self._groups[rows.indices[:used]]
+            groups[places] = self._groups[fields]
+            rows.indices[:used] = self._own[rows.indices[:used]]
+        if names is not None and TEXT not in self.grammar.roles:
+            rows.indices[places] = self.features.columns_of(*names)
+        elif names is not None:
+            bags = (self._rules.roles[fields] == TEXT) & (texts.styles != ABSENT)
+            spelled, counts = self._with_words(names, fields, np.flatnonzero(bags))
+            columns = self.features.columns_of(*spelled)
+            ends = np.cumsum(counts)
+            rows.indices[places[~bags]] = columns[(ends - counts)[~bags]]
+            rows.indices[places[bags]] = BAG
+            words = np.split(columns, ends[:-1])
+            held = [words[k] for k in np.flatnonzero(bags).tolist()]
+            rows, groups = with_bags(rows, groups, held)
+        if self._products and groups is not None:
+            rows = self._products.multiplied(rows, groups, self.features)
+        if names is not None or self._products:
+            rows = without_unknown(rows)
+        if names is not None or not self._ascending:
+            order_rows(*rows)
+        return rows
+
+    def _with_words(
+        self, names: Spelled, fields: NDArray[np.uint32], bags: NDArray[np.intp]
+    ) -> tuple[Spelled, NDArray[np.int64]]:
+        """Return names in which texts are replaced by their words, and how many each gave."""
+        arena, ends = names
+        counts = np.ones(len(fields), np.int64)
+        if not len(bags):
+            return names, counts
+        held = arena.tobytes()
+        pieces: list[bytes] = []
+        lengths: list[NDArray[np.uint64]] = []
+        done = 0
+        for k in bags.tolist():
+            pieces.append(held[ends[done] : ends[k]])
+            lengths.append(np.diff(ends[done : k + 1]))
+            column = self.grammar.names[fields[k]]
+            text = held[int(ends[k]) + len(column.encode()) + 1 : int(ends[k + 1])]
+            words = self.grammar.words.names(column, text.decode("utf-8", "replace"))
+            keys = [word.encode() for word in words]
+            pieces += keys
+            lengths.append(np.array([len(key) for key in keys], np.uint64))
+            counts[k], done = len(keys), k + 1
+        pieces.append(held[ends[done] :])
+        lengths.append(np.diff(ends[done:]))
+        stops = np.zeros(int(counts.sum()) + 1, np.uint64)
+        np.cumsum(np.concatenate(lengths), out=stops[1:])
+        return (_writable(b"".join(pieces)), stops), counts
 
     def _notes(self, texts: Texts) -> tuple[str, ...]:
         """Return remarks about the columns in which a value is missing."""
@@ -175,9 +266,7 @@ class CsvFormat:
         y[texts.refs[:, 0]] = names.columns_of(*self._spell(buffer, texts))
         return list(names)
 
-    def _spell(
-        self, buffer: NDArray[np.uint8], texts: Texts
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+    def _spell(self, buffer: NDArray[np.uint8], texts: Texts) -> Spelled:
         """Return the names of the categories met one after the other, and where they end."""
         refs, styles = texts
         lengths = np.diff(self._prefix_ends)[refs[:, 1]]
@@ -204,7 +293,9 @@ def open_csv(
     grammar, notes = learn_grammar(columns, source.head, mark, reading, where)
     features = Features.of(reading, names, grow)
     features.refuse_intercept(grammar.columns(NUMBER), where)
-    text = CsvFormat(grammar, features, reading.dtype)
+    held = [name for role in FEATURES for name in grammar.columns(role)]
+    products = ColumnProducts(reading.interactions, held, where) if reading.interactions else None
+    text = CsvFormat(grammar, features, reading.dtype, products)
     return TextStream(source, text, reading, labels=grammar.pair, names=features.names, notes=notes)
 
 

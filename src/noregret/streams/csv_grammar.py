@@ -11,10 +11,11 @@ from noregret.streams.columns import (
     CATEGORY,
     CLASS,
     DATE,
+    FEATURES,
     LABEL,
     MISSING_TEXTS,
     NAMED_LABEL,
-    NUMBER,
+    TEXT,
     TRUTHS,
     WEIGHT,
 )
@@ -22,6 +23,7 @@ from noregret.streams.csv_records import LONGEST_QUOTED
 from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed
 from noregret.streams.moments import moment, part_names
+from noregret.streams.words import Words
 
 _QUOTE, _SPACE, _RETURN = b'"', b" ", b"\r"
 
@@ -105,6 +107,7 @@ class Grammar:
     largest: float = sys.float_info.max
     #: The columns of dates that have times as well.
     timed: frozenset[str] = frozenset()
+    words: Words = Words()  # noqa: RUF009 (frozen)
 
     def columns(self, role: int) -> list[str]:
         """Return the names of the columns with a role."""
@@ -121,7 +124,7 @@ class Grammar:
         features: list[tuple[bytes, float]] = []
         # Report the first fault of the line: fields are read in order.
         for field, name, role in zip(fields, self.names, self.roles, strict=False):
-            if role in (NUMBER, CATEGORY, DATE):
+            if role in FEATURES:
                 found = self._features(field, name, role)
                 features += [(feature, value) for feature, value in found if value != 0.0]
             elif role == WEIGHT:
@@ -145,6 +148,9 @@ class Grammar:
             raise Malformed(field.start, field.text, expected, "missing")
         if role == CATEGORY:
             return [(f"{name}=".encode() + field.text, 1.0)]
+        if role == TEXT:
+            words = self.words.names(name, field.text.decode("utf-8", "replace"))
+            return [(word.encode(), 1.0) for word in words]
         if role == DATE:
             found = moment(field.text)
             if found is None:

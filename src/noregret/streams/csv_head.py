@@ -29,6 +29,7 @@ from noregret.streams.features import largest_of
 from noregret.streams.labelling import Labels, are_classes
 from noregret.streams.moments import has_time, moment
 from noregret.streams.reading import Reading
+from noregret.streams.words import Words
 
 _DATA = "if the first line is data, header=False names the columns 0, 1, ..."
 _DECIMAL_COMMA = re.compile(rb"[+-]?[0-9]{1,3}(?:[.' ][0-9]{3})*,[0-9]+|[+-]?[0-9]+,[0-9]+")
@@ -115,6 +116,7 @@ def learn_grammar(
         names=tuple(names),
         roles=tuple(roles),
         timed=frozenset(timed),
+        words=Words(reading.ngram, reading.skips),
         pair=pair,
         indicate=reading.missing == "indicator",
         unlabelled=reading.unlabelled == "keep",

@@ -17,7 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, text_of
-from noregret.streams.columns import CATEGORY, CLASS, DATE, LABEL, NAMED_LABEL, NUMBER, WEIGHT
+from noregret.streams.columns import (
+    CATEGORY,
+    CLASS,
+    DATE,
+    ID,
+    LABEL,
+    NAMED_LABEL,
+    NUMBER,
+    TEXT,
+    WEIGHT,
+)
 from noregret.streams.csv_records import quoted_end, record_end
 from noregret.streams.moments import read_moment
 from noregret.streams.names import NO_ROOM
@@ -237,7 +247,7 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                         indices[n] = parts[f, part]
                         values[n] = 1.0
                         n += np.uint64(parts[f, part] != NO_ROOM)
-                elif role == CATEGORY or role == DATE:
+                elif role == CATEGORY or role == DATE or role == TEXT:
                     if _is_missing(text, begin, end):
                         style = ABSENT
                         sound = indicate
@@ -246,8 +256,8 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                     met += _1
                     values[n] = 1.0
                     n += _1
-                elif role == CLASS:
-                    if _is_missing(text, begin, end):
+                elif role == CLASS or role == ID:
+                    if role == CLASS and _is_missing(text, begin, end):
                         sound = unlabelled
                     else:
                         refs[met, 0], refs[met, 1], refs[met, 2], refs[met, 3] = rows, f, begin, end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,14 +118,19 @@ class Features:
     def columns(self, names: list[str]) -> NDArray[np.uint32]:
         """Return the columns of names, NO_ROOM for those that have none."""
         joined = "".join(names)
-        texts: list[str] | list[bytes] = names
-        if not joined.isascii():
-            # Half of a surrogate pair, which JSON may hold, is a name like any other.
-            texts = [name.encode("utf-8", "surrogatepass") for name in names]
-        ends = np.zeros(len(names) + 1, np.uint64)
-        np.cumsum(np.fromiter(map(len, texts), np.uint64, len(texts)), out=ends[1:])
+        if joined.isascii():
+            return self._columns(bytearray(joined, "ascii"), names)
+        # Half of a surrogate pair, which JSON may hold, is a name like any other.
+        return self.columns_of_keys([name.encode("utf-8", "surrogatepass") for name in names])
+
+    def columns_of_keys(self, keys: list[bytes]) -> NDArray[np.uint32]:
+        """Return the columns of names as they are kept, NO_ROOM for those that have none."""
+        return self._columns(bytearray(b"".join(keys)), keys)
+
+    def _columns(self, arena: bytearray, names: Sequence[str | bytes]) -> NDArray[np.uint32]:
         # Of a bytearray, because kernels are compiled anew for arrays that cannot be written to.
-        arena = bytearray(joined, "utf-8", "surrogatepass")
+        ends = np.zeros(len(names) + 1, np.uint64)
+        np.cumsum(np.fromiter(map(len, names), np.uint64, len(names)), out=ends[1:])
         return self.columns_of(np.frombuffer(arena, np.uint8), ends)
 
     def columns_of(self, arena: NDArray[np.uint8], ends: NDArray[np.uint64]) -> NDArray[np.uint32]:

@@ -38,6 +38,8 @@ class Parsed:
     classes: Sequence[str] | None = None
     #: Whether the format vouches for columns that ascend and values within LARGEST_FEATURE.
     ordered: bool = False
+    #: What tells the rows apart, where that was asked for.
+    ids: Sequence[str] | None = None
     #: Remarks about what was met, each in one line.
     notes: tuple[str, ...] = ()
 

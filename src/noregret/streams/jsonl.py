@@ -96,9 +96,10 @@ class JsonFormat:
         labels: LabelRules,
         weight: str | None,
         dtype: str,
+        id: str | None = None,
     ):
         self.features, self.rules, self.dtype = features, rules, dtype
-        self.target, self.weight = target, weight
+        self.target, self.weight, self.id = target, weight, id
         self._labels = labels
         self.parallel = not features.grows
 
@@ -125,7 +126,11 @@ class JsonFormat:
             weight = 1.0
             if self.weight is not None:
                 weight = _weight(self.weight, record.pop(self.weight, None))
-            builder.add(record, label, weight, place)
+            told = None
+            if self.id is not None:
+                told = record.pop(self.id, "")
+                told = told if isinstance(told, str) else json.dumps(told)
+            builder.add(record, label, weight, place, told)
         except Unfit as error:
             raise _located(error, line) from None
 
@@ -157,7 +162,9 @@ def open_jsonl(
         found = [record.get(key) for record in _objects(source.head())]
     pair = names_among(found, reading.labels, where)
     rules = LabelRules(pair, reading.unlabelled == "keep", are_classes(reading.labels))
-    text = JsonFormat(features, FeatureRules.of(reading), key, rules, reading.weight, reading.dtype)
+    text = JsonFormat(
+        features, FeatureRules.of(reading), key, rules, reading.weight, reading.dtype, reading.id
+    )
     return TextStream(source, text, reading, labels=pair, names=features.names)
 
 

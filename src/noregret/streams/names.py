@@ -7,6 +7,7 @@ kernel never enlarges anything: `reserve` does, before or between its calls.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -20,6 +21,8 @@ from noregret.streams.hashing import CONSTANT, mask, murmur
 NO_ROOM = np.uint32(0xFFFFFFFF)
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
+Spelled: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.uint64]]
+"""Names one after the other, and where each of them ends, after a 0."""
 
 _S = TypeVar("_S", bound=np.generic)
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -326,6 +329,12 @@ class HashedNames:
             raise ValueError(f"names: slot {slots.max()} is beyond {bits} bits")
         made.slots = _enlarged(slots, len(made.names.hashes), len(made))
         return made
+
+
+def split_names(text: NDArray[np.uint8], ends: NDArray[np.uint64]) -> list[str]:
+    """Return the names text[ends[k]:ends[k + 1]]; bytes that are not text by their numbers."""
+    held, stops = text.tobytes(), ends.tolist()
+    return [held[a:b].decode("utf-8", "backslashreplace") for a, b in itertools.pairwise(stops)]
 
 
 def _bytes(name: str | bytes) -> bytes:

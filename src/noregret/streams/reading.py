@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -37,6 +38,8 @@ _FORMER = {"label": "target", "drop": "ignore"}
 #: The default that a model file had in mind which keeps nothing about it.
 _FORMER_DEFAULTS = {"missing": "refuse"}
 _SEPARATORS = ",;\t|:"
+#: More words in a row would make more features than a text has letters.
+_LONGEST_GRAM = 8
 
 
 def _about(formats: frozenset[str], help: str) -> dict[str, Any]:
@@ -78,10 +81,13 @@ class Reading:
         default=None,
         metadata=_about(_TABLES | {"jsonl"}, "the column of importance weights, numbers from 0"),
     )
-    ignore: tuple[str, ...] = field(default=(), metadata=_about(_COLUMNS, "columns to leave out"))
+    ignore: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(_NAMED, "columns to leave out; of vw first letters of namespaces"),
+    )
     keep: tuple[str, ...] | None = field(
         default=None,
-        metadata=_about(_COLUMNS, "the only columns to be used as features, None for all"),
+        metadata=_about(_NAMED, "the only columns to be used as features; of vw as for ignore"),
     )
     categorical: tuple[str, ...] = field(
         default=(), metadata=_about(_COLUMNS, "columns of categories, though they may hold numbers")
@@ -89,6 +95,21 @@ class Reading:
     numeric: tuple[str, ...] = field(
         default=(),
         metadata=_about(_TABLES, "columns of numbers, though the first rows may not look it"),
+    )
+    text: tuple[str, ...] = field(
+        default=(), metadata=_about(_COLUMNS, "columns of text, whose words become features")
+    )
+    ngram: int = field(
+        default=1, metadata=_about(_COLUMNS, "words in a row that are a feature of a text, from 1")
+    )
+    skips: int = field(
+        default=0, metadata=_about(_COLUMNS, "words that may be left out between those, from 0")
+    )
+    id: str | None = field(
+        default=None,
+        metadata=_about(
+            _TABLES | {"jsonl", "vw"}, 'the column that tells rows apart, no feature; "tag" for vw'
+        ),
     )
     missing: Missing = field(
         default="indicator",
@@ -121,7 +142,7 @@ class Reading:
         default="auto",
         metadata=_about(
             _NAMED,
-            'hash names into 2^bits columns, 1 to 31; 0 for a dictionary; "auto" is 18 for vw',
+            'hash names into 2^bits columns, 1 to 31; 0 for a dictionary; "auto": 18 for vw, text',
         ),
     )
     remember: int = field(
@@ -136,7 +157,7 @@ class Reading:
     interactions: tuple[str, ...] = field(
         default=(),
         metadata=_about(
-            frozenset(("vw",)), 'products of features by first letters of namespaces, as "ab"'
+            _TABLES | {"vw"}, 'products of columns, as "age*city"; of namespaces of vw, as "ab"'
         ),
     )
     constant: float = field(
@@ -156,6 +177,12 @@ class Reading:
         default="float64",
         metadata=_about(_EVERY - {COMPACT}, 'the type of the values, "float64" or "float32"'),
     )
+    shuffle: int | None = field(
+        default=None,
+        metadata=_about(
+            _EVERY - {PAIRS}, "a seed to shuffle all rows with, in memory; None for their order"
+        ),
+    )
     rows: int = field(default=8192, metadata=_about(_EVERY, "the most rows a block holds, from 1"))
     threads: int | None = field(
         default=None,
@@ -172,7 +199,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Make tuples of names, and refuse what no input can satisfy."""
-        for name in ("ignore", "keep", "categorical", "numeric", "interactions"):
+        for name in ("ignore", "keep", "categorical", "numeric", "text", "interactions"):
             given = getattr(self, name)
             if given is not None:
                 several = (given,) if isinstance(given, str | bytes) else tuple(given)
@@ -194,6 +221,9 @@ class Reading:
         self._require(self.remember >= 0, "remember", "how many names to keep, 0 for none")
         self._require(math.isfinite(self.constant), "constant", "a finite number, 0 for none")
         self._require(self.width >= 0, "width", "the number of features, 0 if unknown")
+        self._require(1 <= self.ngram <= _LONGEST_GRAM, "ngram", f"1 to {_LONGEST_GRAM}")
+        self._require(0 <= self.skips <= _LONGEST_GRAM, "skips", f"0 to {_LONGEST_GRAM}")
+        self._require(self.shuffle is None or self.shuffle >= 0, "shuffle", "a seed, from 0")
         self._require(self.rows >= 1, "rows", "at least one row in a block")
         ahead = self.threads is None or self.threads >= 0
         self._require(ahead, "threads", "how many parse ahead, 0 for none")
@@ -207,13 +237,12 @@ class Reading:
         """Refuse a column that would have to be two things at once."""
         if self.keep is not None and self.ignore:
             raise StreamError("keep= and ignore= exclude each other: give one of them", "keep")
-        pairs = (
-            ("categorical", "numeric"),
-            ("target", "categorical"),
-            ("target", "weight"),
-            ("target", "ignore"),
-            ("weight", "ignore"),
-        )
+        kinds = ("categorical", "numeric", "text")
+        pairs = [
+            *itertools.combinations(kinds, 2), *itertools.product(("target", "weight"), kinds[::2]),
+            ("target", "weight"), ("target", "ignore"), ("weight", "ignore"), ("text", "ignore"),
+            *(("id", one) for one in ("target", "weight", "ignore", *kinds)),
+        ]  # fmt: skip
         for one, other in pairs:
             if both := sorted(self._columns(one) & self._columns(other)):
                 roles = f"both {_ROLES.get(one, one)} and {_ROLES.get(other, other)}"
@@ -227,7 +256,7 @@ class Reading:
     def hashed_bits(self) -> int | None:
         """The bits of hashed names, None for a dictionary; the format must be settled."""
         if self.bits == "auto":
-            return 18 if self.format == "vw" else None
+            return 18 if self.format == "vw" or self.text else None
         return int(self.bits or 0) or None
 
     @property
@@ -292,8 +321,8 @@ FIELDS = {one.name: one for one in fields(Reading)}
 def known_fields(format: str) -> list[str]:
     """Return the names of the options that a format knows.
 
-    >>> known_fields("svmlight")[2:5]
-    ['constant', 'first_index', 'width']
+    >>> known_fields("svmlight")[2:6]
+    ['encoding', 'constant', 'first_index', 'width']
     """
     return [name for name, one in FIELDS.items() if format in one.metadata["formats"]]
 

@@ -38,6 +38,7 @@ from noregret.streams.labelling import Labels
 from noregret.streams.labels import class_name
 from noregret.streams.order import order_rows
 from noregret.streams.reading import Missing, Reading
+from noregret.streams.words import Words
 
 #: Numbers of any kind, and truth values.
 _NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)
@@ -102,6 +103,9 @@ class FeatureRules:
     #: The outermost keys that are used, None for all.
     keep: frozenset[str] | None = None
     categorical: frozenset[str] = frozenset()
+    #: Keys whose texts are bags of words.
+    text: frozenset[str] = frozenset()
+    words: Words = Words()  # noqa: RUF009 (frozen)
     #: The largest number that a feature may be.
     largest: float = sys.float_info.max
 
@@ -113,6 +117,8 @@ class FeatureRules:
             ignore=frozenset(reading.ignore),
             keep=None if reading.keep is None else frozenset(reading.keep),
             categorical=frozenset(reading.categorical),
+            text=frozenset(reading.text),
+            words=Words(reading.ngram, reading.skips),
             largest=largest_of(reading.dtype),
         )
 
@@ -148,7 +154,7 @@ class FeatureRules:
                 if value:
                     names.append(name)
                     values.append(value)
-            elif kind is str:
+            elif kind is str and not self.text:
                 names.append(f"{name}={value}")
                 values.append(1.0)
             elif kind is int or isinstance(value, _NUMBERS):
@@ -159,8 +165,10 @@ class FeatureRules:
                 self.add(value, names, values, f"{name}.", depth + 1)
             elif isinstance(value, str):
                 # Of a subclass, as those of NumPy, which may show itself in another way.
-                names.append(f"{name}={str.__str__(value)}")
-                values.append(1.0)
+                whole = str.__str__(value)
+                found = self.words.names(name, whole) if name in self.text else [f"{name}={whole}"]
+                names += found
+                values += [1.0] * len(found)
             elif isinstance(value, list | tuple | set | frozenset):
                 for word in value:
                     if not isinstance(word, str):
@@ -266,7 +274,7 @@ def target_key(record: Mapping[str, Any], reading: Reading, where: str) -> str:
     """Return the key of the label: the one chosen, else by the first example."""
     if reading.target is not None:
         return str(reading.target)
-    taken = {reading.weight, *reading.ignore}
+    taken = {reading.weight, reading.id, *reading.ignore, *reading.text}
     if found := usual_label(key for key in record if key not in taken):
         return found
     if reading.unlabelled == "keep":
@@ -292,8 +300,17 @@ class RowBuilder:
         self.weight: list[float] = []
         #: The numbers of the rows, as their source counts them from 0.
         self.places: list[int] = []
+        #: What tells the rows apart, where that was asked for.
+        self.ids: list[str] = []
 
-    def add(self, record: Mapping[Any, Any], label: float | str, weight: float, place: int) -> None:
+    def add(
+        self,
+        record: Mapping[Any, Any],
+        label: float | str,
+        weight: float,
+        place: int,
+        id: str | None = None,
+    ) -> None:
         """Add a row, or raise Unfit and leave everything as it was."""
         try:
             self.rules.add(record, self.names, self.values)
@@ -308,6 +325,8 @@ class RowBuilder:
         self.y.append(label)
         self.weight.append(weight)
         self.places.append(place)
+        if id is not None:
+            self.ids.append(id)
 
     def parsed(self, lines: int, faults: list[int], weighted: bool) -> Parsed:
         """Return the rows, with the constant feature if there is one, columns in order."""
@@ -337,5 +356,6 @@ class RowBuilder:
             line_of_row=None if len(places) == lines else places,
             faults=np.array(faults, np.uint64),
             classes=names or None,
+            ids=self.ids or None,
             notes=tuple(missing_note(name.removesuffix("=missing")) for name in absent),
         )

@@ -67,6 +67,10 @@ class Resolved:
         """Whether features have names, so that a dictionary of them can be given."""
         return self.format not in _NUMBERED
 
+    @property
+    def _endless(self) -> bool:
+        return isinstance(self.inputs, list) and STANDARD_INPUT in self.inputs
+
     def refuse_unknown(self, names: Iterable[str], reading: Reading) -> None:
         """Refuse options that the format does not know."""
         known = self.fields
@@ -85,6 +89,12 @@ class Resolved:
         self.refuse_unknown(reading.said, reading)
         if not self.named and (names is not None or not grow):
             raise StreamError(f"names=: format {self.format} has no dictionary of names", "names")
+        if reading.shuffle is not None and self._endless:
+            raise StreamError(
+                "shuffle= needs all rows in memory, and standard input may never end: save it to a "
+                "file, or shuffle it before",
+                "shuffle",
+            )
         module, function = _OPENERS[self.format]
         opener = getattr(importlib.import_module(f"noregret.streams.{module}"), function)
         dictionary = (names, grow) if self.named else ()

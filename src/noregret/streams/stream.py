@@ -108,6 +108,15 @@ class Stream(ABC):
         """Read everything from the beginning."""
 
     def __iter__(self) -> Iterator[Block]:
+        blocks = self._in_order()
+        if self.reading.shuffle is not None:
+            # Import here: a stream in its own order needs no joining.
+            from noregret.streams.shuffle import shuffled
+
+            blocks = shuffled(blocks, self.reading.shuffle, self.rows)
+        return blocks
+
+    def _in_order(self) -> Iterator[Block]:
         self.width = self._given_width
         self.bytes_read = self.refused = 0
         self.complaints = []
@@ -124,9 +133,10 @@ class Stream(ABC):
         self.width = max(self.width, parsed.width)
         arrays = parsed.indptr, parsed.indices, parsed.values
         if piece.ordered:
-            block = Block._of_sealed(Sealed(*arrays, self.width, Seal()), y, parsed.weight)
+            rows = Sealed(*arrays, self.width, Seal())
+            block = Block._of_sealed(rows, y, parsed.weight, parsed.ids)
         else:
-            block = Block.sound(*arrays, y, self.width, parsed.weight)
+            block = Block.sound(*arrays, y, self.width, parsed.weight, parsed.ids)
         if not len(parsed.faults) and not len(strange):
             yield from self._parts(block, 0, len(block))
             return

@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 
 from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.block import Csr
+from noregret.streams.column_products import ColumnProducts
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
     DATE,
+    FEATURES,
+    ID,
     LABEL,
     NAMED_LABEL,
     NUMBER,
+    TEXT,
     WEIGHT,
     distinct_note,
     given_names,
@@ -44,14 +48,17 @@ from noregret.streams.table_columns import (
     FeatureColumn,
     TableColumns,
     assemble,
+    bag_feature,
     date_features,
     date_names,
+    ids_of,
     number_feature,
     numbers_of,
     text_feature,
     texts_of,
 )
 from noregret.streams.table_inputs import TableFile, TableInput, TableObject
+from noregret.streams.words import Words, with_bags
 
 _Problem: TypeAlias = tuple[str, NDArray[np.bool_], str, str]
 
@@ -88,6 +95,9 @@ class ArrowStream(Stream):
         }
         #: The categories of which the number of values has yet to be looked at.
         self._unseen = {*self.categorical} - {*reading.categorical}
+        self._words = Words(reading.ngram, reading.skips)
+        held = [name for name, role in self._roles.items() if role in FEATURES]
+        self._products = ColumnProducts(reading.interactions, held, first.name)
         sizes = [table.size for table in tables]
         super().__init__(
             first.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else ""),
@@ -147,6 +157,10 @@ class ArrowStream(Stream):
         held: list[FeatureColumn] = []
         classes: list[str] | None = None
         notes: list[str] = []
+        ids: list[str] | None = None
+        #: Columns of text with the words of each row; and of each feature the group of its column.
+        bags: list[tuple[FeatureColumn, list[NDArray[np.uint32]]]] = []
+        groups: list[int] = []
         for name, role in self._roles.items():
             column = batch.column(name)
             if role in (LABEL, NAMED_LABEL, CLASS):
@@ -154,12 +168,18 @@ class ArrowStream(Stream):
                 keep = self.reading.unlabelled == "keep"
                 bad = np.isinf(y) if keep else ~np.isfinite(y)
                 problems.append((name, bad, self._label_expected(role), "labels"))
+            elif role == ID:
+                ids = ids_of(column, where)
             elif role == WEIGHT:
                 weight = numbers_of(column, where)
                 bad = ~((weight >= 0.0) & (weight < np.inf))
                 problems.append((name, bad, "a weight from 0", "weight"))
             else:
-                several = self._features_of(column, name, role, where)
+                if role == TEXT:
+                    bags.append(bag_feature(column, name, self._words, self._features, where))
+                    several = self._indicated([bags[-1][0]], name)
+                else:
+                    several = self._features_of(column, name, role, where)
                 feature = several[0]
                 if self.reading.missing == "refuse":
                     expected = 'a value, or missing="indicator"'
@@ -170,6 +190,7 @@ class ArrowStream(Stream):
                 expected = f"a number of size at most {self._largest:.3g}"
                 problems.append((name, large, expected, ""))
                 held += several
+                groups += [self._products.groups.get(name, 0)] * len(several)
                 if name in self._unseen:
                     self._unseen.remove(name)
                     present = feature.slots[~feature.missing]
@@ -178,8 +199,37 @@ class ArrowStream(Stream):
         for _, bad, _, _ in problems:
             kept &= ~bad
         reasons = [] if kept.all() else self._reasons(batch, kept, problems)
-        parsed = self._assembled(held, kept, y, weight)
-        return replace(parsed, classes=classes, notes=tuple(filter(None, notes))), reasons
+        rows = self._assembled(held, kept)
+        beside = None
+        if self._products:
+            # The same rows once more, with groups in place of columns.
+            marked = zip(held, groups, strict=True)
+            shown = [replace(one, slots=np.full_like(one.slots, group)) for one, group in marked]
+            beside = self._assembled(shown, kept, constant_slot=0).indices.astype(np.uint8)
+        places = np.flatnonzero(kept).tolist()
+        if bags:
+            words = [held[t] for t in places for one, held in bags if not one.missing[t]]
+            rows, beside = with_bags(rows, beside, words)
+        if beside is not None:
+            rows = self._products.multiplied(rows, beside, self._features)
+        rows = without_unknown(rows)
+        order_rows(*rows)
+        used = int(rows.indptr[-1])
+        parsed = Parsed(
+            indptr=rows.indptr,
+            indices=rows.indices[:used],
+            values=rows.values[:used],
+            y=y[kept],
+            weight=weight[kept] if WEIGHT in self._roles.values() else None,
+            width=self._features.width,
+            lines=len(kept),
+            line_of_row=None if kept.all() else np.flatnonzero(kept).astype(np.uint32),
+            faults=np.flatnonzero(~kept).astype(np.uint64),
+            classes=classes,
+            ids=None if ids is None else [ids[t] for t in places],
+            notes=tuple(filter(None, notes)),
+        )
+        return parsed, reasons
 
     def _features_of(self, column: Any, name: str, role: int, where: str) -> list[FeatureColumn]:
         """Return the features of a column; the first one tells which values are missing."""
@@ -190,6 +240,10 @@ class ArrowStream(Stream):
             several = date_features(column, self._dates[name], where)
         else:
             several = [text_feature(column, name, self._features, where)]
+        return self._indicated(several, name)
+
+    def _indicated(self, several: list[FeatureColumn], name: str) -> list[FeatureColumn]:
+        """Put the indicator feature in place of what is missing."""
         feature = several[0]
         if self.reading.missing == "indicator" and feature.missing.any():
             slot = int(self._features.columns([f"{name}=missing"])[0])
@@ -232,12 +286,11 @@ class ArrowStream(Stream):
         return reasons
 
     def _assembled(
-        self,
-        held: list[FeatureColumn],
-        kept: NDArray[np.bool_],
-        y: NDArray[np.float64],
-        weight: NDArray[np.float64],
-    ) -> Parsed:
+        self, held: list[FeatureColumn], kept: NDArray[np.bool_], constant_slot: int | None = None
+    ) -> Csr:
+        """Return the rows that are kept, features in the order of their columns."""
+        if constant_slot is None:
+            constant_slot = self._features.constant_column
         rows = int(kept.sum())
         most = rows * (len(held) + 1)
         indptr = np.empty(rows + 1, np.uint64)
@@ -248,25 +301,12 @@ class ArrowStream(Stream):
             np.array([feature.values for feature in held], np.float64).reshape(shape),
             kept,
             self._features.constant,
-            np.uint32(self._features.constant_column),
+            np.uint32(constant_slot),
             indptr,
             indices,
             values,
         )
-        indptr, indices, values = without_unknown(Csr(indptr, indices[:used], values[:used]))
-        order_rows(indptr, indices, values)
-        used = int(indptr[-1])
-        return Parsed(
-            indptr=indptr,
-            indices=indices[:used],
-            values=values[:used],
-            y=y[kept],
-            weight=weight[kept] if WEIGHT in self._roles.values() else None,
-            width=self._features.width,
-            lines=len(kept),
-            line_of_row=None if rows == len(kept) else np.flatnonzero(kept).astype(np.uint32),
-            faults=np.flatnonzero(~kept).astype(np.uint64),
-        )
+        return Csr(indptr, indices[:used], values[:used])
 
 
 def open_table(

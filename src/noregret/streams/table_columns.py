@@ -14,10 +14,12 @@ from noregret.streams.columns import (
     CATEGORY,
     CLASS,
     DATE,
+    ID,
     LABEL,
     NAMED_LABEL,
     NUMBER,
     SKIPPED,
+    TEXT,
     UNKNOWN,
     WEIGHT,
     roles_of,
@@ -27,6 +29,7 @@ from noregret.streams.features import Features
 from noregret.streams.moments import HOURS, MONTHS, WEEKDAYS, part_names
 from noregret.streams.names import NO_ROOM
 from noregret.streams.reading import Reading
+from noregret.streams.words import BAG, Words
 
 _1 = np.uint64(1)
 
@@ -47,7 +50,15 @@ class TableColumns:
 
     def _role(self, field: Any, role: int) -> int:
         """Return what a field is for, by what was chosen and its type."""
+        if role == ID:
+            return ID
         kind = kind_of(field, self._where)
+        if role == TEXT:
+            if not holds_texts(field, self._where):
+                raise StreamError(
+                    f"{self._where}: column {field.name!r} is {field.type}, expected texts", "text"
+                )
+            return TEXT
         if role in (UNKNOWN, CATEGORY):
             return CATEGORY if CATEGORY in (role, kind) else kind
         if role == LABEL:
@@ -84,10 +95,9 @@ def _index(schema: Any, reading: Reading, where: str) -> set[str]:
     """
     with arrow_errors(where):
         kept = (schema.pandas_metadata or {}).get("index_columns", ())
-    asked = {reading.target, reading.weight, *(reading.keep or ()), *reading.categorical}
-    return (
-        {one for one in kept if isinstance(one, str)} - asked - {*reading.numeric, *reading.ignore}
-    )
+    asked = {reading.target, reading.weight, reading.id, *(reading.keep or ()), *reading.ignore}
+    asked |= {*reading.categorical, *reading.numeric, *reading.text}
+    return {one for one in kept if isinstance(one, str)} - asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +211,29 @@ def _as_texts(column: Any, arrow: Any, compute: Any) -> Any:
     if not arrow.types.is_floating(column.type):
         return texts
     return compute.if_else(compute.equal(texts, "nan"), arrow.scalar(None, arrow.string()), texts)
+
+
+def ids_of(column: Any, where: str) -> list[str]:
+    """Return what tells rows apart, as text; nothing for nulls."""
+    arrow = import_arrow(where)
+    import pyarrow.compute
+
+    if arrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    texts = pyarrow.compute.cast(column, arrow.string()).fill_null("")
+    return list(texts.to_pylist())
+
+
+def bag_feature(
+    column: Any, name: str, words: Words, features: Features, where: str
+) -> tuple[FeatureColumn, list[NDArray[np.uint32]]]:
+    """Return a column of texts, each to be replaced by its words, and their columns by row."""
+    codes, texts = texts_of(column, where)
+    known = np.array([text is not None for text in texts], np.bool_)
+    bags = [features.columns(words.names(name, text or "")) for text in texts]
+    slots = np.full(len(codes), BAG, np.uint32)
+    feature = FeatureColumn(slots, np.ones(len(codes)), ~known[codes])
+    return feature, [bags[code] for code in codes.tolist()]
 
 
 def number_feature(column: Any, slot: int, where: str) -> FeatureColumn:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from noregret.streams.reading import Reading
 from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
-from noregret.streams.vw_grammar import Feature, Line, parse_line
+from noregret.streams.vw_grammar import Feature, Line, parse_line, tag_of
 from noregret.streams.vw_lines import SPANS, LineRules, read_lines
 from noregret.streams.vw_names import called, names_of
 from noregret.streams.vw_parts import PART, Lines, cut_rows, with_constant
@@ -79,6 +80,10 @@ class VwFormat:
         self.grow = grow
         self._last = np.uint32(_ALL if bits is None else mask(bits))
         self._slabs = Slabs()
+        self._ignored = _ignored_letters(reading)
+        if reading.id not in (None, "tag"):
+            raise StreamError(f'id={reading.id!r}: the id of this format is its "tag"', "id")
+        self._tagged = reading.id is not None
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Iterator[Parsed]:
         """Yield the rows of buffer[:stop], each with ascending columns; in parts if products."""
@@ -88,6 +93,7 @@ class VwFormat:
             everything=self.hash == "all",
             unlabelled=self.unlabelled,
             last=self._last,
+            ignored=self._ignored,
             # Products and names come first, then the constant.
             constant=0.0 if detailed else self.features.constant,
             slot=np.uint32(self.features.constant_column),
@@ -102,15 +108,27 @@ class VwFormat:
         rows, lines, refused = map(int, counts)
         if detailed:
             text = Lines(out, starts, spans[: int(out.indptr[rows])]).rows(0, rows)
-            yield from self._parts(buffer, text, out.faults[:refused], lines, bool(weighted))
+            faults = out.faults[:refused]
+            yield from self._parts(buffer, stop, text, faults, lines, bool(weighted))
             return
         if falls:
             order_rows(out.indptr[: rows + 1], out.indices, out.values)
-        yield out.parsed(rows, lines, refused, self.features.width, bool(weighted))
+        ids = self._tags(buffer, stop, out, rows)
+        yield out.parsed(rows, lines, refused, self.features.width, bool(weighted), ids=ids)
+
+    def _tags(
+        self, buffer: NDArray[np.uint8], end: int, out: Written, rows: int
+    ) -> list[str] | None:
+        """Return the tags of rows, where they are asked for."""
+        if not self._tagged:
+            return None
+        lines = buffer[:end].tobytes().split(b"\n")
+        return [tag_of(lines[k]) for k in out.line_of_row[:rows].tolist()]
 
     def _parts(
         self,
         buffer: NDArray[np.uint8],
+        end: int,
         text: Lines,
         faults: NDArray[np.uint64],
         lines: int,
@@ -141,7 +159,9 @@ class VwFormat:
             order_rows(*rows)
             out = part.out._replace(**rows._asdict(), faults=faults)
             ended = lines if last else 0
-            yield out.parsed(stop - first, ended, count, self.features.width, weighted)
+            ids = self._tags(buffer, end, part.out, stop - first)
+            width = self.features.width
+            yield out.parsed(stop - first, ended, count, width, weighted, ids=ids)
             first, faults = stop, faults[count:]
 
     def _expanded(
@@ -181,6 +201,8 @@ class VwFormat:
         parsed = parse_line(line, unlabelled=self.unlabelled, rounded=rounded)
         if parsed is None:
             return None
+        kept = tuple(one for one in parsed.features if not self._ignored[one.group])
+        parsed = replace(parsed, features=kept)
         if self._reserved and any(one.key == self._reserved for one in parsed.features):
             expected = "another name: this is that of the constant feature"
             raise Malformed(line.find(self._reserved), self._reserved, expected)
@@ -224,6 +246,22 @@ class VwFormat:
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""
         return explained(self.read_line, line)
+
+
+def _ignored_letters(reading: Reading) -> NDArray[np.uint8]:
+    """Return of every first letter of a namespace whether its features are left out."""
+    option = "ignore" if reading.keep is None else "keep"
+    letters = reading.ignore if reading.keep is None else reading.keep
+    for one in letters:
+        if len(one.encode()) != 1:
+            raise StreamError(
+                f"{option}={one!r}: expected the first letter of namespaces, one character of "
+                "ASCII, a space for features without a namespace",
+                option,
+            )
+    ignored = np.full(256, option == "keep", np.uint8)
+    ignored[[ord(one) for one in letters]] = option == "ignore"
+    return ignored
 
 
 def open_vw(

@@ -117,6 +117,19 @@ def parse_line(
     return Line(label, weight, tuple(features))
 
 
+def tag_of(line: bytes) -> str:
+    """Return the tag of a line, without the quote that it may begin with; nothing for none.
+
+    >>> tag_of(b"1 0.5 'first|a x"), tag_of(b"1 second|a x"), tag_of(b"1 |a x")
+    ('first', 'second', '')
+    """
+    bar = line.find(b"|")
+    words = list(_HEAD_WORD.finditer(line, 0, max(bar, 0)))
+    if not words or not (words[-1].end() == bar or words[-1].group().startswith(b"'")):
+        return ""
+    return words[-1].group().removeprefix(b"'").decode("utf-8", "backslashreplace")
+
+
 def _head(line: bytes, start: int, bar: int, unlabelled: bool) -> tuple[float, float]:
     tab = line.find(b"\t", start, bar)
     if tab >= 0:

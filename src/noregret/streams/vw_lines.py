@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, load_word, text_of, trailing_zeros
 from noregret.streams.hashing import feature_hash, murmur
@@ -36,6 +37,8 @@ class LineRules(NamedTuple):
     unlabelled: bool
     #: The mask of the hashes.
     last: np.uint32
+    #: Of each first letter of a namespace, a space for none, whether its features are left out.
+    ignored: NDArray[np.uint8]
     #: Value and column of the constant feature of every row; no such feature if 0.
     constant: float
     slot: np.uint32
@@ -201,7 +204,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
     whether a row's columns do not ascend.
     """
     text = text_of(buffer)
-    everything, unlabelled, last, constant, slot = rules
+    everything, unlabelled, last, ignored, constant, slot = rules
     indptr, indices, values = out.indptr, out.indices, out.values
     detailed = spans.shape[0] > 0
     rows = lines = refused = nonzeros = _0
@@ -236,6 +239,11 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
             if byte_at(text, at) == _COLON:
                 scale, at = number(text, space_end + _1)
                 good = space_end > space and at > space_end + _1 and np.isfinite(scale)
+            letter = byte_at(text, space) if space_end > space else _SPACE
+            left_out = ignored[letter] != np.uint8(0)
+            if left_out:
+                # Features of value 0 are no features, but must be sound all the same.
+                scale = 0.0
             if good and not everything and not detailed:
                 plain = Space(seed, last, scale)
                 at, place, least, fell = _plain_features(
@@ -272,7 +280,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
                     else:
                         word = begin
                         at = word_end = _word(text, begin)
-                        value = 1.0
+                        value = 0.0 if left_out else 1.0
                         hashed = _word_hash(text, word, word_end, hashed, everything)
                     if at == begin:
                         good = False

@@ -1,0 +1,109 @@
+"""Products of the features of columns, as interactions=["age*city"] asks for.
+
+The features of the columns that a term names are multiplied, each with each, in the order of the
+term; a column that is named twice gives each choice of its features once. Names are joined by
+stars, "age*city=Bonn"; hashed, a product goes where `interactions` puts that of two namespaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noregret.streams.block import Csr
+from noregret.streams.errors import StreamError
+from noregret.streams.features import Features
+from noregret.streams.interactions import (
+    MOST_FACTORS,
+    MOST_PRODUCTS,
+    as_matrix,
+    count_products,
+    multiply,
+)
+from noregret.streams.names import NO_ROOM, FeatureNames
+from noregret.streams.vw_names import NO_PART
+
+#: Columns that interactions may name: a group is one byte, and 0 is for all others.
+_MOST_COLUMNS = 255
+_ALL = np.uint32(0xFFFFFFFF)
+_UNKNOWN = np.uint32(0xFFFFFFFE)
+
+
+class ColumnProducts:
+    """Which columns are multiplied; groups are numbered from 1, and 0 is in no product."""
+
+    def __init__(self, wanted: Sequence[str], columns: Iterable[str], where: str):
+        known = {*columns}
+        self._terms: list[bytes] = []
+        self.groups: dict[str, int] = {}
+        for one in wanted:
+            parts = one.split("*")
+            if not 2 <= len(parts) <= MOST_FACTORS or not known.issuperset(parts):
+                missing = next((part for part in parts if part not in known), one)
+                raise StreamError(
+                    f"{where}: interactions={one!r}: {missing!r} is no column of features, "
+                    f"expected 2 to {MOST_FACTORS} of them joined by '*', as 'age*city'",
+                    "interactions",
+                )
+            numbers = [self.groups.setdefault(part, len(self.groups) + 1) for part in parts]
+            # A letter twice is taken in ascending order, whatever its place in the term.
+            self._terms.append(bytes(sorted(numbers) if len({*parts}) < len(parts) else numbers))
+        if len(self.groups) > _MOST_COLUMNS:
+            raise StreamError(
+                f"interactions= name {len(self.groups)} columns, expected at most {_MOST_COLUMNS}",
+                "interactions",
+            )
+
+    def __bool__(self) -> bool:
+        return bool(self._terms)
+
+    def multiplied(self, rows: Csr, groups: NDArray[np.uint8], features: Features) -> Csr:
+        """Return rows with their products behind their features."""
+        terms = as_matrix(self._terms)
+        counts = np.zeros(len(rows.indptr) - 1, np.uint64)
+        count_products(rows, groups, terms, counts)
+        if (counts > MOST_PRODUCTS).any():
+            raise StreamError(
+                f"interactions= give a row more than {MOST_PRODUCTS:,} products, or one that is "
+                "not finite",
+                "interactions",
+            )
+        total = int(counts.sum()) + int(rows.indptr[-1])
+        out = Csr(
+            np.zeros(len(rows.indptr), np.uint64),
+            np.empty(total, np.uint32),
+            np.empty(total, rows.values.dtype),
+        )
+        exact = isinstance(features.names, FeatureNames)
+        last = _ALL if exact else np.uint32(features.width - 1)
+        parts = np.empty((total if exact else 0, terms.matrix.shape[1]), np.uint32)
+        multiply(rows, groups, terms, last, out, parts)
+        if isinstance(features.names, FeatureNames):
+            self._name(rows.indices, out.indices, parts, features)
+        return out
+
+    @staticmethod
+    def _name(
+        columns: NDArray[np.uint32],
+        out: NDArray[np.uint32],
+        parts: NDArray[np.uint32],
+        features: Features,
+    ) -> None:
+        """Write the columns of products by the names of their factors."""
+        names = features.names
+        assert isinstance(names, FeatureNames)
+        products = np.flatnonzero(parts[:, 1] != NO_PART)
+        factors = np.append(columns, NO_PART)[np.minimum(parts[products], len(columns))]
+        # A factor that a dictionary does not know, as opposed to none.
+        factors[(factors == NO_ROOM) & (parts[products] != NO_PART)] = _UNKNOWN
+        distinct, first, of_row = np.unique(factors, axis=0, return_index=True, return_inverse=True)
+        known = [k for k in np.argsort(first).tolist() if _UNKNOWN not in distinct[k]]
+        keys = [
+            b"*".join(names.key(column) for column in distinct[k].tolist() if column != NO_PART)
+            for k in known
+        ]
+        found = np.full(len(distinct), NO_ROOM, np.uint32)
+        found[known] = features.columns_of_keys(keys)
+        out[products] = found[of_row.reshape(-1)]
