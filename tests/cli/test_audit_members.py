@@ -28,7 +28,7 @@ def test_an_aggregate_of_the_command_line(rows: Any, tmp_path: Path, call: Call)
     lines = [f"{int(label)},{a},{b}" for (a, b), label in zip(X, y, strict=True)]
     path, model = tmp_path / "a.csv", tmp_path / "m.nr"
     path.write_text("label,a,b\n" + "\n".join(lines) + "\n")
-    learnt = call("learn", path, "--label", "label", "--rate", "grid", "--save", model)
+    learnt = call("learn", path, "--target", "label", "--rate", "grid", "--save", model)
     assert learnt.returncode == 0, learnt.stderr
     found = call("audit", model, "--json")
     assert found.returncode == 0, found.stdout

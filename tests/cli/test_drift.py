@@ -28,7 +28,7 @@ def turning(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-COMMON = ("--label", "kind", "--labels", "down,up", "--radius", "2")
+COMMON = ("--target", "kind", "--classes-as", "down,up", "--radius", "2")
 
 
 def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:

@@ -55,8 +55,11 @@ def refused(run: Result | subprocess.CompletedProcess[str], complaint: str) -> N
         (["--features", "4"], "expected an index up to 4"),
         (["--intercept", "nan"], "--intercept nan: expected a finite number, 0 for none"),
         (["--first-index", "2"], "--first-index 2: expected 0 or 1"),
-        (["--labels", "7"], "--labels 7: expected NEGATIVE,POSITIVE as in 0,1"),
-        (["--loss", "squared", "--labels", "0,1"], "--labels belongs to classification losses"),
+        (["--classes-as", "7"], "--classes-as 7: expected NEGATIVE,POSITIVE as in 0,1"),
+        (
+            ["--loss", "squared", "--classes-as", "0,1"],
+            "--classes-as belongs to classification losses",
+        ),
         (["--on-error", "pray"], "--on-error pray: expected 'stop', 'skip' or 'count'"),
         (["--format", "morse"], "--format morse: expected one of svmlight"),
         (["--bits", "18"], "whose format takes --first-index, --features, --intercept"),

@@ -86,7 +86,7 @@ def test_a_prediction_file_may_lack_labels_and_hold_strange_names(
 ) -> None:
     rows = _rows(150)
     path, model = _write(tmp_path, "csv", rows, "known"), tmp_path / "m.nr"
-    call("learn", path, "--drop", "w", "--save", model)
+    call("learn", path, "--ignore", "w", "--save", model)
     known = call("predict", model, path).stdout.split()
     bare = tmp_path / "bare.csv"
     lines = path.read_text().splitlines()
@@ -113,7 +113,7 @@ def test_converted_streams_learn_the_same_model(tmp_path: Path, call: Call) -> N
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     path = _write(tmp_path, "csv", _rows(200), "a")
     compact = tmp_path / "a.arrow"
-    run = call("convert", path, "--weight", "w", "--labels", "down,up", "-o", compact)
+    run = call("convert", path, "--weight", "w", "--classes-as", "down,up", "-o", compact)
     assert run.returncode == 0 and "200 examples, 5 features" in run.stdout, run.stderr
     before = call("learn", path, "--weight", "w", "--json")
     after = call("learn", compact, "--save", tmp_path / "m.nr", "--json")
@@ -126,7 +126,7 @@ def test_converted_streams_learn_the_same_model(tmp_path: Path, call: Call) -> N
     assert run.returncode == 2 and "settled when it was written" in run.stderr
     old = compact.read_bytes()
     (tmp_path / "bad.csv").write_text("age,class\n1,up\n2,sideways\n")
-    run = call("convert", tmp_path / "bad.csv", "--labels", "down,up", "-o", compact)
+    run = call("convert", tmp_path / "bad.csv", "--classes-as", "down,up", "-o", compact)
     assert run.returncode == 2 and compact.read_bytes() == old
 
 

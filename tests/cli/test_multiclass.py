@@ -313,7 +313,10 @@ def test_learners_of_several_classes_are_compared(stream: Path, call: Call) -> N
         (("--average",), "--average: belongs to learners of two classes or of numbers"),
         (("-C", "2"), "-C: belongs to learners of two classes or of numbers"),
         (("--loss", "squared"), "--loss squared: is a loss of numbers, expected one of classes"),
-        (("--labels", "a,b"), "--labels names two classes, and several are told by the examples"),
+        (
+            ("--classes-as", "a,b"),
+            "--classes-as names two classes, and several are told by the examples",
+        ),
         (("--loss", "one-against-rest:nope"), "--loss nope: no such loss"),
         (("--loss", "one-against-rest:softmax"), "must be a Loss, got Softmax()"),
         (("--loss", "one-against-rest:squared"), "needs a loss of labels -1 and +1"),

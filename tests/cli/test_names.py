@@ -95,7 +95,7 @@ def test_every_command_prints_two_classes_by_their_names(hostile_folder: Path, c
     two = ("[red]", "\x1b[31m[/b]")
     table = _table(hostile_folder / "fold[train].jsonl", two, HOSTILE)
     model, out = hostile_folder / "m.nr", hostile_folder / "out[i].txt"
-    labels = ["--labels", f"{two[0]},{two[1]}"]
+    labels = ["--classes-as", f"{two[0]},{two[1]}"]
     runs = [
         call("learn", table, "--save", model),
         call("compare", table, "-l", "default", "-l", "pa"),
@@ -106,7 +106,7 @@ def test_every_command_prints_two_classes_by_their_names(hostile_folder: Path, c
         call("hindsight", table, "--radius", "1"),
         call("drift", table, "--two-classes", "--radius", "1"),
         call("convert", table, *labels, "-o", hostile_folder / "c[d].arrow"),
-        call("learn", table, "--label", "[/nothing]\x1b"),
+        call("learn", table, "--target", "[/nothing]\x1b"),
     ]
     for run in runs:
         _harmless(run.stdout)

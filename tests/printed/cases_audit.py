@@ -52,7 +52,7 @@ def learnt(random: Random) -> Verdicts:
     kind = str(random.choice(["weights", "passes", "grid", "classes", "resumed"]))
     several = kind == "classes"
     X, y, weight = _rows(random, several)
-    options: list[Any] = ["--label", "label"]
+    options: list[Any] = ["--target", "label"]
     passes = int(random.choice([2, 3])) if kind == "passes" else 1
     options += {
         "weights": ["--weight", "mass"],
@@ -60,7 +60,7 @@ def learnt(random: Random) -> Verdicts:
         "grid": ["--rate", "grid"],
         "classes": ["--multiclass", "--classes", 3],
     }.get(kind, [])
-    options += [] if kind == "weights" else ["--drop", "mass"]
+    options += [] if kind == "weights" else ["--ignore", "mass"]
     with tempfile.TemporaryDirectory() as folder:
         path, other, model = (Path(folder) / name for name in ("a.csv", "b.csv", "m.nr"))
         _write(path, X, y, weight, several)

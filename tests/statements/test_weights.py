@@ -202,6 +202,6 @@ def test_commands_name_the_weights(table: Path, tmp_path: Path, call: Call) -> N
 
 
 def test_commands_without_weights_say_nothing_of_them(table: Path, call: Call) -> None:
-    for arguments in (("learn", table, "--drop", "w"), ("compare", table, "--drop", "w")):
+    for arguments in (("learn", table, "--ignore", "w"), ("compare", table, "--ignore", "w")):
         told = call(*arguments).stdout
         assert "weighted" not in told and "by weight" not in told and "weight x" not in told

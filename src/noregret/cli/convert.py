@@ -39,7 +39,7 @@ def convert(
     from noregret.runs.progress import Clock
     from noregret.streams.binary_write import write_binary
 
-    kind = "class" if multiclass else "real" if given.labels is None else "sign"
+    kind = "class" if multiclass else "real" if given.classes_as is None else "sign"
     rule = given.label_rule(kind)
     stream = given.open(rule)
     clock = Clock(stream, silent=quiet)

@@ -62,7 +62,7 @@ def drift(
     from noregret.runs.whole import whole
     from noregret.tracking.drift import drift_proof
 
-    signs = chosen.labels == "sign" or classes or given.labels is not None
+    signs = chosen.labels == "sign" or classes or given.classes_as is not None
     stream = given.open(given.label_rule("sign" if signs else "real"))
     rows = None if one_pass else whole(stream)
     with Telling(silent=as_json) as tell:

@@ -304,12 +304,12 @@ def _resumed(resume: Path, given: Given, same_input: bool) -> tuple[Learner, Rec
     learner, record = records.load(resume)
     if same_input and given.on_error is None:
         given = replace(given, on_error=record.current.on_error)
-    rule = record.rule() if given.labels is None else given.label_rule(learner.loss.labels)
+    rule = record.rule() if given.classes_as is None else given.label_rule(learner.loss.labels)
     width = learner.dimension if record.spec.needs_width else 0
     stream = given.open(rule, record.reading, width, **record.known())
     require_same_columns(learner, record, stream)
     told = {"files": given.found(), "on_error": given.errors()}
-    if given.labels is not None:
+    if given.classes_as is not None:
         told["label_rule"] = list(rule)
     if same_input:
         vars(record.current).update(told)

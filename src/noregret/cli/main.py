@@ -23,9 +23,9 @@ _ARGUMENTS = {"learner": "learner", "what": "list"}
 _LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
 #: What is said of labels in the library, and on the command line.
 _SAID = {
-    'labels="binary"': "--labels NEGATIVE,POSITIVE",
-    "labels=(negative, positive)": "--labels NEGATIVE,POSITIVE",
-    "the pair (negative, positive)": "them with --labels NEGATIVE,POSITIVE",
+    'labels="binary"': "--classes-as NEGATIVE,POSITIVE",
+    "labels=(negative, positive)": "--classes-as NEGATIVE,POSITIVE",
+    "the pair (negative, positive)": "them with --classes-as NEGATIVE,POSITIVE",
     'labels="classes"': "--multiclass",
 }
 #: A keyword and its value, but not inside a path or what was found in a file.

@@ -29,19 +29,15 @@ LOSS_HELP = (
 SEVERAL_HELP = f"{LOSS_HELP} Of several classes: softmax by default with --multiclass."
 #: The options that formats may know, by the keywords that they have in the library.
 _NAMES = {
-    "target": "--label",
-    "weight": "--weight",
-    "ignore": "--drop",
-    "categorical": "--categorical",
-    "missing": "--missing",
-    "separator": "--separator",
-    "bits": "--bits",
-    "remember": "--remember",
-    "interactions": "--interactions",
-    "constant": "--intercept",
-    "first_index": "--first-index",
-    "width": "--features",
-}
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("format", "target", "header", "weight", "id", "ignore", "keep", "categorical", "text"),
+        *("ngram", "skips", "missing", "separator", "encoding", "bits", "remember"),
+        *("interactions", "constant", "first_index", "width", "shuffle"),
+    )
+} | {"constant": "--intercept", "width": "--features"}
+#: Those that have another name here.
+_FIELDS = {"constant": "intercept"}
 _SETTLED = ", whose columns were settled when it was written"
 #: What gives a model its columns, so that nothing else can be said when it is used.
 _COLUMNS = ("constant", "interactions")
@@ -79,55 +75,93 @@ class Given:
         _option(
             "--format",
             "-f",
-            help="svmlight, vw, csv, tsv, jsonl, parquet or arrow, where the name does not tell.",
+            help="svmlight, vw, csv, tsv, jsonl, parquet or arrow. [default: as the name tells]",
         ),
     ] = None
-    labels: Annotated[
+    classes_as: Annotated[
         str | None,
         _option(
-            "--labels",
-            help="The two classes as the file writes them, NEGATIVE,POSITIVE. Found out by "
-            "default: -1 and 1, 0 and 1, 1 and 2, or two names.",
+            "--classes-as",
+            help="The two classes as the file writes them, NEGATIVE,POSITIVE. [default: found out: "
+            "-1 and 1, 0 and 1, 1 and 2, or two names]",
         ),
     ] = None
-    label: Annotated[
+    target: Annotated[
         str | None,
         _option(
-            "--label",
-            help="Tables: the column to predict. By default: label, target, class or y, else "
-            "the last.",
+            "--target",
+            help="Tables: the column to predict, by name or position (0 is the first, -1 the "
+            "last). [default: label, target, class or y, else the last]",
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        _option(
+            "--header/--no-header",
+            help="csv: whether the first line has the names of the columns; without it they are "
+            "0, 1, ... [default: header]",
         ),
     ] = None
     weight: Annotated[
         str | None, _option("--weight", help="Tables: the column of importance weights.")
     ] = None
-    drop: Annotated[
+    id: Annotated[
+        str | None,
+        _option(
+            "--id",
+            help="Tables: a column that tells rows apart and is no feature; `tag` for vw. "
+            "Predictions are written with it.",
+        ),
+    ] = None
+    ignore: Annotated[
         list[str] | None,
-        _option("--drop", help="Tables: a column to leave out; repeat for several."),
+        _option(
+            "--ignore",
+            help="A column to leave out, or the first letter of a namespace of vw; repeat for "
+            "several.",
+        ),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        _option("--keep", help="A column or namespace to use, and no others; repeat for several."),
     ] = None
     categorical: Annotated[
         list[str] | None,
         _option("--categorical", help="Tables: a column of categories, though it holds numbers."),
     ] = None
+    text: Annotated[
+        list[str] | None,
+        _option("--text", help="Tables: a column of text, whose words are features; repeat."),
+    ] = None
+    ngram: Annotated[
+        int | None,
+        _option("--ngram", help="--text: up to N words in a row are a feature. [default: 1]"),
+    ] = None
+    skips: Annotated[
+        int | None,
+        _option("--skips", help="--text: words that --ngram may leave out. [default: 0]"),
+    ] = None
     missing: Annotated[
         str | None,
         _option(
             "--missing",
-            help="Tables: what an empty value is, a feature of its own (`indicator`, by default) "
-            "or an error (`refuse`).",
+            help="Tables: what an empty value is, a feature of its own beside 0 (`indicator`) or "
+            "an error (`refuse`). [default: indicator]",
         ),
     ] = None
     separator: Annotated[
-        str | None,
-        _option("--separator", help="csv: what stands between fields; a comma by default."),
+        str | None, _option("--separator", help="csv: the character between fields. [default: ,]")
+    ] = None
+    encoding: Annotated[
+        str | None, _option("--encoding", help="How text is encoded. [default: utf-8]")
     ] = None
     bits: Annotated[
         int | None,
         _option(
             "--bits",
             "-b",
-            help="Hash names into 2^BITS columns, or 0 to keep all names in a dictionary. By "
-            "default: 18 for vw, 0 for the rest.",
+            help="Hash names into 2^BITS columns, or 0 to keep all names in a dictionary. "
+            "[default: 18 for vw and --text, 0 for the rest]",
         ),
     ] = None
     remember: Annotated[
@@ -143,19 +177,20 @@ class Given:
         _option(
             "--interactions",
             "-q",
-            help="vw: products of the features of two namespaces, as in -q ab; repeat for several.",
+            help="Products of two columns, as in -q age*city, or of two namespaces of vw, as in "
+            "-q ab; repeat for several.",
         ),
     ] = None
     intercept: Annotated[
         float | None,
         _option(
             "--intercept",
-            help="Value of a feature that every example has; 1 by default, 0 for none.",
+            help="Value of a feature that every example has, 0 for none. [default: 1]",
         ),
     ] = None
     first_index: Annotated[
         int | None,
-        _option("--first-index", help="svmlight: what features count from, 1 by default, or 0."),
+        _option("--first-index", help="svmlight: what features count from, 1 or 0. [default: 1]"),
     ] = None
     features: Annotated[
         int | None,
@@ -165,50 +200,46 @@ class Given:
             "it, except for hashed features.",
         ),
     ] = None
+    shuffle: Annotated[
+        int | None,
+        _option("--shuffle", help="Shuffle the rows of files, all in memory, by this seed."),
+    ] = None
     on_error: Annotated[
         str | None,
         _option(
             "--on-error",
-            help="What a bad line does: `stop` the run (by default), `skip` it, or skip it and "
-            "show the first (`count`).",
+            help="What a bad line does: `stop` the run, `skip` it, or skip it and show the first "
+            "(`count`). [default: stop]",
         ),
     ] = None
     threads: Annotated[
         int | None,
-        _option("--threads", help="How many threads parse ahead; 2 by default, 0 for none."),
+        _option("--threads", help="How many threads parse ahead, 0 for none. [default: 2]"),
     ] = None
 
     def reading(self) -> dict[str, Any]:
         """Return what makes the same columns of the same bytes again, as a model keeps it."""
-        named = {
-            "format": self.format,
-            "target": self.label,
-            "weight": self.weight,
-            "ignore": self.drop or None,
-            "categorical": self.categorical or None,
-            "missing": self.missing,
-            "separator": self.separator,
-            "bits": self.bits,
-            "remember": self.remember,
-            "interactions": self.interactions or None,
-            "constant": self.intercept,
-            "first_index": self.first_index,
-        }
-        return {name: value for name, value in named.items() if value is not None}
+        found = {name: getattr(self, _FIELDS.get(name, name)) for name in _NAMES if name != "width"}
+        if self.target is not None and self.target.removeprefix("-").isdecimal():
+            # A position; a column of that name comes first.
+            found["target"] = int(self.target)
+        return {name: value for name, value in found.items() if value not in (None, [])}
 
     def label_rule(self, kind: str) -> str | tuple[Any, Any]:
         """Return how labels are read for a loss whose labels are of this kind."""
-        if self.labels is None:
+        if self.classes_as is None:
             return {"sign": "binary", "class": "classes"}.get(kind, "real")
         if kind == "class":
-            raise ValueError("--labels names two classes, and several are told by the examples")
+            raise ValueError("--classes-as names two classes, and several are told by the examples")
         if kind != "sign":
             raise ValueError(
-                "--labels belongs to classification losses; this loss takes real labels"
+                "--classes-as belongs to classification losses; this loss takes real labels"
             )
-        negative, comma, positive = self.labels.partition(",")
+        negative, comma, positive = self.classes_as.partition(",")
         if not comma or not negative or not positive or "," in positive:
-            raise ValueError(f"--labels {self.labels}: expected NEGATIVE,POSITIVE as in 0,1")
+            raise ValueError(
+                f"--classes-as {self.classes_as}: expected NEGATIVE,POSITIVE as in 0,1"
+            )
         return _number(negative), _number(positive)
 
     def open(

@@ -61,20 +61,23 @@ def predict(
     clock = Clock(stream, silent=quiet)
     count = 0
     with Output(out) as output:
-        if predictor.kind in ("score", "probability") and predictor.classes:
+        several = bool(predictor.classes) and predictor.kind != "label"
+        if several:
             _head(output, predictor.classes)
         for block in stream:
             scores = predictor.scores(block)
             known = ~np.isnan(block.y)
             weight = None if block.weight is None else block.weight[known]
             metrics.add(block.y[known], scores[known], weight)
-            made = predictor.shown(scores)
+            rows = predictor.shown(scores).tolist()
             if predictor.kind == "label":
-                output.write("".join(f"{_written(label)}\n" for label in made.tolist()))
-            elif made.ndim == 2:
-                output.write("".join("\t".join(map(repr, row)) + "\n" for row in made.tolist()))
+                lines = map(_written, rows)
             else:
-                output.numbers(made)
+                lines = ("\t".join(map(repr, row if several else (row,))) for row in rows)
+            if block.ids is not None:
+                # As Vowpal Wabbit writes tags.
+                lines = (f"{line} {name}" for line, name in zip(lines, block.ids, strict=True))
+            output.write("".join(f"{line}\n" for line in lines))
             count += len(block)
             clock.tell(count)
     clock.close(count)

@@ -14,7 +14,7 @@ from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.writing import to_json
 from noregret.rounding import down, down_each, exact
 from noregret.runs.record import class_names
-from noregret.runs.wording import describe_learner, metrics_line
+from noregret.runs.wording import describe_columns, describe_learner, metrics_line
 from noregret.visible import visible
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ def heading(session: Session) -> Iterator[str]:
     learner, record = session.learner, session.record
     yield f"noregret learn {visible(session.stream.name)}"
     yield describe_learner(learner)
+    columns = describe_columns(session.stream, record.reading)
+    if columns:
+        yield columns
     several = learner.loss.labels == "class"
     if several:
         yield f"classes {_listed(class_names(session.stream.label_map))}, and what else appears"
@@ -115,6 +118,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
             "input": session.stream.name,
             "learner": describe_learner(learner),
             "options": record.spec.as_dict(),
+            "reading": record.reading,
             "labels": {written: y for written, y in _labels(session.stream)},
             "progress": [point.as_dict() for point in record.points],
             "metrics": session.summary(),
@@ -165,6 +169,10 @@ def _by_weight(session: Session) -> dict[str, float] | None:
 
 def mention(stream: Stream, save: Path | None, ending: Ending | None, report: Path | None) -> None:
     """Say on stderr what a person would miss if it were not said."""
+    for note in stream.notes:
+        # The library names its keywords.
+        told = note.replace("header=False", "--no-header").replace("text=", "--text ")
+        print(f"noregret: {visible(told)}", file=sys.stderr)
     if stream.refused:
         print(f"noregret: {stream.refused:,} lines were left out", file=sys.stderr)
         for complaint in stream.complaints:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noregret.rounding import exact
+from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.runs.record import Record
+    from noregret.streams import Stream
     from noregret.vocabulary.learners import Learner
 
 
@@ -104,6 +106,19 @@ def describe_learner(learner: Learner) -> str:
     first, last = (learner.learners[k].rate for k in (0, -1))
     mirror = learner.certificate().mirror
     return f"{learner.loss}, {mirror}, {len(learner.learners)} rates mixed, {first} to {last}"
+
+
+def describe_columns(stream: Stream, reading: Mapping[str, Any]) -> str:
+    """Return which column of a table is predicted, and what the others are; '' without columns."""
+    shape = getattr(stream, "format", stream)
+    target = getattr(shape, "target", None)
+    if target is None:
+        return ""
+    guessed = "" if "target" in reading else " (nobody named it: --target COLUMN)"
+    kinds = {"numeric": "numbers", "categorical": "categories", "text": "texts"}
+    counts = ((len(getattr(shape, kind, None) or ()), word) for kind, word in kinds.items())
+    others = ", ".join(f"{count} {word}" for count, word in counts if count)
+    return f"target {visible(target)}{guessed}; columns: {others or 'none'}"
 
 
 def reading_facts(record: Record) -> dict[str, str]:
