@@ -291,3 +291,9 @@ def test_predictions_that_do_not_fit(
     path = tmp_path / "p.txt"
     path.write_text(content)
     refused(call("certify", path, stream), complaint)
+
+
+def test_a_model_that_goes_on_keeps_its_learner(stream: Path, model: Path, call: Call) -> None:
+    run = call("learn", stream, "--resume", model, "--loss", "hinge")
+    assert run.returncode == 2
+    assert "--resume keeps the learner as it is: drop --loss" in run.stderr

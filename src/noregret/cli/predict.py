@@ -70,13 +70,15 @@ def predict(
             weight = None if block.weight is None else block.weight[known]
             metrics.add(block.y[known], scores[known], weight)
             rows = predictor.shown(scores).tolist()
-            if predictor.kind == "label":
-                lines = map(_written, rows)
-            else:
-                lines = ("\t".join(map(repr, row if several else (row,))) for row in rows)
+            lines = [
+                _written(row)
+                if predictor.kind == "label"
+                else "\t".join(map(repr, row if several else (row,)))
+                for row in rows
+            ]
             if block.ids is not None:
                 # As Vowpal Wabbit writes tags.
-                lines = (f"{line} {name}" for line, name in zip(lines, block.ids, strict=True))
+                lines = [f"{line} {name}" for line, name in zip(lines, block.ids, strict=True)]
             output.write("".join(f"{line}\n" for line in lines))
             count += len(block)
             clock.tell(count)
