@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.evaluate.classes import learn_block, predicted
 from noregret.files import store
 from noregret.runs.record import load
+from noregret.scoring.growing import learn_block, predicted
 from noregret.streams import read
 from tests.cli.program import Call
 

@@ -14,7 +14,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 import noregret as nr
 from noregret.evaluate import Multiclass, Trial, metrics_for
 from noregret.evaluate.class_metrics import CONFUSED
-from noregret.evaluate.classes import learn_block, link_of, predicted, stacked
+from noregret.losses.links import chance, link_of
+from noregret.scoring.growing import learn_block, predicted, segments, stacked
 from noregret.streams import Block
 
 LOSSES = (nr.losses.Softmax(), nr.losses.OneAgainstRest(), nr.losses.MulticlassHinge())
@@ -100,11 +101,38 @@ def test_measures_are_those_of_scikit_learn() -> None:
 def test_probabilities_of_one_against_rest_are_logistic_and_sum_to_one() -> None:
     link = link_of(nr.losses.OneAgainstRest())
     assert link is not None
-    found = np.exp(link(np.array([[0.0, math.log(3.0), -np.inf]])))
+    found = np.exp(link.logs(np.array([[0.0, math.log(3.0), -np.inf]])))
     assert found[0].tolist() == pytest.approx([0.4, 0.6, 0.0])
-    extreme = link(np.array([[-800.0, -900.0], [800.0, 900.0]]))
+    extreme = link.logs(np.array([[-800.0, -900.0], [800.0, 900.0]]))
     assert extreme == pytest.approx(np.array([[0.0, -100.0], [-math.log(2.0)] * 2]))
     assert link_of(nr.losses.OneAgainstRest(nr.losses.Hinge())) is None
+
+
+def test_probabilities_are_the_exponentials_of_their_logs_and_one_is_as_many() -> None:
+    scores = np.random.default_rng(3).normal(0.0, 20.0, (50, 4))
+    for loss in (nr.losses.Softmax(), nr.losses.OneAgainstRest()):
+        link = link_of(loss)
+        assert link is not None
+        assert np.array_equal(link.probabilities(scores), np.exp(link.logs(scores)))
+    binary = link_of(nr.losses.Logistic())
+    assert binary is not None
+    pairs = binary.probabilities(scores[:, 0])
+    singly = [[chance(-s), chance(s)] for s in scores[:, 0].tolist()]
+    np.testing.assert_allclose(pairs, singly, rtol=1e-14)
+
+
+def test_parts_bring_a_class_in_their_first_row_only() -> None:
+    rng = np.random.default_rng(0)
+    for known in range(4):
+        codes = rng.integers(0, 6, 30)
+        parts = list(segments(codes, known))
+        assert [k for part in parts for k in range(*part)] == list(range(30))
+        highest = known - 1
+        for start, stop in parts:
+            assert start == 0 or codes[start] > highest
+            highest = max(highest, int(codes[start]))
+            assert codes[start:stop].max() <= highest
+    assert list(segments(codes[:0], 2)) == []
 
 
 def test_ties_and_classes_nobody_knew_are_wrong() -> None:

@@ -43,7 +43,8 @@ def learnt(model: Any, count: int = 60) -> Any:
 
 
 def known(model: Any) -> tuple[Any, ...]:
-    arrays = model._learner._arrays()
+    learner = model._learner if isinstance(model, OnlineRegressor) else model._scorer.learner
+    arrays = learner._arrays()
     return {name: array.tobytes() for name, array in arrays.items()}, dict(model._features.names)
 
 
@@ -207,8 +208,8 @@ def test_labels_that_appear_on_the_way(loss: Any) -> None:
         part = rows[start : start + 75]
         many.learn_many(pd.DataFrame([x for x, _ in part]), pd.Series([y for _, y in part]))
     frame = pd.DataFrame([x for x, _ in rows])
-    assert one.certificate.as_dict() == many.certificate.as_dict()
-    assert one.certificate.rounds == 300
+    assert one.certificate().as_dict() == many.certificate().as_dict()
+    assert one.certificate().rounds == 300
     assert many.predict_many(frame).tolist() == [one.predict_one(x) for x, _ in rows]
     assert len(one.weights["f0"]) == len(TOWNS)
     if loss == "log_loss" or isinstance(loss, losses.Softmax):
@@ -252,11 +253,52 @@ def test_a_refused_example_brings_no_label(loss: Any) -> None:
     assert pickle.dumps(model) == before
 
 
-def test_only_logistic_losses_have_probabilities() -> None:
-    model = learnt(OnlineClassifier(losses.Hinge(), rates.Constant(0.1)))
-    with pytest.raises(NotImplementedError, match=r"Hinge.* knows no probabilities"):
-        model.predict_proba_one({"f0": 1.0})
-    assert model.predict_one({"f0": 3.0}) is True
+@pytest.mark.parametrize("loss", ["hinge:0.5", "squared_hinge"])
+def test_hinges_have_the_probabilities_of_the_estimators_for_scikit_learn(loss: str) -> None:
+    from noregret import sklearn
+
+    rows = journeys(200)
+    X = np.array([[*x.values()] for x, _ in rows])
+    towns = np.array([town for _, town in rows])
+    theirs = sklearn.OnlineClassifier(loss, fit_intercept=False)
+    ours = OnlineClassifier(loss, fit_intercept=False)
+    for start, stop, classes in ((0, 20, 2), (20, 200, 4)):
+        theirs.partial_fit(X[start:stop], towns[start:stop])
+        for x, town in rows[start:stop]:
+            ours.learn_one(x, town)
+        assert ours.classes == list(theirs.classes_) and len(ours.classes) == classes
+        found = [list(ours.predict_proba_one(x).values()) for x, _ in rows]
+        np.testing.assert_allclose(found, theirs.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge"])
+def test_probabilities_of_hinges_are_learnt_in_frames_as_in_rows(loss: str) -> None:
+    rows, many, one = journeys(200), OnlineClassifier(loss), learnt_towns(OnlineClassifier(loss))
+    frame, towns = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
+    for start in range(0, 200, 60):
+        many.learn_many(frame[start : start + 60], towns[start : start + 60])
+    ours = [one.predict_proba_one(x) for x, _ in rows]
+    assert many.predict_proba_many(frame).to_dict("records") == [
+        pytest.approx(each, rel=1e-9) for each in ours
+    ]
+    assert [sum(each.values()) for each in ours] == pytest.approx([1.0] * 200)
+    likeliest = [max(each, key=each.__getitem__) for each in ours]
+    assert likeliest == [one.predict_one(x) for x, _ in rows]
+
+
+def learnt_towns(model: Any) -> Any:
+    for x, town in journeys(200):
+        model.learn_one(x, town)
+    return model
+
+
+def test_a_refused_row_leaves_the_probabilities_of_a_hinge() -> None:
+    model = learnt_towns(OnlineClassifier("hinge"))
+    before = pickle.dumps(model)
+    for x, y, w in (({"f0": math.nan}, "Bonn", 1.0), ({"f0": 1.0}, "Lima", -1.0)):
+        with pytest.raises(ValueError):
+            model.learn_one(x, y, w)
+    assert pickle.dumps(model) == before
 
 
 def test_words_stand_for_losses_rates_and_maps() -> None:
@@ -286,7 +328,7 @@ def test_copies_go_on_by_themselves(make: Callable[[], Any], twin: Callable[[Any
     learnt(other)
     assert known(model) == known(other) != known(third)
     fresh = model.clone()
-    assert fresh.certificate.rounds == 0 and fresh._get_params() == model._get_params()
+    assert fresh.certificate().rounds == 0 and fresh._get_params() == model._get_params()
 
 
 @pytest.mark.parametrize(
@@ -311,7 +353,7 @@ def test_parameters_are_fixed_once_made() -> None:
 
 
 def test_the_certificate_speaks_of_the_examples() -> None:
-    proof = learnt(OnlineRegressor(), 200).certificate
+    proof = learnt(OnlineRegressor(), 200).certificate()
     assert proof.rounds == 200 and proof.loss > 0.0
     # The targets are linear: these weights lose nothing, and features are measured by their sizes.
     sizes = [max(abs(x.get(name, 0.0)) for x, _ in examples(200)) for name in ("f0", "f2")]
@@ -339,7 +381,7 @@ def test_a_third_label_that_cannot_be_is_refused_before_any_row() -> None:
     assert pickle.dumps(model) == before
     # 1 equals True, but of numbers only those seen are labels.
     model.learn_many(X, pd.Series([1, 2, 2, 1]))
-    assert model.classes == [1, 2] and model.certificate.rounds == 4
+    assert model.classes == [1, 2] and model.certificate().rounds == 4
     with pytest.raises(ValueError, match="third label"):
         model.learn_one({"a": 1.0}, 3)
     assert model.classes == [1, 2]
@@ -379,7 +421,7 @@ def test_probabilities_of_a_joint_loss_are_its_softmax() -> None:
     for x, town in journeys(100):
         model.learn_one(x, town)
     x = journeys(1)[0][0]
-    scores = np.array(list(model._features.ask(model._learner, x)))
+    scores = np.array(list(model._features.ask(model._scorer.learner, x)))
     chances = np.exp(scores) / np.exp(scores).sum()
     assert list(model.predict_proba_one(x).values()) == pytest.approx(chances, rel=1e-12)
 

@@ -70,7 +70,7 @@ def test_the_estimator_learns_what_the_core_learns_of_the_stream(name: str) -> N
     model = kind()
     for x, y in data:
         model.learn_one(x, y)
-    ours, theirs = model.certificate, core.certificate()
+    ours, theirs = model.certificate(), core.certificate()
     assert ours.rounds == theirs.rounds == examples
     assert ours.loss == pytest.approx(theirs.loss, rel=1e-9)
     assert ours.floor(2.0) == pytest.approx(theirs.floor(2.0), rel=1e-9)

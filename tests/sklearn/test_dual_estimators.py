@@ -94,13 +94,13 @@ def test_a_weight_is_a_repetition_and_balance_counts(cancer) -> None:
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (DualClassifier("square"), "loss must be one of hinge, logistic, squared_hinge"),
-        (DualClassifier(C=0.0), "C must be a finite number above 0, got 0"),
-        (DualClassifier(C=np.inf), "C must be a finite number above 0, got inf"),
-        (DualClassifier(tol=-1.0), "tol must be a finite number of at least 0, got -1"),
-        (DualClassifier(max_iter=0), "max_iter must be a whole number of at least 1, got 0"),
-        (DualClassifier(["hinge"]), "loss must be one of hinge, logistic, squared_hinge"),
-        (DualRegressor("hinge"), "loss must be one of absolute"),
+        (DualClassifier("square"), "loss='square': no such loss, did you mean squared"),
+        (DualClassifier(C=0.0), "C=0.0: expected a finite number above 0"),
+        (DualClassifier(C=np.inf), "C=inf: expected a finite number above 0"),
+        (DualClassifier(tol=-1.0), "tol=-1.0: expected a finite number of at least 0"),
+        (DualClassifier(max_iter=0), "max_iter=0: expected a whole number of at least 1"),
+        (DualClassifier(["hinge"]), "expected a loss or the word of one"),
+        (DualRegressor("hinge"), "loss='hinge': expected one of real targets"),
         (DualRegressor(nr.losses.Hinge()), "loss must be one for real targets"),
     ],
 )

@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import noregret as nr
+from noregret.scoring.calibration import Platt
 from noregret.sklearn import OnlineClassifier, OnlineRegressor
-from noregret.sklearn.calibration import Platt
 
 DATA = {
     "digits": load_digits,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.evaluate.classes import Link, widened
 from noregret.evaluate.weighing import Arrays, Reliability, Weighed
+from noregret.losses.links import Link
+from noregret.scoring.growing import widened
 
 #: Largest number of classes for which a confusion matrix is kept.
 CONFUSED = 64
@@ -67,7 +68,7 @@ class Multiclass(Weighed):
         if self.confusion is not None:
             np.add.at(self.confusion, (classes[made], taken[made]), ones[made])
         if self._link is not None:
-            every = self._link(scores)
+            every = self._link.logs(scores)
             logs = every[rows, classes]
             known = ~np.isneginf(own)
             for k, terms in enumerate((-logs[known] * ones[known], ones[known])):

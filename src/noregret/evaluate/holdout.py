@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from noregret.evaluate.classes import stacked
+from noregret.scoring.growing import stacked
 from noregret.streams import Block
 
 #: The golden ratio in 64 bits and the two factors of the SplitMix64 generator.

@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from noregret.arrays import Vector
 from noregret.evaluate.class_metrics import Multiclass
-from noregret.evaluate.classes import link_of
 from noregret.evaluate.sample import Sample
 from noregret.evaluate.weighing import Arrays, Reliability, Weighed
 from noregret.losses import Logistic
-from noregret.losses.links import logistic
+from noregret.losses.links import link_of, logistic
 
 #: Bits of a single-precision number that name its bin: the sign, 8 of exponent, 9 of mantissa.
 _BITS = 18

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
-from noregret.evaluate.classes import learn_block
 from noregret.rounding import down_each, up_each
+from noregret.scoring.growing import learn_block
 
 if TYPE_CHECKING:
     from noregret.arrays import Vector

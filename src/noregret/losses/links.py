@@ -6,9 +6,15 @@ others', so that probabilities do not depend on how a stream is cut into blocks.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from noregret.arrays import Vector
+from noregret.losses.margins import Logistic
+from noregret.losses.scores import OneAgainstRest, Softmax
 
 
 def log_multinomial(scores: Vector) -> Vector:
@@ -52,3 +58,41 @@ def multinomial(scores: Vector) -> Vector:
     [[0.5, 0.5]]
     """
     return logistic(scores) if scores.ndim == 1 else np.exp(log_multinomial(scores))
+
+
+def chance(score: float) -> float:
+    """Return 1 / (1 + exp(-score)), as `logistic` does for many, for one score in plain Python.
+
+    >>> chance(0.0), chance(-1e4)
+    (0.5, 0.0)
+    """
+    if score >= 0.0:
+        return 1.0 / (1.0 + math.exp(-score))
+    power = math.exp(score)
+    return power / (1.0 + power)
+
+
+class Link(NamedTuple):
+    """How scores become probabilities, a row a row: by themselves, or of a matrix their logs."""
+
+    probabilities: Callable[[Vector], Vector]
+    logs: Callable[[Vector], Vector]
+
+
+def link_of(loss: Any) -> Link | None:
+    """Return how scores become probabilities, None where the loss means none.
+
+    Those of `Softmax` are exp(s_k) / sum_j exp(s_j); those of `Logistic`, alone or one against the
+    rest, 1 / (1 + exp(-s_k)), divided by their sum.
+
+    >>> from noregret.losses import MulticlassHinge
+    >>> link_of(MulticlassHinge()) is None
+    True
+    >>> np.exp(link_of(Softmax()).logs(np.log([[1.0, 3.0]]))).round(12)
+    array([[0.25, 0.75]])
+    """
+    if type(loss) is Softmax:
+        return Link(multinomial, log_multinomial)
+    if type(loss.loss if type(loss) is OneAgainstRest else loss) is Logistic:
+        return Link(logistic, log_against_rest)
+    return None

@@ -37,7 +37,7 @@ class OnlineRegressor(Measured, base.MiniBatchRegressor):
     >>> for x, y in datasets.TrumpApproval():
     ...     error.update(y, model.predict_one(x))
     ...     model.learn_one(x, y)
-    >>> error.get() < 1.0, model.certificate.rounds
+    >>> error.get() < 1.0, model.certificate().rounds
     (True, 1001)
     """
 
@@ -59,9 +59,8 @@ class OnlineRegressor(Measured, base.MiniBatchRegressor):
         self._features = FeatureColumns(fit_intercept, missing)
         self._learner = growing(MirrorDescent(self.loss, self.mirror, self.rate))
 
-    @property
     def certificate(self) -> Certificate:
-        """What the examples so far prove, see `nr.Certificate`."""
+        """Return what the examples so far prove, see `nr.Certificate`."""
         return self._learner.certificate()
 
     @property

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.evaluate.classes import link_of, predicted, widened
+from noregret.losses.links import link_of, logistic
 from noregret.runs.whole import margins
+from noregret.scoring.growing import predicted, widened
 
 if TYPE_CHECKING:
     from noregret.runs.record import Record
@@ -59,8 +60,8 @@ class Predictor:
         self._learner = learner
         self._weights: Any = learner.average if average else None  # type: ignore[union-attr]
         self._written = {y: written for written, y in record.labels}
-        self._logs = link_of(learner.loss) if labels == "class" else None
-        if self.kind == "probability" and labels == "class" and self._logs is None:
+        self._link = link_of(learner.loss) if labels == "class" else None
+        if self.kind == "probability" and labels == "class" and self._link is None:
             raise ValueError(f"kind=probability: the scores of {learner.loss} mean none")
 
     def scores(self, block: Block) -> Vector:
@@ -76,22 +77,15 @@ class Predictor:
             if self.kind == "label":
                 signs = np.where(scores > 0.0, 1.0, -1.0).tolist()
                 return _labels([self._written.get(sign, sign) for sign in signs])
-            return scores if self.kind == "margin" else _probability(scores)
+            return scores if self.kind == "margin" else logistic(scores)[:, 1]
         if self.kind == "label":
             names = [*self.classes, UNKNOWN]
             return _labels([names[k] for k in predicted(scores).tolist()])
         # Classes that were met and not learnt have no score.
         whole = widened(scores, len(self.classes))
-        return whole if self.kind == "score" else np.exp(self._logs(whole))  # type: ignore[misc]
+        return whole if self.kind == "score" else self._link.probabilities(whole)  # type: ignore[union-attr]
 
 
 def _labels(written: list[Any]) -> npt.NDArray[Any]:
     """Return labels as an array of text or of numbers, as they were written."""
     return np.array(written, dtype=object if len({*map(type, written)}) > 1 else None)
-
-
-def _probability(margins: Vector) -> Vector:
-    """Return 1 / (1 + exp(-margin))."""
-    # By the smaller exponential: none overflows, and small probabilities keep their digits.
-    small = np.exp(-np.abs(margins))
-    return np.asarray(np.where(margins >= 0.0, 1.0, small) / (1.0 + small))

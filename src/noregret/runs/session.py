@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
-from noregret.evaluate.classes import learn_block, predicted
 from noregret.evaluate.holdout import in_turn
 from noregret.evaluate.trial import parts
 from noregret.runs.interrupt import Interruption
 from noregret.runs.record import class_names
+from noregret.scoring.growing import learn_block, predicted
 from noregret.streams.fingerprint import fingerprint
 
 if TYPE_CHECKING:

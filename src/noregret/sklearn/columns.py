@@ -14,13 +14,13 @@ from noregret.experts import Aggregate, rate_grid
 from noregret.learners import MirrorDescent
 from noregret.learners.base import learn_together
 from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
-from noregret.losses.links import logistic
+from noregret.losses.links import link_of
 from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
 from noregret.rows.examples import as_rows
-from noregret.sklearn.calibration import Platt
-from noregret.sklearn.labels import Codes
+from noregret.scoring.calibration import Platt
+from noregret.scoring.labels import Codes
 from noregret.sklearn.several import ClassCertificates
 
 Vector = npt.NDArray[np.float64]
@@ -113,7 +113,8 @@ class Columns:
 
     def __init__(self, columns: Sequence[Column], blank: Column, loss: Loss) -> None:
         self.columns, self.blank = list(columns), blank
-        self.platt = None if type(loss) is Logistic else Platt(self.outputs)
+        self._link = link_of(loss)
+        self.platt = Platt(self.outputs) if self._link is None else None
 
     @property
     def rounds(self) -> int:
@@ -126,11 +127,7 @@ class Columns:
         return max(2, len(self.columns))
 
     def require_room(self, now: int, outputs: int, begun: bool) -> None:
-        """Refuse classes that `grow` could not make room for.
-
-        There will be `now` of them at once and `outputs` in the end, in between rows if it has
-        `begun` by then.
-        """
+        """Refuse classes that `grow` could not make room for, see `Scorer`."""
         turning = outputs > 2 and len(self.columns) == 1
         if turning and not self.columns[0].may_turn(begun and now <= 2):
             raise ValueError(
@@ -183,7 +180,10 @@ class Columns:
 
     def probabilities(self, scores: Vector) -> Vector:
         """Return the probabilities that the scores stand for, a row a row."""
-        return logistic(scores) if self.platt is None else self.platt.probabilities(scores)
+        if self._link is not None:
+            return self._link.probabilities(scores)
+        assert self.platt is not None
+        return self.platt.probabilities(scores)
 
     def weights(self) -> Vector:
         """Return a row of weights a score."""

@@ -17,16 +17,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from noregret.losses import Loss
 from noregret.rows.examples import Rows, as_weights
+from noregret.scoring.growing import segments
+from noregret.scoring.labels import Codes, codes_of, new_classes, require_classes, with_more
+from noregret.sklearn.balance import Balance, Weighed
 from noregret.sklearn.estimator import RowEstimator, Vector, chosen_loss
-from noregret.sklearn.labels import (
-    Balance,
-    Codes,
-    Weighed,
-    codes_of,
-    new_classes,
-    require_classes,
-    with_more,
-)
 from noregret.sklearn.rows import Order
 from noregret.sklearn.several import ByClass
 from noregret.turns import one_at_a_time
@@ -172,24 +166,19 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
 
     def _play(self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None) -> None:
         """Learn the rows of the order; a class gets a score at its first row."""
-        start = 0
-        while start < len(codes):
+        whole = len(self.classes_) <= self._learner.outputs
+        for start, stop in [(0, len(codes))] if whole else segments(codes, self._learner.outputs):
             kept = self._learner
             if codes[start] >= kept.outputs:
                 # A copy grows: if the first row of the class is refused, nothing has changed.
                 self._learner = copy.deepcopy(kept)
                 self._learner.grow(int(codes[start]) + 1)
-            scorer = self._learner
-            stop = len(codes)
-            if len(self.classes_) > scorer.outputs and codes[start:].max() >= scorer.outputs:
-                stop = start + int((codes[start:] >= scorer.outputs).argmax())
             try:
                 self._play_segment(rows, codes, weight, order, start, stop)
             except OverflowError:
-                if scorer.rounds == kept.rounds:
+                if self._learner.rounds == kept.rounds:
                     self._learner = kept
                 raise
-            start = stop
 
     def _play_segment(
         self,

@@ -123,13 +123,10 @@ def classes(kind: str) -> dict[str, type[Component]]:
     """Return the classes of a kind by their words."""
     room = importlib.import_module(_ROOMS[kind])
     public = getattr(room, "__all__", None) or [name for name in vars(room) if name[0] != "_"]
-    found = {name: getattr(room, name) for name in public}
+    found: list[Any] = [getattr(room, name) for name in public]
     # Bases of families are no dataclasses of their own.
-    return {
-        spelling(cls): cls
-        for cls in found.values()
-        if inspect.isclass(cls) and "__dataclass_params__" in vars(cls)
-    }
+    kinds = [one for one in found if inspect.isclass(one) and "__dataclass_params__" in vars(one)]
+    return {spelling(cls): cls for cls in kinds}
 
 
 def spelling(cls: type[Component]) -> str:
@@ -172,7 +169,7 @@ def _of_kind(value: Any, kind: str | None, argument: str) -> Any:
     from noregret.mirrors import Mirror
     from noregret.rates import Rate
 
-    bases = {"loss": (Loss, ScoreLoss), "mirror": Mirror, "rate": Rate, None: Component}
+    bases = {"loss": (Loss, ScoreLoss), "mirror": (Mirror,), "rate": (Rate,), None: (Component,)}
     if not isinstance(value, bases[kind]):
         hint = " (did you forget the parentheses?)" if isinstance(value, type) else ""
         reason = f"expected a {kind or 'component'} or the word of one{hint}"

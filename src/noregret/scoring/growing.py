@@ -1,4 +1,4 @@
-"""Several classes: learners that grow where one appears, and what their scores say.
+"""Several classes: learners that grow where one appears, and the classes that scores stand for.
 
 A class is the number of a column of the scores. Where a class was not known when a prediction
 was made, its score is -inf.
@@ -6,7 +6,7 @@ was made, its score is -inf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
-from noregret.losses.links import log_against_rest, log_multinomial
+from noregret.scoring.labels import Codes
 
 if TYPE_CHECKING:
     from noregret.streams import Block
-
-#: Scores to logarithms of probabilities, a row a class.
-Link = Callable[[Vector], Vector]
 
 
 def learn_block(learner: Any, block: Block) -> Vector:
@@ -42,19 +39,31 @@ def learn_block(learner: Any, block: Block) -> Vector:
     if not hasattr(learner, "grow") or not len(block):
         made: Vector = learner.learn(block, block.y, block.weight)
         return made
-    known = learner.outputs
-    highest = np.maximum(np.maximum.accumulate(block.y), known - 1.0).astype(np.intp)
-    before = np.concatenate(([known - 1], highest[:-1]))
-    starts = np.flatnonzero(highest > before).tolist()
-    scores = np.full((len(block), int(highest[-1]) + 1), -np.inf)
-    for start, stop in pairwise(sorted({0, *starts, len(block)})):
-        if highest[start] >= learner.outputs:
-            learner.grow(int(highest[start]) + 1)
+    codes = block.y.astype(np.intp)
+    width = max(int(codes.max()) + 1, learner.outputs)
+    scores = np.full((len(block), width), -np.inf)
+    for start, stop in segments(codes, learner.outputs):
+        known = learner.outputs
+        if codes[start] >= known:
+            learner.grow(int(codes[start]) + 1)
         part = block.rows(start, stop)
         made = learner.learn(part, part.y, part.weight)
         scores[start:stop, : made.shape[1]] = made
-        scores[start, int(before[start]) + 1 :] = -np.inf
+        scores[start, known:] = -np.inf
     return scores
+
+
+def segments(codes: Codes, known: int) -> Iterable[tuple[int, int]]:
+    """Return (start, stop) of parts in which only the first row may bring a class that is new.
+
+    codes: the class of each row; known: how many classes were known before.
+
+    >>> list(segments(np.array([0, 1, 0, 2, 3]), 2))
+    [(0, 3), (3, 4), (4, 5)]
+    """
+    highest = np.maximum.accumulate(np.maximum(codes, known - 1))
+    starts = (np.flatnonzero(np.diff(highest)) + 1).tolist()
+    return pairwise([0, *starts, len(codes)]) if len(codes) else ()
 
 
 def stacked(parts: Sequence[Vector]) -> Vector:
@@ -87,24 +96,3 @@ def predicted(scores: Vector) -> npt.NDArray[np.intp]:
     best: npt.NDArray[np.intp] = scores.argmax(axis=1)
     best[np.isneginf(scores[np.arange(len(scores)), best])] = -1
     return best
-
-
-def link_of(loss: Any) -> Link | None:
-    """Return how scores become logarithms of probabilities, None where the loss means none.
-
-    Those of `Softmax` are exp(s_k) / sum_j exp(s_j); those of `OneAgainstRest` with the logistic
-    loss 1 / (1 + exp(-s_k)), divided by their sum.
-
-    >>> from noregret.losses import MulticlassHinge, Softmax
-    >>> link_of(MulticlassHinge()) is None
-    True
-    >>> np.exp(link_of(Softmax())(np.log([[1.0, 3.0]]))).round(12)
-    array([[0.25, 0.75]])
-    """
-    from noregret.losses import Logistic, OneAgainstRest, Softmax
-
-    if type(loss) is Softmax:
-        return log_multinomial
-    if type(loss) is OneAgainstRest and type(loss.loss) is Logistic:
-        return log_against_rest
-    return None

@@ -8,13 +8,15 @@ likeliest one. For two classes each side of 0 has a slope of its own instead.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
 from noregret.elementary import exp
 from noregret.jit import kernel
-from noregret.sklearn.labels import Codes
+from noregret.scoring.labels import Codes
 
 Vector = npt.NDArray[np.float64]
 
@@ -68,6 +70,11 @@ class Platt:
     def learn(self, scores: Vector, codes: Codes, weight: Vector) -> None:
         """Move the slopes by the scores that were made before each update."""
         _fit(_paired(scores), codes, weight, self.state)
+
+    def learn_one(self, score: Any, code: int, weight: float) -> None:
+        """Move the slopes by one score, or by the scores of all classes, of one row."""
+        scores = np.array([score]) if isinstance(score, float) else score[np.newaxis]
+        self.learn(scores, np.array([code]), np.array([weight], np.float64))
 
     def grow(self, factor: float) -> None:
         """Go over from two classes to more; scores are `factor` times as large from now on."""

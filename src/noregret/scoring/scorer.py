@@ -1,0 +1,152 @@
+"""The scores of the classes: one learner for two of them, one of a matrix for more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noregret.learners import MatrixDescent, MirrorDescent
+from noregret.learners.base import Diverged
+from noregret.learners.matrix import two_classes
+from noregret.losses.links import link_of
+from noregret.scoring.calibration import Platt
+from noregret.scoring.labels import Codes
+
+Vector = npt.NDArray[np.float64]
+
+#: The labels of the first and of the second class.
+_SIGNS = np.array([-1.0, 1.0])
+
+
+class Scorer:
+    """Learns the scores of classes 0 ... K - 1, and what they mean as probabilities.
+
+    Two classes share one score, that of the second against the first.
+    """
+
+    def __init__(self, learner: MirrorDescent | MatrixDescent) -> None:
+        self.learner: Any = learner
+        self._link = link_of(learner.loss)
+        self.platt = Platt(self.outputs) if self._link is None else None
+
+    @property
+    def binary(self) -> bool:
+        """Whether the learner is that of labels -1 and +1."""
+        return isinstance(self.learner, MirrorDescent)
+
+    @property
+    def rounds(self) -> int:
+        """How many rows were learnt."""
+        return int(self.learner.rounds)
+
+    @property
+    def outputs(self) -> int:
+        """How many classes there is room for."""
+        return 2 if self.binary else int(self.learner.outputs)
+
+    def require_more(self, outputs: int) -> None:
+        """Refuse as many classes if the learner of two could not go on with them."""
+        if self.binary and outputs > 2:
+            try:
+                two_classes(self.learner)
+            except ValueError:
+                parts = f"{self.learner.loss}, {self.learner.mirror} and {self.learner.rate}"
+                raise ValueError(
+                    f"y has a third label, and a learner of two with {parts} cannot go on with "
+                    "more: use OneAgainstRest(loss) from the start"
+                ) from None
+
+    def require_room(self, now: int, outputs: int, begun: bool) -> None:
+        """Refuse classes that `grow` could not make room for.
+
+        There will be `now` of them at once and `outputs` in the end, in between rows if it has
+        `begun` by then.
+        """
+        mirror = self.learner.mirror
+        late = outputs > max(now, self.outputs) and (begun or self.learner.rounds)
+        late = late or (now > self.outputs and self.learner.rounds)
+        if late and not mirror.grows():
+            raise ValueError(
+                f"y has {outputs} classes, and a learner of {self.outputs} with {mirror} cannot go "
+                "on with more: declare them in the first partial_fit"
+            )
+
+    def grow(self, outputs: int) -> None:
+        """Make room for more classes, whose scores are 0 so far."""
+        if outputs <= self.outputs:
+            return
+        if self.platt is not None:
+            self.platt.grow(2.0 if self.binary else 1.0)
+        if self.binary:
+            self.learner = MatrixDescent.from_binary(self.learner)
+        self.learner.grow(outputs)
+
+    def target(self, code: int) -> float:
+        """Return what the learner calls a class: -1 and +1 of two, else its number."""
+        return 2.0 * code - 1.0 if self.binary else float(code)
+
+    def learn(self, rows: Any, codes: Codes, weight: Vector | None) -> None:
+        """Learn the classes of the rows, one after the other."""
+        targets = _SIGNS.take(codes) if self.binary else codes
+        try:
+            self._calibrate(self.learner.learn(rows, targets, weight), codes, weight)
+        except Diverged as refusal:
+            self._calibrate(refusal.predictions, codes, weight)
+            raise
+
+    def learn_row(self, columns: Any, values: Any, target: float, weight: float) -> Any:
+        """Learn one row whose class has that target, see `SingleRowLearner.learn_row`."""
+        return self._learnt(self.learner.learn_row, columns, values, target, weight)
+
+    def learn_one(self, columns: Any, values: Any, target: float, weight: float) -> Any:
+        """Learn one row whose class has that target, see `SingleRowLearner.learn_one`."""
+        return self._learnt(self.learner.learn_one, columns, values, target, weight)
+
+    def _learnt(self, learn: Any, columns: Any, values: Any, target: float, weight: float) -> Any:
+        made = learn(columns, values, target, weight)
+        if made is not None and self.platt is not None:
+            score = made if self.binary else self._shared(made[np.newaxis])[0]
+            code = target > 0.0 if self.binary else target
+            self.platt.learn_one(score, int(code), weight)
+        return made
+
+    def predict_one(self, columns: Any, values: Any) -> Any:
+        """Return the score of one row, or all of them."""
+        return self.learner.predict_one(columns, values)
+
+    def _calibrate(self, made: Vector, codes: Codes, weight: Vector | None) -> None:
+        """Fit the probabilities to the scores made before each row that was learnt."""
+        if self.platt is not None:
+            learnt = slice(0, len(made))
+            masses = np.ones(len(made)) if weight is None else weight[learnt]
+            self.platt.learn(self._shared(made), codes[learnt], masses)
+
+    def predict(self, rows: Any) -> Vector:
+        """Return the scores: one a row for two classes, else one a row and class."""
+        return self._shared(self.learner.predict(rows))
+
+    def probabilities(self, scores: Vector) -> Vector:
+        """Return the probabilities that the scores stand for, a row a row."""
+        if self._link is not None:
+            return self._link.probabilities(scores)
+        assert self.platt is not None
+        return self.platt.probabilities(self._shared(scores))
+
+    def weights(self) -> Vector:
+        """Return a row of weights a score."""
+        weights = self._shared(np.atleast_2d(self.learner.weights.T).T)
+        return np.atleast_2d(weights.T)
+
+    def certificate(self) -> Any:
+        """Return what the rounds so far prove."""
+        return self.learner.certificate()
+
+    def _shared(self, scores: Vector) -> Vector:
+        """Return one score of two classes: that of the second against the first."""
+        if scores.ndim == 1 or scores.shape[1] > 2:
+            return scores
+        if self.binary:
+            return scores[:, -1]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
