@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 import noregret as nr
 from noregret.evaluate import Multiclass, Trial, metrics_for
 from noregret.evaluate.class_metrics import CONFUSED
-from noregret.losses.links import chance, link_of
+from noregret.losses.links import chance, link_of, logistic
 from noregret.scoring.growing import learn_block, predicted, segments, stacked
 from noregret.streams import Block
 
@@ -189,3 +189,8 @@ def test_metrics_go_on_where_they_were(classes: int) -> None:
 def test_the_class_of_scores() -> None:
     assert predicted(np.zeros((2, 0))).tolist() == [-1, -1]
     assert predicted(np.array([[-1.0, 2.0], [-np.inf, -5.0]])).tolist() == [1, 1]
+
+
+def test_probabilities_far_out_are_still_numbers() -> None:
+    found = logistic(np.array([-800.0, -40.0, 0.0, 40.0, 800.0]))[:, 1]
+    np.testing.assert_allclose(found, [0.0, np.exp(-40.0), 0.5, 1.0, 1.0], rtol=1e-14)
