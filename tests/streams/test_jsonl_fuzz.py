@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from noregret.streams import json_flat
 from noregret.streams.errors import Malformed
 from noregret.streams.features import Features
-from noregret.streams.format import padded
+from noregret.streams.format import Parsed, padded
 from noregret.streams.jsonl import JsonFormat
 from noregret.streams.records import FeatureRules, LabelRules
 
@@ -162,6 +163,112 @@ def mutate(seed: int, texts: int) -> None:
                 JsonFormat(Features(), rule, "y", LabelRules(), None, "float64") for rule in rules
             ]
         check(formats[k % 2], spoilt(rng, lines(rng)))
+
+
+FLAT = [
+    0,
+    1,
+    -3,
+    2.5,
+    -0.0,
+    1e-7,
+    12345678901234567890,
+    True,
+    False,
+    "x",
+    "é",
+    "",
+    "a=b",
+    "missing",
+]
+ODDITIES = [None, [], ["u", "v"], {"b": 1}, "a\\b", 'q"q', 1e308, 2**2000, math.inf]
+LABELS = [0, 1, 1, -2.5, True, "up", "down", "3", None]
+KEYS = ["a", "b", "c", "é", "w", "id", "intercept", "a=b", "z" * 40]
+
+
+def record(rng: random.Random, odd: float) -> str:
+    keys = rng.sample(KEYS, rng.randrange(6))
+    held = {key: rng.choice(ODDITIES if rng.random() < odd else FLAT) for key in keys}
+    if rng.random() < 0.95:
+        held["y"] = rng.choice(LABELS)
+    if rng.random() < 0.9:
+        held["w"] = rng.choice([1, 0.5, 3])
+    pairs = list(held.items())
+    rng.shuffle(pairs)
+    separators = rng.choice([(", ", ": "), (",", ":"), (" ,\t", " : ")])
+    return json.dumps(dict(pairs), ensure_ascii=False, separators=separators)
+
+
+def two_formats(rng: random.Random) -> list[JsonFormat]:
+    """Return the same format twice, each with features of its own."""
+    pair = rng.choice([None, None, ("down", "up")])
+    labels = LabelRules(pair, rng.random() < 0.5, pair is None and rng.random() < 0.4)
+    rules = FeatureRules(
+        missing=rng.choice(["refuse", "indicator"]),
+        ignore=frozenset(rng.sample(["a", "id"], rng.randrange(2))),
+        keep=rng.choice([None, None, frozenset(["a", "b", "é"])]),
+        categorical=frozenset(rng.sample(["b", "c"], rng.randrange(3))),
+        text=frozenset(rng.sample(["c"], rng.random() < 0.1)),
+        largest=rng.choice([LARGEST, 3e38]),
+    )
+    weight, told = rng.choice([None, "w"]), rng.choice([None, "id"])
+    bits, constant = rng.choice([None, None, 6, 18]), rng.choice([0.0, 0.0, 0.5])
+    dtype = "float64" if rules.largest == LARGEST else "float32"
+    return [
+        JsonFormat(Features(bits, constant), rules, "y", labels, weight, dtype, told)
+        for _ in range(2)
+    ]
+
+
+def compare(rng: random.Random, texts: int) -> int:
+    """Hold the kernel with its odd lines to the exact path, bit for bit; return how many rows."""
+    found = 0
+    for k in range(texts):
+        if k % 10 == 0:
+            fast, exact = two_formats(rng)
+        odd = rng.choice([0.0, 0.02, 0.5])
+        text = "\n".join(record(rng, odd) for _ in range(rng.randrange(1, 30))).encode()
+        text = spoilt(rng, text) if rng.random() < 0.4 else text
+        buffer, stop = padded(text)
+        one, other = fast.parse(buffer, stop), exact._exact(buffer[:stop].tobytes())
+        for name in ("indptr", "indices", "values", "weight", "faults"):
+            a, b = getattr(one, name), getattr(other, name)
+            assert a is b if b is None else a.tobytes() == b.tobytes(), (name, text)
+            assert b is None or a.dtype == b.dtype
+        assert (one.lines, one.width, one.ids) == (other.lines, other.width, other.ids), text
+        assert numbers_of(one) == numbers_of(other), text
+        assert named_labels(one) == named_labels(other), text
+        assert sorted(one.notes) == sorted(other.notes)
+        if fast.features.exact:
+            assert list(fast.features.names) == list(exact.features.names), text
+        found += len(one.y)
+    return found
+
+
+def numbers_of(parsed: Parsed) -> list[int]:
+    return [*range(len(parsed.y))] if parsed.line_of_row is None else parsed.line_of_row.tolist()
+
+
+def named_labels(parsed: Parsed) -> list[str]:
+    if parsed.classes is None:
+        return [repr(y) for y in parsed.y.tolist()]
+    return ["nan" if math.isnan(y) else parsed.classes[int(y)] for y in parsed.y.tolist()]
+
+
+def test_the_kernel_reads_what_the_exact_path_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_flat, "_ODD_SHARE", 1.0)
+    assert compare(random.Random(5), texts=1500) > 10_000
+    monkeypatch.undo()
+    assert compare(random.Random(6), texts=200) > 1000
+
+
+def test_plain_records_do_not_take_the_exact_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b'{"y": 1, "a": 0.5, "b": "x", "c": null, "d": true}\n' * 50 + b'{"y": 2, "a": [""]}\n'
+    for labels in (LabelRules(), LabelRules(classes=True)):
+        form = JsonFormat(Features(), FeatureRules("indicator"), "y", labels, None, "float64")
+        monkeypatch.setattr(form, "_exact", None)
+        parsed = form.parse(*padded(text))
+        assert len(parsed.y) == 51 and list(form.features.names)[-1] == "a="
 
 
 def test_spoilt_lines() -> None:

@@ -1,5 +1,7 @@
 """JSON lines: one object a line, its features by the rules of `records`.
 
+Flat records, as most are, are read by a kernel, see `json_rows`; all others in plain Python.
+
 {"label": 1, "age": 31, "home": {"city": "Bonn"}, "words": ["cheap", "pills"]}
 """
 
@@ -15,8 +17,9 @@ from numpy.typing import NDArray
 from noregret.streams.columns import LOOK
 from noregret.streams.errors import Malformed
 from noregret.streams.features import Features
-from noregret.streams.format import Parsed, explained
+from noregret.streams.format import Parsed, check_text, explained
 from noregret.streams.inputs import Inputs
+from noregret.streams.json_flat import FlatRecords
 from noregret.streams.labelling import are_classes
 from noregret.streams.names import FeatureNames
 from noregret.streams.reading import Reading
@@ -102,11 +105,29 @@ class JsonFormat:
         self.target, self.weight, self.id = target, weight, id
         self._labels = labels
         self.parallel = not features.grows
+        keys = {"target": target, "weight": weight, "id": id}
+        self._flat = FlatRecords(features, rules, labels, keys, dtype)
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
         """Return the rows of buffer[:stop]."""
+        check_text(buffer, stop)
+        text = buffer[:stop].tobytes()
         builder = RowBuilder(self.features, self.rules, self.dtype)
-        lines = buffer[:stop].tobytes().split(b"\n")[:-1]
+
+        def read(line: bytes, place: int) -> bool:
+            try:
+                self._read(line, builder, place)
+            except Malformed:
+                return False
+            return True
+
+        found = self._flat.parse(buffer, text, builder, read)
+        return self._exact(text) if found is None else found
+
+    def _exact(self, text: bytes) -> Parsed:
+        """Return the rows of a text, every line in plain Python."""
+        builder = RowBuilder(self.features, self.rules, self.dtype)
+        lines = text.split(b"\n")[:-1]
         faults: list[int] = []
         start = 0
         for place, line in enumerate(lines):

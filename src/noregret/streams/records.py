@@ -38,6 +38,7 @@ from noregret.streams.labelling import Labels
 from noregret.streams.labels import class_name
 from noregret.streams.order import order_rows
 from noregret.streams.reading import Missing, Reading
+from noregret.streams.vw_parts import with_constant
 from noregret.streams.words import Words
 
 #: Numbers of any kind, and truth values.
@@ -328,27 +329,25 @@ class RowBuilder:
         if id is not None:
             self.ids.append(id)
 
+    @property
+    def absent(self) -> list[str]:
+        """The keys of the values that are missing."""
+        found = dict.fromkeys(name for name in self.names if isinstance(name, Absent))
+        return [name.removesuffix("=missing") for name in found]
+
     def parsed(self, lines: int, faults: list[int], weighted: bool) -> Parsed:
         """Return the rows, with the constant feature if there is one, columns in order."""
         columns = self.features.columns(self.names)
         values = np.array(self.values, self.dtype)
-        indptr = np.array(self.ends, np.uint64)
-        if self.features.constant:
-            starts = np.array(self.ends[:-1], np.intp)
-            columns = np.insert(columns, starts, np.uint32(self.features.constant_column))
-            values = np.insert(values, starts, self.features.constant)
-            indptr += np.arange(len(indptr), dtype=np.uint64)
-        indptr, columns, values = without_unknown(Csr(indptr, columns, values))
-        order_rows(indptr, columns, values)
-        used = int(indptr[-1])
+        rows = Csr(np.array(self.ends, np.uint64), columns, values)
+        indptr, columns, values = in_columns(rows, self.features)
         places = np.array(self.places, np.uint32)
         names = [*dict.fromkeys(label for label in self.y if isinstance(label, str))]
-        absent = dict.fromkeys(name for name in self.names if isinstance(name, Absent))
         number: dict[float | str, float] = {name: k for k, name in enumerate(names)}
         return Parsed(
             indptr=indptr,
-            indices=columns[:used],
-            values=values[:used],
+            indices=columns,
+            values=values,
             y=np.array([number.get(label, label) for label in self.y], np.float64),
             weight=np.array(self.weight) if weighted else None,
             width=self.features.width,
@@ -357,5 +356,15 @@ class RowBuilder:
             faults=np.array(faults, np.uint64),
             classes=names or None,
             ids=self.ids or None,
-            notes=tuple(missing_note(name.removesuffix("=missing")) for name in absent),
+            notes=tuple(map(missing_note, self.absent)),
         )
+
+
+def in_columns(rows: Csr, features: Features) -> Csr:
+    """Return rows with the constant feature if there is one, columns known and in order."""
+    rows = without_unknown(rows)
+    if features.constant:
+        rows = with_constant(rows, features.constant_column, features.constant)
+    order_rows(*rows)
+    used = int(rows.indptr[-1])
+    return Csr(rows.indptr, rows.indices[:used], rows.values[:used])
