@@ -75,6 +75,7 @@ def as_json(learner: Learner, record: Record) -> str:
         "labels": record.classes if several else [written for written, _ in labels],
         "offset": float(getattr(learner, "offset", 0.0)),
         "range": [None if math.isinf(end) else end for end in (low, high)],
+        "first_index": int(record.reading.get("first_index", 1)),
         "numeric": list(record.reading.get("numeric", ())),
         "categorical": list(record.reading.get("categorical", ())),
         "scores": scores,

@@ -254,6 +254,18 @@ class Model(Readable):
         """Return the model as JSON: all that is needed to score rows in another program."""
         return as_json(*self._begun())
 
+    def to_onnx(self, path: str | Path) -> None:
+        """Write the model as an ONNX file, which other programs score in 32-bit floats.
+
+        It has an input for each column, or `features` where a file numbers them, and the outputs
+        `scores` and `probabilities`. It needs the extra `onnx`; hashed features are refused.
+        """
+        from noregret.runs.onnx_graph import onnx_model
+
+        made = onnx_model(self.to_json())
+        with replaced(path) as file:
+            file.write(made)
+
     def explain(self, inputs: Any, **reading: Any) -> list[list[tuple[str, float, float]]]:
         """Return for each row what every feature adds: (name, value, weight times value).
 
