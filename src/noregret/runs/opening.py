@@ -88,7 +88,7 @@ def found(inputs: Any) -> list[str]:
 
     if not isinstance(_first(inputs), str) and not hasattr(_first(inputs), "__fspath__"):
         return [MEMORY]
-    return [STANDARD_INPUT if one.path is None else one.name for one in find(inputs)]
+    return [STANDARD_INPUT if one.standard else one.name for one in find(inputs)]
 
 
 def rows_without_labels(inputs: Any) -> Any:

@@ -46,7 +46,8 @@ def read(
     `.feather`, `.ipc` are tables, among them the compact form that `write_binary` makes.
 
     Args:
-        inputs: a path, a pattern with wildcards, "-" for standard input, or several of these;
+        inputs: a path, a pattern with wildcards, an address (`s3://`, `gs://`, `https://` and
+            whatever fsspec knows), "-" for standard input, or several of these;
             a data frame (whatever exports Arrow); or an iterable of (dict, label) pairs, as the
             data sets of River are.
         reading: how they are read; the default is `Reading()`.

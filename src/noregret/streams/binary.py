@@ -135,6 +135,8 @@ def open_binary(inputs: Inputs, reading: Reading) -> BinaryStream:
     files = []
     for one in find(inputs):
         if one.path is None:
-            raise StreamError("the compact form is not read in one go, expected a file, found '-'")
+            raise StreamError(
+                f"{one.name}: the compact form is read from files of this machine: copy it to one"
+            )
         files.append(BinaryFile(one.path))
     return BinaryStream(files, reading)

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from noregret.streams.errors import StreamError
+from noregret.streams.remote import find_remote, is_address, name_in, open_remote, remote_errors
 
 Inputs: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-"""A path, a pattern with wildcards, "-" for standard input, or several of these."""
+"""A path, a pattern with wildcards, an address, "-" for standard input, or several of these."""
 
 STANDARD_INPUT = "-"
 _STDIN_NAME = "standard input"
@@ -37,36 +38,44 @@ _PIECE = 1 << 13
 
 @dataclass(frozen=True)
 class Input:
-    """One file, or standard input where `path` is None."""
+    """One file; a remote one, whose name is its address, and standard input have no path."""
 
     name: str
     path: Path | None
+    remote: bool = False
+    #: How many bytes a remote file has, None where nobody knows.
+    remote_size: int | None = None
+
+    @property
+    def standard(self) -> bool:
+        """Whether it is standard input."""
+        return self.path is None and not self.remote
 
     @property
     def size(self) -> int | None:
         """How many bytes lie on the disk; None where nobody knows."""
         if self.path is None:
-            return None
+            return self.remote_size
         facts = self.path.stat()
         return facts.st_size if stat.S_ISREG(facts.st_mode) else None
 
     @property
     def lasting(self) -> bool:
         """Whether it can be read again: what came through a pipe is gone."""
-        return self.path is not None and not self.path.is_fifo()
+        return self.remote or (self.path is not None and not self.path.is_fifo())
 
     @property
     def suffix(self) -> str:
         """The suffix of the name if it is that of a compression, else nothing."""
-        suffix = "" if self.path is None else self.path.suffix.lower()
+        suffix = "" if self.standard else os.path.splitext(name_in(self.name))[1].lower()
         return suffix if suffix in _MAGIC else ""
 
 
 def find(inputs: Inputs) -> list[Input]:
     """Return the inputs in order, the matches of a pattern sorted by name.
 
-    >>> find("-")
-    [Input(name='standard input', path=None)]
+    >>> find("-")[0].name
+    'standard input'
     """
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
@@ -75,6 +84,8 @@ def find(inputs: Inputs) -> list[Input]:
         text = os.fspath(one)
         if text == STANDARD_INPUT:
             found.append(Input(_STDIN_NAME, None))
+        elif is_address(text):
+            found += [Input(name, None, True, size) for name, size in find_remote(text)]
         elif os.path.lexists(text) or not glob.has_magic(text):
             found.append(_file(text))
         else:
@@ -84,7 +95,7 @@ def find(inputs: Inputs) -> list[Input]:
             found += map(_file, matches)
     if not found:
         raise StreamError("no input: expected a path, several paths, a pattern or '-'")
-    if sum(one.path is None for one in found) > 1:
+    if sum(one.standard for one in found) > 1:
         raise StreamError("standard input can be read once only, found '-' twice")
     return found
 
@@ -114,7 +125,7 @@ class Tap:
         seen = self._raw.begins_like([magic for magic, _ in _MAGIC.values()])
         found = next((suffix for suffix, (magic, _) in _MAGIC.items() if seen == magic), "")
         told = self._input.suffix
-        if self._input.path is not None and told != found and (found or not self._raw.empty):
+        if not self._input.standard and told != found and (found or not self._raw.empty):
             if not told:
                 raise StreamError(
                     f"{name}: the content is {_MAGIC[found][1]}-compressed, expected a name that "
@@ -172,9 +183,12 @@ class _Raw(io.RawIOBase):
         self.position = 0
         self._name = source.name
         self._ahead = b""
-        self._owned = source.path is not None
+        self._remote = source.remote
+        self._owned = not source.standard
         self._file: Any
-        if source.path is not None:
+        if source.remote:
+            self._file = open_remote(source.name)
+        elif source.path is not None:
             self._file = _open(source.path)
         elif sys.stdin is None:
             raise StreamError("standard input is closed, expected examples from it")
@@ -182,7 +196,7 @@ class _Raw(io.RawIOBase):
             self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
         self._poll: Any = None
         self._alarm: tuple[int, int] | None = None
-        if hasattr(select, "poll") and _may_wait(self._file):
+        if hasattr(select, "poll") and not source.remote and _may_wait(self._file):
             self._alarm = os.pipe()
             self._poll = select.poll()
             for descriptor in (self._file.fileno(), self._alarm[0]):
@@ -226,6 +240,13 @@ class _Raw(io.RawIOBase):
             ready = self._poll.poll()
             if any(descriptor == self._alarm[0] for descriptor, _ in ready):
                 return 0
+        if self._remote:
+            with remote_errors(self._name):
+                # Not all of them can read into memory that is there.
+                data = self._file.read(len(room))
+            room[: len(data)] = data
+            self.position += len(data)
+            return len(data)
         try:
             count = int(self._file.readinto(room) or 0)
         except OSError as error:

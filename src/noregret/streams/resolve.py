@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import COMPRESSIONS, STANDARD_INPUT, Inputs, find
 from noregret.streams.reading import COMPACT, FORMATS, FRAME, PAIRS, Reading, known_fields
+from noregret.streams.remote import name_in
 
 if TYPE_CHECKING:
     from noregret.streams.names import FeatureNames
@@ -144,7 +145,7 @@ def _is_compact(inputs: list[Any]) -> bool:
     from noregret.streams.table_inputs import TableFile
 
     first = find(inputs)[0]
-    return first.path is not None and is_binary(TableFile(first.path).schema)
+    return not first.standard and is_binary(TableFile(first).schema)
 
 
 def _format_of_names(inputs: list[str | os.PathLike[str]]) -> str:
@@ -158,7 +159,7 @@ def _format_of_names(inputs: list[str | os.PathLike[str]]) -> str:
                 f"{', '.join(FORMATS)}",
                 "format",
             )
-        stem, suffix = os.path.splitext(name.lower())
+        stem, suffix = os.path.splitext(name_in(name).lower())
         if suffix in COMPRESSIONS:
             suffix = os.path.splitext(stem)[1]
         if suffix not in _SUFFIXES:

@@ -323,7 +323,7 @@ def open_table(
         tables.append(TableObject(inputs))
     else:
         for one in find(inputs):
-            if one.path is None:
+            if one.standard:
                 raise StreamError("tables are not read in one go, expected a file, found '-'")
-            tables.append(TableFile(one.path))
+            tables.append(TableFile(one))
     return ArrowStream(tables, reading, Features.of(reading, names, grow))

@@ -7,13 +7,13 @@ import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from noregret.streams.arrow import arrow_errors, import_arrow
 from noregret.streams.errors import StreamError
-from noregret.streams.inputs import COMPRESSIONS
+from noregret.streams.inputs import COMPRESSIONS, Input
 from noregret.streams.labels import LOOK
+from noregret.streams.remote import open_remote
 
 #: Rows that are made into a block at once.
 BATCH = 1 << 14
@@ -58,21 +58,25 @@ def _enough(batches: Iterable[Any]) -> list[Any]:
 class TableFile:
     """A file of Parquet or Arrow, the latter also as a stream of messages."""
 
-    path: Path
+    file: Input
     name: str = field(init=False)
     magic: bytes = field(init=False)
 
     def __post_init__(self) -> None:
         """Look at the first bytes, which tell the format."""
-        self.name = str(self.path)
+        self.name = self.file.name
         try:
-            with self.path.open("rb") as file:
+            with (
+                open_remote(self.name)
+                if self.file.path is None
+                else self.file.path.open("rb") as file
+            ):
                 self.magic = file.read(len(_ARROW))
         except OSError as error:
             raise StreamError(f"{self.name}: {error.strerror or error}") from error
         if not self.magic:
             raise StreamError(f"{self.name}: the file is empty")
-        if self.path.suffix in COMPRESSIONS and not self.magic.startswith((_PARQUET, _ARROW)):
+        if self.file.suffix in COMPRESSIONS and not self.magic.startswith((_PARQUET, _ARROW)):
             raise StreamError(
                 f"{self.name}: a table must be a file that can be searched, expected one "
                 "that is not compressed as a whole (Parquet and Arrow compress what is in them)"
@@ -81,7 +85,7 @@ class TableFile:
     @property
     def size(self) -> int | None:
         """How many bytes the file has."""
-        return self.path.stat().st_size
+        return self.file.size
 
     @property
     def schema(self) -> Any:
@@ -120,7 +124,10 @@ class TableFile:
 
     def _opened(self) -> Any:
         # Not mapped: a file that is cut short or overwritten meanwhile must not end the program.
-        return import_arrow(self.name).OSFile(os.fsencode(self.path))
+        arrow = import_arrow(self.name)
+        if self.file.path is None:
+            return arrow.PythonFile(open_remote(self.name), mode="r")
+        return arrow.OSFile(os.fsencode(self.file.path))
 
     def _reader(self, file: Any) -> Any:
         ipc = import_arrow(self.name).ipc
