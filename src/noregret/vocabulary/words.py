@@ -123,9 +123,9 @@ def classes(kind: str) -> dict[str, type[Component]]:
     """Return the classes of a kind by their words."""
     room = importlib.import_module(_ROOMS[kind])
     public = getattr(room, "__all__", None) or [name for name in vars(room) if name[0] != "_"]
-    found: list[Any] = [getattr(room, name) for name in public]
+    found = [cls for name in public if isinstance(cls := getattr(room, name), type)]
     # Bases of families are no dataclasses of their own.
-    kinds = [one for one in found if inspect.isclass(one) and "__dataclass_params__" in vars(one)]
+    kinds: list[Any] = [cls for cls in found if "__dataclass_params__" in vars(cls)]
     return {spelling(cls): cls for cls in kinds}
 
 
