@@ -103,7 +103,11 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[i
         twice = next(one for k, one in enumerate(names) if one in names[:k])
         raise StreamError(f"{where}: two columns are called {twice!r}, expected different names")
     target = target_among(names, reading, where)
-    asked = {"target": (target,), "weight": (reading.weight,), "id": (reading.id,)}
+    asked: dict[str, tuple[str | None, ...]] = {
+        "target": (target,),
+        "weight": (reading.weight,),
+        "id": (reading.id,),
+    }
     asked |= {name: getattr(reading, name) or () for name in _NAMING}
     if reading.unlabelled == "keep":
         # What was ignored while learning, as what is known only later, need not be there.

@@ -256,7 +256,7 @@ class CsvFormat:
         """Return remarks about the columns in which a value is missing."""
         fields = texts.refs[texts.styles == ABSENT, 1]
         found = np.flatnonzero(np.bincount(fields)) if len(fields) else ()
-        return tuple(missing_note(self.grammar.names[f]) for f in found)
+        return tuple(missing_note(self.grammar.names[int(f)]) for f in found)
 
     def _classes(
         self, buffer: NDArray[np.uint8], texts: Texts, y: NDArray[np.float64]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.jit import byte_at, kernel, text_of
+from noregret.streams.source import Lines
 
 #: Bytes within which a quoted field must be closed.
 LONGEST_QUOTED = 1 << 20
@@ -81,8 +82,8 @@ def _first_end(buffer, start, stop, separator):  # type: ignore[no-untyped-def]
     return record_end(text_of(buffer), start, stop, separator, True)
 
 
-class QuotedLines:
-    """Examples that end at line ends outside quotes, as `source.Lines` has it."""
+class QuotedLines(Lines):
+    """Examples end at line ends outside quotes."""
 
     def __init__(self, separator: bytes):
         self._separator = np.uint8(separator[0])
@@ -106,7 +107,8 @@ class QuotedLines:
         """Return the first examples of text that ends with a line end."""
         if b'"' not in text:
             return text.split(b"\n")[:-1][:most]
-        memory, at, found = bytearray(text), 0, []
+        memory, at = bytearray(text), 0
+        found: list[bytes] = []
         while at < len(text) and (most is None or len(found) < most):
             end = self.first_end(memory, at, len(text))
             found.append(text[at:end])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +135,8 @@ class FlatRecords:
         """Return the rows of the kernel and of the builder in the order of their lines."""
         rows, used = len(spans.rows), len(spans.styles)
         names = _spelled(buffer, spans.features, spans.styles)
-        lengths, values = np.diff(out.indptr[: rows + 1]), out.values[:used]
+        lengths = np.diff(out.indptr[: rows + 1])
+        values: Any = out.values[:used]
         weight, places = out.weight[:rows], out.line_of_row[:rows]
         before = places.searchsorted(np.array(builder.places, np.int64))
         y, classes = self._labels(buffer, spans.rows, out.y[:rows], builder, before)

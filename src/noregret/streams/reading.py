@@ -301,7 +301,9 @@ class Reading:
         ['constant']
         """
         known = known_fields(format)
-        unknown = {name: FIELDS[name].default for name in self.said if name not in known}
+        unknown: dict[str, Any] = {
+            name: FIELDS[name].default for name in self.said if name not in known
+        }
         return replace(self, **unknown)
 
 

@@ -30,7 +30,8 @@ import numpy as np
 
 from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed
-from noregret.streams.hashing import HashRule, hash_name
+from noregret.streams.hashing import hash_name
+from noregret.streams.reading import HashRule
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.block import Csr
+from noregret.streams.block import Csr, Floats
 
 #: In place of a column: the words of a text go here. No dictionary is as large.
 BAG = np.uint32(0xFFFFFFFE)
@@ -76,6 +76,6 @@ def with_bags(
     wider = np.repeat(indices, counts)
     if len(bags):
         wider[np.repeat(places, counts)] = np.concatenate(bags)
-    values = np.repeat(rows.values[:used], counts)
+    values: Floats = np.repeat(rows.values[:used], counts)  # type: ignore[assignment]
     beside = None if groups is None else np.repeat(groups[:used], counts)
     return Csr(ends[rows.indptr], wider, values), beside
