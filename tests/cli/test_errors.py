@@ -145,7 +145,7 @@ def test_complaints_of_the_library_name_options_and_leave_paths_alone(
     folder.mkdir()
     path = folder / "t.csv"
     path.write_text("y,a\n1,2\n0,\n")
-    run = call("learn", path, "--quiet")
+    run = call("learn", path, "--quiet", "--missing", "refuse")
     refused(run, "or --missing indicator")
     assert str(path) in run.stderr
 

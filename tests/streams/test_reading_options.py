@@ -49,7 +49,7 @@ def test_every_option_has_one_line_and_a_format_that_knows_it() -> None:
         assert one.metadata["help"] and "\n" not in one.metadata["help"]
         assert one.metadata["formats"] & {*FORMATS}
     assert known_fields("svmlight") == [
-        "format", "labels", "encoding", "constant", "first_index", "width", "dtype", "shuffle",
+        "format", "labels", "encoding", "first_index", "width", "constant", "dtype", "shuffle",
         "rows", "threads", "on_error",
     ]  # fmt: skip
     assert resolve([({"a": 1}, 1)]).fields == known_fields("iterable")

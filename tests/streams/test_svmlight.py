@@ -173,7 +173,7 @@ def test_labels_can_be_names(write: Write) -> None:
         ({"labels": (1, float("nan"))}, 'expected "real", "binary", "classes" or a pair'),
         ({"rows": 0}, "at least one row"),
         ({"first_index": 2}, "expected 0 or 1"),
-        ({"on_error": "ignore"}, "expected 'stop' or 'skip' or 'count'"),
+        ({"on_error": "ignore"}, "expected 'stop', 'skip' or 'count'"),
         ({"threads": -1}, "expected how many parse ahead"),
         ({"width": -1}, "expected the number of features"),
         ({"width": 2**32 + 1}, "expected the number of features, 1 to 4294967296"),

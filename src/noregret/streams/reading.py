@@ -160,18 +160,18 @@ class Reading:
             _TABLES | {"vw"}, 'products of columns, as "age*city"; of namespaces of vw, as "ab"'
         ),
     )
-    constant: float = field(
-        default=0.0,
-        metadata=_about(
-            _NAMED | {"svmlight"}, "the value of a feature that every row has, 0 for none"
-        ),
-    )
     first_index: int = field(
         default=1, metadata=_about(frozenset(("svmlight",)), "what features count from, 0 or 1")
     )
     width: int = field(
         default=0,
         metadata=_about(frozenset(("svmlight",)), "how many columns there are, 0 if unknown"),
+    )
+    constant: float = field(
+        default=0.0,
+        metadata=_about(
+            _NAMED | {"svmlight"}, "the value of a feature that every row has, 0 for none"
+        ),
     )
     dtype: DType = field(
         default="float64",
@@ -212,7 +212,9 @@ class Reading:
         except (LookupError, TypeError):
             self._require(False, "encoding", "an encoding that Python knows, as 'latin-1'")
         for name, allowed in _CHOICES.items():
-            self._require(getattr(self, name) in allowed, name, " or ".join(map(repr, allowed)))
+            *first, last = map(repr, allowed)
+            expected = f"{', '.join(first)} or {last}"
+            self._require(getattr(self, name) in allowed, name, expected)
         separators = " ".join(map(repr, _SEPARATORS))
         one = len(self.separator) == 1 and self.separator in _SEPARATORS
         self._require(one, "separator", f"one of {separators}")
@@ -324,7 +326,7 @@ def known_fields(format: str) -> list[str]:
     """Return the names of the options that a format knows.
 
     >>> known_fields("svmlight")[2:6]
-    ['encoding', 'constant', 'first_index', 'width']
+    ['encoding', 'first_index', 'width', 'constant']
     """
     return [name for name, one in FIELDS.items() if format in one.metadata["formats"]]
 
