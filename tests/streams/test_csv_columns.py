@@ -227,6 +227,16 @@ def test_dates_are_days_and_parts_of_the_calendar(tmp_path):
     assert nr.read(bad, categorical="d").format.dates == []
 
 
+def test_dates_may_be_named_where_the_first_rows_are_empty(tmp_path):
+    path = write(tmp_path, "d,y\n" + ",1\n" * 1000 + "2024-01-01,2\n")
+    assert "expected a finite number in column 'd'" in refusal("", path)
+    stream = nr.read(path, dates="d")
+    assert examples_of(stream)[-1][2] == {"d": 19723.0, "d.month=1": 1.0, "d.weekday=Mon": 1.0}
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(StreamError, match="column 'd' is int64, expected dates"):
+        nr.read(pa.table({"d": [1], "y": [2]}), dates="d")
+
+
 def test_dates_of_arrow_are_those_of_text(tmp_path):
     pa = pytest.importorskip("pyarrow")
     rng = random.Random(0)

@@ -19,7 +19,7 @@ SAID: dict[str, Any] = {
     "header": False, "separator": ";", "bits": 12, "remember": 3, "hash": "all",
     "interactions": ["ab"], "constant": 2.0, "first_index": 0, "width": 9, "dtype": "float32",
     "rows": 5, "threads": 0, "on_error": "skip", "text": "note", "ngram": 2, "skips": 1,
-    "id": "key", "encoding": "latin-1", "shuffle": 7,
+    "id": "key", "dates": "day", "encoding": "latin-1", "shuffle": 7,
 }  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def test_words_get_the_same_columns_however_the_text_is_cut(tmp_path, monkeypatc
 def test_text_is_refused_where_it_cannot_be(tmp_path):
     with pytest.raises(StreamError, match="cannot be both categorical and text"):
         nr.read([({"a": "b"}, 1)], text="a", categorical="a")
-    with pytest.raises(StreamError, match="column 'age' is double, expected texts") as caught:
+    with pytest.raises(StreamError, match="column 'age' is double, expected text") as caught:
         opened(tmp_path, "frame", text="age")
     assert caught.value.argument == "text"
     with pytest.raises(StreamError, match="ngram=0: expected 1 to 8"):

@@ -147,7 +147,7 @@ class Record:
         # Which columns of a table are numbers was decided by its first rows: the next table's may
         # tell otherwise.
         shape = getattr(stream, "format", stream)
-        for role in ("target", "numeric", "categorical"):
+        for role in ("target", "numeric", "categorical", "dates"):
             found = getattr(shape, role, None)
             if found:
                 self.reading[role] = found

@@ -44,7 +44,7 @@ _SHOWN_NAMES = 12
 #: Fewest rows by which a category is said to have too many values.
 _FEWEST = 100
 #: The options that name columns of features.
-_NAMING = ("ignore", "keep", "categorical", "numeric", "text")
+_NAMING = ("ignore", "keep", "categorical", "numeric", "dates", "text")
 #: The number of first lines that decide which columns are numeric and what labels are called.
 LOOK = 1000
 
@@ -134,6 +134,8 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[i
             return SKIPPED
         if name in reading.text:
             return TEXT
+        if name in reading.dates:
+            return DATE
         if name in categorical:
             return CATEGORY
         return NUMBER if name in numeric else UNKNOWN

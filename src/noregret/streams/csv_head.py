@@ -87,16 +87,17 @@ def learn_grammar(
         if len(found) < len(names):
             notes.append(f"line 1: {found[0]!r} is taken for the name of a column; {_DATA}")
     timed: set[str] = set()
-    if UNKNOWN in roles:
+    unknown = [f for f, role in enumerate(roles) if role in (UNKNOWN, DATE)]
+    if unknown:
         lines = head(LOOK)
-        unknown = [f for f, role in enumerate(roles) if role == UNKNOWN]
         held: list[list[bytes]] = [[] for _ in unknown]
         for texts in sound_rows(lines, separator, unknown, len(roles)):
             for column, text in zip(held, texts, strict=True):
                 if text not in MISSING_TEXTS:
                     column.append(text)
         for f, column in zip(unknown, held, strict=True):
-            roles[f] = _kind_of(names[f], column, where)
+            if roles[f] == UNKNOWN:
+                roles[f] = _kind_of(names[f], column, where)
             if roles[f] == DATE and any(map(has_time, column)):
                 timed.add(names[f])
             if roles[f] == CATEGORY and (

@@ -37,6 +37,8 @@ _NAMED = _COLUMNS | {"vw"}
 _FORMER = {"label": "target", "drop": "ignore"}
 #: The default that a model file had in mind which keeps nothing about it.
 _FORMER_DEFAULTS = {"missing": "refuse"}
+#: Options that are several names of columns.
+_COLUMN_LISTS = ("ignore", "keep", "categorical", "numeric", "dates", "text")
 _SEPARATORS = ",;\t|:"
 #: More words in a row would make more features than a text has letters.
 _LONGEST_GRAM = 8
@@ -95,6 +97,9 @@ class Reading:
     numeric: tuple[str, ...] = field(
         default=(),
         metadata=_about(_TABLES, "columns of numbers, though the first rows may not look it"),
+    )
+    dates: tuple[str, ...] = field(
+        default=(), metadata=_about(_TABLES, "columns of dates, though the first rows may be empty")
     )
     text: tuple[str, ...] = field(
         default=(), metadata=_about(_COLUMNS, "columns of text, whose words become features")
@@ -199,7 +204,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Make tuples of names, and refuse what no input can satisfy."""
-        for name in ("ignore", "keep", "categorical", "numeric", "text", "interactions"):
+        for name in (*_COLUMN_LISTS, "interactions"):
             given = getattr(self, name)
             if given is not None:
                 several = (given,) if isinstance(given, str | bytes) else tuple(given)
@@ -239,9 +244,10 @@ class Reading:
         """Refuse a column that would have to be two things at once."""
         if self.keep is not None and self.ignore:
             raise StreamError("keep= and ignore= exclude each other: give one of them", "keep")
-        kinds = ("categorical", "numeric", "text")
+        kinds = ("categorical", "numeric", "dates", "text")
         pairs = [
-            *itertools.combinations(kinds, 2), *itertools.product(("target", "weight"), kinds[::2]),
+            *itertools.combinations(kinds, 2),
+            *itertools.product(("target", "weight"), ("categorical", "dates", "text")),
             ("target", "weight"), ("target", "ignore"), ("weight", "ignore"), ("text", "ignore"),
             *(("id", one) for one in ("target", "weight", "ignore", *kinds)),
         ]  # fmt: skip

@@ -53,12 +53,14 @@ class TableColumns:
         if role == ID:
             return ID
         kind = kind_of(field, self._where)
-        if role == TEXT:
-            if not holds_texts(field, self._where):
+        if role in (TEXT, DATE):
+            if not (holds_texts(field, self._where) if role == TEXT else kind == DATE):
+                expected = "text" if role == TEXT else "dates"
                 raise StreamError(
-                    f"{self._where}: column {field.name!r} is {field.type}, expected texts", "text"
+                    f"{self._where}: column {field.name!r} is {field.type}, expected {expected}",
+                    expected,
                 )
-            return TEXT
+            return role
         if role in (UNKNOWN, CATEGORY):
             return CATEGORY if CATEGORY in (role, kind) else kind
         if role == LABEL:
@@ -96,7 +98,7 @@ def _index(schema: Any, reading: Reading, where: str) -> set[str]:
     with arrow_errors(where):
         kept = (schema.pandas_metadata or {}).get("index_columns", ())
     asked = {reading.target, reading.weight, reading.id, *(reading.keep or ()), *reading.ignore}
-    asked |= {*reading.categorical, *reading.numeric, *reading.text}
+    asked |= {*reading.categorical, *reading.numeric, *reading.dates, *reading.text}
     return {one for one in kept if isinstance(one, str)} - asked
 
 
