@@ -119,6 +119,8 @@ def test_probabilities_are_the_exponentials_of_their_logs_and_one_is_as_many() -
     pairs = binary.probabilities(scores[:, 0])
     singly = [[chance(-s), chance(s)] for s in scores[:, 0].tolist()]
     np.testing.assert_allclose(pairs, singly, rtol=1e-14)
+    far = binary.probabilities(np.array([-800.0, -40.0, 0.0, 40.0, 800.0]))[:, 1]
+    np.testing.assert_allclose(far, [0.0, np.exp(-40.0), 0.5, 1.0, 1.0], rtol=1e-14)
 
 
 def test_parts_bring_a_class_in_their_first_row_only() -> None:

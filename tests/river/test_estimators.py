@@ -19,6 +19,7 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 from noregret.river import OnlineClassifier, OnlineRegressor  # noqa: E402
 from noregret.river.features import MOST_PLANNED, FeatureColumns  # noqa: E402
+from tests.river.journeys import TOWNS, journeys  # noqa: E402
 
 
 def examples(count: int, seed: int = 3) -> list[tuple[dict[str, Any], float]]:
@@ -179,20 +180,6 @@ def test_truth_values_are_known_together() -> None:
     assert model.predict_one({"a": 1.0}) is True and model.weights["a"] > 0.0
 
 
-TOWNS = ("Bonn", "Rome", "Oslo", "Kyiv")
-
-
-def journeys(count: int) -> list[tuple[dict[str, float], str]]:
-    """Return examples whose labels appear one after the other."""
-    rng = np.random.default_rng(4)
-    found = []
-    for k in range(count):
-        town = int(rng.integers(1 + min(k // 10, 3)))
-        x = {f"f{i}": float(rng.standard_normal() + 2.0 * (i == town)) for i in range(4)}
-        found.append((x, TOWNS[town]))
-    return found
-
-
 @pytest.mark.parametrize(
     "loss", ["log_loss", losses.Hinge(), losses.Softmax(), "multiclass-hinge"], ids=str
 )
@@ -250,54 +237,6 @@ def test_a_refused_example_brings_no_label(loss: Any) -> None:
         model.learn_many(frame.fillna(0.0), pd.Series(["Lima", "Bonn"]), [1.0, -1.0])
     with pytest.raises(ValueError, match="expected a label"):
         model.learn_many(frame.fillna(0.0), pd.Series(["Lima", None]))
-    assert pickle.dumps(model) == before
-
-
-@pytest.mark.parametrize("loss", ["hinge:0.5", "squared_hinge"])
-def test_hinges_have_the_probabilities_of_the_estimators_for_scikit_learn(loss: str) -> None:
-    from noregret import sklearn
-
-    rows = journeys(200)
-    X = np.array([[*x.values()] for x, _ in rows])
-    towns = np.array([town for _, town in rows])
-    theirs = sklearn.OnlineClassifier(loss, fit_intercept=False)
-    ours = OnlineClassifier(loss, fit_intercept=False)
-    for start, stop, classes in ((0, 20, 2), (20, 200, 4)):
-        theirs.partial_fit(X[start:stop], towns[start:stop])
-        for x, town in rows[start:stop]:
-            ours.learn_one(x, town)
-        assert ours.classes == list(theirs.classes_) and len(ours.classes) == classes
-        found = [list(ours.predict_proba_one(x).values()) for x, _ in rows]
-        np.testing.assert_allclose(found, theirs.predict_proba(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "multiclass_hinge"])
-def test_probabilities_of_hinges_are_learnt_in_frames_as_in_rows(loss: str) -> None:
-    rows, many, one = journeys(200), OnlineClassifier(loss), learnt_towns(OnlineClassifier(loss))
-    frame, towns = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
-    for start in range(0, 200, 60):
-        many.learn_many(frame[start : start + 60], towns[start : start + 60])
-    ours = [one.predict_proba_one(x) for x, _ in rows]
-    assert many.predict_proba_many(frame).to_dict("records") == [
-        pytest.approx(each, rel=1e-9) for each in ours
-    ]
-    assert [sum(each.values()) for each in ours] == pytest.approx([1.0] * 200)
-    likeliest = [max(each, key=each.__getitem__) for each in ours]
-    assert likeliest == [one.predict_one(x) for x, _ in rows]
-
-
-def learnt_towns(model: Any) -> Any:
-    for x, town in journeys(200):
-        model.learn_one(x, town)
-    return model
-
-
-def test_a_refused_row_leaves_the_probabilities_of_a_hinge() -> None:
-    model = learnt_towns(OnlineClassifier("hinge"))
-    before = pickle.dumps(model)
-    for x, y, w in (({"f0": math.nan}, "Bonn", 1.0), ({"f0": 1.0}, "Lima", -1.0)):
-        with pytest.raises(ValueError):
-            model.learn_one(x, y, w)
     assert pickle.dumps(model) == before
 
 
@@ -387,21 +326,6 @@ def test_a_third_label_that_cannot_be_is_refused_before_any_row() -> None:
     assert model.classes == [1, 2]
 
 
-def test_probabilities_of_scores_that_are_all_tiny_keep_their_order() -> None:
-    model = OnlineClassifier()
-    for place in range(60):
-        model.learn_one({"a": 1.0, "b": place % 3 - 1.0}, "xyz"[place % 3])
-    x = {"a": 1e5, "b": 1e4}
-    scores = {label: model.weights["a"][k] * 1e5 for k, label in enumerate(model.classes)}
-    assert max(scores.values()) < -800.0
-    chances = model.predict_proba_one(x)
-    assert sum(chances.values()) == pytest.approx(1.0, rel=1e-12)
-    assert max(chances, key=chances.__getitem__) == model.predict_one(x)
-    assert max(chances.values()) > 0.9
-    many = model.predict_proba_many(pd.DataFrame([x]))
-    assert many.iloc[0].to_dict() == chances
-
-
 def test_an_example_that_diverges_brings_neither_names_nor_labels() -> None:
     regressor = OnlineRegressor(losses.Squared(), rates.Constant(1e140))
     regressor.learn_one({"a": 1.0}, 1.0)
@@ -414,16 +338,6 @@ def test_an_example_that_diverges_brings_neither_names_nor_labels() -> None:
     with pytest.raises(OverflowError, match="round 2 overflows"):
         classifier.learn_one({"a": 1e60}, "y")
     assert classifier.classes == ["x"]
-
-
-def test_probabilities_of_a_joint_loss_are_its_softmax() -> None:
-    model = OnlineClassifier(losses.Softmax())
-    for x, town in journeys(100):
-        model.learn_one(x, town)
-    x = journeys(1)[0][0]
-    scores = np.array(list(model._features.ask(model._scorer.learner, x)))
-    chances = np.exp(scores) / np.exp(scores).sum()
-    assert list(model.predict_proba_one(x).values()) == pytest.approx(chances, rel=1e-12)
 
 
 def test_two_keys_of_one_name_add_up() -> None:

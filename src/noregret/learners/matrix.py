@@ -171,6 +171,9 @@ class MatrixDescent(SingleRowLearner[Vector]):
         Input that cannot be learnt raises ValueError and leaves the learner as it was. A learner
         whose rate is too large may diverge: OverflowError then, with the rounds before it kept.
         """
+        single = self._learn_single(X, y, weight)
+        if single is not None:
+            return single
         rows = as_rows(X)
         targets = as_targets(y, len(rows), self.loss, self._outputs)
         weights = as_weights(weight, len(rows))

@@ -121,6 +121,9 @@ class MirrorDescent(SingleRowLearner[float]):
         cannot be learnt raises ValueError and leaves the learner as it was. A learner whose
         rate is too large may diverge: OverflowError then, with the rounds before it kept.
         """
+        single = self._learn_single(X, y, weight)
+        if single is not None:
+            return single
         rows = as_rows(X)
         terms = as_labels(y, len(rows), self.loss), as_weights(weight, len(rows))
         return self._learn(rows, np.empty(len(rows)), terms)

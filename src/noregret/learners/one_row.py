@@ -34,7 +34,9 @@ _Score = TypeVar("_Score", float, Vector)
 
 _COLUMN, _FLOAT = np.dtype(np.uint32), np.dtype(np.float64)
 #: The columns and values of a row without features.
-NO_FEATURES = np.zeros(0, _COLUMN), np.zeros(0)
+_NO_COLUMNS = np.zeros(0, _COLUMN)
+NO_FEATURES = _NO_COLUMNS, np.zeros(0)
+_FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
 _DONE, _RATE = int(Stop.DONE), int(Stop.RATE)
 _ROUNDS = int(Entry.ROUNDS)
 #: A float, since an entry of the ledger is compared with it in every call.
@@ -48,8 +50,11 @@ _LABELS = {"sign": frozenset((1.0, -1.0)), "real": None}
 class OneRow:
     """The machine code of an engine's pass with its arguments; a call replaces the `Block`."""
 
-    def __init__(self, engine: Engine, ledger: Vector) -> None:
-        self.engine, self._ledger = engine, ledger
+    #: The dtype of rows that are dense, None for columns and values.
+    dense: Any = None
+
+    def __init__(self, engine: Engine, ledger: Vector, dense: Any = None) -> None:
+        self.engine, self._ledger, self.dense = engine, ledger, dense
         # A copy of the engine reads the weights of a row: its records are those of the row alone.
         self._reader = copy.copy(engine)
         self._indptr, self._weight = np.zeros(2, np.uint64), np.empty(1)
@@ -57,7 +62,8 @@ class OneRow:
         #: Whether the rate restarts the engine, which only `learn` does.
         self.restarting = engine.rate.restarts()
         self._play = entry(self.bind())
-        self._prepare()
+        if dense is None:
+            self._prepare()
 
     def bind(self) -> Call:
         """Bind every argument but the row; return the call of the pass for an empty row."""
@@ -71,7 +77,10 @@ class OneRow:
         self._taken: Callable[[], Any]
         self._taken = self._prediction[0].copy if shape else self._prediction.item
         self._direct = engine.prediction()
-        rows = Rows(self._indptr, *NO_FEATURES, self._width)
+        columns, values = NO_FEATURES
+        if self.dense is not None:
+            values = np.zeros((1, self._width), self.dense)
+        rows = Rows(self._indptr, columns, values, self._width)
         call = engine.call(rows, self._y, self._weight, 0, self._ledger, self._prediction)
         self._arguments = list(call[1])
         self._place = next(k for k, one in enumerate(call[1]) if type(one) is Block)
@@ -97,6 +106,12 @@ class OneRow:
         if known and 0.0 <= weight <= LARGEST_WEIGHT and self.played(columns, values, y, weight):
             return self._taken()
         return None
+
+    def learn_dense(self, X: Any, y: Any) -> Vector | None:
+        """Learn a matrix of one row; return the predictions, None if it was left alone."""
+        if X.shape[1] != self._width or self.learn(_NO_COLUMNS, X, y.item(), 1.0) is None:
+            return None
+        return self._prediction.copy()
 
     def played(self, columns: Columns, values: Vector, y: float, weight: float) -> bool:
         """Play a row; return False, with nothing changed, if the pass refuses it."""
@@ -155,6 +170,8 @@ class SingleRowLearner(Learner, Generic[_Score]):
     _bound_pass: type[OneRow] = OneRow
     _alone: Callable[[Any], _Score]
     _one: OneRow | None = None
+    #: The same for matrices of one row.
+    _one_dense: OneRow | None = None
     _learning_turn: Turn
 
     @property
@@ -229,6 +246,30 @@ class SingleRowLearner(Learner, Generic[_Score]):
         if prediction is not None:
             self._weights = None
         return prediction
+
+    def _learn_single(self, X: Any, y: Any, weight: Any) -> Vector | None:
+        """Learn a matrix of one row as `learn` does; None, with nothing changed, if it needs that.
+
+        Blocks of rows are checked, cut and backed up, which takes ten times as long as one row.
+        """
+        # As wide as the learner, in arrays that compiled code takes as they are.
+        if type(X) is not np.ndarray or type(y) is not np.ndarray or weight is not None:
+            return None
+        if X.ndim != 2 or X.shape[0] != 1 or y.shape != (1,) or not X.flags.carray:
+            return None
+        one, kind = self._one_dense, X.dtype
+        if one is None or one.engine is not self._engine or one.dense is not kind:
+            if self._engine is None or kind not in _FLOATS:
+                return None
+            one = self._one_dense = self._bound_pass(self._engine, self._ledger, kind)
+        elif one.state is not one.engine.state:
+            one.bind()
+        if one.restarting:
+            return None
+        made = one.learn_dense(X, y)
+        if made is not None:
+            self._weights = None
+        return made
 
     def _learn_wider(
         self, one: OneRow, columns: Columns, values: Vector, y: Any, weight: float
