@@ -5,7 +5,11 @@ and keep what noregret adds: nothing to tune by default, and a certificate at ev
 other way round `nr.read` reads any stream of River's data sets.
 """
 
-from noregret.river.classifier import OnlineClassifier
-from noregret.river.regressor import OnlineRegressor
+from noregret.extras import require_extra
+
+require_extra("noregret.river", "river", "river")
+
+from noregret.river.classifier import OnlineClassifier  # noqa: E402
+from noregret.river.regressor import OnlineRegressor  # noqa: E402
 
 __all__ = ["OnlineClassifier", "OnlineRegressor"]
