@@ -341,9 +341,11 @@ def translated(kept: Mapping[str, Any]) -> dict[str, Any]:
     """Return options that a model file keeps by their names of today, with what they implied.
 
     >>> translated({"drop": ["id"]})
-    {'missing': 'refuse', 'ignore': ['id']}
+    {'ignore': ['id'], 'missing': 'refuse'}
     """
-    return _FORMER_DEFAULTS | {_FORMER.get(name, name): value for name, value in kept.items()}
+    named = {_FORMER.get(name, name): value for name, value in kept.items()}
+    # In the order in which they were kept: a model that is saved again has the same bytes.
+    return named | {name: one for name, one in _FORMER_DEFAULTS.items() if name not in named}
 
 
 def _text(name: str | bytes) -> str:
