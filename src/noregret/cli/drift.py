@@ -39,7 +39,7 @@ def drift(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Prove that no fixed linear predictor will do on these examples, or say that nothing is.
+    """Try to prove that no single fixed linear predictor fits these examples.
 
     A tracker that plays only predictors of the ball runs over the examples in their order. Where
     its loss is below what every fixed predictor of the same ball loses for certain, no fixed one

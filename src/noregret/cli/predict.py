@@ -28,7 +28,7 @@ def predict(
             "--as",
             help="`margin` as it is (by default), its logistic `probability`, or the `label`. Of "
             "several classes: the `label` (by default), or a table with the `score` or the "
-            "`probability` of each, parted by tabs.",
+            "`probability` of each, separated by tabs.",
         ),
     ] = None,
     average: Annotated[
