@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 import noregret as nr
 from noregret.evaluate import Multiclass, Trial, metrics_for
 from noregret.evaluate.class_metrics import CONFUSED
-from noregret.losses.links import chance, link_of, logistic
+from noregret.losses.links import chances, link_of, logistic
 from noregret.scoring.growing import learn_block, predicted, segments, stacked
 from noregret.streams import Block
 
@@ -117,7 +117,7 @@ def test_probabilities_are_the_exponentials_of_their_logs_and_one_is_as_many() -
     binary = link_of(nr.losses.Logistic())
     assert binary is not None
     pairs = binary.probabilities(scores[:, 0])
-    singly = [[chance(-s), chance(s)] for s in scores[:, 0].tolist()]
+    singly = [chances(s) for s in scores[:, 0].tolist()]
     np.testing.assert_allclose(pairs, singly, rtol=1e-14)
     far = binary.probabilities(np.array([-800.0, -40.0, 0.0, 40.0, 800.0]))[:, 1]
     np.testing.assert_allclose(far, [0.0, np.exp(-40.0), 0.5, 1.0, 1.0], rtol=1e-14)

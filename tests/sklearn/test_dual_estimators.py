@@ -101,7 +101,7 @@ def test_a_weight_is_a_repetition_and_balance_counts(cancer) -> None:
         (DualClassifier(max_iter=0), "max_iter=0: expected a whole number of at least 1"),
         (DualClassifier(["hinge"]), "expected a loss or the word of one"),
         (DualRegressor("hinge"), "loss='hinge': expected one of real targets"),
-        (DualRegressor(nr.losses.Hinge()), "loss must be one for real targets"),
+        (DualRegressor(nr.losses.Hinge()), "expected one of real targets"),
     ],
 )
 def test_wrong_parameters_are_named(model, words) -> None:

@@ -287,7 +287,10 @@ class SingleRowLearner(Learner, Generic[_Score]):
 
     def predict_one(self, indices: Any, values: Any) -> _Score:
         """Return the prediction for one row, given by its columns and their values."""
-        columns, features = as_row(indices, values)
+        return self.predict_row(*as_row(indices, values))
+
+    def predict_row(self, columns: Columns, features: Vector) -> _Score:
+        """Return the prediction for one row in arrays that `as_row` returns."""
         one = self._one
         if one is None or one.engine is not self._engine or one.state is not one.engine.state:
             one = self._bound_to_read()

@@ -60,16 +60,16 @@ def multinomial(scores: Vector) -> Vector:
     return logistic(scores) if scores.ndim == 1 else np.exp(log_multinomial(scores))
 
 
-def chance(score: float) -> float:
-    """Return 1 / (1 + exp(-score)), as `logistic` does for many, for one score in plain Python.
+def chances(score: float) -> tuple[float, float]:
+    """Return 1 / (1 + exp(s)) and 1 / (1 + exp(-s)), what `logistic` is of many, in plain Python.
 
-    >>> chance(0.0), chance(-1e4)
-    (0.5, 0.0)
+    >>> chances(0.0), chances(-1e4)
+    ((0.5, 0.5), (1.0, 0.0))
     """
-    if score >= 0.0:
-        return 1.0 / (1.0 + math.exp(-score))
-    power = math.exp(score)
-    return power / (1.0 + power)
+    # By the smaller exponential: none overflows.
+    small = math.exp(-abs(score))
+    more, less = 1.0 / (1.0 + small), small / (1.0 + small)
+    return (less, more) if score >= 0.0 else (more, less)
 
 
 class Link(NamedTuple):

@@ -14,7 +14,7 @@ from noregret.arguments import ArgumentError
 from noregret.learners import MirrorDescent
 from noregret.learners.matrix import MatrixDescent
 from noregret.losses import Loss, ScoreLoss
-from noregret.losses.links import chance
+from noregret.losses.links import chances
 from noregret.mirrors import Mirror
 from noregret.rates import Rate
 from noregret.river.features import FeatureColumns, Measured, growing
@@ -67,6 +67,7 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         self._features = FeatureColumns(fit_intercept, missing)
         #: What the learner calls every label: -1 and +1, or 0, 1, 2, ... once there are scores.
         self._targets: dict[Any, float] = {}
+        self._labels: tuple[Any, ...] = ()
         if isinstance(self.loss, ScoreLoss):
             self._scorer = Scorer(MatrixDescent(self.loss, self.mirror, self.rate))
         else:
@@ -117,11 +118,11 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
 
     def predict_one(self, x: Mapping[Any, Any], **options: Any) -> Any:
         """Return the label, None before there is any."""
-        labels = list(self._targets)
+        labels = self._labels
         if len(labels) < 2:
             return labels[0] if labels else None
         score = self._features.ask(self._scorer.learner, x)
-        return labels[int(score > 0.0) if isinstance(score, float) else int(score.argmax())]
+        return labels[score > 0.0 if isinstance(score, float) else int(score.argmax())]
 
     def predict_proba_one(self, x: Mapping[Any, Any], **options: Any) -> dict[Any, float]:
         """Return the probability of every label; hinges have Platt's, see `Platt`."""
@@ -129,13 +130,13 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         if len(labels) < 2:
             return dict.fromkeys(labels, 1.0)
         score = self._features.ask(scorer.learner, x)
-        if not isinstance(score, float):
-            chances = scorer.probabilities(score[np.newaxis])[0].tolist()
-        elif scorer.platt is None:
-            chances = [chance(-score), chance(score)]
-        else:
-            chances = scorer.probabilities(np.array([score]))[0].tolist()
-        return dict(zip(labels, chances, strict=True))
+        single = isinstance(score, float)
+        if single and scorer.platt is None:
+            first, second = labels
+            less, more = chances(score)
+            return {first: less, second: more}
+        found = scorer.probabilities(np.array([score]) if single else score[np.newaxis])
+        return dict(zip(labels, found[0].tolist(), strict=True))
 
     @one_at_a_time
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
@@ -183,12 +184,13 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         known = with_labels(self._targets, [label])
         self._scorer.require_more(len(known))
         # Copied for new labels only: a third one makes another learner, and all have a score each.
-        targets, scorer = self._targets, copy.deepcopy(self._scorer)
+        before, scorer = (self._targets, self._labels), copy.deepcopy(self._scorer)
         self._scorer.grow(len(known))
         self._targets = {one: self._scorer.target(code) for one, code in known.items()}
+        self._labels = tuple(known)
         try:
             yield
         except (OverflowError, ValueError):
             if self._scorer.rounds == scorer.rounds:
-                self._targets, self._scorer = targets, scorer
+                (self._targets, self._labels), self._scorer = before, scorer
             raise

@@ -35,13 +35,23 @@ _NO_NUMBER = (struct.error, OverflowError, TypeError, ValueError)
 class _Plan:
     """The columns of a dictionary with these very keys, and how its values come there."""
 
+    keys: list[Any]
     columns: Columns
     #: Puts the values into bytes, after the constant if there is one.
     pack: Callable[..., bytes]
     #: The order of the columns among the values, None where that is the one they come in.
     order: npt.NDArray[np.intp] | None
+    #: Writes the values into bytes that are there, from the first one after the constant on.
+    fill: Callable[..., None]
+    #: Bytes of a row and the array over them, for as many readers as there were at a time.
+    free: list[tuple[bytearray, Vector]]
     #: The types of keys that are not all text: 1, 1.0 and True are equal and have other names.
     kinds: list[type] | None
+
+    def new_room(self) -> tuple[bytearray, Vector]:
+        """Return bytes for the values of a row, after the constant if there is one."""
+        bytes_ = bytearray(np.ones(len(self.columns)).tobytes())
+        return bytes_, np.frombuffer(bytes_)
 
 
 class FeatureColumns:
@@ -64,10 +74,12 @@ class FeatureColumns:
         self.names: dict[str, int] = {}
         self._plans: dict[tuple[Any, ...], _Plan] = {}
         self._planned = 0
+        #: The plan of the last dictionary: to compare its keys is quicker than to look them up.
+        self._last: _Plan | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all but the plans, which are made anew."""
-        return {**vars(self), "_plans": {}, "_planned": 0}
+        return {**vars(self), "_plans": {}, "_planned": 0, "_last": None}
 
     @property
     def width(self) -> int:
@@ -79,10 +91,10 @@ class FeatureColumns:
 
         A NaN may be among the values: then `by_rules` says what is missing, or replaces it.
         """
-        plan = self._plans.get(tuple(x))
-        if plan is None:
-            plan = self._plan(x, grow)
-        elif plan.kinds is not None and plan.kinds != list(map(type, x)):
+        keys, plan = list(x), self._last
+        if plan is None or plan.keys != keys:
+            plan = self._last = self._plans.get(tuple(keys)) or self._plan(x, grow)
+        if plan is not None and plan.kinds is not None and plan.kinds != list(map(type, keys)):
             plan = None
         if plan is not None:
             try:
@@ -135,8 +147,24 @@ class FeatureColumns:
 
     def ask(self, learner: Any, x: Mapping[Any, Any]) -> Any:
         """Return what a learner predicts for a dictionary."""
+        plan = self._last
         try:
-            return learner.predict_one(*self.row(x, grow=False))
+            if plan is None or plan.order is not None or plan.kinds is not None:
+                return learner.predict_row(*self.row(x, grow=False))
+            if plan.keys != list(x):
+                return learner.predict_row(*self.row(x, grow=False))
+            # Arrays are taken and given back: several threads may ask at a time.
+            try:
+                room = plan.free.pop()
+            except IndexError:
+                room = plan.new_room()
+            try:
+                plan.fill(room[0], 8 * self.constant, *x.values())
+                return learner.predict_row(plan.columns, room[1])
+            except _NO_NUMBER:
+                return learner.predict_row(*self.row(x, grow=False))
+            finally:
+                plan.free.append(room)
         except ValueError:
             return learner.predict_one(*self.by_rules(x, grow=False))
 
@@ -152,7 +180,7 @@ class FeatureColumns:
             while len(self.names) > count:
                 self.names.popitem()
             self._plans.clear()
-            self._planned = 0
+            self._planned, self._last = 0, None
 
     @contextmanager
     def forgotten_if_refused(self, learner: Any) -> Iterator[None]:
@@ -230,9 +258,12 @@ class FeatureColumns:
         order = np.argsort(columns)
         packed = struct.Struct(f"{len(columns)}d")
         plan = _Plan(
+            list(x),
             np.array(columns, np.uint32)[order],
             functools.partial(packed.pack, *before),
             None if (np.diff(order) > 0).all() else order,
+            struct.Struct(f"{len(columns) - len(before)}d").pack_into,
+            [],
             None if {*kinds} <= {str} else kinds,
         )
         self._planned += len(columns)

@@ -112,10 +112,6 @@ class Scorer:
             self.platt.learn_one(score, int(code), weight)
         return made
 
-    def predict_one(self, columns: Any, values: Any) -> Any:
-        """Return the score of one row, or all of them."""
-        return self.learner.predict_one(columns, values)
-
     def _calibrate(self, made: Vector, codes: Codes, weight: Vector | None) -> None:
         """Fit the probabilities to the scores made before each row that was learnt."""
         if self.platt is not None:

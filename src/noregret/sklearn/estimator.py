@@ -26,6 +26,7 @@ from noregret.vocabulary.words import spec
 Vector = npt.NDArray[np.float64]
 
 FLOATS = [np.float64, np.float32]
+_NATIVE = {np.dtype(kind) for kind in FLOATS}
 
 
 class RowEstimator(BaseEstimator):
@@ -39,6 +40,18 @@ class RowEstimator(BaseEstimator):
 
     def _dimension(self) -> int:
         return int(self.n_features_in_) + bool(self.fit_intercept)
+
+    def _is_single(self, X: Any, y: Any) -> bool:
+        """Tell whether X is one row and y one label that need no checks but the core's."""
+        return (
+            type(X) is np.ndarray
+            and type(y) is np.ndarray
+            and y.shape == (1,)
+            and X.dtype in _NATIVE
+            and "_learner" in self.__dict__
+            and X.shape == (1, self.n_features_in_)
+            and "feature_names_in_" not in self.__dict__
+        )
 
     def _quick_rows(self, X: Any) -> Rows | None:
         """Return rows that need no check but the core's own, which leaves all as it was.
@@ -135,8 +148,9 @@ class RowEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        # The turn of a thread is not part of the model.
-        state.pop("_learning_turn", None)
+        # The turn of a thread is not part of the model, nor is what is found again.
+        for name in ("_learning_turn", "_codes"):
+            state.pop(name, None)
         if "_feeder" in state:
             # Buffers are room, not knowledge.
             state["_feeder"] = state["_feeder"].fresh()

@@ -69,6 +69,7 @@ class Feeder:
     def __init__(self, constant: bool) -> None:
         self.constant = constant
         self._matrix = np.zeros((0, 0))
+        self._row = np.ones((1, 1))
         self._arrays = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
 
     def fresh(self) -> Feeder:
@@ -88,6 +89,16 @@ class Feeder:
                 yield part, self._dense(rows, part, chosen)
             else:
                 yield part, self._sparse(rows, part, chosen)
+
+    def single(self, X: Any) -> Any:
+        """Return a matrix of one row with the constant where one is wanted; good until the next."""
+        if not self.constant:
+            return X
+        row = self._row
+        if row.shape[1] != X.shape[1] + 1 or row.dtype is not X.dtype:
+            row = self._row = np.ones((1, X.shape[1] + 1), X.dtype)
+        row[0, :-1] = X[0]
+        return row
 
     def whole(self, rows: Rows, order: Order) -> Any:
         """Return the rows of the order all at once, for solvers that visit them repeatedly."""

@@ -19,6 +19,7 @@ from noregret.losses import Loss
 from noregret.rows.examples import Rows, as_weights
 from noregret.scoring.growing import segments
 from noregret.scoring.labels import Codes, codes_of, new_classes, require_classes, with_more
+from noregret.scoring.scorer import Scorer
 from noregret.sklearn.balance import Balance, Weighed
 from noregret.sklearn.estimator import RowEstimator, Vector, chosen_loss
 from noregret.sklearn.rows import Order
@@ -32,6 +33,8 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
     class_weight: Any
     classes_: npt.NDArray[Any]
     _balance: Balance
+    #: The classes, and the place of each label among them.
+    _codes: tuple[Any, dict[Any, int]] = (None, {})
 
     loss: Any
 
@@ -73,6 +76,8 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         self._require_class_weight()
+        if classes is None and sample_weight is None and self._learnt_single(X, y):
+            return self
         rows, known = None, False
         if classes is None and sample_weight is None and type(y) is np.ndarray and y.ndim == 1:
             rows = self._quick_rows(X)
@@ -88,6 +93,24 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
             self._checked(X, reset=False)
             raise
         return self
+
+    def _learnt_single(self, X: Any, y: Any) -> bool:
+        """Learn a matrix of one row of a known class; False, with nothing changed, for others."""
+        if self.class_weight is not None or not self._is_single(X, y):
+            return False
+        scorer, (known, codes) = self._learner, self._codes
+        if known is not self.classes_:
+            codes = {label: code for code, label in enumerate(self.classes_.tolist())}
+            self._codes = self.classes_, codes
+        code = codes.get(y.item()) if y.dtype == self.classes_.dtype else None
+        if code is None or code >= scorer.outputs or type(scorer) is not Scorer:
+            return False
+        try:
+            scorer.learn(self._feeder.single(X), np.array([code]), None)
+        except ValueError:
+            self._checked(X, reset=False)
+            raise
+        return True
 
     def _partial_fit_checked(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         opened = hasattr(self, "_learner")
@@ -166,7 +189,7 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
 
     def _play(self, rows: Rows, codes: Codes, weight: Vector | None, order: Order | None) -> None:
         """Learn the rows of the order; a class gets a score at its first row."""
-        whole = len(self.classes_) <= self._learner.outputs
+        whole = len(codes) > 0 and len(self.classes_) <= self._learner.outputs
         for start, stop in [(0, len(codes))] if whole else segments(codes, self._learner.outputs):
             kept = self._learner
             if codes[start] >= kept.outputs:

@@ -45,6 +45,13 @@ class StreamRegressor(RegressorMixin, RowEstimator):
         return self._learn(X, y, sample_weight)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        if sample_weight is None and self._is_single(X, y) and y.dtype == np.float64:
+            try:
+                self._learner.learn(self._feeder.single(X), y, None)
+            except ValueError:
+                self._checked(X, y, y_numeric=True, reset=False)
+                raise
+            return self
         rows = self._quick_rows(X) if sample_weight is None else None
         plain = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1
         if rows is None or not plain or len(y) != len(rows):
