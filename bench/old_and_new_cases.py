@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -285,6 +286,39 @@ def _river(name: str, rounds: int, asks: bool) -> Case:
     return ask if asks else learn
 
 
+def _alone(kind: str, rounds: int) -> Case:
+    from noregret import sklearn
+
+    X = np.random.default_rng(2).normal(size=(rounds, 30))
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    rows = [(X[k : k + 1], y[k : k + 1]) for k in range(rounds)]
+    if kind == "learn":
+        learner = nr.MirrorDescent(LOGISTIC, PLAIN, rates.ScaleFree())
+        learner.learn(X, y)
+        play = learner.learn
+    else:
+        play = getattr(sklearn, kind)().partial_fit(X, y).partial_fit
+
+    def run() -> None:
+        for row, label in rows:
+            play(row, label)
+
+    return run
+
+
+def _unsorted(rows: int) -> Case:
+    from scipy.sparse import random_array
+
+    X = random_array((rows, 5_000), density=0.02, format="csr", random_state=2)
+    y = np.where(np.arange(rows) % 2, 1.0, -1.0)
+    rng = np.random.default_rng(2)
+    for begin, end in pairwise(X.indptr):
+        order = begin + rng.permutation(end - begin)
+        X.indices[begin:end], X.data[begin:end] = X.indices[order], X.data[order]
+    learner = nr.MirrorDescent(LOGISTIC, PLAIN, rates.ScaleFree(), dimension=5_000)
+    return lambda: learner.learn(X, y)
+
+
 def _statement(data: Data) -> Case:
     X, y = data("dense64")
     learner = nr.MirrorDescent(LOGISTIC, PLAIN, ADAPTIVE)
@@ -316,6 +350,9 @@ def cases(rows: int) -> Cases:
         found[f"bandit, {kind.__name__}"] = partial(_bandit, kind, rounds)
         found[f"bandit, {kind.__name__}, table"] = partial(_bandit_table, kind, rows)
     found["bandit, contextual"] = partial(_contextual, rounds)
+    for kind in ("learn", "OnlineClassifier", "OnlineRegressor"):
+        found[f"one row, {kind}"] = partial(_alone, kind, rounds)
+    found["unsorted rows"] = partial(_unsorted, rows // 4)
     singles: dict[str, Callable[[], Any]] = {
         "scale-free": _descent(LOGISTIC, PLAIN, rates.ScaleFree()),
         "constant": _descent(LOGISTIC, PLAIN, CONSTANT),

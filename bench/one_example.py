@@ -2,8 +2,10 @@
 
 `python -m bench.one_example` prints microseconds a call, best turn and quartiles of the turns:
 of `learn_one`, `predict_one` and `predict_proba_one` of the estimators in `noregret.river` and
-of River's on the same dictionaries, of `MirrorDescent.learn_one` on arrays, and of rows that are
-learnt by one call, which is the kernel. Contestants take turns, all in one process.
+of River's on the same dictionaries, of `MirrorDescent.learn_one` on arrays, of `learn` and of
+scikit-learn's `partial_fit` on matrices of one row, and of rows that are learnt by one call, which
+is the kernel. Contestants take turns, all in one process. How a tree compares with an older one:
+`python -m bench.old_and_new OLD_SRC --only '*one row*'`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from river import linear_model
 import noregret as nr
 from bench.timing import Times, interleave
 from noregret.river import OnlineClassifier, OnlineRegressor
+from noregret.sklearn import OnlineClassifier as SklearnClassifier
 
 FEATURES = 30
 #: The kernel goes through the rows so often in one call, which then costs nothing beside it.
@@ -26,6 +29,9 @@ REPEATS = 25
 BAR = 8.0
 KERNEL, CORE = "kernel, all rows in one call", "MirrorDescent.learn_one, arrays"
 OURS, RIVAL = "OnlineClassifier.learn_one", "LogisticRegression.learn_one"
+MATRIX, PARTIAL = "MirrorDescent.learn, one row", "OnlineClassifier.partial_fit, one row"
+#: Calls of ours and of River, and what ours may cost in its units at most.
+BARS = {"predict_one": 1.3, "predict_proba_one": 2.0}
 
 
 def contestants(features: int, rows: int) -> dict[str, Callable[[], object]]:
@@ -40,18 +46,31 @@ def contestants(features: int, rows: int) -> dict[str, Callable[[], object]]:
     arrays, columns = list(X), np.arange(features, dtype=np.uint32)
     cores = [
         nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.ScaleFree())
-        for _ in range(2)
+        for _ in range(3)
     ]
+    estimator = SklearnClassifier().partial_fit(X, np.array(classes))
+    rows_alone = [(X[k : k + 1], signs[k : k + 1]) for k in range(rows)]
+    labels_alone = [np.array([label]) for label in classes]
 
     def learnt_singly() -> None:
         learn = cores[1].learn_one
         for values, label in zip(arrays, signs.tolist(), strict=True):
             learn(columns, values, label)
 
+    def matrices() -> None:
+        for row, label in rows_alone:
+            cores[2].learn(row, label)
+
+    def partial_fits() -> None:
+        for (row, _), label in zip(rows_alone, labels_alone, strict=True):
+            estimator.partial_fit(row, label)
+
     many = np.tile(X, (REPEATS, 1)), np.tile(signs, REPEATS)
     runs: dict[str, Callable[[], object]] = {
         KERNEL: lambda: cores[0].learn(*many),
         CORE: learnt_singly,
+        MATRIX: matrices,
+        PARTIAL: partial_fits,
     }
     models: list[tuple[Any, list[Any]]] = [
         (OnlineClassifier(), classes),
@@ -95,6 +114,13 @@ def lines(times: Times, rows: int) -> Iterator[str]:
     yield f"{OURS} is {above:.2f} us above the kernel, at most {BAR:g}{_verdict(above <= BAR)}"
     ratio, median = times.ratio(OURS, RIVAL), times.median_ratio(OURS, RIVAL)
     yield f"and {ratio:.2f} of {RIVAL} (median {median:.2f}), below 1{_verdict(ratio < 1.0)}"
+    for call, bar in BARS.items():
+        pair = f"OnlineClassifier.{call}", f"LogisticRegression.{call}"
+        ratio, median = times.ratio(*pair), times.median_ratio(*pair)
+        yield (
+            f"{pair[0]} is {ratio:.2f} of River's (median {median:.2f}), at most {bar:g}"
+            f"{_verdict(ratio <= bar)}"
+        )
 
 
 def microseconds_above(times: Times, rows: int) -> float:

@@ -240,3 +240,42 @@ def test_nothing_is_compiled_twice_and_interpreted_code_agrees() -> None:
 
 def test_the_learner_is_what_users_hold() -> None:
     assert nr.MirrorDescent.learn_one is MirrorDescent.learn_one
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", CASES)
+def test_a_matrix_of_one_row_is_learnt_as_many_are(name: str, dtype: type) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, DIMENSION)).astype(dtype)
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    whole, single = learner(name), learner(name)
+    made = whole.learn(X, y)
+    parts = [single.learn(X[k : k + 1], y[k : k + 1]) for k in range(40)]
+    assert np.concatenate(parts).tobytes() == made.tobytes()
+    assert single._ledger.tobytes() == whole._ledger.tobytes()
+    assert single.weights.tobytes() == whole.weights.tobytes()
+
+
+def test_what_a_matrix_of_one_row_is_refused_changes_nothing() -> None:
+    rows = np.arange(1.0, DIMENSION + 1.0)[np.newaxis]
+    made, one = learner("scale-free"), np.array([1.0])
+    made.learn(rows, one)
+    made.learn(rows, -one)
+    before = pickle.dumps(made)
+    odd = rows.copy()
+    odd[0, 3] = np.nan
+    for X, y, words in (
+        (odd, one, "X row 0: a value is not finite"),
+        (rows, np.array([0.5]), "y row 0: label 0.5"),
+        (rows, np.array([np.nan]), "y row 0"),
+        (rows[:, :4].copy(), one, "X has 4 columns"),
+        (rows, np.ones(2), "y has shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            made.learn(X, y)
+        assert pickle.dumps(made) == before
+    # Read-only, of another layout or byte order: taken, by the way of many rows.
+    for X in (np.asfortranarray(np.tile(rows, (2, 1)))[:1], rows.astype(">f8"), rows.view()):
+        X.flags.writeable = False
+        other = pickle.loads(before)
+        assert other.learn(X, one).tobytes() == pickle.loads(before).learn(rows, one).tobytes()

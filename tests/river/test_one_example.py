@@ -35,7 +35,7 @@ def _calls(run: Callable[[], object], rows: int) -> float:
 def test_the_table_has_every_contestant_and_both_bars() -> None:
     rows = 200
     table = list(program.lines(interleave(program.contestants(30, rows), 2), rows))
-    assert len(table) == 1 + 12 + 2 and program.OURS in table[-2]
+    assert len(table) == 1 + 14 + 4 and program.OURS in table[-4]
 
 
 def test_examples_cost_little() -> None:
@@ -49,3 +49,6 @@ def test_examples_cost_little() -> None:
     ours = _calls(runs[program.OURS], rows)
     assert ours < 19.5 and ours < _calls(runs[program.RIVAL], rows)
     assert _calls(runs[program.CORE], rows) < 12.5
+    # A matrix of one row has 13 and 32, where blocks of rows take more than a hundred.
+    assert _calls(runs[program.MATRIX], rows) < 14.5
+    assert _calls(runs[program.PARTIAL], rows) < 40.5

@@ -13,12 +13,16 @@ from noregret.arrays import Floats, Vector, real_array
 from noregret.losses import Loss, ScoreLoss
 from noregret.rounding import exact
 from noregret.rows.sealed import sealed_rows
+from noregret.rows.soundness import sort_rows
 
 #: Approximate number of features in a chunk of rows; copies of rows are never larger.
 CHUNK = 1 << 21
 
 #: Upper bound on the size of targets and of example weights.
 LARGEST_LABEL = LARGEST_WEIGHT = 1e100
+
+#: Rows of at most so many columns are sorted by spreading them out, in 8 bytes a column.
+_SPREAD = 1 << 22
 
 _NO_INDPTR = np.zeros(1, np.uint64)
 _NO_INDICES = np.zeros(0, np.uint32)
@@ -122,6 +126,13 @@ def canonical(rows: Rows) -> Rows:
     from scipy.sparse import csr_array
 
     begin, end = int(rows.indptr[0]), int(rows.indptr[-1])
+    if rows.width <= _SPREAD and rows.indices[begin:end].max(initial=0) < rows.width:
+        words = -(-rows.width // 64)
+        bits, groups = np.zeros(words, np.uint64), np.zeros(-(-words // 64), np.uint64)
+        columns, values = np.empty(end - begin, np.uint32), np.empty(end - begin)
+        given = rows.indptr, rows.indices, rows.values
+        if sort_rows(*given, bits, groups, np.empty(rows.width), columns, values):
+            return Rows(rows.indptr - rows.indptr[0], columns, values, rows.width)
     matrix = csr_array(
         (
             # Duplicates are added in double precision, whatever the values are stored in.

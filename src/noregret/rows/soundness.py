@@ -1,10 +1,10 @@
-"""Conditions on the features of a row: columns ascend, values are bounded in size."""
+"""Conditions on the features of a row: columns ascend, values are bounded in size; sorting."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import kernel
+from noregret.jit import kernel, trailing_zeros
 
 #: Features beyond this size could not be squared and summed without overflow.
 LARGEST_FEATURE = 1e100
@@ -33,3 +33,44 @@ def bounded(values, begin, end):  # type: ignore[no-untyped-def]
         largest = max(largest, size)
     # NaN and infinity survive in the sum whatever the order of addition.
     return total < np.inf and largest <= LARGEST_FEATURE
+
+
+_0, _6, _63 = np.uint64(0), np.uint64(6), np.uint64(63)
+
+
+@kernel
+def sort_rows(indptr, indices, values, bits, groups, dense, columns, sorted_values):  # type: ignore[no-untyped-def]
+    """Write the rows with ascending columns and values in double precision; False for duplicates.
+
+    A row is spread over `dense`, and its columns are read back in order from `bits`, a bit a
+    column; `groups` has a bit for each word of `bits` that is not 0. Both begin as zeros, and are
+    zeros again if True is returned. Linear in the row, where a comparison sort mispredicts.
+    """
+    first = indptr[0]
+    for t in range(np.uint64(indptr.shape[0]) - _1):
+        lowest, highest = np.uint64(groups.shape[0]), _0
+        for k in range(indptr[t], indptr[t + _1]):
+            column = np.uint64(indices[k])
+            word, bit = column >> _6, _1 << (column & _63)
+            if bits[word] & bit:
+                return False
+            bits[word] |= bit
+            groups[word >> _6] |= _1 << (word & _63)
+            lowest, highest = min(lowest, word >> _6), max(highest, word >> _6)
+            dense[column] = values[k]
+        place = indptr[t] - first
+        for group in range(lowest, highest + _1):
+            some = groups[group]
+            groups[group] = _0
+            while some:
+                word = (group << _6) | trailing_zeros(some)
+                some &= some - _1
+                left = bits[word]
+                bits[word] = _0
+                while left:
+                    column = (word << _6) | trailing_zeros(left)
+                    left &= left - _1
+                    columns[place] = np.uint32(column)
+                    sorted_values[place] = dense[column]
+                    place += _1
+    return True
