@@ -103,7 +103,7 @@ def test_a_newcomer_has_its_word_without_a_list(monkeypatch: pytest.MonkeyPatch)
         ("logistic", "rate", "rate", ["no such rate", "nr.words('rate')"]),
         ("hinge:x", "loss", "loss", ["expected a number for margin, found 'x'"]),
         ("hinge:", "rate", "rate", ["no such rate"]),
-        ("hinge:-1", "loss", "loss", ["must be a finite number above 0, got -1.0"]),
+        ("hinge:-1", "loss", "loss", ["must be above 0 and at most 1e90, got -1.0"]),
         ("logistic:1", "loss", "loss", ["takes nothing after a colon"]),
         ("elastic-net:0.1,l2=0.5", "mirror", "mirror", ["found 'l2=0.5'", "elastic-net[:l1=0]"]),
         ("power-hinge:2,1", "loss", "loss", ["found '1', expected power-hinge[:r="]),

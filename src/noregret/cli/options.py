@@ -36,6 +36,8 @@ _NAMES = {
         *("interactions", "constant", "first_index", "width", "shuffle"),
     )
 } | {"constant": "--intercept", "width": "--features"}
+#: Options of every format, or nearly.
+_ANY = ("format", "encoding", "shuffle")
 #: Those that have another name here.
 _FIELDS = {"constant": "intercept"}
 _SETTLED = ", whose columns were settled when it was written"
@@ -289,7 +291,7 @@ class Given:
         for name, value in said.items():
             shown = " ".join(value) if isinstance(value, list) else str(value).removesuffix(".0")
             if name not in known:
-                takes = ", ".join(_NAMES[one] for one in known if one in _NAMES)
+                takes = ", ".join(_NAMES[one] for one in known if one in _NAMES and one not in _ANY)
                 raise ValueError(
                     f"{_NAMES[name]} {shown}: has no meaning for {self.files[0]}"
                     + (f", whose format takes {takes}" if takes else _SETTLED)

@@ -217,6 +217,9 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                     sound = role == LABEL and unlabelled
                 elif missing:
                     sound = indicate
+                    if not sound:
+                        # There may be no room for references to texts.
+                        break
                     refs[met, 0], refs[met, 1] = n, f
                     styles[met] = ABSENT
                     met += _1

@@ -1,0 +1,27 @@
+"""A table of numbers has no room for references to texts, and a missing value takes none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CODE = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import noregret as nr
+stream = nr.read(sys.argv[1], missing="refuse", on_error="skip")
+print([block.y.tolist() for block in stream], stream.refused)
+"""
+
+
+def test_a_missing_number_that_is_refused_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("a,b,y\n1.5,2.5,1\n,2.5,2\n3.5,,3\n4.5,5.5,4\n")
+    # Interpreted, an index outside of an array is an error; compiled, it would write there.
+    run = subprocess.run(
+        [sys.executable, "-c", CODE, str(path)],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.stdout == "[[1.0, 4.0]] 2\n", run.stderr
