@@ -169,7 +169,7 @@ def test_an_input_that_is_cut_is_learnt_up_to_the_cut(
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        ("a.csv", "y,a\n1,2\n0,1\n1,3\n0,", "line 5"),
+        ("a.csv", "y,a\n1,2\n0,1\n1,3\n0", "line 5"),
         ("a.jsonl", '{"y": 1, "a": 2}\n{"y": 0, "a": 1}\n{"y": 1, "a"', "line 3"),
         ("a.vw", "1 |n a:1\n-1 |n b:2\n1 |n a:", "line 3"),
         ("a.svm", "1 1:1\n0 2:1\n7", "line 3: found label '7'"),
