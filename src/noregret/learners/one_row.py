@@ -52,6 +52,9 @@ class OneRow:
 
     #: The dtype of rows that are dense, None for columns and values.
     dense: Any = None
+    #: The machine code that predicts a row by itself, where an engine has one.
+    _direct_entry: Callable[..., Any] | None = None
+    _predict: Callable[..., Any]
 
     def __init__(self, engine: Engine, ledger: Vector, dense: Any = None) -> None:
         self.engine, self._ledger, self.dense = engine, ledger, dense
@@ -77,6 +80,8 @@ class OneRow:
         self._taken: Callable[[], Any]
         self._taken = self._prediction[0].copy if shape else self._prediction.item
         self._direct = engine.prediction()
+        if self._direct_entry is not None and self._direct is not None:
+            self._predict = partial(self._direct_entry, *self._direct[1])
         columns, values = NO_FEATURES
         if self.dense is not None:
             values = np.zeros((1, self._width), self.dense)
@@ -95,7 +100,8 @@ class OneRow:
         self._take = entry((take_records, (self.state, self._order, none, self._records)))
         self._multiply = entry((predict_rows, (none, self._span, self._order, none, self._read)))
         if self._direct is not None:
-            self._predict = entry((self._direct[0], (*self._direct[1], *NO_FEATURES)))
+            self._direct_entry = entry((self._direct[0], (*self._direct[1], *NO_FEATURES)))
+            self._predict = partial(self._direct_entry, *self._direct[1])
 
     def learn(self, columns: Columns, values: Vector, y: float, weight: float) -> Any:
         """Learn a row; return the prediction before it, None if `learn` has to take the row."""
@@ -140,7 +146,7 @@ class OneRow:
         """Return the prediction, None if the row is unsound or there is no direct kernel."""
         if self._direct is None:
             return None
-        prediction: float = self._predict(*self._direct[1], columns, values)
+        prediction: float = self._predict(columns, values)
         return prediction if prediction == prediction else None
 
     def product(self, columns: Columns, values: Vector) -> Any:
@@ -287,7 +293,8 @@ class SingleRowLearner(Learner, Generic[_Score]):
 
     def predict_one(self, indices: Any, values: Any) -> _Score:
         """Return the prediction for one row, given by its columns and their values."""
-        return self.predict_row(*as_row(indices, values))
+        columns, features = as_row(indices, values)
+        return self.predict_row(columns, features)
 
     def predict_row(self, columns: Columns, features: Vector) -> _Score:
         """Return the prediction for one row in arrays that `as_row` returns."""
