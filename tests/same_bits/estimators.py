@@ -69,8 +69,11 @@ def _one_by_one(make: Any, kind: str, name: str) -> Content:
             found["probabilities"].append(plain(asked(model.predict_proba_one, x)))
         mass = float(weight[t]) if t % 3 else 1.0
         found["learnt"].append(plain(asked(model.learn_one, x, label, mass)))
-    for quantity in ("weights", "certificate", "classes", "rounds"):
+    for quantity in ("weights", "classes", "rounds"):
         found[quantity] = plain(asked(getattr, model, quantity, None))
+    # A property in trees of before.
+    proof = model.certificate
+    found["certificate"] = plain(asked(proof) if callable(proof) else proof)
     return found
 
 
@@ -123,18 +126,21 @@ def scenarios(compiled: int) -> Scenarios:
         options |= {"random_state": 1, "max_iter": 50}
         name = f"dual regressor {options}"
         yield name, _fitted, partial(estimators.DualRegressor, **options), "real", name
+    logistic = losses.Logistic(), rates.ScaleFree()
     rivers: tuple[tuple[Any, ...], ...] = (
-        (), (None, rates.Constant(0.3)), (losses.Hinge(), rates.Adaptive()), (losses.Softmax(),),
+        (), (losses.Logistic(), rates.Constant(0.3)), (losses.Hinge(), rates.Adaptive()),
+        (losses.Softmax(),),
         (losses.Softmax(), rates.Constant(0.3)), (losses.MulticlassHinge(), rates.Adaptive()),
-        (losses.Logistic(), rates.CoinBetting()), (None, None, None, False),
-        (None, rates.Adaptive(), mirrors.Ball(1.0)),
+        (losses.Logistic(), rates.CoinBetting()), (*logistic, mirrors.Euclidean(), False),
+        (losses.Logistic(), rates.Adaptive(), mirrors.Ball(1.0)),
     )  # fmt: skip
     for kind, parts in itertools.product(("two", "three"), rivers):
         name = f"river classifier {kind} {parts}"
         yield name, _one_by_one, partial(streams.OnlineClassifier, *parts), kind, name
     reals: tuple[tuple[Any, ...], ...] = (
         (), (losses.Huber(0.5),), (losses.Absolute(), rates.CoinBetting()),
-        (losses.Squared(), rates.Constant(0.05)), (None, None, None, False),
+        (losses.Squared(), rates.Constant(0.05)),
+        (losses.Squared(), rates.ScaleFree(), mirrors.Euclidean(), False),
     )  # fmt: skip
     for parts in reals:
         name = f"river regressor {parts}"
