@@ -3,8 +3,9 @@
 `python -m bench.one_example` prints microseconds a call, best turn and quartiles of the turns:
 of `learn_one`, `predict_one` and `predict_proba_one` of the estimators in `noregret.river` and
 of River's on the same dictionaries, of `MirrorDescent.learn_one` on arrays, of `learn` and of
-scikit-learn's `partial_fit` on matrices of one row, and of rows that are learnt by one call, which
-is the kernel. Contestants take turns, all in one process. How a tree compares with an older one:
+scikit-learn's `partial_fit` on matrices of one row, of rows that are learnt by one call, which is
+the kernel, and of sparse rows in one call, with sorted columns or not. Contestants take turns, all
+in one process. How a tree compares with an older one:
 `python -m bench.old_and_new OLD_SRC --only '*one row*'`.
 """
 
@@ -12,10 +13,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from river import linear_model
+from scipy.sparse import random_array
 
 import noregret as nr
 from bench.timing import Times, interleave
@@ -23,15 +26,20 @@ from noregret.river import OnlineClassifier, OnlineRegressor
 from noregret.sklearn import OnlineClassifier as SklearnClassifier
 
 FEATURES = 30
-#: The kernel goes through the rows so often in one call, which then costs nothing beside it.
+#: Rows learnt by one call are so many times as many: the call itself then costs nothing.
 REPEATS = 25
 #: `learn_one` may cost so many microseconds more than the kernel.
 BAR = 8.0
 KERNEL, CORE = "kernel, all rows in one call", "MirrorDescent.learn_one, arrays"
 OURS, RIVAL = "OnlineClassifier.learn_one", "LogisticRegression.learn_one"
 MATRIX, PARTIAL = "MirrorDescent.learn, one row", "OnlineClassifier.partial_fit, one row"
-#: Calls of ours and of River, and what ours may cost in its units at most.
-BARS = {"predict_one": 1.3, "predict_proba_one": 2.0}
+SORTED, UNSORTED = "sparse rows, sorted, one call", "sparse rows, unsorted, one call"
+#: One call and its base, and what it may cost in units of the base at most.
+BARS = {
+    ("OnlineClassifier.predict_one", "LogisticRegression.predict_one"): 1.3,
+    ("OnlineClassifier.predict_proba_one", "LogisticRegression.predict_proba_one"): 2.0,
+    (UNSORTED, SORTED): 1.5,
+}
 
 
 def contestants(features: int, rows: int) -> dict[str, Callable[[], object]]:
@@ -84,7 +92,27 @@ def contestants(features: int, rows: int) -> dict[str, Callable[[], object]]:
         runs[f"{name}.predict_one"] = _asking(model.predict_one, examples)
         if labels is classes:
             runs[f"{name}.predict_proba_one"] = _asking(model.predict_proba_one, examples)
-    return runs
+    # So many that no branch predictor learns them by heart.
+    return runs | _sparse(rows * REPEATS)
+
+
+def _sparse(rows: int) -> dict[str, Callable[[], object]]:
+    """Return `learn` of rows with 100 of 5,000 features each, in ascending columns and in none."""
+    ascending = random_array((rows, 5_000), density=0.02, format="csr", random_state=2)
+    shuffled, random = ascending.copy(), np.random.default_rng(2)
+    for begin, end in pairwise(shuffled.indptr):
+        order = begin + random.permutation(end - begin)
+        shuffled.indices[begin:end] = shuffled.indices[order]
+        shuffled.data[begin:end] = shuffled.data[order]
+    y = np.where(np.arange(rows) % 2, 1.0, -1.0)
+
+    def learning(X: Any) -> Callable[[], object]:
+        learner = nr.MirrorDescent(
+            nr.losses.Logistic(), nr.mirrors.Euclidean(), nr.rates.ScaleFree(), dimension=5_000
+        )
+        return lambda: learner.learn(X, y)
+
+    return {SORTED: learning(ascending), UNSORTED: learning(shuffled)}
 
 
 def _learning(model: Any, examples: list[Any], labels: list[Any]) -> Callable[[], None]:
@@ -114,11 +142,10 @@ def lines(times: Times, rows: int) -> Iterator[str]:
     yield f"{OURS} is {above:.2f} us above the kernel, at most {BAR:g}{_verdict(above <= BAR)}"
     ratio, median = times.ratio(OURS, RIVAL), times.median_ratio(OURS, RIVAL)
     yield f"and {ratio:.2f} of {RIVAL} (median {median:.2f}), below 1{_verdict(ratio < 1.0)}"
-    for call, bar in BARS.items():
-        pair = f"OnlineClassifier.{call}", f"LogisticRegression.{call}"
+    for pair, bar in BARS.items():
         ratio, median = times.ratio(*pair), times.median_ratio(*pair)
         yield (
-            f"{pair[0]} is {ratio:.2f} of River's (median {median:.2f}), at most {bar:g}"
+            f"{pair[0]} is {ratio:.2f} of {pair[1]} (median {median:.2f}), at most {bar:g}"
             f"{_verdict(ratio <= bar)}"
         )
 
@@ -129,7 +156,7 @@ def microseconds_above(times: Times, rows: int) -> float:
 
 
 def _scale(name: str, rows: int) -> float:
-    return 1e6 / (rows * (REPEATS if name == KERNEL else 1))
+    return 1e6 / (rows * (REPEATS if name in (KERNEL, SORTED, UNSORTED) else 1))
 
 
 def _verdict(met: bool) -> str:
