@@ -328,8 +328,8 @@ def test_the_negative_logarithm_is_refused_where_every_prediction_is_played() ->
     [
         (lambda: losses.PowerHinge(1.0), r"PowerHinge\(r\) must be a finite number above 1"),
         (lambda: losses.PowerHinge(math.inf), r"PowerHinge\(r\) must be a finite number above 1"),
-        (lambda: losses.PowerHinge(2.0, 0), r"PowerHinge\(margin\) must be a finite number"),
-        (lambda: losses.OneSidedHuber(-1), r"OneSidedHuber\(margin\) must be a finite number"),
+        (lambda: losses.PowerHinge(2.0, 0), r"PowerHinge\(margin\) must be above 0"),
+        (lambda: losses.OneSidedHuber(-1), r"OneSidedHuber\(margin\) must be above 0"),
     ],
 )
 def test_parameters_are_checked(make: Callable[[], Loss], message: str) -> None:

@@ -290,7 +290,7 @@ def crossed(arrays: Arrays) -> None:
 FORGED: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ("ball", "header", lambda header: header.update(extra=[1]), "'extra' of a model must be"),
     ("ball", "header", lambda header: header.update(lazy="no"), "lazy is 'no', expected true"),
-    ("ball", "header", lambda header: header["rate"]["fields"].update(scale=10**400), "too large"),
+    ("ball", "header", lambda h: h["rate"]["fields"].update(scale=10**400), "must be a number"),
     ("ball", "header", lambda header: header.update(loss=None), "loss must be one of"),
     ("ball", "header", lambda header: header.update(learner="a\n" * 99), "holds 'a"),
     ("ball", "arrays", no_memory_for_this, "state has shape"),

@@ -15,7 +15,8 @@ from noregret.evaluate import Classification, Multiclass, Regression, compare, p
 from noregret.evaluate.metrics import bin_scores, score_bins
 from noregret.evaluate.sample import MOST, Sample
 from noregret.evaluate.weighing import Reliability
-from noregret.losses.links import log_multinomial
+from noregret.losses import Softmax
+from noregret.losses.links import link_of, log_multinomial
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
@@ -58,7 +59,7 @@ def test_confusion_counts_a_margin_of_zero_as_wrong() -> None:
 def test_reliability_of_several_classes_counts_the_likeliest() -> None:
     rng = np.random.default_rng(6)
     scores, y = rng.standard_normal((500, 3)), rng.integers(0, 3, 500).astype(float)
-    metrics = Multiclass(log_multinomial)
+    metrics = Multiclass(link_of(Softmax()))
     metrics.add(y[:200], scores[:200])
     metrics.add(y[200:], scores[200:])
     assert metrics.reliability is not None
@@ -117,10 +118,10 @@ def test_a_run_that_began_without_a_sample_goes_on_without_one() -> None:
     restored.add(np.ones(2), np.zeros(2))
     assert restored.sample is None and "sample" not in restored.arrays()
     assert restored.summary()["examples"] == 5
-    several = Multiclass(log_multinomial)
+    several = Multiclass(link_of(Softmax()))
     several.add(np.zeros(2), np.zeros((2, 2)))
     older = {k: kept for k, kept in several.arrays().items() if k != "reliability"}
-    again = Multiclass(log_multinomial)
+    again = Multiclass(link_of(Softmax()))
     again.restore(older)
     assert again.reliability is None
 
@@ -133,7 +134,7 @@ def test_a_sample_of_a_strange_shape_is_refused() -> None:
         kept = {"sample": np.zeros((3, 4)), "sample_state": np.array(state)}
         with pytest.raises(ValueError, match="is not one of"):
             metrics.restore(metrics.arrays() | kept)
-    several = Multiclass(log_multinomial)
+    several = Multiclass(link_of(Softmax()))
     with pytest.raises(ValueError, match="reliability has shape"):
         several.restore(several.arrays() | {"reliability": np.zeros(3)})
 

@@ -16,7 +16,8 @@ from noregret.oco import divergence
 from oracles.data import S_A, S_N, U_N, X_A, X_N, Y_A, near
 from oracles.dual_runs import PROXIMAL_STEPS
 
-MARGINS_N = S_N * (X_N @ U_N)
+#: A dot product a row: a product of matrices may round otherwise.
+MARGINS_N = np.array([y * float(x @ U_N) for x, y in zip(X_N, S_N, strict=True)])
 
 
 def perceptron(C: float = 0.28) -> DualAscent:

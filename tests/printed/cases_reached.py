@@ -16,6 +16,12 @@ import noregret
 #: Classes whose text or dictionary states nothing about a run, with the reason.
 NO_STATEMENTS = {
     "Spec": "the options of a command",
+    "Given": "the options of a command",
+    "Reading": "the options of reading",
+    "FeatureRules": "the rules of features; its `text` is a set of columns",
+    "Audit": "verdicts, each of which the family of audits reads where the command prints them",
+    "Comparison": "measured losses beside floors of certificates, which are read by themselves",
+    "Model": "its certificate, which is read by itself, and measures",
     "Schedule": "predictors that a reader gave himself",
     "ShatteredTree": "a picture of a tree",
     "Proof": "what all certificates and solutions share, never made by itself",

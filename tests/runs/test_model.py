@@ -152,7 +152,7 @@ def test_nothing_learnt_yet_and_wrong_words() -> None:
     assert model.rounds == 0
     with pytest.raises(ValueError, match="the model has learnt nothing yet: call learn first"):
         model.certificate()
-    with pytest.raises(ValueError, match="expected one of"):
+    with pytest.raises(ValueError, match="no such loss, did you mean logistic"):
         nr.Model("logistik")
     with pytest.raises(ValueError, match="passes=0: expected at least 1"):
         model.learn([({"a": 1}, 1)], passes=0)

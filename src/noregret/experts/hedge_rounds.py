@@ -99,7 +99,7 @@ def gap_of(mean, variance, third, low, high, shifted, eta):  # type: ignore[no-u
     return min(max(gap, 0.0), 0.125 * eta * width * width, mean - low)
 
 
-@kernel(fast=True, inner=True)
+@kernel(fast=True)
 def _meet(parts, costs, low, totals):  # type: ignore[no-untyped-def]
     """Return the sums of e_i a_i and e_i a_i^2, a_i = z_i - low, and add z to the totals."""
     first, second = 0.0, 0.0
@@ -111,7 +111,7 @@ def _meet(parts, costs, low, totals):  # type: ignore[no-untyped-def]
     return first, second
 
 
-@kernel(fast=True, inner=True)
+@kernel(fast=True)
 def _third(parts, costs, mean, eta):  # type: ignore[no-untyped-def]
     """Return the sum of e_i (eta (z_i - mean))^3."""
     total = 0.0
@@ -121,7 +121,7 @@ def _third(parts, costs, mean, eta):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(fast=True, inner=True)
+@kernel(fast=True)
 def _dot(parts, values):  # type: ignore[no-untyped-def]
     """Return the sum of e_i v_i."""
     total = 0.0
@@ -130,7 +130,7 @@ def _dot(parts, values):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(fast=True, inner=True)
+@kernel(fast=True)
 def _fill(totals, reference, eta, parts):  # type: ignore[no-untyped-def]
     """Set the parts to e^(-eta (C_i - reference)) and return their sum."""
     total = 0.0

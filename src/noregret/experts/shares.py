@@ -30,7 +30,7 @@ LEAST_SHARE = 1e-280
 _STEEPEST = 1e300
 
 
-@kernel(fast=True, inner=True)
+@kernel(fast=True)
 def _temper(weights, costs, least, eta):  # type: ignore[no-untyped-def]
     """Multiply the weights by e^(-eta (z_i - least)) and return their sum."""
     total = 0.0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from noregret import evaluate
 from noregret.arrays import Vector
 from noregret.evaluate.metrics import Regression
 from noregret.evaluate.trial import Trial
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _OUTSIDE = 0.005
 
 
-def _sample(run: Trial | Regression) -> tuple[Vector, Vector, Vector, str]:
+def _sample(run: Trial | evaluate.Regression) -> tuple[Vector, Vector, Vector, str]:
     metrics = metrics_of(run, Regression)
     if metrics.sample is None:
         raise ValueError("this run began before predictions were sampled: learn it anew")
@@ -53,7 +54,7 @@ def _left_out(axes: Axes, some: str, outside: int) -> None:
 
 
 def predictions(
-    run: Trial | Regression, *, ax: Axes | None = None, title: str = "Predicted and true"
+    run: Trial | evaluate.Regression, *, ax: Axes | None = None, title: str = "Predicted and true"
 ) -> Axes:
     """Draw predictions made before each update against the true values.
 
@@ -81,7 +82,7 @@ def predictions(
 
 
 def residuals(
-    run: Trial | Regression, *, ax: Axes | None = None, title: str = "True minus predicted"
+    run: Trial | evaluate.Regression, *, ax: Axes | None = None, title: str = "True minus predicted"
 ) -> Axes:
     """Draw what predictions made before each update missed, in the order of the stream.
 

@@ -89,8 +89,8 @@ def words(kind: str) -> list[Word]:
     Args:
         kind: "loss", "mirror", "rate" or "learner".
 
-    >>> words("rate")[0]
-    Word(name='constant', usage='constant[:eta=1]', about='The constant rate eta.')
+    >>> words("rate")[0].usage, words("rate")[0].about
+    ('constant[:eta=1]', 'The constant rate eta, above 0 [default: 1].')
     """
     if kind not in KINDS:
         raise ArgumentError("kind", f"expected one of {', '.join(KINDS)}{meant(kind, KINDS)}", kind)
