@@ -111,7 +111,7 @@ class Given:
         str | None,
         _option(
             "--id",
-            help="Tables: a column that tells rows apart and is no feature; `tag` for vw. "
+            help="Tables: a column that identifies rows and is not a feature; `tag` for vw. "
             "Predictions are written with it.",
         ),
     ] = None

@@ -21,7 +21,7 @@ CHUNK = 1 << 21
 #: Upper bound on the size of targets and of example weights.
 LARGEST_LABEL = LARGEST_WEIGHT = 1e100
 
-#: Rows of at most so many columns are sorted by spreading them out, in 8 bytes a column.
+#: Widest rows that are sorted by scattering them into a dense array, 8 bytes a column.
 _SPREAD = 1 << 22
 
 _NO_INDPTR = np.zeros(1, np.uint64)

@@ -90,7 +90,7 @@ class Stream(ABC):
     ):
         self.name = name
         self.reading = reading
-        #: The rule for labels: that of the reading, or what the first rows made of it.
+        #: The rule for labels: that of the reading, or the one that the first rows imply.
         self.labels = reading.labels if labels is None else labels
         self.rows = reading.rows
         self.on_error = reading.on_error
