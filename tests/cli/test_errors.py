@@ -60,7 +60,7 @@ def refused(run: Result | subprocess.CompletedProcess[str], complaint: str) -> N
             ["--loss", "squared", "--classes-as", "0,1"],
             "--classes-as belongs to classification losses",
         ),
-        (["--on-error", "pray"], "--on-error pray: expected 'stop' or 'skip' or 'count'"),
+        (["--on-error", "pray"], "--on-error pray: expected 'stop', 'skip' or 'count'"),
         (["--format", "morse"], "--format morse: expected one of svmlight"),
         (["--bits", "18"], "whose format takes --first-index, --features, --intercept"),
         (["--resume", "no/such/model"], "no such file, expected a noregret model"),

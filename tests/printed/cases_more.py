@@ -194,7 +194,7 @@ def rivers(random: Random) -> Verdicts:
         model.learn_one({f"x{j}": float(v) for j, v in enumerate(x)}, float(y))
         predictions.append(float(twin.learn([[1.0, *x]], [y])[0]))
     data = _data(loss, X[:, : d + 1], given.y, None, np.array(predictions))
-    certificate = model.certificate
+    certificate = model.certificate()
     return Linear(str(certificate), certificate.as_dict(), Reading(data, random)).judge()
 
 

@@ -55,7 +55,7 @@ class Learn(Linear):
     def on_title(self, line: Line) -> None:
         self.verdicts.enter("title", bool(line.words("input")), line.raw)
 
-    on_parts = on_labels = on_columns = on_rule = lambda self, line: None
+    on_parts = on_target = on_labels = on_columns = on_rule = lambda self, line: None
 
     def on_floor_over(self, line: Line) -> None:
         if "no larger than the weights" not in line.words("words"):
