@@ -46,7 +46,11 @@ def classifiers(random: Random, apart: bool) -> Verdicts:
     kinds: list[tuple[dict[str, Any], Any, Any]] = [
         ({}, losses.OneAgainstRest(logistic), rates.ScaleFree()),
         ({"multiclass": "softmax"}, losses.Softmax(), rates.ScaleFree()),
-        ({"loss": "hinge", "multiclass": "hinge"}, losses.MulticlassHinge(), rates.ScaleFree()),
+        (
+            {"loss": "hinge", "multiclass": "multiclass_hinge"},
+            losses.MulticlassHinge(),
+            rates.ScaleFree(),
+        ),
         ({"rate": rates.Constant(0.1)}, losses.OneAgainstRest(logistic), rates.Constant(0.1)),
         ({"rate": rates.InverseSqrt(0.3)}, None, rates.InverseSqrt(0.3)),
         ({"rate": "grid"}, None, None),
