@@ -290,7 +290,7 @@ FORMS: dict[str, dict[str, str]] = {
     "learn": {
         "title": r"noregret learn (?P<input>.+)",
         "parts": r"\w+\(.*\), \w+\(.*\), (?:\w+\(.*\)|update \w+, C = .*|\d+ rates mixed, .*)",
-        "target": r"target .+; columns: .+",
+        "target": r"target .+",
         "labels": r"(?:labels|classes) .+",
         "floor over": r"floor over (?P<words>every .+?)(?P<own>, the map's own set)?",
         "columns": r"examples\s+loss\s+since last\s+mistakes\s+floor\s+regret ≤",

@@ -109,16 +109,28 @@ def describe_learner(learner: Learner) -> str:
 
 
 def describe_columns(stream: Stream, reading: Mapping[str, Any]) -> str:
-    """Return which column of a table is predicted, and what the others are; '' without columns."""
-    shape = getattr(stream, "format", stream)
+    """Return which column is predicted and how many others are of each kind; '' without a target.
+
+    Formats whose records may have any keys, as JSON lines, tell the target alone.
+    """
+    shape: Any = getattr(stream, "format", stream)
     target = getattr(shape, "target", None)
     if target is None:
         return ""
-    guessed = "" if "target" in reading else " (nobody named it: --target COLUMN)"
-    kinds = {"numeric": "numbers", "categorical": "categories", "text": "texts"}
-    counts = ((len(getattr(shape, kind, None) or ()), word) for kind, word in kinds.items())
-    others = ", ".join(f"{count} {word}" for count, word in counts if count)
-    return f"target {visible(target)}{guessed}; columns: {others or 'none'}"
+    chosen = "" if "target" in reading else " (by default; --target names another)"
+    words = f"target {visible(target)}{chosen}"
+    if not hasattr(shape, "numeric"):
+        return words
+    # One column may be given by its name alone.
+    texts = reading.get("text", ())
+    kinds = {
+        "numbers": shape.numeric,
+        "categories": shape.categorical,
+        "dates": shape.dates,
+        "texts": (texts,) if isinstance(texts, str) else texts,
+    }
+    others = [f"{len(names)} {kind}" for kind, names in kinds.items() if names]
+    return f"{words}; columns: {', '.join(others) or 'none'}"
 
 
 def reading_facts(record: Record) -> dict[str, str]:
