@@ -284,6 +284,20 @@ def test_a_docstring_changes_no_key_and_a_constant_does() -> None:
     )
 
 
+def test_a_module_is_its_code_not_its_text() -> None:
+    def key(source: str) -> str:
+        return Fingerprint(lambda value: None).of(compile(source, "<module>", "exec"))
+
+    source = '"""A module."""\nclass A:\n    """A class."""\n    first = "a"\n'
+    own = key(source)
+    assert key(source.replace("A module.", "Other words.").replace("A class.", "Others.")) == own
+    assert key(f"{source}\n# a comment\n") == own
+    assert key(source.replace('"a"', '"b"')) != own
+    # A docstring that the code uses counts.
+    used = '"""a"""\nfirst = "{}"\n'
+    assert key(used.format("a")) != key(used.format("b"))
+
+
 def _first_loaded(function: Callable[[], str]) -> bytes:
     """Return the byte code of a function, loading constant 0 in place of any other."""
     code = bytearray(function.__code__.co_code)

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import io
+import operator
 import pickle
+import pkgutil
 import sys
 import types
 import warnings
@@ -53,14 +54,14 @@ def _surroundings() -> str:
     parts = [sys.version, numba.__version__, llvmlite.__version__, np.__version__]
     parts += map(repr, cpu_target.target_context.codegen().magic_tuple())
     parts += [f"{name}={getattr(config, name, None)}" for name in _SETTINGS]
-    package = importlib.resources.files("noregret.jit")
-    # All sources of this package but that of the directory, which generates no machine code.
-    sources = [
-        file
-        for file in package.iterdir()
-        if file.name.endswith(".py") and file.name != "directory.py"
-    ]
-    parts += [file.read_text("utf-8") for file in sorted(sources, key=lambda file: file.name)]
+    # The code of all modules of this package but the directory, which generates no machine code.
+    walk, package = Fingerprint(describe), __name__.rpartition(".")[0]
+    for finder, name, _ in sorted(
+        pkgutil.iter_modules(sys.modules[package].__path__), key=operator.itemgetter(1)
+    ):
+        if name != "directory":
+            full = f"{package}.{name}"
+            parts += [name, walk.of(finder.find_spec(full).loader.get_code(full))]
     return combine(*parts)
 
 
