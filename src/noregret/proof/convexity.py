@@ -26,6 +26,7 @@ _LABELS = {"sign": (-1.0, 1.0), "real": (-2.5, 0.0, 0.4, 3.0)}
 _ROUNDING = 1e-9
 
 
+@functools.lru_cache(maxsize=64)
 def require_convex(loss: Loss) -> None:
     """Refuse a loss whose slopes do not support it from below on a grid.
 
