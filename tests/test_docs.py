@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import re
 import subprocess
@@ -26,17 +25,10 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def _module(name: str) -> ModuleType:
-    """Return a module of the docs, which are no package."""
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-executing = _module("executing")
+# The docs are no package.
+sys.path.insert(0, str(DOCS))
+executing = importlib.import_module("executing")
+sys.path.remove(str(DOCS))
 CODE = [page for page in PAGES if executing.blocks(page.read_text(encoding="utf-8"))]
 
 
