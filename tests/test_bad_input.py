@@ -185,6 +185,7 @@ def large(kind: str, bad_row: int) -> tuple[Any, np.ndarray]:
     return csr_array((values, indices, np.arange(0, rows * 64 + 1, 64)), (rows, 64)), labels
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_many_chunks_are_undone(kind: str, form: str) -> None:
@@ -209,6 +210,7 @@ def test_many_chunks_are_undone(kind: str, form: str) -> None:
     assert same(state(learner), state(again))
 
 
+@pytest.mark.compiled
 def test_many_chunks_are_undone_to_a_fresh_learner() -> None:
     bad = CHUNK // 64 + 3
     rows, labels = large("sparse", bad)

@@ -260,6 +260,7 @@ def test_warm_start_progress_and_interruption() -> None:
     assert MappedSolver(problem, 1e-10, 0).run().passes == 0
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("mirror", [mirrors.UnnormalizedEntropy(), mirrors.Hypentropy(0.1)])
 def test_many_rows_do_not_drown_the_start(mirror: Mirror) -> None:
     # Every row starts from a slope of 1/2: together they would be an exponent of 2000.

@@ -17,6 +17,8 @@ from bench import speed  # noqa: E402
 from bench.data import Data, make  # noqa: E402
 from bench.timing import Line, Times, interleave  # noqa: E402
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture(scope="module")
 def data() -> Data:

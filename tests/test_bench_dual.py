@@ -8,6 +8,8 @@ import pytest
 from bench import dual
 from bench.data import make
 
+pytestmark = pytest.mark.compiled
+
 
 def test_our_objective_is_that_of_the_solution() -> None:
     data = make(rows=300, features=50, nonzeros=8)

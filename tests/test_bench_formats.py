@@ -14,6 +14,8 @@ from bench.formats import as_text, write
 from noregret.streams.hashing import hash_name, mask
 from tests.streams.opening import open_svmlight, open_vw
 
+pytestmark = pytest.mark.compiled
+
 
 def one(value: float) -> str:
     return as_text(csr_matrix([[value]]), np.ones(1), "svmlight").decode()

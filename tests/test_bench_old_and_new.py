@@ -14,6 +14,8 @@ from bench import old_and_new  # noqa: E402
 from bench.old_and_new_cases import COLD, cases  # noqa: E402
 from bench.timing import Times  # noqa: E402
 
+pytestmark = pytest.mark.compiled
+
 
 def test_what_is_compiled_cold_is_among_the_cases() -> None:
     names = cases(rows=64)

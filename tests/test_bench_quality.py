@@ -14,6 +14,8 @@ from bench.quality import __main__ as program
 from bench.quality import several
 from bench.quality.data import Stream
 
+pytestmark = pytest.mark.compiled
+
 
 def made_up(outputs: int) -> Stream:
     random = np.random.default_rng(4)

@@ -19,7 +19,10 @@ import pytest
 
 from noregret.jit import cache_directory, cache_events, directory, kernel
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes of POSIX")
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes of POSIX"),
+]
 
 
 class Payload:

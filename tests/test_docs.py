@@ -36,6 +36,7 @@ def _name(page: Path) -> str:
     return str(page.relative_to(DOCS))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("page", CODE, ids=_name)
 def test_every_block_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
@@ -58,6 +59,7 @@ def test_the_readme_begins_with_the_two_commands() -> None:
     assert "\ndemo:" in makefile and "\ntest:" in makefile
 
 
+@pytest.mark.compiled
 def test_the_readme_runs(tmp_path: Path) -> None:
     printed = "".join(output.text for output in executing.run(README, tmp_path))
     for told in (

@@ -263,6 +263,7 @@ def test_cut_anywhere_resumes_to_the_bit(pair: str, update: str, tmp_path: Path)
     assert everything(broken) == everything(whole)
 
 
+@pytest.mark.compiled
 def test_compiled_equals_interpreted() -> None:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(Path(nr.__file__).parents[1]), "tests"])

@@ -9,6 +9,8 @@ from scipy.sparse import csr_array
 import noregret as nr
 from tests.test_hindsight import liblinear, needs_data, objective
 
+pytestmark = pytest.mark.compiled
+
 pytest.importorskip("snowballstemmer", reason="the stemmer of the Reuters features is absent")
 
 

@@ -91,6 +91,7 @@ def exact_objective(problem: Problem, w: np.ndarray) -> tuple[Fraction, Fraction
     return low + half, high + half
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @given(seeds, powers, powers, powers)
 @settings(max_examples=100)

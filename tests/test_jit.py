@@ -10,6 +10,8 @@ import pytest
 from noregret.component import Component, field_kinds, reassociable
 from noregret.jit import axpy2, kernel
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):

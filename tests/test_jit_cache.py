@@ -17,6 +17,8 @@ import pytest
 from noregret.jit import cache_directory, cache_events, directory, kernel
 from noregret.jit.fingerprint import Fingerprint
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):

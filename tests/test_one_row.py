@@ -18,6 +18,8 @@ import noregret as nr
 from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 
+pytestmark = pytest.mark.compiled
+
 ROUNDS, DIMENSION = 150, 9
 INDEX = np.array([0, 3], np.uint32)
 

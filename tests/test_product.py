@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -59,28 +60,39 @@ def test_the_full_product_interpreted() -> None:
         assert found["same"], f"{case}: another outcome without an average"
 
 
-def pairs(case: Case) -> set[tuple[Any, ...]]:
-    """Return the pairs that a case compiles: of classes, since fields are only numbers."""
+def classes(case: Case) -> set[Any]:
+    """Return what a case compiles by itself: its classes, since fields are only numbers."""
+    return {type(case.loss), type(case.mirror), type(case.rate)}
+
+
+def pairs(case: Case) -> set[Any]:
+    """Return the pairs of these."""
     return set(combinations((type(case.loss), type(case.mirror), type(case.rate)), 2))
 
 
-def pairwise_cover() -> list[Case]:
-    """Choose cases until every accepted pair of loss, map and rate has occurred."""
+def cover(parts: Callable[[Case], set[Any]]) -> list[Case]:
+    """Choose cases until every part of an accepted one has occurred."""
     left = [case for case in triples() if not case.conservative]
-    missing = set().union(*(pairs(case) for case in left))
-    cover = []
+    missing = set().union(*(parts(case) for case in left))
+    chosen = []
     while missing:
-        best = max(left, key=lambda case: len(pairs(case) & missing))
-        cover.append(best)
-        missing -= pairs(best)
-    return cover
+        best = max(left, key=lambda case: len(parts(case) & missing))
+        chosen.append(best)
+        missing -= parts(best)
+    return chosen
 
 
-COVER = pairwise_cover()
+def compare_compiled(cases: list[Case]) -> None:
+    """Sparse and dense rows, single and double precision, spread over the cases."""
+    for number, case in enumerate(cases):
+        X, y, weight = stream(case.loss.labels)
+        rows: Any = (csr_array(X.astype(np.float32)), csr_array(X), X)[number % 3]
+        compare(case, learnt(case, rows, y, weight), referred(case, X, y, weight))
 
 
-def test_the_cover_has_every_pair() -> None:
-    covered = set().union(*(pairs(case) for case in COVER))
+def test_covers_have_every_class_and_every_pair() -> None:
+    assert set().union(*map(classes, cover(classes))) == {*map(type, (*LOSSES, *MIRRORS, *RATES))}
+    covered = set().union(*map(pairs, cover(pairs)))
     for loss, mirror in product(LOSSES, MIRRORS):
         assert (type(loss), type(mirror)) in covered
     for loss, rate in product(LOSSES, RATES):
@@ -89,12 +101,15 @@ def test_the_cover_has_every_pair() -> None:
         assert (type(case.mirror), type(case.rate)) in covered
 
 
+@pytest.mark.compiled
+def test_every_class_compiled() -> None:
+    compare_compiled(cover(classes))
+
+
+@pytest.mark.soak
+@pytest.mark.compiled
 @pytest.mark.parametrize("mirror", MIRRORS, ids=repr)
-def test_a_pairwise_cover_compiled(mirror: Mirror) -> None:
-    """Sparse and dense rows, single and double precision, spread over the cover."""
-    cases = [case for case in COVER if case.mirror == mirror]
+def test_every_pair_of_classes_compiled(mirror: Mirror) -> None:
+    cases = [case for case in cover(pairs) if case.mirror == mirror]
     assert len(cases) >= len(LOSSES)
-    for number, case in enumerate(cases):
-        X, y, weight = stream(case.loss.labels)
-        rows: Any = (csr_array(X.astype(np.float32)), csr_array(X), X)[number % 3]
-        compare(case, learnt(case, rows, y, weight), referred(case, X, y, weight))
+    compare_compiled(cases)

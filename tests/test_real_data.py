@@ -19,9 +19,13 @@ from scipy.optimize import minimize
 import noregret as nr
 
 DATA = Path(os.environ.get("NOREGRET_DATA", ""))
-pytestmark = pytest.mark.skipif(
-    "NOREGRET_DATA" not in os.environ, reason="NOREGRET_DATA does not name a folder of real data"
-)
+pytestmark = [
+    pytest.mark.compiled,
+    pytest.mark.skipif(
+        "NOREGRET_DATA" not in os.environ,
+        reason="NOREGRET_DATA does not name a folder of real data",
+    ),
+]
 
 FILES = {
     "a9a": "a9a/a9a.svm.xz",

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import pkgutil
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from frozen_state import difference, frozen
-from numba import config
 from refused_estimators import BIG, ESTIMATORS, X, Y, Z
 from refused_rounds import GAMES, steep
 from test_refused_rows import LEARNERS
@@ -28,12 +24,9 @@ from noregret.turns import one_at_a_time
 
 CASES = GAMES | ESTIMATORS
 REFUSALS = (OverflowError, TypeError, ValueError)
-#: Compiled a few; interpreted, in a process of their own, all of them.
-COMPILED = ("game", "forecaster", "exp3", "tsallis", "contextual", "halving", "classifier, hinge")
-NAMES = tuple(CASES) if config.DISABLE_JIT else COMPILED
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_a_refused_round_changes_nothing(name: str) -> None:
     make, good, bad, after = CASES[name]
     for begun in {after, max(after, len(good) - 1), len(good)}:
@@ -171,13 +164,3 @@ def test_every_class_that_learns_is_tried() -> None:
     missing = sorted(kind.__qualname__ for kind in found - tried - {*EXEMPT})
     assert not missing, missing
     assert not [kind for kind in EXEMPT if kind in tried]
-
-
-@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="this is the process of its own")
-def test_every_round_interpreted() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    passed = int(run.stdout.split(" passed")[0].split()[-1])
-    assert passed > len(CASES)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from frozen_state import difference, frozen
-from numba import config
 from scipy.sparse import csr_array
 
 import noregret as nr
@@ -22,7 +21,6 @@ from noregret.learners.foreign import Certifier
 from noregret.learners.ranking import Ranker
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial
-from tests.without_compiler import compiled_only, passed_without_compiler
 
 SQUARED, HINGE = losses.Squared(), losses.Hinge()
 EUCLIDEAN, ENTROPY = mirrors.Euclidean(), mirrors.SignedEntropy(2)
@@ -79,9 +77,6 @@ LEARNERS: dict[str, Callable[[], Any]] = {
         ]
     ),
 }
-#: Compiled those of the common passes; interpreted, in a process of their own, all of them.
-COMPILED = ("linear", "mapped", "agile", "clipped simplex", "scale-free", "dual, exact", "matrix")
-NAMES = tuple(LEARNERS) if config.DISABLE_JIT else COMPILED
 
 rng = np.random.default_rng(5)
 X = np.round(rng.uniform(-1.0, 1.0, (12, 3)), 2)
@@ -136,7 +131,7 @@ def spoilt(learner: Any, y: np.ndarray) -> dict[str, tuple[Any, ...]]:
     return bad
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LEARNERS)
 def test_what_cannot_be_learnt_changes_nothing(name: str) -> None:
     for rows in (0, 6):
         learner, y = started(name, rows)
@@ -175,7 +170,7 @@ def _shaped(learner: Any, rows: Any, y: Any, weight: Any) -> tuple[Any, ...]:
     return (rows, y) if isinstance(learner, KernelDescent) else (rows, y, weight)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LEARNERS)
 def test_a_row_that_overflows_changes_nothing(name: str) -> None:
     for rows in (0, 6):
         learner, y = started(name, rows)
@@ -199,7 +194,7 @@ def test_a_row_that_overflows_changes_nothing(name: str) -> None:
             assert not difference(frozen(block), frozen(control))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "dual" not in name])
+@pytest.mark.parametrize("name", [name for name in LEARNERS if "dual" not in name])
 def test_single_rows_that_are_refused_change_nothing(name: str) -> None:
     learner, y = started(name)
     if not hasattr(learner, "learn_one"):
@@ -261,7 +256,7 @@ def test_a_rate_that_a_refused_row_would_have_lowered() -> None:
 def test_room_for_features_of_a_refused_row_is_taken_back() -> None:
     row = csr_array(([1e99], ([0], [9])), shape=(1, 10))
     makers = ("linear", "coordinate", "scale-free", "coin betting", "dual, exact", "matrix")
-    for name in [name for name in makers if name in NAMES]:
+    for name in makers:
         for rows in (0, 6):
             learner = LEARNERS[name]()
             y = labels_of(learner, 12)
@@ -345,11 +340,6 @@ def test_aggregates_of_which_one_learner_refuses() -> None:
     control.learn(rows[:played], np.ones(played))
     assert not difference(frozen(aggregate), frozen(control))
     assert aggregate.certificate().as_dict() == control.certificate().as_dict()
-
-
-@compiled_only
-def test_every_learner_interpreted() -> None:
-    assert passed_without_compiler(__file__) > 2 * len(LEARNERS)
 
 
 def test_a_learner_that_was_taken_back_keeps_its_weights_when_it_grows() -> None:

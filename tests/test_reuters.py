@@ -25,6 +25,8 @@ from bench.reuters import __main__ as program  # noqa: E402
 from bench.reuters import baselines, experiment, features, measures, tables, text, variants  # noqa: E402
 from noregret import hindsight  # noqa: E402
 
+pytestmark = pytest.mark.compiled
+
 DATA = Path(os.environ.get("NOREGRET_DATA", "")) / text.FILE
 needs_data = pytest.mark.skipif(
     "NOREGRET_DATA" not in os.environ or not DATA.is_file(),

@@ -19,6 +19,8 @@ from noregret import bandits, classes, experts, losses, mirrors, oco, rates, tra
 from noregret.learners.foreign import Certifier
 from noregret.tracking.static import Moments
 
+pytestmark = pytest.mark.compiled
+
 X = np.array([[1.0, 0.5], [0.0, 1.0], [1.0, 1.0]])
 SIGNS = np.array([1.0, -1.0, 1.0])
 

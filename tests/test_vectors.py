@@ -23,6 +23,8 @@ from noregret.jit import (
     write_step,
 )
 
+pytestmark = pytest.mark.compiled
+
 
 @kernel
 def add_one(array, indices, values, begin, end):

@@ -21,6 +21,8 @@ from noregret.vocabulary.learners import Spec
 from tests.cli.program import svmlight
 from tests.full_disk import small_files
 
+pytestmark = pytest.mark.compiled
+
 
 def _send(number: int = signal.SIGINT) -> None:
     # Handled before this returns: `raise_signal` looks for signals itself.

@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from bench.estimators import contest, kinds
 
+pytestmark = pytest.mark.compiled
+
 KINDS = list(kinds(90))
 
 

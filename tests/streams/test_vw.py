@@ -175,6 +175,7 @@ def test_what_is_refused_and_why(line: bytes, column: int, found: str, expected:
     assert reason.startswith(f"column {column}: found ") and found in reason and expected in reason
 
 
+@pytest.mark.compiled
 def test_products_that_are_too_large_or_too_many_are_refused() -> None:
     text_format = vw_format(interactions=["aa"])
     many = b"1 |a " + b" ".join(b"%d" % k for k in range(2900))

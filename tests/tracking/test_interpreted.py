@@ -12,6 +12,8 @@ import pytest
 
 from tracking.interpreted import learners, outcomes
 
+pytestmark = pytest.mark.compiled
+
 TESTS = Path(__file__).parent.parent
 
 
