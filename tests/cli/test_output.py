@@ -309,7 +309,7 @@ run()
 """
 _IMPORTS = (
     "noregret.cli.main", "noregret.cli.output", "noregret.visible",
-    "typer", "rich", "noregret.cli.commands", "noregret.cli.learn", "numpy",
+    "click", "rich", "noregret.cli.commands", "noregret.cli.learn", "numpy",
     "numpy._core._multiarray_umath", "numba", "llvmlite.binding", "noregret.streams",
     "noregret.learners", "noregret.runs.session", "safetensors",
 )  # fmt: skip
@@ -319,7 +319,7 @@ _IMPORTS = (
     ("module", "name", "code"),
     [
         *((module, "SIGINT", 130) for module in _IMPORTS),
-        ("typer", "SIGTERM", 143),
+        ("click", "SIGTERM", 143),
         ("numba", "SIGHUP", 129),
     ],
 )

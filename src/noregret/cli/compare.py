@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from noregret.cli.console import plain_console
-from noregret.cli.options import SEVERAL_HELP, Given, reads_examples
+from noregret.cli.given import Given
 from noregret.cli.writing import to_json
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -27,32 +25,16 @@ _COLUMNS = {
 }
 
 
-@reads_examples
 def compare(
     given: Given,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--learner",
-            "-l",
-            help="A word of `noregret list learners` or MIRROR/RATE; options of `learn` may "
-            "follow, as in pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
-        ),
-    ] = None,
-    loss: Annotated[str | None, typer.Option(help=SEVERAL_HELP)] = None,
-    multiclass: Annotated[
-        bool, typer.Option("--multiclass", help="Labels are classes, as many as will appear.")
-    ] = False,
-    floor_radius: Annotated[
-        float | None, typer.Option(help="Size of the predictors the floors speak of.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    learner: list[str] | None,
+    loss: str | None,
+    multiclass: bool,
+    floor_radius: float | None,
+    as_json: bool,
 ) -> None:
-    """Let many learners learn the same examples in one pass, and rank them.
-
-    All are measured by progressive validation. Losses can be compared where the loss is the
-    same; accuracy, AUC or errors always.
-    """
+    """Run `noregret compare`."""
     several = multiclass or choices.is_several(loss or "logistic")
     shared = choices.of_several(loss) if several else loss or "logistic"
     texts = learner or list(_USUAL[choices.any_loss(shared).labels])
@@ -95,7 +77,7 @@ def compare(
     if not examples:
         raise ValueError(f"{stream.name}: the file has no examples")
     if as_json:
-        typer.echo(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
+        print(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
         return
     _show(trials, stream.name, examples, kinds[0], floor_radius)
 

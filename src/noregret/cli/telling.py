@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.writing import to_json
 from noregret.rounding import down, down_each, exact
@@ -113,6 +111,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
     radius = record.points[-1].radius
     held = session.held.summary()
     weighted = _by_weight(session)
+    place = sys.stderr if to_stderr else sys.stdout
     if as_json:
         summary = {
             "input": session.stream.name,
@@ -128,7 +127,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
             "refused": session.stream.refused,
             "certificate": certificate.as_dict(radius),
         }
-        typer.echo(to_json(summary), err=to_stderr)
+        print(to_json(summary), file=place, flush=True)
         return
     lines = [certificate.text(radius)]
     if weighted:
@@ -143,7 +142,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
         lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
     text = "\n".join(lines)
     if table is None:
-        typer.echo(text, err=to_stderr)
+        print(text, file=place, flush=True)
     else:
         table.foot(text)
 
