@@ -39,8 +39,8 @@ def refused(run: Result | subprocess.CompletedProcess[str], *complaint: str) -> 
         (["--update", "exact", "--rate", "constant"], "--rate constant: the update exact has none"),
         (["--update", "conservative"], "steps on mistakes of the Hinge loss"),
         (["-C", "2"], "-C 2: belongs to the updates exact, aggressive"),
-        (["--floor-radius", "-1"], "--floor-radius -1: expected a finite number >= 0"),
-        (["--floor-radius", "inf"], "--floor-radius inf: expected a finite number >= 0"),
+        (["--class-radius", "-1"], "--class-radius -1: expected a finite number >= 0"),
+        (["--class-radius", "inf"], "--class-radius inf: expected a finite number >= 0"),
         (["--save", "no/such/folder/m"], "--save no/such/folder/m: there is no folder"),
         (["--predictions", "no/such/folder/p"], "--predictions no/such/folder/p: there is no"),
         (["--save-every", "5"], "--save-every needs --save"),
@@ -105,7 +105,7 @@ def test_what_is_read_is_never_written_over(
     refused(call("predict", kept, rows, "-o", rows), lost)
     refused(call("predict", kept, rows, "-o", kept), lost)
     refused(call("report", kept, "-o", kept), lost)
-    refused(call("hindsight", rows, "--radius", "1", "--weights", rows), lost)
+    refused(call("hindsight", rows, "--class-radius", "1", "--weights", rows), lost)
     both = tmp_path / "both"
     refused(call("learn", rows, "--save", both, "-p", both), "is where --save writes too")
     assert rows.read_bytes() == stream.read_bytes() and kept.read_bytes() == model.read_bytes()

@@ -97,8 +97,8 @@ def test_every_command_ends_with_the_code_of_its_output(
         "compare": f'compare "{stream}" -l default',
         "inspect": f'inspect "{model}"',
         "predict": f'predict "{model}" "{stream}"',
-        "hindsight": f'hindsight "{stream}" --radius 1',
-        "drift": f'drift "{stream}" --two-classes --radius 1',
+        "hindsight": f'hindsight "{stream}" --class-radius 1',
+        "drift": f'drift "{stream}" --class-radius 1',
     }[command]
     run = _shell(f"NOREGRET {arguments} > /dev/full")
     assert (run.returncode, run.stdout) == (2, "")

@@ -23,7 +23,7 @@ def certify(
     *,
     predictions: Path,
     loss: str,
-    floor_radius: list[float] | None,
+    class_radius: list[float] | None,
     mirror: str,
     probabilities: bool,
     as_json: bool,
@@ -31,7 +31,7 @@ def certify(
     """Run `noregret certify`."""
     chosen = choices.make_loss(loss)
     shape = choices.make_mirror(mirror, None)
-    radii = floor_radius or [1.0, 10.0, 100.0]
+    radii = class_radius or [1.0, 10.0, 100.0]
     if probabilities and chosen.labels != "sign":
         raise ValueError(f"--probabilities are margins of classification, and {loss} is not")
     import numpy as np

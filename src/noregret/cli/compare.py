@@ -31,14 +31,14 @@ def compare(
     learner: list[str] | None,
     loss: str | None,
     multiclass: bool,
-    floor_radius: float | None,
+    class_radius: float | None,
     as_json: bool,
 ) -> None:
     """Run `noregret compare`."""
     several = multiclass or choices.is_several(loss or "logistic")
     shared = choices.of_several(loss) if several else loss or "logistic"
     texts = learner or list(_USUAL[choices.any_loss(shared).labels])
-    choices.check_floor_radius(floor_radius)
+    choices.check_class_radius(class_radius)
     if len(set(texts)) < len(texts):
         raise ValueError("--learner: the same learner was named twice")
     specs = [parse_spec(text, shared, several=several) for text in texts]
@@ -55,7 +55,7 @@ def compare(
     from noregret.evaluate import Trial, metrics_for, watch
     from noregret.runs.progress import Clock
 
-    fixed = floor_radius
+    fixed = class_radius
     radius = None if fixed is None else lambda: fixed
     trials = [
         Trial(one, radius, metrics_for(one.loss), text, plain=True)
@@ -79,7 +79,7 @@ def compare(
     if as_json:
         print(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
         return
-    _show(trials, stream.name, examples, kinds[0], floor_radius)
+    _show(trials, stream.name, examples, kinds[0], class_radius)
 
 
 def _facts(trial: Any) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _facts(trial: Any) -> dict[str, Any]:
 
 
 def _show(
-    trials: list[Any], name: str, examples: int, kind: str, floor_radius: float | None
+    trials: list[Any], name: str, examples: int, kind: str, class_radius: float | None
 ) -> None:
     from decimal import ROUND_CEILING, ROUND_FLOOR
 
@@ -137,7 +137,7 @@ def _show(
             table.add_row(visible(trial.name), Text("diverged", style="red"))
     console = plain_console()
     console.print(Text.assemble(("noregret compare", "bold"), f" {visible(name)}"))
-    size = "the given size" if floor_radius is not None else "its learner's own size"
+    size = "the given size" if class_radius is not None else "its learner's own size"
     console.print(
         f"{examples:,} examples, read once; averages a round; each floor is over the class "
         f"of {size}",

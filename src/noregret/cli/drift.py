@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from noregret.cli.given import Given
+from noregret.cli.telling import labels, meanings
 from noregret.cli.writing import Output, require_place, to_json
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
+
+if TYPE_CHECKING:
+    from noregret.streams import Stream
+    from noregret.tracking.drift import DriftProof
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -20,7 +26,7 @@ def drift(
     loss: str,
     window: int | None,
     picture: Path | None,
-    classes: bool,
+    numbers: bool,
     one_pass: bool,
     as_json: bool,
 ) -> None:
@@ -39,16 +45,32 @@ def drift(
         raise ValueError(f"--one-pass keeps second moments, which {loss} is not a function of")
     from noregret.runs.progress import Telling
     from noregret.runs.whole import whole
+    from noregret.streams.errors import StreamError
     from noregret.tracking.drift import drift_proof
 
-    signs = chosen.labels == "sign" or classes or "labels" in given.said
-    stream = given.open(given.label_rule("sign" if signs else "real"))
-    rows = None if one_pass else whole(stream)
-    with Telling(silent=as_json) as tell:
-        if rows is None:
-            proof = drift_proof(stream, None, chosen, radius, None, window, tell)
+    def prove(rule: Any) -> tuple[Stream, DriftProof]:
+        stream = given.open(rule)
+        rows = None if one_pass else whole(stream)
+        with Telling(silent=as_json) as tell:
+            if rows is None:
+                return stream, drift_proof(stream, None, chosen, radius, None, window, tell)
+            return stream, drift_proof(rows, rows.y, chosen, radius, rows.weight, window, tell)
+
+    rules: list[Any] = [given.label_rule("sign")]
+    if chosen.labels != "sign" and "labels" not in given.said:
+        # A second reading follows where labels are not of two classes; rows that are skipped
+        # would hide that.
+        once = numbers or "-" in given.files or given.errors() == "skip"
+        rules = ["real"] if once else ["binary", "real"]
+    for rule in rules:
+        try:
+            stream, proof = prove(rule)
+        except StreamError as error:
+            if error.argument != "labels" or rule == rules[-1]:
+                raise
         else:
-            proof = drift_proof(rows, rows.y, chosen, radius, rows.weight, window, tell)
+            if len(stream.label_map) == 2:
+                break
     if picture is not None:
         from noregret import plot
 
@@ -58,7 +80,7 @@ def drift(
         with Output(picture) as output:
             output.write(drawn.getvalue())
     if as_json:
-        print(to_json({"input": stream.name, **proof.as_dict()}))
+        print(to_json({"input": stream.name, "labels": dict(labels(stream)), **proof.as_dict()}))
         return
-    print(f"{visible(stream.name)}: {proof.rounds:,} examples, {chosen}")
+    print(f"{visible(stream.name)}: {proof.rounds:,} examples, {chosen}{meanings(stream)}")
     print(str(proof))

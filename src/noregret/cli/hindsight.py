@@ -36,7 +36,7 @@ def hindsight(
     chosen = choices.make_loss(loss)
     shape = None if mirror is None else choices.make_mirror(mirror, None)
     if radius is None and l2 is None and strength is None:
-        raise ValueError("say over what: --radius, --l2, or --mirror with --strength")
+        raise ValueError("say over what: --class-radius, --l2, or --mirror with --strength")
     if bias and given.said.get("constant"):
         raise ValueError("--bias and --intercept are two intercepts: drop one of them")
     require_outputs(given.files, ("--weights", weights))

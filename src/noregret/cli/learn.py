@@ -37,7 +37,7 @@ def learn(
     C: float | None,
     k: int | None,
     average: bool,
-    floor_radius: float | None,
+    class_radius: float | None,
     passes: int,
     holdout: float | None,
     holdout_seed: int,
@@ -79,13 +79,13 @@ def learn(
         from noregret.plot import require_matplotlib
 
         require_matplotlib()
-    choices.check_floor_radius(floor_radius)
+    choices.check_class_radius(class_radius)
     if resume is None:
         learner, record, stream = _fresh(said, given)
     else:
         learner, record, stream = _resumed(resume, given, same_input)
-    if floor_radius is not None:
-        record.floor_radii.append([record.position.total, floor_radius])
+    if class_radius is not None:
+        record.floor_radii.append([record.position.total, class_radius])
     if kept_out or resume is None:
         record.current.holdout = kept_out
     skip = record.position.examples

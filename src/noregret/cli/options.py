@@ -104,7 +104,7 @@ _LEARNERS = (
     ),
     _learner(
         "radius",
-        help="Size of the weights for the maps ball, entropy and signed-entropy.",
+        help="Size of the weights that the maps ball, entropy and signed-entropy may play.",
         kind=float,
     ),
     _learner(
@@ -140,13 +140,13 @@ _LEARNERS = (
     ),
     _learner("average", help="Keep the average of all weights, for predict --average.", kind=bool),
     _learner(
-        "floor_radius",
+        "class_radius",
         help="Size of the predictors the floor speaks of.",
         kind=float,
         shown="--radius if the map has one, else the size of the current weights",
     ),
     Option(
-        "floor_radius",
+        "class_radius",
         "compare",
         "Size of the predictors the floors speak of.",
         kind=float,
@@ -159,17 +159,27 @@ _PROOFS = (
     Option("loss", "certify hindsight", _LOSS, words="loss", default="logistic"),
     Option("loss", "drift", _LOSS, words="loss", default="squared"),
     Option(
-        "floor_radius",
+        "class_radius",
         "certify",
-        "Size of the class; repeat for several.",
+        "Size of the predictors that a floor speaks of; repeat for several.",
         kind=float,
-        flags="--floor-radius --radius",
         several=True,
         shown="1, 10 and 100",
     ),
-    Option("radius", "hindsight", "Among the weights of at most this norm.", kind=float),
     Option(
-        "radius", "drift", "The ball of the fixed predictors, and ours.", kind=float, default=...
+        "radius",
+        "hindsight",
+        "Size of the predictors among which the best is sought: its norm is at most X.",
+        kind=float,
+        flags="--class-radius",
+    ),
+    Option(
+        "radius",
+        "drift",
+        "Size of the fixed predictors the proof speaks of, and of the tracker's.",
+        kind=float,
+        flags="--class-radius",
+        default=...,
     ),
     Option(
         "mirror",
@@ -212,11 +222,11 @@ _PROOFS = (
     Option("window", "drift", "Also look at windows of N examples.", kind=int),
     Option("picture", "drift", "Draw the windows: a .png, .svg or .pdf file.", kind=Path),
     Option(
-        "classes",
+        "numbers",
         "drift",
-        "Labels are two classes, -1 and +1 for losses that take targets.",
+        "Labels are numbers, though they look like two classes.",
         kind=bool,
-        flags="--two-classes",
+        shown="found out",
     ),
     Option(
         "one_pass",

@@ -160,8 +160,11 @@ COMMANDS = {
             A tracker that plays only predictors of the ball runs over the examples in their
             order. Where its loss is below what every fixed predictor of the same ball loses for
             certain, no fixed one can do what it did. That is all that is claimed: nothing about
-            how the examples came about. With --two-classes two classes are the targets -1 and +1
-            of the squared loss.""",
+            how the examples came about.
+
+            Labels of two classes, by name or as -1/1, 0/1 or 1/2, are the targets -1 and +1 of
+            losses that take numbers, unless --numbers says that they are numbers. Standard input
+            and --on-error skip need --classes-as for that.""",
         ),
         Command(
             "audit",
