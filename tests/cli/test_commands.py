@@ -50,14 +50,14 @@ def test_certify_says_what_the_library_says(stream: Path, tmp_path: Path, call: 
     path, odds = tmp_path / "margins.txt", tmp_path / "odds.txt"
     path.write_text("".join(f"{p!r} tag\n" for p in made.tolist()))
     odds.write_text("".join(f"{p!r}\n" for p in (1.0 / (1.0 + np.exp(-made))).tolist()))
-    run = call("certify", path, stream, "--radius", "2", "--json")
+    run = call("certify", path, stream, "--class-radius", "2", "--json")
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     expected = nr.certify(block, block.y, made, nr.losses.Logistic())
     assert found["loss"] == expected.loss and found["floor"] == expected.floor(2.0)
     other = json.loads(call("certify", odds, stream, "--probabilities", "--json").stdout)
     assert other["loss"] == pytest.approx(expected.loss, rel=1e-12)
-    text = call("certify", path, stream, "--radius", "2").stdout
+    text = call("certify", path, stream, "--class-radius", "2").stdout
     assert "their own loss" in text and "every u with ||u||_2 <= 2" in text
     # Certainty is a number too, and a wrong one costs a lot.
     odds.write_text("1\n" * 100)
@@ -67,7 +67,7 @@ def test_certify_says_what_the_library_says(stream: Path, tmp_path: Path, call: 
 
 def test_hindsight_is_exact_and_shows_its_gap(stream: Path, tmp_path: Path, call: Call) -> None:
     weights = tmp_path / "w.txt"
-    run = call("hindsight", stream, "--radius", "3", "--json", "--weights", weights)
+    run = call("hindsight", stream, "--class-radius", "3", "--json", "--weights", weights)
     found = json.loads(run.stdout)
     assert found["dual"] <= found["primal"] and found["converged"]
     assert found["gap"] <= 1e-6 * found["primal"]
@@ -80,7 +80,7 @@ def test_hindsight_is_exact_and_shows_its_gap(stream: Path, tmp_path: Path, call
     run = call("hindsight", stream, "--l2", "1", "--loss", "hinge", "--bias")
     assert "Best in hindsight" in run.stdout and "bias" in run.stdout
     run = call("hindsight", stream)
-    assert run.returncode == 2 and "say over what: --radius, --l2" in run.stderr
+    assert run.returncode == 2 and "say over what: --class-radius, --l2" in run.stderr
 
 
 AUDITED = (
@@ -238,7 +238,7 @@ def test_names_that_hashing_lost_are_found_in_the_file(tmp_path: Path, call: Cal
     full = tmp_path / "full.nr"
     call("learn", path, "-q", "tu", "--remember", "1000", "--save", full)
     assert json.loads(call("inspect", full, "--json").stdout)["top"] == named
-    best = json.loads(call("hindsight", path, "--radius", "3", "--json").stdout)["top"]
+    best = json.loads(call("hindsight", path, "--class-radius", "3", "--json").stdout)["top"]
     assert "text^w7" in {name for _, name, _ in best}
     run = call("inspect", full, path)
     assert run.returncode == 0 and "text^w7*user^id" in run.stdout

@@ -28,7 +28,7 @@ def turning(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-COMMON = ("--target", "kind", "--classes-as", "down,up", "--radius", "2")
+COMMON = ("--target", "kind", "--classes-as", "down,up", "--class-radius", "2")
 
 
 def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:
@@ -36,13 +36,43 @@ def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:
     proof = drift_proof(block, block.y, radius=2.0)
     run = call("drift", turning, *COMMON)
     assert run.returncode == 0, run.stderr
-    assert run.stdout == f"{turning}: 400 examples, Squared()\n{proof}\n"
+    told = "labels down → -1, up → +1"
+    assert run.stdout == f"{turning}: 400 examples, Squared(), {told}\n{proof}\n"
     assert proof.proved and "Proved: no fixed predictor will do." in run.stdout
     found = json.loads(call("drift", turning, *COMMON, "--json").stdout)
-    assert found == {"input": str(turning), **proof.as_dict()}
+    labels = {"down": -1.0, "up": 1.0}
+    assert found == {"input": str(turning), "labels": labels, **proof.as_dict()}
     once = json.loads(call("drift", turning, *COMMON, "--json", "--one-pass").stdout)
     assert once["tracker_loss"] == pytest.approx(proof.tracker_loss)
     assert once["static_bound"] == pytest.approx(proof.static_bound)
+
+
+def _written(path: Path, labels: list[str]) -> Path:
+    path.write_text("y,a\n" + "".join(f"{y},{k % 7}\n" for k, y in enumerate(labels)))
+    return path
+
+
+@pytest.mark.parametrize("more", [(), ("--one-pass",)], ids=str)
+def test_it_finds_two_classes_by_itself(tmp_path: Path, call: Call, more: tuple[str, ...]) -> None:
+    def found(labels: list[str], *options: str) -> tuple[dict[str, float], float]:
+        path = _written(tmp_path / "t.csv", labels)
+        run = call("drift", path, "--class-radius", "1", "--json", *more, *options)
+        assert run.returncode == 0, run.stderr
+        told = json.loads(run.stdout)
+        return told["labels"], told["tracker_loss"]
+
+    signs = found(["-1", "1"] * 20)
+    assert signs[0] == {"-1": -1.0, "1": 1.0}
+    for labels in (["no", "yes"], ["0", "1"], ["1", "2"]):
+        assert found(labels * 20) == ({labels[0]: -1.0, labels[1]: 1.0}, signs[1])
+    assert found(["-1", "1"] * 20, "--numbers") == ({}, signs[1])
+    # Numbers, whether they say so at once, late, or by being one only.
+    for numbers in (["3.5", "1", "0"], ["0", "1"] * 30 + ["2"], ["2"] * 5):
+        assert found(numbers) == found(numbers, "--numbers") == ({}, found(numbers)[1])
+    # A row that is skipped for its label would hide that there are more than two.
+    assert found(["0", "1", "5"], "--on-error", "skip") == found(["0", "1", "5"])
+    several = call("drift", _written(tmp_path / "t.csv", ["a", "b", "c"]), "--class-radius", "1")
+    assert several.returncode == 2 and "--classes-as" in several.stderr
 
 
 def test_other_losses(turning: Path, call: Call) -> None:
@@ -83,7 +113,7 @@ def test_a_picture_of_the_windows(turning: Path, tmp_path: Path, call: Call, suf
         (("--window", "9", "--picture", "a.bmp"), "expected a name in .png, .svg, .pdf"),
         (("--window", "0"), "window must be a whole number >= 1, got 0"),
         (("--window", "400", "--picture", "a.png"), "at least two windows, got 1"),
-        (("--radius", "0"), "radius must be a finite number above 0, got 0.0"),
+        (("--class-radius", "0"), "radius must be a finite number above 0, got 0.0"),
         (("--one-pass", "--loss", "hinge"), "--one-pass keeps second moments, which hinge is not"),
     ],
 )

@@ -101,7 +101,7 @@ def test_the_floor_is_below_the_loss_of_fixed_predictors_at_every_line(
     (block,) = nr.read(stream, labels="binary")
     dense, loss = block.dense(), nr.losses.Logistic()
     run = call(
-        "learn", stream, "--rate", "adaptive", "--floor-radius", "4", "--json", "--intercept", "0"
+        "learn", stream, "--rate", "adaptive", "--class-radius", "4", "--json", "--intercept", "0"
     )
     rng = np.random.default_rng(3)
     candidates = [4.0 * u / np.linalg.norm(u) for u in rng.standard_normal((50, 5))]

@@ -98,7 +98,7 @@ KINDS = (
     ("--loss", "one-against-rest"),
     ("--loss", "multiclass-hinge", "--update", "mistakes", "--rate", "constant"),
     ("--loss", "logistic", "--mirror", "ball", "--radius", "2", "--holdout", "5"),
-    ("--mirror", "p-norm:3", "--rate", "adaptive", "--floor-radius", "1"),
+    ("--mirror", "p-norm:3", "--rate", "adaptive", "--class-radius", "1"),
     ("--classes", "4", "--holdout-after", "140"),
     ("--passes", "2"),
 )
@@ -340,7 +340,7 @@ def test_other_commands_say_that_they_take_two_classes(
     for arguments, complaint in (
         (("certify", made, stream, "--loss", "softmax"), only),
         (("hindsight", stream, "--loss", "softmax", "--l2", "1"), only),
-        (("drift", stream, "--loss", "softmax", "--radius", "1"), only),
+        (("drift", stream, "--loss", "softmax", "--class-radius", "1"), only),
         (("predict", model, stream, "--as", "margin"), "expected one of label, score, probability"),
         (("learn", stream, "--classes", "3", "--loss", "squared"), "is a loss of numbers"),
         (("learn", stream, "--resume", model, "--multiclass"), "drop --multiclass"),

@@ -103,8 +103,8 @@ def test_every_command_prints_two_classes_by_their_names(hostile_folder: Path, c
         call("predict", model, table, "--out", out),
         call("certify", out, table),
         call("audit", model, table),
-        call("hindsight", table, "--radius", "1"),
-        call("drift", table, "--two-classes", "--radius", "1"),
+        call("hindsight", table, "--class-radius", "1"),
+        call("drift", table, "--class-radius", "1"),
         call("convert", table, *labels, "-o", hostile_folder / "c[d].arrow"),
         call("learn", table, "--target", "[/nothing]\x1b"),
     ]

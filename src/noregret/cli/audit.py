@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from noregret.cli.console import plain_console
-from noregret.cli.options import Given, reads_examples
+from noregret.cli.given import Given
 from noregret.cli.writing import to_json
 from noregret.visible import visible
 
@@ -21,36 +17,16 @@ if TYPE_CHECKING:
 #: Exit codes beside 0, all statements hold; 2 is for what the user can mend.
 FALSE, NOT_CHECKED = 1, 3
 
-_FILES = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[FILE...]",
-        help="Where the files that were learnt are now, in that order. [default: the names that "
-        "the model remembers, there or in its own directory]",
-        show_default=False,
-    ),
-]
 
-
-@partial(reads_examples, files=_FILES)
 def audit(
-    model: Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")],
     given: Given,
-    tol: Annotated[
-        float, typer.Option(min=0.0, help="Relative duality gap that the solver aims at.")
-    ] = 1e-6,
-    max_passes: Annotated[int, typer.Option(min=1, help="Passes after which it stops.")] = 1000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
-    """Replay all that a model has learnt, and check every statement of its certificate.
-
-    All inputs are learnt once more in their order (`learn`, then each `learn --resume`), the best
-    in hindsight is solved for, and every statement is put against the examples: PASS, FAIL, or
-    not checked with the reason. The examples are held in memory.
-
-    Exit codes: 0 all statements hold; 1 one is false; 3 none is false, but something could not be
-    checked: standard input, a file that is gone or has changed; 2 the command cannot be run.
-    """
+    *,
+    model: Path,
+    tol: float,
+    max_passes: int,
+    as_json: bool,
+) -> int:
+    """Run `noregret audit`."""
     from noregret.runs import record as records
     from noregret.runs.auditing import audit_model
     from noregret.runs.naming import require_same_columns
@@ -64,24 +40,18 @@ def audit(
 
     def opened(one: Any) -> Any:
         where = places(record, files, model)
-        told = replace(
-            given,
-            files=[where[name] for name in one.files],
-            on_error=given.on_error or one.on_error,
-        )
+        named = Given([where[name] for name in one.files], given.said)
+        told = named.saying(on_error=given.said.get("on_error", one.on_error))
         stream = told.open(one.rule(record.classes), one.reading, width, **record.known())
         require_same_columns(learner, record, stream)
         return stream
 
     found = audit_model(learner, record, opened, tol=tol, max_passes=max_passes)
     if as_json:
-        typer.echo(to_json({"model": str(model)} | found.as_dict()))
+        print(to_json({"model": str(model)} | found.as_dict()))
     else:
         _show(model, record, learner.rounds, found)
-    if found.failed:
-        raise typer.Exit(FALSE)
-    if found.unchecked:
-        raise typer.Exit(NOT_CHECKED)
+    return FALSE if found.failed else NOT_CHECKED if found.unchecked else 0
 
 
 def _show(model: Path, record: Record, rounds: int, audited: Audit) -> None:

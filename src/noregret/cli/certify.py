@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from noregret.cli.options import LOSS_HELP, Given, reads_examples
+from noregret.cli.given import Given
 from noregret.cli.writing import to_json
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -20,34 +18,20 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"\s*(\S+)")
 
 
-@reads_examples
 def certify(
-    predictions: Annotated[
-        Path, typer.Argument(help="One prediction a line, in the order of the examples.")
-    ],
     given: Given,
-    loss: Annotated[str, typer.Option(help=LOSS_HELP, show_default=False)] = "logistic",
-    floor_radius: Annotated[
-        list[float] | None,
-        typer.Option("--floor-radius", "--radius", help="Sizes of the class; repeat for several."),
-    ] = None,
-    mirror: Annotated[
-        str, typer.Option(help="The norm of the class is that of this map.")
-    ] = "euclidean",
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Predictions are probabilities of the positive.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    predictions: Path,
+    loss: str,
+    class_radius: list[float] | None,
+    mirror: str,
+    probabilities: bool,
+    as_json: bool,
 ) -> None:
-    """Certify the predictions of any model beside its own loss.
-
-    Whatever made the predictions, the floor says what no fixed linear predictor of the class
-    can have beaten on these very examples. A line may hold more than the prediction: what
-    follows its first number is not looked at.
-    """
+    """Run `noregret certify`."""
     chosen = choices.make_loss(loss)
     shape = choices.make_mirror(mirror, None)
-    radii = floor_radius or [1.0, 10.0, 100.0]
+    radii = class_radius or [1.0, 10.0, 100.0]
     if probabilities and chosen.labels != "sign":
         raise ValueError(f"--probabilities are margins of classification, and {loss} is not")
     import numpy as np
@@ -85,7 +69,7 @@ def certify(
     if as_json:
         result = certificate.as_dict(radii[0]) | {"metrics": metrics.summary()}
         result["floors"] = {exact(radius): certificate.floor(radius) for radius in radii}
-        typer.echo(to_json(result))
+        print(to_json(result))
         return
     lines = [
         f"{visible(predictions)} on {visible(stream.name)}: {count:,} predictions, "
@@ -101,7 +85,7 @@ def certify(
             f"    {down(floor):>14}  {down(down_each(floor, count))} a round  "
             f"{certificate.describe(radius)}"
         )
-    typer.echo("\n".join(lines))
+    print("\n".join(lines))
 
 
 def _taken(numbers: Iterator[float], count: int) -> Iterator[float]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from noregret.cli.console import plain_console
-from noregret.cli.options import SEVERAL_HELP, Given, reads_examples
+from noregret.cli.given import Given
 from noregret.cli.writing import to_json
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -27,36 +25,20 @@ _COLUMNS = {
 }
 
 
-@reads_examples
 def compare(
     given: Given,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--learner",
-            "-l",
-            help="A word of `noregret list learners` or MIRROR/RATE; options of `learn` may "
-            "follow, as in pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
-        ),
-    ] = None,
-    loss: Annotated[str | None, typer.Option(help=SEVERAL_HELP)] = None,
-    multiclass: Annotated[
-        bool, typer.Option("--multiclass", help="Labels are classes, as many as will appear.")
-    ] = False,
-    floor_radius: Annotated[
-        float | None, typer.Option(help="Size of the predictors the floors speak of.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    learner: list[str] | None,
+    loss: str | None,
+    multiclass: bool,
+    class_radius: float | None,
+    as_json: bool,
 ) -> None:
-    """Let many learners learn the same examples in one pass, and rank them.
-
-    All are measured by progressive validation. Losses can be compared where the loss is the
-    same; accuracy, AUC or errors always.
-    """
+    """Run `noregret compare`."""
     several = multiclass or choices.is_several(loss or "logistic")
     shared = choices.of_several(loss) if several else loss or "logistic"
     texts = learner or list(_USUAL[choices.any_loss(shared).labels])
-    choices.check_floor_radius(floor_radius)
+    choices.check_class_radius(class_radius)
     if len(set(texts)) < len(texts):
         raise ValueError("--learner: the same learner was named twice")
     specs = [parse_spec(text, shared, several=several) for text in texts]
@@ -73,7 +55,7 @@ def compare(
     from noregret.evaluate import Trial, metrics_for, watch
     from noregret.runs.progress import Clock
 
-    fixed = floor_radius
+    fixed = class_radius
     radius = None if fixed is None else lambda: fixed
     trials = [
         Trial(one, radius, metrics_for(one.loss), text, plain=True)
@@ -95,9 +77,9 @@ def compare(
     if not examples:
         raise ValueError(f"{stream.name}: the file has no examples")
     if as_json:
-        typer.echo(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
+        print(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
         return
-    _show(trials, stream.name, examples, kinds[0], floor_radius)
+    _show(trials, stream.name, examples, kinds[0], class_radius)
 
 
 def _facts(trial: Any) -> dict[str, Any]:
@@ -113,7 +95,7 @@ def _facts(trial: Any) -> dict[str, Any]:
 
 
 def _show(
-    trials: list[Any], name: str, examples: int, kind: str, floor_radius: float | None
+    trials: list[Any], name: str, examples: int, kind: str, class_radius: float | None
 ) -> None:
     from decimal import ROUND_CEILING, ROUND_FLOOR
 
@@ -155,7 +137,7 @@ def _show(
             table.add_row(visible(trial.name), Text("diverged", style="red"))
     console = plain_console()
     console.print(Text.assemble(("noregret compare", "bold"), f" {visible(name)}"))
-    size = "the given size" if floor_radius is not None else "its learner's own size"
+    size = "the given size" if class_radius is not None else "its learner's own size"
     console.print(
         f"{examples:,} examples, read once; averages a round; each floor is over the class "
         f"of {size}",

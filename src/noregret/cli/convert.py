@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.given import Given, require_outputs
 from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
 
@@ -17,29 +15,22 @@ if TYPE_CHECKING:
     from noregret.streams import Block, Stream
 
 
-@reads_examples
 def convert(
     given: Given,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write, a name in .arrow.")],
-    single: Annotated[
-        bool, typer.Option("--float32", help="Halve the values to single precision.")
-    ] = False,
-    multiclass: Annotated[
-        bool, typer.Option("--multiclass", help="Labels are classes; keep their names.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    *,
+    out: Path,
+    single: bool,
+    multiclass: bool,
+    quiet: bool,
 ) -> None:
-    """Write the examples as an Arrow file that is read without parsing.
-
-    Hashing, interactions, the intercept and labels are applied now and kept in the file.
-    """
+    """Run `noregret convert`."""
     if out.suffix.lower() != ".arrow":
         raise ValueError(f"--out {out}: expected a name that ends in .arrow")
     require_outputs(given.files, ("--out", out))
     from noregret.runs.progress import Clock
     from noregret.streams.binary_write import write_binary
 
-    kind = "class" if multiclass else "real" if given.classes_as is None else "sign"
+    kind = "class" if multiclass else "real" if "labels" not in given.said else "sign"
     rule = given.label_rule(kind)
     stream = given.open(rule)
     clock = Clock(stream, silent=quiet)
@@ -49,9 +40,7 @@ def convert(
     clock.close(rows)
     if not quiet:
         size = out.stat().st_size
-        typer.echo(
-            f"{visible(out)}: {rows:,} examples, {stream.width:,} features, {size / 1e6:,.1f} MB"
-        )
+        print(f"{visible(out)}: {rows:,} examples, {stream.width:,} features, {size / 1e6:,.1f} MB")
 
 
 class _Watched:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from noregret.cli.console import plain_console
 from noregret.cli.writing import require_place
@@ -20,13 +18,10 @@ _RADIUS = 10.0
 
 
 def demo(
-    picture: Annotated[Path, typer.Option(help="Where to draw the picture.")] = Path("demo.png"),
+    *,
+    picture: Path,
 ) -> None:
-    """Learn 1,797 handwritten digits, even or odd, and draw loss against certified floor.
-
-    The images ship with scikit-learn and are learned in the order they were collected, each
-    predicted before its label is seen.
-    """
+    """Run `noregret demo`."""
     try:
         import matplotlib  # noqa: F401
         import sklearn  # noqa: F401

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from noregret.cli.console import plain_console, weights_table
-from noregret.cli.options import LOSS_HELP, Given, reads_examples, require_outputs
+from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output, to_json
 from noregret.rounding import up, up_each
 from noregret.visible import visible
@@ -20,43 +17,27 @@ if TYPE_CHECKING:
     from noregret.streams import Stream
 
 
-@reads_examples
 def hindsight(
     given: Given,
-    loss: Annotated[str, typer.Option(help=LOSS_HELP, show_default=False)] = "logistic",
-    radius: Annotated[
-        float | None, typer.Option(help="Among the weights of at most this norm.")
-    ] = None,
-    l2: Annotated[
-        float | None, typer.Option(help="Add L2/2 times the squared norm to the loss.")
-    ] = None,
-    mirror: Annotated[
-        str | None, typer.Option(help="Add --strength times the regulariser of this map.")
-    ] = None,
-    strength: Annotated[
-        float | None, typer.Option(help="How much the regulariser counts, see --mirror.")
-    ] = None,
-    bias: Annotated[
-        bool, typer.Option("--bias", help="An intercept that is not regularised.")
-    ] = False,
-    tol: Annotated[float, typer.Option(min=0.0, help="Relative duality gap to reach.")] = 1e-6,
-    max_passes: Annotated[
-        int, typer.Option(min=1, help="Stop after N passes, however wide the gap.")
-    ] = 10_000,
-    top: Annotated[int, typer.Option(min=0, help="Show the N largest weights.")] = 10,
-    weights: Annotated[Path | None, typer.Option(help="Write the weights here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    loss: str,
+    radius: float | None,
+    l2: float | None,
+    mirror: str | None,
+    strength: float | None,
+    bias: bool,
+    tol: float,
+    max_passes: int,
+    top: int,
+    weights: Path | None,
+    as_json: bool,
 ) -> None:
-    """Solve for the best fixed linear predictor of all examples, with its duality gap.
-
-    Objectives are sums over the examples. The file is held in memory. Ctrl-C stops the solver
-    and prints how far it came.
-    """
+    """Run `noregret hindsight`."""
     chosen = choices.make_loss(loss)
     shape = None if mirror is None else choices.make_mirror(mirror, None)
     if radius is None and l2 is None and strength is None:
-        raise ValueError("say over what: --radius, --l2, or --mirror with --strength")
-    if bias and given.intercept:
+        raise ValueError("say over what: --class-radius, --l2, or --mirror with --strength")
+    if bias and given.said.get("constant"):
         raise ValueError("--bias and --intercept are two intercepts: drop one of them")
     require_outputs(given.files, ("--weights", weights))
     import noregret as nr
@@ -90,7 +71,7 @@ def hindsight(
     names = _names(given, stream, rule, columns, bias, progress=not as_json)
     heaviest = top_weights(solution.weights, names, top)
     if as_json:
-        typer.echo(
+        print(
             to_json(
                 {
                     "input": stream.name,
@@ -133,9 +114,9 @@ def _names(
     names = stream.names
     if isinstance(names, HashedNames):
         again = not names.limit and "-" not in given.files
-        if again and "remember" in resolve(given.files, given.format).fields:
-            remembering = replace(given, remember=1, on_error="skip")
-            constant = not bias and given.intercept != 0.0
+        if again and "remember" in resolve(given.files, given.said.get("format")).fields:
+            remembering = given.saying(remember=1, on_error="skip")
+            constant = not bias and given.said.get("constant") != 0.0
             return find_names(remembering.open(rule), columns, constant, progress)
         return names
     if isinstance(names, FeatureNames):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from noregret.cli.console import plain_console, weights_table
-from noregret.cli.options import Given, ModelFile, NamingFiles
+from noregret.cli.given import Given
 from noregret.cli.writing import to_json
 from noregret.visible import visible
 
@@ -18,19 +17,13 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    model: ModelFile,
-    files: NamingFiles = None,
-    top: Annotated[
-        int | None,
-        typer.Option(min=0, help="Show the N largest weights: 20 by default, 5 of each class."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    model: Path,
+    files: list[str] | None,
+    top: int | None,
+    as_json: bool,
 ) -> None:
-    """Show the learner, its stream, its certificate and its largest weights by name.
-
-    Hashing forgets names: weights of hashed features have the number of their slot, unless the
-    model was learnt with --remember, or the examples are given once more.
-    """
+    """Run `noregret inspect`."""
     from noregret.evaluate import metrics_for
     from noregret.runs import record as records
     from noregret.runs.naming import by_class, top_weights
@@ -70,7 +63,7 @@ def inspect(
             "holdout": held.summary() if record.held_metrics else None,
             "certificate": certificate.as_dict(radius),
         }
-        typer.echo(to_json(facts | measured))
+        print(to_json(facts | measured))
         return
     from rich.text import Text
 
@@ -136,7 +129,7 @@ def names_for(
     if "name_slots" not in record.names:
         raise ValueError(f"{files[0]}: the model knows all names, nothing is to be looked for")
     reading = {name: value for name, value in record.reading.items() if name != "remember"}
-    stream = Given(files, remember=1, on_error="skip").open(
+    stream = Given(files, {"remember": 1, "on_error": "skip"}).open(
         record.rule(), reading, unlabelled="keep"
     )
     require_same_columns(learner, record, stream)

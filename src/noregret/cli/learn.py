@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from noregret.cli.console import plain_console
-from noregret.cli.options import SEVERAL_HELP, Given, reads_examples, require_outputs
+from noregret.cli.given import Given, require_outputs
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclude, heading, mention
 from noregret.cli.writing import require_file
@@ -24,143 +22,36 @@ if TYPE_CHECKING:
     from noregret.streams import Stream
     from noregret.vocabulary.learners import Learner
 
-_RUN = "Running"
 
-
-@reads_examples
 def learn(
     given: Given,
-    loss: Annotated[str | None, typer.Option(help=SEVERAL_HELP)] = None,
-    multiclass: Annotated[
-        bool,
-        typer.Option(
-            "--multiclass",
-            help="Labels are classes, by their names or numbers, as many as will appear. A --loss "
-            "of two classes is taken one against the rest.",
-        ),
-    ] = False,
-    classes: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="--multiclass: have N classes from the beginning, as vw --oaa does."
-        ),
-    ] = None,
-    mirror: Annotated[
-        str | None,
-        typer.Option(
-            help="The map from gradients to weights, as ball or p-norm:4; `noregret list "
-            "mirrors` has all. Euclidean by default."
-        ),
-    ] = None,
-    radius: Annotated[
-        float | None,
-        typer.Option(help="Size of the weights for the maps ball, entropy and signed-entropy."),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            help="How far a step goes, as constant:0.5; `noregret list rates` has all. By "
-            "default: scale-free, which needs no tuning, where it is possible, else adaptive."
-        ),
-    ] = None,
-    eta: Annotated[
-        float | None,
-        typer.Option("--eta", "--scale", help="The eta or scale that multiplies the rate."),
-    ] = None,
-    update: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Mirror descent: {', '.join(choices.DESCENTS)} (descent by default). "
-            f"Dual ascent: {', '.join(choices.ASCENTS)} (exact is Passive-Aggressive)."
-        ),
-    ] = None,
-    C: Annotated[
-        float | None, typer.Option("-C", help="Dual ascent: weight of the loss; 1 by default.")
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("-k", help="Updates window and mini: examples looked back at.")
-    ] = None,
-    average: Annotated[
-        bool,
-        typer.Option("--average", help="Keep the average of all weights, for predict --average."),
-    ] = False,
-    floor_radius: Annotated[
-        float | None,
-        typer.Option(
-            help="Size of the predictors the floor speaks of. Without it: --radius if the map "
-            "has one, else the size of the current weights."
-        ),
-    ] = None,
-    passes: Annotated[int, typer.Option(help="Passes over the input.", rich_help_panel=_RUN)] = 1,
-    holdout: Annotated[
-        float | None,
-        typer.Option(
-            help="Do not learn every K-th example, or a random share of them (a number below 1), "
-            "but measure on them.",
-            rich_help_panel=_RUN,
-        ),
-    ] = None,
-    holdout_seed: Annotated[
-        int, typer.Option(help="Another seed, another random share.", rich_help_panel=_RUN)
-    ] = 0,
-    holdout_after: Annotated[
-        int | None,
-        typer.Option(
-            help="Do not learn examples after the N-th, but measure on them.",
-            rich_help_panel=_RUN,
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Write the model here.", rich_help_panel=_RUN)
-    ] = None,
-    save_every: Annotated[
-        int | None,
-        typer.Option(
-            help="Write it after every N examples on the way as well.", rich_help_panel=_RUN
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            help="Go on with this model and learn the input as new examples.", rich_help_panel=_RUN
-        ),
-    ] = None,
-    same_input: Annotated[
-        bool,
-        typer.Option(
-            "--same-input",
-            help="--resume: the input is that of the model; skip what it has seen.",
-            rich_help_panel=_RUN,
-        ),
-    ] = False,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            "--predictions",
-            "-p",
-            help="Write each prediction, made before its example was learnt; - for stdout.",
-            rich_help_panel=_RUN,
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write an HTML page about the run, and its pictures as PNG.", rich_help_panel=_RUN
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_RUN)
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print the certificate only.", rich_help_panel=_RUN)
-    ] = False,
-) -> None:
-    """Learn a stream and print what is proved about it.
-
-    The table shows averages a round: the learner's loss, the loss since the line above, the
-    certified floor that no fixed predictor of the class could have beaten on these very
-    examples, and their difference, the proved regret.
-    """
+    *,
+    loss: str | None,
+    multiclass: bool,
+    classes: int | None,
+    mirror: str | None,
+    radius: float | None,
+    rate: str | None,
+    eta: float | None,
+    update: str | None,
+    C: float | None,
+    k: int | None,
+    average: bool,
+    class_radius: float | None,
+    passes: int,
+    holdout: float | None,
+    holdout_seed: int,
+    holdout_after: int | None,
+    save: Path | None,
+    save_every: int | None,
+    resume: Path | None,
+    same_input: bool,
+    predictions: Path | None,
+    report: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> int | None:
+    """Run `noregret learn`."""
     said = {
         "multiclass": multiclass or None,
         "loss": loss,
@@ -188,13 +79,13 @@ def learn(
         from noregret.plot import require_matplotlib
 
         require_matplotlib()
-    choices.check_floor_radius(floor_radius)
+    choices.check_class_radius(class_radius)
     if resume is None:
         learner, record, stream = _fresh(said, given)
     else:
         learner, record, stream = _resumed(resume, given, same_input)
-    if floor_radius is not None:
-        record.floor_radii.append([record.position.total, floor_radius])
+    if class_radius is not None:
+        record.floor_radii.append([record.position.total, class_radius])
     if kept_out or resume is None:
         record.current.holdout = kept_out
     skip = record.position.examples
@@ -232,8 +123,7 @@ def learn(
         session.note()
         write_report(learner, record, report, names_of(learner, record))
     mention(stream, save, ending, report)
-    if ending is not None:
-        raise typer.Exit(ending.code)
+    return None if ending is None else ending.code
 
 
 def _check_plan(
@@ -302,14 +192,15 @@ def _resumed(resume: Path, given: Given, same_input: bool) -> tuple[Learner, Rec
     from noregret.runs.naming import require_same_columns
 
     learner, record = records.load(resume)
-    if same_input and given.on_error is None:
-        given = replace(given, on_error=record.current.on_error)
-    rule = record.rule() if given.classes_as is None else given.label_rule(learner.loss.labels)
+    if same_input:
+        given = given.saying(on_error=given.said.get("on_error", record.current.on_error))
+    named = "labels" in given.said
+    rule = given.label_rule(learner.loss.labels) if named else record.rule()
     width = learner.dimension if record.spec.needs_width else 0
     stream = given.open(rule, record.reading, width, **record.known())
     require_same_columns(learner, record, stream)
     told = {"files": given.found(), "on_error": given.errors()}
-    if given.classes_as is not None:
+    if named:
         told["label_rule"] = list(rule)
     if same_input:
         vars(record.current).update(told)

@@ -6,40 +6,23 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from noregret.cli.options import Given, ModelFile, reads_examples, require_outputs
+from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output
 from noregret.visible import escaped
 
 
-@reads_examples
 def predict(
-    model: ModelFile,
     given: Given,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write; - for stdout.")] = Path(
-        "-"
-    ),
-    link: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            help="`margin` as it is (by default), its logistic `probability`, or the `label`. Of "
-            "several classes: the `label` (by default), or a table with the `score` or the "
-            "`probability` of each, separated by tabs.",
-        ),
-    ] = None,
-    average: Annotated[
-        bool, typer.Option("--average", help="Use the average of all weights played.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Do not measure on stderr.")] = False,
+    *,
+    model: Path,
+    out: Path,
+    link: str | None,
+    average: bool,
+    quiet: bool,
 ) -> None:
-    """Predict with a saved model, one line an example.
-
-    The labels of the file are used for nothing but the measures printed at the end.
-    """
+    """Run `noregret predict`."""
     require_outputs([model, *given.files], ("--out", out))
     import numpy as np
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from noregret.cli.options import ModelFile, NamingFiles, require_outputs
+from noregret.cli.given import require_outputs
 from noregret.cli.writing import Output
 from noregret.visible import visible
 
@@ -20,18 +18,13 @@ _TOP = 20
 
 
 def report(
-    model: ModelFile,
-    files: NamingFiles = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
-    pictures: Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="Write PNG files beside it as well.")
-    ] = True,
+    *,
+    model: Path,
+    files: list[str] | None,
+    out: Path,
+    pictures: bool,
 ) -> None:
-    """Write one HTML file about a run, with every picture inside, and the pictures as PNG.
-
-    Average loss and certified floor, regret a round, mistakes, rates, the largest weights, and
-    the certificate itself.
-    """
+    """Run `noregret report`."""
     require_outputs([model, *(files or ())], ("--out", out))
     from noregret.cli.inspect import names_for
     from noregret.plot import require_matplotlib
@@ -41,7 +34,7 @@ def report(
     learner, record = records.load(model)
     names = names_for(learner, record, files, _TOP)
     for path in write_report(learner, record, out, names, pictures):
-        typer.echo(visible(path))
+        print(visible(path))
 
 
 def write_report(

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.writing import to_json
 from noregret.rounding import down, down_each, exact
@@ -68,8 +66,8 @@ def heading(session: Session) -> Iterator[str]:
     several = learner.loss.labels == "class"
     if several:
         yield f"classes {_listed(class_names(session.stream.label_map))}, and what else appears"
-    elif any(pair[0] != f"{pair[1]:g}" for pair in _labels(session.stream)):
-        yield "labels " + ", ".join(f"{visible(a)} → {b:+g}" for a, b in _labels(session.stream))
+    elif meanings(session.stream):
+        yield meanings(session.stream).removeprefix(", ")
     if record.holdout.get("every"):
         yield f"every {record.holdout['every']}-th example is held out"
     if record.holdout.get("share"):
@@ -99,9 +97,17 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(visible, names[:_LISTED])) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _labels(stream: Stream) -> list[tuple[str, float]]:
+def labels(stream: Stream) -> list[tuple[str, float]]:
+    """Return labels as they are written, with the number that each stands for."""
     written = ((a if isinstance(a, str) else f"{a:g}", b) for a, b in stream.label_map.items())
     return sorted(written, key=lambda pair: pair[1])
+
+
+def meanings(stream: Stream) -> str:
+    """Return what labels stand for, after a comma, or '' where that is what is written."""
+    pairs = labels(stream)
+    told = ", ".join(f"{visible(a)} → {b:+g}" for a, b in pairs)
+    return f", labels {told}" if any(a != f"{b:g}" for a, b in pairs) else ""
 
 
 def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bool) -> None:
@@ -113,13 +119,14 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
     radius = record.points[-1].radius
     held = session.held.summary()
     weighted = _by_weight(session)
+    place = sys.stderr if to_stderr else sys.stdout
     if as_json:
         summary = {
             "input": session.stream.name,
             "learner": describe_learner(learner),
             "options": record.spec.as_dict(),
             "reading": record.reading,
-            "labels": {written: y for written, y in _labels(session.stream)},
+            "labels": dict(labels(session.stream)),
             "progress": [point.as_dict() for point in record.points],
             "metrics": session.summary(),
             **_confusion(session),
@@ -128,7 +135,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
             "refused": session.stream.refused,
             "certificate": certificate.as_dict(radius),
         }
-        typer.echo(to_json(summary), err=to_stderr)
+        print(to_json(summary), file=place, flush=True)
         return
     lines = [certificate.text(radius)]
     if weighted:
@@ -143,7 +150,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
         lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
     text = "\n".join(lines)
     if table is None:
-        typer.echo(text, err=to_stderr)
+        print(text, file=place, flush=True)
     else:
         table.foot(text)
 

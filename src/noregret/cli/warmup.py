@@ -5,9 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from noregret.cli.console import plain_console
 from noregret.runs.interrupt import unwinding
@@ -41,16 +39,10 @@ _TEXTS = {
 
 
 def warmup(
-    learner: Annotated[
-        list[str] | None,
-        typer.Argument(help="Learners as in `compare --learner`; the common ones by default."),
-    ] = None,
+    *,
+    learner: list[str] | None,
 ) -> None:
-    """Compile learners and parsers into the cache on disk.
-
-    Every combination of a loss, a map and a rate is compiled once, on the machine that runs it,
-    when it is first used; this does it in advance.
-    """
+    """Run `noregret warmup`."""
     texts = learner or list(_COMMON)
     specs = {text: parse_spec(text, "logistic", 2) for text in texts}
     jobs: list[tuple[str, Callable[[], None]]] = [

@@ -45,7 +45,7 @@ class Record:
     spec: Spec
     #: Everything that was learnt, in order; the last one is being learnt, or was.
     inputs: list[Input]
-    #: Pairs of a number of examples and the `--floor-radius` that holds from there on.
+    #: Pairs of a number of examples and the `--class-radius` that holds from there on.
     floor_radii: list[list[Any]] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     #: Whether the last point is only where a run ended, and no mark.
