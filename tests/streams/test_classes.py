@@ -98,7 +98,7 @@ def test_a_missing_class_is_refused_or_kept_without_a_number(tmp_path: Path, suf
 def test_so_many_classes_are_no_classes(tmp_path: Path) -> None:
     for suffix, line in (("svm", MOST_CLASSES + 1), ("csv", MOST_CLASSES + 2)):
         path = _written(tmp_path, suffix, [str(k) for k in range(MOST_CLASSES + 5)])
-        message = rf"line {line}: found label '1000' in column 'label', expected one of the 1,000 classes before it"
+        message = rf"line {line}: found label '1000'.*, expected one of the 1,000 classes before"
         with pytest.raises(StreamError, match=message):
             list(read(path, labels="classes"))
         stream = read(path, labels="classes", on_error="count")

@@ -138,7 +138,7 @@ def test_a_wrong_encoding_is_told_with_the_remedy(tmp_path):
     assert "latin-1" in refusal("encoding", path)
     assert "is not ascii" in refusal("encoding", path, encoding="ascii")
     wide = write(tmp_path, "a,y\n1,2\n".encode("utf-16"))
-    assert "say encoding='utf-16'" in refusal("encoding", wide)
+    assert "the content is UTF-16" in refusal("encoding", wide)
     for wrong in ("klingon", "hex"):
         assert "an encoding that Python knows" in refusal("encoding", path, encoding=wrong)
 
