@@ -41,7 +41,7 @@ from noregret.streams.reading import Missing, Reading
 from noregret.streams.vw_parts import with_constant
 from noregret.streams.words import Words
 
-#: Numbers of any kind, and truth values.
+#: Numbers of any kind, and booleans.
 _NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)
 #: Dictionaries inside each other; names would be as long.
 _DEEPEST = 64

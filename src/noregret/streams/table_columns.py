@@ -151,7 +151,7 @@ def kind_of(field: Any, where: str) -> int:
 
 
 def holds_numbers(field: Any, where: str) -> bool:
-    """Return whether a field is one of numbers, truth values or nulls, or a dictionary of them."""
+    """Return whether a field is one of numbers, booleans or nulls, or a dictionary of them."""
     types = import_arrow(where).types
     kind = _value_type(field.type, types)
     tests = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null
