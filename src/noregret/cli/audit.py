@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noregret.cli.console import plain_console
+from noregret.cli.console import fitted, plain_console, show_table
 from noregret.cli.given import Given
 from noregret.cli.writing import to_json
 from noregret.visible import visible
@@ -55,23 +55,21 @@ def audit(
 
 
 def _show(model: Path, record: Record, rounds: int, audited: Audit) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     console = plain_console()
     inputs = ", then ".join(" ".join(map(visible, one.files)) for one in record.inputs)
-    heading = f" {visible(model)} on {inputs}, {rounds:,} rounds\n"
-    console.print(Text.assemble(("noregret audit", "bold"), heading))
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    words = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("  – ", "dim")}
-    for verdict in audited.verdicts:
-        word, style = words[verdict.holds]
-        text = Text(visible(verdict.statement))
-        text.append(f"\n{visible(verdict.detail)}", style="dim")
-        table.add_row(Text(word, style=style), text)
-    console.print(table)
+    console.print(fitted(f"noregret audit {visible(model)} on {inputs}, {rounds:,} rounds"))
     console.print()
+    words = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("  – ", "dim")}
+    rows = []
+    for verdict in audited.verdicts:
+        texts = visible(verdict.statement), visible(verdict.detail)
+        if console.is_terminal:
+            rows.append([Text(*words[verdict.holds]), Text("\n").join(map(Text, texts))])
+        else:
+            rows.append([words[verdict.holds][0].strip(), *texts])
+    show_table(console, "tt", rows)
     styles = {True: "green", False: "bold red", None: "bold"}
+    console.print()
     console.print(audited.conclusion, style=styles[audited.holds])

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from noregret.cli.console import fitted
 from noregret.cli.given import Given
 from noregret.cli.writing import to_json
 from noregret.visible import visible
@@ -64,11 +65,16 @@ def certify(
     if next(numbers, None) is not None:
         raise ValueError(f"{predictions}: holds more predictions than the {count:,} examples")
     certificate = certifier.certificate()
-    from noregret.rounding import down, down_each, exact
+    from noregret.rounding import down, down_each
 
     if as_json:
-        result = certificate.as_dict(radii[0]) | {"metrics": metrics.summary()}
-        result["floors"] = {exact(radius): certificate.floor(radius) for radius in radii}
+        result = {
+            "predictions": str(predictions),
+            "input": stream.name,
+            "metrics": metrics.summary(),
+            "certificate": certificate.as_dict(radii[0]),
+            "floors": [{"radius": radius, "floor": certificate.floor(radius)} for radius in radii],
+        }
         print(to_json(result))
         return
     lines = [
@@ -85,7 +91,7 @@ def certify(
             f"    {down(floor):>14}  {down(down_each(floor, count))} a round  "
             f"{certificate.describe(radius)}"
         )
-    print("\n".join(lines))
+    print(fitted("\n".join(lines)))
 
 
 def _taken(numbers: Iterator[float], count: int) -> Iterator[float]:

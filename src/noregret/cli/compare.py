@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from noregret.cli.console import plain_console
+from noregret.cli.console import fitted, plain_console, show_table
 from noregret.cli.given import Given
 from noregret.cli.writing import to_json
 from noregret.visible import visible
@@ -83,10 +84,9 @@ def compare(
 
 
 def _facts(trial: Any) -> dict[str, Any]:
-    if trial.failure:
-        return {"learner": trial.name, "failure": trial.failure}
     return {
         "learner": trial.name,
+        "failure": trial.failure or None,
         "loss": str(trial.learner.loss),
         "objective": trial.learner.certificate().plain().objective,
         "progress": [point.as_dict() for point in trial.points],
@@ -99,65 +99,71 @@ def _show(
 ) -> None:
     from decimal import ROUND_CEILING, ROUND_FLOOR
 
-    from rich.table import Table
     from rich.text import Text
 
-    from noregret.runs.wording import METRICS, left_out, metric, short
+    from noregret.runs.wording import METRICS, metric, short
 
-    columns = _COLUMNS[kind]
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("learner", overflow="fold")
-    for head in ("loss", "floor", "regret ≤", *(METRICS[key] for key in columns)):
-        table.add_column(head, justify="right", no_wrap=True)
+    columns, console = _COLUMNS[kind], plain_console()
     going = [trial for trial in trials if not trial.failure]
     # The same loss together, the best of each first.
     going.sort(key=lambda trial: (str(trial.learner.loss), trial.points[-1].loss))
-    losses = {str(trial.learner.loss) for trial in going}
+    losses = {str(trial.learner.loss) for trial in trials}
     kinds = [loss.partition("(")[0] for loss in losses]
+    rows: list[list[Any]] = []
     before = ""
-    for trial in going:
+    for trial in [*going, *(trial for trial in trials if trial.failure)]:
         loss = str(trial.learner.loss)
-        if len(losses) > 1 and loss != before:
-            kind_only = loss.partition("(")[0]
-            # In full only where that tells two of them apart: the table is narrow.
-            table.add_row(Text(kind_only if kinds.count(kind_only) == 1 else loss, style="dim"))
-        point, metrics = trial.points[-1], trial.metrics.summary()
-        style = "bold" if loss != before else ""
-        before = loss
-        shown = [metric(key, metrics[key]) if key in metrics else "" for key in columns]
-        table.add_row(
-            Text(visible(trial.name), style=style),
-            Text(short(point.average_loss), style=style),
-            Text(short(point.average_floor, ROUND_FLOOR), style="cyan"),
-            Text(short(point.average_regret, ROUND_CEILING), style="green"),
-            *shown,
-        )
+        kind_only = loss.partition("(")[0]
+        # In full only where that tells two of them apart: the table is narrow.
+        function = kind_only if kinds.count(kind_only) == 1 else loss
+        style = "bold" if loss != before and not trial.failure else ""
+        cells: list[Any] = [Text(visible(trial.name), style=style)]
+        if not console.is_terminal:
+            cells.append(function)
+        elif len(losses) > 1 and style:
+            rows.append([Text(function, style="dim")])
+        if trial.failure:
+            cells.append(Text("diverged", style="red"))
+        else:
+            point, metrics, before = trial.points[-1], trial.metrics.summary(), loss
+            cells += [
+                Text(short(point.average_loss), style=style),
+                Text(short(point.average_floor, ROUND_FLOOR), style="cyan"),
+                Text(short(point.average_regret, ROUND_CEILING), style="green"),
+                *(metric(key, metrics[key]) if key in metrics else "" for key in columns),
+            ]
+        rows.append(cells)
+    console.print(f"noregret compare {visible(name)}", style="bold")
+    for remark in _remarks(trials, going, examples, class_radius):
+        console.print(fitted(remark), style="dim")
+    console.print()
+    function_column = [] if console.is_terminal else ["loss function"]
+    numbers = ["loss", "floor", "regret ≤", *(METRICS[key] for key in columns)]
+    show_table(console, "t" + "n" * len(numbers), rows, ["learner", *function_column, *numbers])
     for trial in trials:
         if trial.failure:
-            table.add_row(visible(trial.name), Text("diverged", style="red"))
-    console = plain_console()
-    console.print(Text.assemble(("noregret compare", "bold"), f" {visible(name)}"))
+            reason = f"{visible(trial.name)}: {visible(trial.failure)}"
+            console.print(fitted(reason), style="dim")
+
+
+def _remarks(
+    trials: list[Any], going: list[Any], examples: int, class_radius: float | None
+) -> Iterator[str]:
+    """Yield what is to be known about the numbers of the table."""
+    from noregret.runs.wording import left_out
+
     size = "the given size" if class_radius is not None else "its learner's own size"
-    console.print(
-        f"{examples:,} examples, read once; averages a round; each floor is over the class "
-        f"of {size}",
-        style="dim",
+    yield (
+        f"{examples:,} examples, read once; averages a round; each floor is over the class of "
+        f"{size}"
     )
     if any(trial.metrics.summary().get("weighted") for trial in going):
-        console.print(
-            "losses, floors, regrets and metrics count each example by its weight",
-            style="dim",
-        )
+        yield "losses, floors, regrets and metrics count each example by its weight"
     if any(trial.learner.certificate().curvature > 0.0 for trial in trials):
-        console.print(
-            "losses, floors and regrets are without the penalty of strongly-convex",
-            style="dim",
-        )
+        yield "losses, floors and regrets are without the penalty of strongly-convex"
     # All learners saw the same rows: what one leaves out, all do.
     for left in sorted({left_out(trial.metrics.summary()) for trial in going} - {""}):
-        console.print(f"log losses are {left}", style="dim")
-    console.print()
-    console.print(table)
-    for trial in trials:
-        if trial.failure:
-            console.print(f"{visible(trial.name)}: {visible(trial.failure)}", style="dim")
+        yield f"log losses are {left}"
+    for error in sorted({trial.metrics.summary().get("repeat_error", -1.0) for trial in going}):
+        if error >= 0.0:
+            yield f"repeating the last label makes {error:.2%} mistakes"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noregret.cli.given import Given, require_outputs
+from noregret.cli.writing import to_json
 from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
 
@@ -21,6 +22,7 @@ def convert(
     out: Path,
     single: bool,
     multiclass: bool,
+    as_json: bool,
     quiet: bool,
 ) -> None:
     """Run `noregret convert`."""
@@ -33,13 +35,16 @@ def convert(
     kind = "class" if multiclass else "real" if "labels" not in given.said else "sign"
     rule = given.label_rule(kind)
     stream = given.open(rule)
-    clock = Clock(stream, silent=quiet)
+    clock = Clock(stream, silent=quiet or as_json)
     watched = _Watched(stream, clock)
     with unwinding():
         rows = write_binary(watched, out, dtype="float32" if single else None)
     clock.close(rows)
-    if not quiet:
-        size = out.stat().st_size
+    size = out.stat().st_size
+    if as_json:
+        counts = {"examples": rows, "features": stream.width, "bytes": size}
+        print(to_json({"input": stream.name, "out": str(out), **counts}))
+    elif not quiet:
         print(f"{visible(out)}: {rows:,} examples, {stream.width:,} features, {size / 1e6:,.1f} MB")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noregret.cli.console import plain_console
-from noregret.cli.writing import require_place
+from noregret.cli.console import fitted, plain_console
+from noregret.cli.writing import require_place, to_json
 from noregret.visible import visible
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _RADIUS = 10.0
 def demo(
     *,
     picture: Path,
+    as_json: bool,
 ) -> None:
     """Run `noregret demo`."""
     try:
@@ -37,21 +38,21 @@ def demo(
     from noregret.rounding import down
 
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
-    console = plain_console()
-    table = Table(console, classification=True)
-    table.head(
+    table = None if as_json else Table(plain_console(), classification=True)
+    heading = (
         "Is a handwritten digit even or odd?",
         "1,797 images of 8 x 8 pixels in their original order, scaled to unit length",
         "each is predicted before its label is seen, and seen once",
         f"logistic loss; floor over every fixed linear predictor with ||u||_2 <= {_RADIUS:g}",
     )
+    if table is not None:
+        table.head(*heading)
     points: list[Point] = []
     for point in follow(learner, digits(), lambda: _RADIUS, marks(per_doubling=8)):
         points.append(point)
-        if point.rounds & (point.rounds - 1) == 0:
+        if table is not None and point.rounds & (point.rounds - 1) == 0:
             table.row(point)
-    table.row(points[-1])
-    table.foot(learner.certificate().text())
+    certificate = learner.certificate()
     floor = down(points[-1].average_floor, 3)
     axes = loss(
         points,
@@ -62,7 +63,12 @@ def demo(
         ylabel="logistic loss a round",
     )
     save(axes, picture)
-    console.print(f"\nThe picture is in {visible(picture)}.")
+    if table is None:
+        told = {"picture": str(picture), "progress": [point.as_dict() for point in points]}
+        print(to_json(told | {"certificate": certificate.as_dict()}))
+        return
+    table.row(points[-1])
+    print(fitted(f"\n{certificate}\n\nThe picture is in {visible(picture)}."))
 
 
 def digits() -> Iterator[Block]:

@@ -6,8 +6,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noregret.cli.console import fitted
 from noregret.cli.given import Given
-from noregret.cli.telling import labels, meanings
+from noregret.cli.telling import meanings
 from noregret.cli.writing import Output, require_place, to_json
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -43,6 +44,7 @@ def drift(
         require_matplotlib()
     if one_pass and type(chosen).__name__ != "Squared":
         raise ValueError(f"--one-pass keeps second moments, which {loss} is not a function of")
+    from noregret.runs.facts import label_pairs
     from noregret.runs.progress import Telling
     from noregret.runs.whole import whole
     from noregret.streams.errors import StreamError
@@ -80,7 +82,9 @@ def drift(
         with Output(picture) as output:
             output.write(drawn.getvalue())
     if as_json:
-        print(to_json({"input": stream.name, "labels": dict(labels(stream)), **proof.as_dict()}))
+        pairs = label_pairs(stream.label_map.items())
+        told = [{"label": name, "value": y} for name, y in pairs]
+        print(to_json({"input": stream.name, "labels": told, **proof.as_dict()}))
         return
     print(f"{visible(stream.name)}: {proof.rounds:,} examples, {chosen}{meanings(stream)}")
-    print(str(proof))
+    print(fitted(str(proof)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noregret.cli.console import plain_console, weights_table
+from noregret.cli.console import fitted, plain_console, show_weights
 from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output, to_json
 from noregret.rounding import up, up_each
@@ -41,7 +41,7 @@ def hindsight(
         raise ValueError("--bias and --intercept are two intercepts: drop one of them")
     require_outputs(given.files, ("--weights", weights))
     import noregret as nr
-    from noregret.evaluate.effects import largest
+    from noregret.evaluate.effects import effects, largest, sizes_of
     from noregret.runs.naming import top_weights
     from noregret.runs.progress import Solver
     from noregret.runs.whole import whole
@@ -67,9 +67,10 @@ def hindsight(
     if weights is not None:
         with Output(weights) as output:
             output.numbers(solution.weights)
-    columns = largest(solution.weights, top).tolist()
+    sizes = sizes_of(rows)
+    columns = largest(effects(solution, sizes)[0], top).tolist()
     names = _names(given, stream, rule, columns, bias, progress=not as_json)
-    heaviest = top_weights(solution.weights, names, top)
+    heaviest = top_weights(solution, names, top, sizes=sizes)
     if as_json:
         print(
             to_json(
@@ -90,17 +91,13 @@ def hindsight(
         )
         return
     console = plain_console()
-    console.print(
-        f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features",
-        style="dim",
-        soft_wrap=True,
-    )
-    console.print(str(solution), soft_wrap=True)
+    counts = f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features"
+    console.print(fitted(counts), style="dim")
+    print(fitted(str(solution)), flush=True)
     each = up(up_each(solution.primal, len(rows)))
     console.print(f"  {'a round':<28}{each:>18}")
     if heaviest:
-        console.print()
-        console.print(weights_table(heaviest))
+        show_weights(console, heaviest)
 
 
 def _names(

@@ -113,7 +113,9 @@ def learn(
     clock.close(record.position.total)
     if ending is None or not ending.output_lost:
         try:
-            conclude(session, table, as_json, str(predictions) == "-")
+            if table is not None and table.headed:
+                print()
+            conclude(session, as_json, str(predictions) == "-")
         except OutputLost as lost:
             ending = ending or Ending.of_output(lost)
     if report is not None and learner.rounds:

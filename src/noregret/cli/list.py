@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noregret.cli.console import plain_console, show_table
 from noregret.cli.writing import to_json
 
 
@@ -18,5 +19,4 @@ def list(
     if as_json:
         print(to_json({what: [word._asdict() for word in found]}))
         return
-    width = max(len(word.usage) for word in found)
-    print("\n".join(f"{word.usage:<{width}}  {word.about}" for word in found))
+    show_table(plain_console(), "tt", [(word.usage, word.about) for word in found])

@@ -17,7 +17,10 @@ _argument = partial(Option, kind=Path, default=...)
 _examples = partial(Option, "files", kind=Path, flags="[FILE...]", several=True)
 _ARGUMENTS = (
     _argument(
-        "model", "predict audit inspect report", "A model that `learn --save` wrote.", flags="MODEL"
+        "model",
+        "predict audit inspect report explain",
+        "A model that `learn --save` wrote.",
+        flags="MODEL",
     ),
     _argument(
         "predictions",
@@ -295,6 +298,13 @@ _RESULTS = (
     ),
     _top(commands="hindsight", default=10),
     _top(commands="inspect", shown="20, or 5 of each class"),
+    _top(commands="explain", help="Show the N features that add most to each row.", default=10),
+    Option(
+        "rows",
+        "explain",
+        "Rows to explain, counted from 1, as in 1,4-6.",
+        default="1-5",
+    ),
     Option("weights", "hindsight", "Write the weights here.", kind=Path),
     _out("predict", "Where to write; - for stdout.", default=Path("-")),
     _out("convert", "Where to write, a name in .arrow.", default=...),
@@ -315,8 +325,8 @@ _general = partial(Option, kind=bool, group=_GENERAL)
 _SHARED = (
     _general(
         "as_json",
-        "learn compare certify hindsight drift audit inspect list",
-        "Print one JSON object.",
+        " ".join(COMMANDS),
+        "Print one JSON object; on stderr where predictions take stdout.",
         flags="--json",
     ),
     _general("quiet", "learn", "Print the certificate only."),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from noregret.cli.given import Given, require_outputs
-from noregret.cli.writing import Output
+from noregret.cli.writing import Output, to_json
 from noregret.visible import escaped
 
 
@@ -20,6 +20,7 @@ def predict(
     out: Path,
     link: str | None,
     average: bool,
+    as_json: bool,
     quiet: bool,
 ) -> None:
     """Run `noregret predict`."""
@@ -41,7 +42,7 @@ def predict(
     )
     require_same_columns(learner, record, stream)
     metrics = metrics_for(learner.loss)
-    clock = Clock(stream, silent=quiet)
+    clock = Clock(stream, silent=quiet or as_json)
     count = 0
     with Output(out) as output:
         several = bool(predictor.classes) and predictor.kind != "label"
@@ -68,8 +69,14 @@ def predict(
     clock.close(count)
     if not count:
         raise ValueError(f"{stream.name}: the file has no examples")
-    if not quiet:
-        measured = metrics_line(metrics.summary()) or "none has a label"
+    summary = metrics.summary()
+    if as_json:
+        told = {"model": str(model), "input": stream.name, "out": str(out), "as": predictor.kind}
+        told |= {"classes": predictor.classes, "examples": count, "metrics": summary}
+        # Where predictions take stdout, as with `learn --predictions -`.
+        print(to_json(told), file=sys.stderr if str(out) == "-" else sys.stdout)
+    elif not quiet:
+        measured = metrics_line(summary) or "none has a label"
         print(f"{count:,} examples: {measured}", file=sys.stderr)
 
 

@@ -9,7 +9,7 @@ from noregret.cli.table import Option
 #: The heading of these options.
 READING = "Reading"
 #: The commands that read examples as the command line says.
-READERS = "learn predict compare certify hindsight drift audit convert"
+READERS = "learn predict compare certify hindsight drift audit convert explain"
 
 _read = partial(Option, commands=READERS, group=READING)
 _column = partial(_read, value="COLUMN")

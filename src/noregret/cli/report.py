@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noregret.cli.given import require_outputs
-from noregret.cli.writing import Output
+from noregret.cli.writing import Output, to_json
 from noregret.visible import visible
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def report(
     files: list[str] | None,
     out: Path,
     pictures: bool,
+    as_json: bool,
 ) -> None:
     """Run `noregret report`."""
     require_outputs([model, *(files or ())], ("--out", out))
@@ -32,9 +33,13 @@ def report(
 
     require_matplotlib()
     learner, record = records.load(model)
-    names = names_for(learner, record, files, _TOP)
-    for path in write_report(learner, record, out, names, pictures):
-        print(visible(path))
+    names = names_for(learner, record, files, _TOP, progress=not as_json)
+    page, *drawn = write_report(learner, record, out, names, pictures)
+    if as_json:
+        told = {"model": str(model), "page": str(page), "pictures": [*map(str, drawn)]}
+        print(to_json(told))
+        return
+    print("\n".join(map(visible, (page, *drawn))))
 
 
 def write_report(

@@ -5,60 +5,68 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING
 
-from noregret.runs.wording import number
+from noregret.cli.console import fitted
+from noregret.runs.wording import short
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from noregret.evaluate import Point
 
+_WIDTH = 12
+_STYLES = {"floor": "cyan", "regret ≤": "green"}
+
 
 class Table:
-    """The progress table, one line at a time: 70 characters wide, 58 in a narrower terminal."""
+    """The progress table, one line at a time: 72 characters wide, 60 in a narrower terminal.
+
+    Where the output is piped, a line has its cells separated by tabs.
+    """
 
     def __init__(self, console: Console, classification: bool, last: Point | None = None):
         self._console = console
         self._classification = classification
         self._last = last
         #: Whether there is room for the loss since the line before.
-        self._wide = console.width >= 70
-        self._headed = False
+        self._wide = console.width >= 6 * _WIDTH or not console.is_terminal
+        self.headed = False
 
     def head(self, title: str, *remarks: str) -> None:
         """Print the title, remarks and the names of the columns."""
-        self._console.print(title, style="bold")
+        self._console.print(fitted(title), style="bold")
         for remark in remarks:
-            self._console.print(remark, style="dim")
-        self._headed = True
-        since = f"{'since last':>12}" if self._wide else ""
-        mistakes = f"{'mistakes':>10}" if self._classification else ""
-        columns = f"{'examples':>12}{'loss':>12}{since}{mistakes}{'floor':>12}{'regret ≤':>12}"
+            self._console.print(fitted(remark), style="dim")
         self._console.print()
-        self._console.print(columns, style="bold")
-        self._console.print("─" * len(columns), style="dim")
+        since, mistakes = ["since last"] * self._wide, ["mistakes"] * self._classification
+        self._names = ["examples", "loss", *since, *mistakes, "floor", "regret ≤"]
+        self._line(dict(zip(self._names, self._names, strict=True)))
+        if self._console.is_terminal:
+            self._console.print("─" * (_WIDTH * len(self._names)), style="dim")
+        self.headed = True
 
     def row(self, point: Point) -> None:
         """Print one line; losses, floor and regret are averages a round."""
-        from rich.text import Text
-
         last = self._last
         rounds = point.rounds - (last.rounds if last else 0)
-        since = ""
-        if self._wide:
-            since = number((point.loss - (last.loss if last else 0.0)) / rounds)
-        mistakes = f"{point.mistakes / point.rounds:>10.2%}" if self._classification else ""
-        self._console.print(
-            Text.assemble(
-                f"{point.rounds:>12,}{number(point.average_loss)}{since}{mistakes}",
+        since = (point.loss - (last.loss if last else 0.0)) / rounds
+        self._line(
+            {
+                "examples": f"{point.rounds:,}",
+                "loss": short(point.average_loss),
+                "since last": short(since),
+                "mistakes": f"{point.mistakes / point.rounds:.2%}",
                 # Rounded so that what is printed is still true: the floor down, the regret up.
-                (number(point.average_floor, ROUND_FLOOR), "cyan"),
-                (number(point.average_regret, ROUND_CEILING), "green"),
-            )
+                "floor": short(point.average_floor, ROUND_FLOOR),
+                "regret ≤": short(point.average_regret, ROUND_CEILING),
+            }
         )
         self._last = point
 
-    def foot(self, certificate: str) -> None:
-        """Print the certificate under the table, if there is one."""
-        if self._headed:
-            self._console.print()
-        self._console.print(certificate, soft_wrap=True)
+    def _line(self, cells: dict[str, str]) -> None:
+        if not self._console.is_terminal:
+            print("\t".join(cells[name] for name in self._names), flush=True)
+            return
+        from rich.text import Text
+
+        line = [(f"{cells[name]:>{_WIDTH}}", _STYLES.get(name, "")) for name in self._names]
+        self._console.print(Text.assemble(*line))

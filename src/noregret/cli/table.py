@@ -195,6 +195,14 @@ COMMANDS = {
             Average loss and certified floor, regret a round, mistakes, rates, the largest
             weights, and the certificate itself.""",
         ),
+        Command(
+            "explain",
+            _LOOK,
+            """Show what each feature adds to the prediction of a row, by name.
+
+            A linear model predicts the sum of weight times value; of several classes the weights
+            are those of the class that is predicted. Rows need no label.""",
+        ),
         Command("list", _LOOK, "List the words that options take, with what each stands for."),
         Command(
             "convert",

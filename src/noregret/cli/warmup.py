@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noregret.cli.console import plain_console
+from noregret.cli.console import fitted, plain_console
+from noregret.cli.writing import to_json
 from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -41,6 +42,7 @@ _TEXTS = {
 def warmup(
     *,
     learner: list[str] | None,
+    as_json: bool,
 ) -> None:
     """Run `noregret warmup`."""
     texts = learner or list(_COMMON)
@@ -54,23 +56,25 @@ def warmup(
     from noregret.jit import usable_directory
 
     console = plain_console()
-    begin = time.monotonic()
+    done: list[dict[str, Any]] = []
     for place, (name, work) in enumerate(jobs, 1):
         start = time.monotonic()
         # The cursor is hidden meanwhile, and a folder is there that must go.
         with unwinding(), console.status(Text(f"{place} of {len(jobs)}: {visible(name)}")):
             work()
-        seconds = f"{time.monotonic() - start:6.1f} s"
-        console.print(Text.assemble(f"{visible(name):<34}", (seconds, "dim")))
+        done.append({"name": name, "seconds": time.monotonic() - start})
+        if not as_json:
+            # Line by line, as they are done.
+            shown = f"{visible(name):<34}" if console.is_terminal else f"{visible(name)}\t"
+            print(f"{shown}{done[-1]['seconds']:.1f} s", flush=True)
     directory = usable_directory()
+    if as_json:
+        place_kept = None if directory is None else str(directory)
+        print(to_json({"directory": place_kept, "jobs": done}))
+        return
     kept = f"compiled code is in {directory}" if directory else "nothing was kept: see the warning"
-    console.print(
-        Text.assemble(
-            ("ready", "green"),
-            f" after {time.monotonic() - begin:.1f} s; {visible(kept)}",
-        ),
-        soft_wrap=True,
-    )
+    total = sum(job["seconds"] for job in done)
+    print(fitted(f"ready after {total:.1f} s; {visible(kept)}"))
 
 
 def _reading(suffix: str) -> Callable[[], None]:

@@ -41,13 +41,21 @@ class Metrics(Protocol):
         """Take up what `arrays` returned."""
 
 
-def metrics_for(loss: Any) -> Metrics:
-    """Return the metrics for the `labels` of a loss: "sign", "class" or "real"."""
+def metrics_for(loss: Any, kept: Arrays | None = None) -> Metrics:
+    """Return the metrics for the `labels` of a loss: "sign", "class" or "real".
+
+    Args:
+        loss: the loss of the learner.
+        kept: what `arrays` of earlier metrics returned, to go on with [default: nothing].
+    """
+    metrics: Metrics = Regression()
     if loss.labels == "class":
-        return Multiclass(link_of(loss))
-    if loss.labels == "sign":
-        return Classification(probabilities=type(loss) is Logistic)
-    return Regression()
+        metrics = Multiclass(link_of(loss))
+    elif loss.labels == "sign":
+        metrics = Classification(probabilities=type(loss) is Logistic)
+    if kept:
+        metrics.restore(kept)
+    return metrics
 
 
 def score_bins(scores: Vector) -> npt.NDArray[np.int64]:

@@ -233,8 +233,8 @@ def _decode(stream: BinaryIO, size: int, name: str) -> tuple[dict[str, Any], dic
     length = int.from_bytes(prefix, "little")
     if len(prefix) == _LENGTH_BYTES and LONGEST_HEADER < length <= size - _LENGTH_BYTES:
         raise ValueError(
-            f"{name}: is damaged or no model file: its header takes {length} bytes, expected a {FORMAT} "
-            f"with at most {LONGEST_HEADER}"
+            f"{name}: is damaged or no model file: its header takes {length} bytes, "
+            f"expected a {FORMAT} with at most {LONGEST_HEADER}"
         )
     if len(prefix) < _LENGTH_BYTES or length > size - _LENGTH_BYTES:
         raise ValueError(f"{name}: is truncated or no model file, expected a {FORMAT}")

@@ -6,9 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
     from noregret.runs.record import Record
@@ -174,20 +173,36 @@ def _agree(one: Mapping[str, npt.NDArray[Any]], other: Mapping[str, npt.NDArray[
     )
 
 
-def by_class(
-    weights: npt.NDArray[np.float64], names: Names, classes: Iterable[str], count: int
-) -> dict[str, list[list[Any]]]:
-    """Return the largest weights of each class, a column of the matrix each."""
-    # A class that was held out only has no weights.
-    columns = zip(classes, weights.T, strict=False)
-    return {name: top_weights(column, names, count) for name, column in columns}
+def top_weights(
+    learner: Any, names: Names, count: int, classes: Sequence[str] = (), sizes: Any = None
+) -> list[dict[str, Any]]:
+    """Return the features that move predictions most, of each class the largest first.
 
+    Args:
+        learner: a learner or solution with `weights`.
+        names: what the columns are called.
+        count: how many, of each class.
+        classes: names of the classes, where weights have a column for each.
+        sizes: the largest |x_i| of each feature [default: as far as the learner knows them].
 
-def top_weights(weights: npt.NDArray[np.float64], names: Names, count: int) -> list[list[Any]]:
-    """Return column, name and weight of the largest weights by size, the largest first."""
-    from noregret.evaluate.effects import largest
+    Returns:
+        for each the `class` (None for one score), `column`, `name`, `weight`, and as `effect` the
+        weight times the size of the feature, None where sizes are not known.
+    """
+    from noregret.evaluate.effects import SIZED, effects, largest
 
+    values, unit = effects(learner, sizes)
+    outputs = values if values.ndim == 2 else values[:, None]
+    weights = learner.weights.reshape(outputs.shape)
     return [
-        [int(column), names.name(int(column)), float(weights[column])]
-        for column in largest(weights, count)
+        {
+            "class": name,
+            "column": column,
+            "name": names.name(column),
+            "weight": float(weights[column, k]),
+            "effect": float(outputs[column, k]) if unit == SIZED else None,
+        }
+        # A class that was held out only has no weights.
+        for k, name in zip(range(outputs.shape[1]), classes or [None], strict=False)
+        for column in largest(outputs[:, k], count).tolist()
     ]

@@ -1,4 +1,7 @@
-"""Progress of long runs: a status line on the terminal, after two seconds and until the end."""
+"""Progress of long runs: a status line on the terminal, after two seconds and until the end.
+
+Where nobody watches, a log gets one line if the run begins with compiling.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 #: Seconds after which a user would like to know that something is happening.
 _PATIENCE = 2.0
 _FIRST_RUN = "; a first run compiles for this machine"
+_COMPILING = "compiling for this machine, once for each combination of loss, map and rate"
 
 
 class PassingLine:
@@ -30,10 +34,18 @@ class PassingLine:
         self.terminal = sys.stderr.isatty() and not silent
         self._begin = self._told = time.monotonic()
         self._shown = False
-        self._waiting = threading.Timer(_PATIENCE, self.show, (first,))
-        self._waiting.daemon = True
-        if self.terminal:
-            self._waiting.start()
+        self._moving = threading.Event()
+        if not silent:
+            threading.Thread(target=self._wait, args=(first,), daemon=True).start()
+
+    def _wait(self, first: str) -> None:
+        """Say why nothing moves: on a terminal `first`, in a log that code is compiled."""
+        while not self._moving.wait(_PATIENCE):
+            if self.terminal:
+                return self.show(first)
+            if _compiles():
+                print(_COMPILING, file=sys.stderr, flush=True)
+                return None
 
     @property
     def seconds(self) -> float:
@@ -47,7 +59,7 @@ class PassingLine:
 
     def tell(self, text: Callable[[], str]) -> None:
         """Show a text once the run has become long, twice a second at most."""
-        self._waiting.cancel()
+        self._moving.set()
         if self.long and time.monotonic() - self._told >= 0.5:
             self.show(text())
 
@@ -60,11 +72,18 @@ class PassingLine:
 
     def clear(self) -> None:
         """Remove the line before something else is printed."""
-        self._waiting.cancel()
+        self._moving.set()
         if self._shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
             self._shown = False
+
+
+def _compiles() -> bool:
+    """Return whether a kernel was not in the cache; waiting for input is no reason for a line."""
+    loaded = sys.modules.get("noregret.jit.directory")
+    events = None if loaded is None else loaded.cache_events
+    return events is not None and events.misses + events.bypassed > 0
 
 
 class Clock:

@@ -79,6 +79,8 @@ class MatrixStatements(Statements):
             holds and self._mistakes == self.certificate.mistakes,
             f"stated {stated:.10g}, found {self._played:.10g}; "
             f"mistakes {self.certificate.mistakes:,} and {self._mistakes:,}",
+            stated=stated,
+            found=self._played,
         )
 
     def loss_of(self, u: Vector) -> float:
