@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
 
+from rich.table import Table
+from rich.text import Text
+
+from noregret.arguments import refuse
 from noregret.cli.console import plain_console
 from noregret.cli.given import Given
 from noregret.cli.writing import to_json
+from noregret.evaluate import Trial, metrics_for, watch
+from noregret.runs.progress import Watched
+from noregret.runs.wording import METRICS, left_out, metric, short
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 from noregret.vocabulary.presets import make, parse_spec
@@ -39,12 +47,11 @@ def compare(
     shared = choices.of_several(loss) if several else loss or "logistic"
     texts = learner or list(_USUAL[choices.any_loss(shared).labels])
     choices.check_class_radius(class_radius)
-    if len(set(texts)) < len(texts):
-        raise ValueError("--learner: the same learner was named twice")
     specs = [parse_spec(text, shared, several=several) for text in texts]
     kinds = [*{choices.any_loss(spec.loss).labels for spec in specs}]
-    if len(kinds) > 1:
-        raise ValueError("--learner: some learners classify and some do not, expected one kind")
+    one_kind = "--learner: some learners classify and some do not, expected one kind"
+    twice = len(set(texts)) < len(texts)
+    refuse({"--learner: the same learner was named twice": twice, one_kind: len(kinds) > 1})
     wide = any(spec.needs_width for spec in specs)
     made = None if wide else list(map(make, texts, specs))
     stream = given.open(given.label_rule(kinds[0]), width=given.columns() if wide else 0)
@@ -52,30 +59,13 @@ def compare(
         width = stream.width or given.columns()
         specs = [replace(spec, features=width * spec.needs_width) for spec in specs]
         made = list(map(make, texts, specs))
-    from noregret.evaluate import Trial, metrics_for, watch
-    from noregret.runs.progress import Clock
-
     fixed = class_radius
     radius = None if fixed is None else lambda: fixed
     trials = [
         Trial(one, radius, metrics_for(one.loss), text, plain=True)
         for one, text in zip(made, texts, strict=True)
     ]
-    clock = Clock(stream, silent=as_json)
-    examples = 0
-
-    def told() -> Any:
-        nonlocal examples
-        for block in stream:
-            yield block
-            examples += len(block)
-            clock.tell(examples)
-
-    for _ in watch(trials, told()):
-        pass
-    clock.close(examples)
-    if not examples:
-        raise ValueError(f"{stream.name}: the file has no examples")
+    examples = [*watch(trials, Watched(stream))][-1]
     if as_json:
         print(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
         return
@@ -97,13 +87,6 @@ def _facts(trial: Any) -> dict[str, Any]:
 def _show(
     trials: list[Any], name: str, examples: int, kind: str, class_radius: float | None
 ) -> None:
-    from decimal import ROUND_CEILING, ROUND_FLOOR
-
-    from rich.table import Table
-    from rich.text import Text
-
-    from noregret.runs.wording import METRICS, left_out, metric, short
-
     columns = _COLUMNS[kind]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("learner", overflow="fold")

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from noregret.cli.console import plain_console
+import numpy as np
+
+import noregret as nr
+from noregret.cli.console import Table, plain_console
 from noregret.cli.writing import require_place
+from noregret.evaluate import Point, follow, marks
+from noregret.plot import loss, save, sheet
+from noregret.rounding import down
+from noregret.streams import Block
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.evaluate import Point
-    from noregret.streams import Block
 
 _RADIUS = 10.0
 
 
 def demo(
     *,
-    picture: Path,
+    out: Path,
+    quiet: bool,
 ) -> None:
     """Run `noregret demo`."""
     try:
@@ -29,15 +32,9 @@ def demo(
         raise ValueError(
             f"the demo needs {error.name}: pip install 'noregret[plot,sklearn]'"
         ) from error
-    require_place("--picture", picture)
-    import noregret as nr
-    from noregret.cli.screen import Table
-    from noregret.evaluate import follow, marks
-    from noregret.plot import loss, save, sheet
-    from noregret.rounding import down
-
+    require_place("--out", out)
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
-    console = plain_console()
+    console = plain_console(quiet)
     table = Table(console, classification=True)
     table.head(
         "Is a handwritten digit even or odd?",
@@ -51,7 +48,8 @@ def demo(
         if point.rounds & (point.rounds - 1) == 0:
             table.row(point)
     table.row(points[-1])
-    table.foot(learner.certificate().text())
+    console.print()
+    plain_console().print(learner.certificate().text(), soft_wrap=True)
     floor = down(points[-1].average_floor, 3)
     axes = loss(
         points,
@@ -61,16 +59,13 @@ def demo(
         f"a round on these {points[-1].rounds:,} images",
         ylabel="logistic loss a round",
     )
-    save(axes, picture)
-    console.print(f"\nThe picture is in {visible(picture)}.")
+    save(axes, out)
+    console.print(f"\nThe picture is in {visible(out)}.")
 
 
 def digits() -> Iterator[Block]:
     """Yield scikit-learn's digits as one block: unit rows, +1 for even, -1 for odd."""
-    import numpy as np
     from sklearn.datasets import load_digits
-
-    from noregret.streams import Block
 
     images, digit = load_digits(return_X_y=True)
     images = images / np.linalg.norm(images, axis=1, keepdims=True)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.text import Text
 
 from noregret.cli.console import plain_console, weights_table
 from noregret.cli.given import Given
 from noregret.cli.writing import to_json
+from noregret.evaluate import metrics_for
+from noregret.evaluate.effects import effects, largest
+from noregret.runs import naming
+from noregret.runs.record import Record, load
+from noregret.runs.wording import describe_learner, metrics_line, reading_facts
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.runs.naming import Names
-    from noregret.runs.record import Record
-    from noregret.vocabulary.learners import Learner
+from noregret.vocabulary import learners as choices
 
 
 def inspect(
@@ -24,20 +27,15 @@ def inspect(
     as_json: bool,
 ) -> None:
     """Run `noregret inspect`."""
-    from noregret.evaluate import metrics_for
-    from noregret.runs import record as records
-    from noregret.runs.naming import by_class, top_weights
-    from noregret.runs.wording import describe_learner, reading_facts
-
-    learner, record = records.load(model)
+    learner, record = load(model)
     weights = learner.weights
     several = weights.ndim == 2
     count = top if top is not None else 5 if several else 20
-    names = names_for(learner, record, files, count, progress=not as_json)
+    names = names_for(learner, record, files, count)
     tops = (
-        by_class(weights, names, record.classes, count)
+        naming.by_class(weights, names, record.classes, count)
         if several
-        else {"": top_weights(weights, names, count)}
+        else {"": naming.top_weights(weights, names, count)}
     )
     certificate = record.certificate(learner)
     radius = record.points[-1].radius if record.points else None
@@ -65,10 +63,6 @@ def inspect(
         }
         print(to_json(facts | measured))
         return
-    from rich.text import Text
-
-    from noregret.runs.wording import metrics_line
-
     console = plain_console()
     console.print(visible(model), style="bold", soft_wrap=True)
     for name, value in facts.items():
@@ -114,27 +108,23 @@ def _text(label: Any) -> str:
 
 
 def names_for(
-    learner: Learner,
+    learner: choices.Learner,
     record: Record,
     files: list[str] | None,
     top: int,
-    progress: bool = True,
-) -> Names:
+) -> naming.Names:
     """Return what the largest weights are called; `files` are read for names that hashing lost."""
-    from noregret.evaluate.effects import effects, largest
-    from noregret.runs.naming import find_names, names_of, require_same_columns
-
     if not files:
-        return names_of(learner, record)
+        return naming.names_of(learner, record)
     if "name_slots" not in record.names:
         raise ValueError(f"{files[0]}: the model knows all names, nothing is to be looked for")
     reading = {name: value for name, value in record.reading.items() if name != "remember"}
     stream = Given(files, {"remember": 1, "on_error": "skip"}).open(
         record.rule(), reading, unlabelled="keep"
     )
-    require_same_columns(learner, record, stream)
+    naming.require_same_columns(learner, record, stream)
     constant = bool(record.reading.get("constant"))
     weights, _ = effects(learner)
     wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]
     columns = sorted({column for part in wanted for column in part.tolist()})
-    return find_names(stream, columns, constant, progress)
+    return naming.find_names(stream, columns, constant)

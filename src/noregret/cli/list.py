@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noregret.cli.writing import to_json
+from noregret.vocabulary.presets import words
 
 
 def list(
@@ -12,8 +13,6 @@ def list(
 ) -> None:
     """Run `noregret list`."""
     kinds = {"losses": "loss", "mirrors": "mirror", "rates": "rate", "learners": "learner"}
-    from noregret.vocabulary.presets import words
-
     found = words(kinds[what])
     if as_json:
         print(to_json({what: [word._asdict() for word in found]}))

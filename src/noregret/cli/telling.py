@@ -6,19 +6,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.writing import to_json
 from noregret.rounding import down, down_each, exact
 from noregret.runs.record import class_names
+from noregret.runs.session import Session
 from noregret.runs.wording import describe_columns, describe_learner, metrics_line
+from noregret.streams import Stream
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.cli.screen import Table
-    from noregret.runs.session import Session
-    from noregret.streams import Stream
 
 #: Number of class names shown before the first line.
 _LISTED = 12
@@ -110,16 +106,13 @@ def meanings(stream: Stream) -> str:
     return f", labels {told}" if any(a != f"{b:g}" for a, b in pairs) else ""
 
 
-def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bool) -> None:
-    """Print the certificate and the metrics, or all that is known as JSON."""
+def conclusion(session: Session, as_json: bool) -> str:
+    """Return the certificate and the metrics, or all that is known as JSON."""
     learner, record = session.learner, session.record
-    if not learner.rounds:
-        return
     certificate = record.certificate(learner)
     radius = record.points[-1].radius
     held = session.held.summary()
     weighted = _by_weight(session)
-    place = sys.stderr if to_stderr else sys.stdout
     if as_json:
         summary = {
             "input": session.stream.name,
@@ -135,8 +128,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
             "refused": session.stream.refused,
             "certificate": certificate.as_dict(radius),
         }
-        print(to_json(summary), file=place, flush=True)
-        return
+        return to_json(summary)
     lines = [certificate.text(radius)]
     if weighted:
         lines.append(
@@ -148,11 +140,7 @@ def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bo
         lines.append(f"  {record.measured}: {first}")
     if held.get("examples"):
         lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
-    text = "\n".join(lines)
-    if table is None:
-        print(text, file=place, flush=True)
-    else:
-        table.foot(text)
+    return "\n".join(lines)
 
 
 def _confusion(session: Session) -> dict[str, list[list[float]]]:

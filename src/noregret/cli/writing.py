@@ -10,16 +10,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from noregret.cli.output import OutputLost
 from noregret.files.replacing import replaced
 from noregret.runs.interrupt import unwinding
 from noregret.visible import escaped
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 
 def to_json(value: Any) -> str:

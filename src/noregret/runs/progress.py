@@ -7,15 +7,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
 
 from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.batch import Progress
-    from noregret.streams import Stream
+    from noregret.streams import Block, Stream
 
 #: Seconds after which a user would like to know that something is happening.
 _PATIENCE = 2.0
@@ -25,9 +26,12 @@ _FIRST_RUN = "; a first run compiles for this machine"
 class PassingLine:
     """A status line on a terminal that is erased before anything else is printed."""
 
-    def __init__(self, first: str, silent: bool = False) -> None:
+    #: Whether there are none at all, see `silenced`.
+    silent = False
+
+    def __init__(self, first: str) -> None:
         """Show `first` if there is no update within `_PATIENCE` seconds."""
-        self.terminal = sys.stderr.isatty() and not silent
+        self.terminal = sys.stderr.isatty() and not self.silent
         self._begin = self._told = time.monotonic()
         self._shown = False
         self._waiting = threading.Timer(_PATIENCE, self.show, (first,))
@@ -67,13 +71,23 @@ class PassingLine:
             self._shown = False
 
 
+@contextmanager
+def silenced(silent: bool) -> Iterator[None]:
+    """Within, there are no status lines, if `silent`."""
+    before, PassingLine.silent = PassingLine.silent, silent
+    try:
+        yield
+    finally:
+        PassingLine.silent = before
+
+
 class Clock:
     """Tells a person at a terminal how far a long run has come; silent otherwise."""
 
-    def __init__(self, stream: Stream | None = None, passes: int = 1, silent: bool = False) -> None:
+    def __init__(self, stream: Stream | None = None, passes: int = 1) -> None:
         self._stream = stream
         self._passes = passes
-        self._line = PassingLine(f"waiting for the first examples{_FIRST_RUN}", silent)
+        self._line = PassingLine(f"waiting for the first examples{_FIRST_RUN}")
         #: When the first examples were done, and how many and which share of all they were.
         self._first: tuple[float, int, float] | None = None
 
@@ -118,11 +132,35 @@ class Clock:
             )
 
 
+class Watched:
+    """A stream whose reading a person can follow; it refuses to hold no examples at all.
+
+    Attributes:
+        count: how many examples were read. All other attributes are those of the stream.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self.count = stream, 0
+
+    def __iter__(self) -> Iterator[Block]:
+        clock = Clock(self._stream)
+        for block in self._stream:
+            yield block
+            self.count += len(block)
+            clock.tell(self.count)
+        clock.close(self.count)
+        if not self.count:
+            raise ValueError(f"{self._stream.name}: the file has no examples")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class Telling:
     """Tells a person how far a long piece of work has come, in the words it is given."""
 
-    def __init__(self, silent: bool = False) -> None:
-        self._line = PassingLine(f"at work{_FIRST_RUN}", silent)
+    def __init__(self) -> None:
+        self._line = PassingLine(f"at work{_FIRST_RUN}")
 
     def __enter__(self) -> Self:
         return self
@@ -141,9 +179,9 @@ class Solver:
     Within its context Ctrl-C is an exception, upon which the solver returns what it has.
     """
 
-    def __init__(self, tol: float, silent: bool = False) -> None:
+    def __init__(self, tol: float) -> None:
         self._tol = tol
-        self._line = PassingLine(f"solving{_FIRST_RUN}", silent)
+        self._line = PassingLine(f"solving{_FIRST_RUN}")
         self._interruptible = unwinding(signal.SIGINT)
 
     def __enter__(self) -> Self:
