@@ -91,7 +91,7 @@ def test_a_person_who_waits_is_told(
         tell("tracking, 8,192 examples")
     shown = capsys.readouterr().err
     assert "tracking, 8,192 examples" in shown and shown.endswith("\r\x1b[2K")
-    with progress.Telling(silent=True) as tell:
+    with progress.silenced(True), progress.Telling() as tell:
         tell("tracking, 8,192 examples")
     assert capsys.readouterr().err == ""
 

@@ -305,7 +305,7 @@ def test_demo_learns_the_digits_and_draws(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     picture = tmp_path / "demo.png"
-    run = noregret("demo", "--picture", picture)
+    run = noregret("demo", "--out", picture)
     assert (run.returncode, run.stderr) == (0, "")
     rows = [line.split() for line in run.stdout.splitlines() if line.lstrip()[:1].isdigit()]
     rows = [row for row in rows if len(row) == 6]

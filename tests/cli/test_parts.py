@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret.cli.screen import Table
+from noregret.cli.console import Table
 from noregret.evaluate import Point, follow, marks
 from noregret.streams import Block
 

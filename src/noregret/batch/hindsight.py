@@ -10,9 +10,10 @@ from typing import Any
 from numba.core.errors import NumbaError
 
 from noregret import mirrors
+from noregret.arguments import refuse
 from noregret.arrays import as_positive
 from noregret.batch.euclidean import EuclideanSolver
-from noregret.batch.problem import Problem, Solution, refuse
+from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
 from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noregret.cli.console import fitted, plain_console, show_table
+from rich.text import Text
+
+from noregret.cli.console import plain_console, show_table
 from noregret.cli.given import Given
-from noregret.cli.writing import to_json
+from noregret.cli.writing import fitted, to_json
+from noregret.runs.auditing import Audit, audit_model
+from noregret.runs.naming import require_same_columns
+from noregret.runs.opening import found
+from noregret.runs.record import Record, load
+from noregret.runs.replay import places
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.runs.auditing import Audit
-    from noregret.runs.record import Record
 
 #: Exit codes beside 0, all statements hold; 2 is for what the user can mend.
 FALSE, NOT_CHECKED = 1, 3
@@ -27,15 +30,10 @@ def audit(
     as_json: bool,
 ) -> int:
     """Run `noregret audit`."""
-    from noregret.runs import record as records
-    from noregret.runs.auditing import audit_model
-    from noregret.runs.naming import require_same_columns
-    from noregret.runs.replay import places
-
-    learner, record = records.load(model)
+    learner, record = load(model)
     if learner.rounds == 0:
         raise ValueError(f"{model}: has learnt nothing that could be audited")
-    files = given.found() if given.files else []
+    files = found(given.files) if given.files else []
     width = learner.dimension if record.spec.needs_width else 0
 
     def opened(one: Any) -> Any:
@@ -46,30 +44,27 @@ def audit(
         require_same_columns(learner, record, stream)
         return stream
 
-    found = audit_model(learner, record, opened, tol=tol, max_passes=max_passes)
+    audited = audit_model(learner, record, opened, tol=tol, max_passes=max_passes)
     if as_json:
-        print(to_json({"model": str(model)} | found.as_dict()))
+        print(to_json({"model": str(model)} | audited.as_dict()))
     else:
-        _show(model, record, learner.rounds, found)
-    return FALSE if found.failed else NOT_CHECKED if found.unchecked else 0
+        _show(model, record, learner.rounds, audited)
+    return FALSE if audited.failed else NOT_CHECKED if audited.unchecked else 0
 
 
 def _show(model: Path, record: Record, rounds: int, audited: Audit) -> None:
-    from rich.text import Text
-
     console = plain_console()
     inputs = ", then ".join(" ".join(map(visible, one.files)) for one in record.inputs)
     console.print(fitted(f"noregret audit {visible(model)} on {inputs}, {rounds:,} rounds"))
     console.print()
-    words = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("  – ", "dim")}
+    words = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("–", "dim")}
     rows = []
     for verdict in audited.verdicts:
-        texts = visible(verdict.statement), visible(verdict.detail)
+        texts = [Text(visible(verdict.statement)), Text(visible(verdict.detail), style="dim")]
         if console.is_terminal:
-            rows.append([Text(*words[verdict.holds]), Text("\n").join(map(Text, texts))])
-        else:
-            rows.append([words[verdict.holds][0].strip(), *texts])
+            texts = [Text("\n").join(texts)]
+        rows.append([Text(*words[verdict.holds]), *texts])
     show_table(console, "tt", rows)
-    styles = {True: "green", False: "bold red", None: "bold"}
     console.print()
+    styles = {True: "green", False: "bold red", None: "bold"}
     console.print(audited.conclusion, style=styles[audited.holds])

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from noregret.cli.console import fitted
+import numpy as np
+
 from noregret.cli.given import Given
-from noregret.cli.writing import to_json
+from noregret.cli.writing import fitted, to_json
+from noregret.evaluate import metrics_for
+from noregret.learners.foreign import Certifier
+from noregret.rounding import down, down_each
+from noregret.runs.progress import Watched
+from noregret.runs.wording import metrics_line
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_NUMBER = re.compile(r"\s*(\S+)")
 
 
 def certify(
@@ -35,38 +36,23 @@ def certify(
     radii = class_radius or [1.0, 10.0, 100.0]
     if probabilities and chosen.labels != "sign":
         raise ValueError(f"--probabilities are margins of classification, and {loss} is not")
-    import numpy as np
-
-    from noregret.evaluate import metrics_for
-    from noregret.learners.foreign import Certifier
-    from noregret.runs.progress import Clock
-    from noregret.runs.wording import metrics_line
-
     certifier = Certifier(chosen, shape)
     metrics = metrics_for(chosen)
-    stream = given.open(given.label_rule(chosen.labels))
-    clock = Clock(stream, silent=as_json)
+    stream = Watched(given.open(given.label_rule(chosen.labels)))
     numbers = _numbers(predictions, probabilities)
-    count = 0
     for block in stream:
-        made = np.fromiter(_taken(numbers, len(block)), np.float64)
+        made = np.fromiter(islice(numbers, len(block)), np.float64)
         if len(made) < len(block):
             raise ValueError(
-                f"{predictions}: holds {count + len(made):,} predictions, expected one for every "
-                f"example of {stream.name}"
+                f"{predictions}: holds {stream.count + len(made):,} predictions, expected one for "
+                f"every example of {stream.name}"
             )
         certifier.add(block, block.y, made, block.weight)
         metrics.add(block.y, made, block.weight)
-        count += len(block)
-        clock.tell(count)
-    clock.close(count)
-    if not count:
-        raise ValueError(f"{stream.name}: the file has no examples")
+    count = stream.count
     if next(numbers, None) is not None:
         raise ValueError(f"{predictions}: holds more predictions than the {count:,} examples")
     certificate = certifier.certificate()
-    from noregret.rounding import down, down_each
-
     if as_json:
         result = {
             "predictions": str(predictions),
@@ -94,22 +80,13 @@ def certify(
     print(fitted("\n".join(lines)))
 
 
-def _taken(numbers: Iterator[float], count: int) -> Iterator[float]:
-    for _ in range(count):
-        value = next(numbers, None)
-        if value is None:
-            return
-        yield value
-
-
 def _numbers(path: Path, probabilities: bool) -> Iterator[float]:
     """Yield the first number of every line, probabilities as margins."""
     with path.open(encoding="utf-8", errors="backslashreplace") as lines:
         for place, line in enumerate(lines, 1):
-            token = _NUMBER.match(line)
             try:
-                value = float(token.group(1)) if token else math.nan
-            except ValueError:
+                value = float(line.split(maxsplit=1)[0])
+            except (IndexError, ValueError):
                 value = math.nan
             if not math.isfinite(value):
                 shown = line.strip()[:40]

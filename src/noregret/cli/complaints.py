@@ -2,27 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import click
 
 from noregret.arguments import ArgumentError, meant
 from noregret.cli.options import OPTIONS, flag_of, options_of
-from noregret.cli.table import COMMANDS
-
-if TYPE_CHECKING:
-    import click
 
 #: What `noregret list` calls the words of a kind.
 _LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
+#: What to take in the place of options of Vowpal Wabbit.
+_ELSEWHERE = {
+    "--noconstant": "`--intercept 0`",
+    "--oaa": "`--multiclass`, for as many classes as appear",
+    "--probabilities": "`predict --as probability`",
+    "--loss_function": "`--loss`",
+    "--quantile_tau": "`--loss quantile:TAU`",
+    "--link": "`predict --as probability`",
+    "--binary": "`predict --as label`",
+    "-f": "`--save MODEL`; the format of the input is `--format`",
+    "--final_regressor": "`--save MODEL`",
+    "-i": "`learn --resume MODEL`, or `predict MODEL FILE`",
+    "--initial_regressor": "`learn --resume MODEL`, or `predict MODEL FILE`",
+    "-t": "`noregret predict MODEL FILE`",
+    "--testonly": "`noregret predict MODEL FILE`",
+    "-r": "`noregret predict MODEL FILE`, which writes margins",
+    "--raw_predictions": "`noregret predict MODEL FILE`, which writes margins",
+    "-d": "the name of the file alone",
+    "--data": "the name of the file alone",
+    "-c": "no cache: `--passes` reads files again, faster after `noregret convert`",
+    "--cache": "no cache: `--passes` reads files again, faster after `noregret convert`",
+    "--cache_file": "`noregret convert FILE -o FILE.arrow`",
+    "--bit_precision": "`--bits`",
+    "--quadratic": "`--interactions`, `-q`",
+    "--cubic": "`--interactions`, `-q`",
+    "--learning_rate": "`--eta`, of a --rate that has one",
+    "--power_t": "`--rate inverse-sqrt` for 0.5, `--rate constant` for 0",
+    "--sgd": "`--rate inverse-sqrt`",
+    "--adaptive": "`--rate per-coordinate`",
+    "--coin": "`--rate coin-betting`",
+    "--bfgs": "`noregret hindsight`",
+    "--l1": "`--mirror soft-threshold:L1`",
+    "--l2": "`--rate strongly-convex --eta SIGMA`, or `noregret hindsight --l2`",
+    "--regularization": "`--rate strongly-convex --eta SIGMA`, or `noregret hindsight --l2`",
+    "--holdout_period": "`--holdout K`",
+    "--holdout_off": "the default: only `--holdout` holds examples out",
+    "--invert_hash": "`noregret inspect MODEL FILE`",
+    "--readable_model": "`noregret inspect MODEL FILE`",
+    "-a": "`noregret inspect MODEL FILE`",
+    "--random_seed": "`--shuffle SEED` or `--holdout-seed SEED`",
+    "--hash": "`hash=` of nr.read in Python",
+    "--cb": "`nr.bandits` in Python",
+    "--cb_adf": "`nr.bandits` in Python",
+    "--cb_explore": "`nr.bandits.ContextualBandit` in Python",
+    "--cb_explore_adf": "`nr.bandits.ArmFeatureBandit` in Python",
+}
 
 
 def one_line(error: Exception, command: str) -> str:
-    """Return what an error of the library says, with options in the place of arguments."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    argument = getattr(error, "argument", "")
+    """Return what an error says, with options in the place of arguments, and where to look."""
+    text, argument = str(error), getattr(error, "argument", "")
     flag = argument and flag_of(command, argument)
-    text = str(error)
-    if isinstance(error, ArgumentError):
+    if isinstance(error, click.UsageError):
+        text = _usage(error, command)
+    elif isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, ArgumentError):
         found = f"{error.found:g}" if isinstance(error.found, float) else error.found or ""
         text = error.said(f"{flag} {found}".rstrip(), f"noregret list {_LISTS.get(error.kind)}")
     elif flag:
@@ -30,22 +73,17 @@ def one_line(error: Exception, command: str) -> str:
     return " ".join(text.split())
 
 
-def usage_line(error: click.UsageError) -> str:
-    """Return what is wrong with the arguments, and where to look."""
-    # The name of the program is as it was started, `python -m noregret` perhaps.
-    inside = error.ctx is not None and error.ctx.parent is not None
-    command = str(error.ctx.info_name) if inside and error.ctx else ""
-    option = getattr(error, "option_name", "")
-    complaint = " ".join(error.format_message().split()).rstrip(".")
-    if type(error).__name__ == "NoSuchOption":
-        complaint = f"No such option: {option}{_hint(option, command)}"
-    return f"{complaint}; see {f'noregret {command}'.rstrip()} --help"
-
-
-def _hint(option: str, command: str) -> str:
-    """Return what may have been meant by an option that a command does not have."""
-    elsewhere = [one for one in OPTIONS if option in one.spellings]
-    if elsewhere:
-        return f", which belongs to {elsewhere[0].commands.replace(' ', ', ')}"
-    known = [one.flag.lstrip("-") for one in options_of(command)] if command in COMMANDS else []
-    return meant(option.lstrip("-"), known).replace("mean ", "mean --")
+def _usage(error: click.UsageError, command: str) -> str:
+    known = [one.flag.lstrip("-") for one in options_of(command)]
+    complaint = error.format_message().rstrip(".")
+    if isinstance(error, click.NoSuchOption):
+        option = error.option_name
+        elsewhere = [one.commands for one in OPTIONS if option in one.spellings]
+        if option in _ELSEWHERE:
+            hint = f"; coming from Vowpal Wabbit, take {_ELSEWHERE[option]}"
+        elif elsewhere:
+            hint = f", which belongs to {elsewhere[0].replace(' ', ', ')}"
+        else:
+            hint = meant(option.lstrip("-"), known).replace("mean ", "mean --")
+        complaint = f"No such option: {option}{hint}"
+    return f"{complaint}; see {f'noregret {command}' if known else 'noregret'} --help"

@@ -12,9 +12,9 @@ from noregret.cli.table import Option
 
 
 def read_config(path: Path, options: list[Option]) -> dict[str, Any]:
-    """Return the values of a file by the names of their options, numbers as texts.
+    """Return the values of a file by the names of their options.
 
-    Texts are converted and checked as those of the command line are.
+    Numbers are texts, so that they are converted and checked as on the command line.
     """
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -23,26 +23,18 @@ def read_config(path: Path, options: list[Option]) -> dict[str, Any]:
     known = {one.key: one for one in options}
     values = {}
     for key, value in told.items():
-        one = known.get(key.replace("_", "-"), known.get(key))
+        one = known.get(key.replace("_", "-"))
         if one is None:
-            raise ValueError(f"{path}: no option is called {key}{meant(key, known)}")
-        values[one.name] = _value(f"{path}, {key}", one, value)
+            raise ValueError(f"{path}: there is no option {key}{meant(key, known)}")
+        parts = value if one.several and isinstance(value, list) else [value]
+        kinds = (bool,) if one.kind is bool else (str, int, float)
+        for part in parts:
+            if type(part) not in kinds:
+                expected = "true or false" if one.kind is bool else "a text or a number"
+                raise ValueError(f"{path}, {key}: found {part!r}, expected {expected}")
+        texts = [part if one.kind is bool else str(part) for part in parts]
+        values[one.name] = texts if one.several else texts[0]
     return values
-
-
-def _value(where: str, one: Option, value: Any) -> Any:
-    """Return what the parser of the command line takes for a value."""
-    if one.kind is bool:
-        if not isinstance(value, bool):
-            raise ValueError(f"{where}: expected true or false, found {value!r}")
-        return value
-    parts = value if isinstance(value, list) and one.several else [value]
-    for part in parts:
-        if not isinstance(part, str | int | float) or isinstance(part, bool):
-            wanted = "texts or numbers in [ ]" if one.several else "a text or a number"
-            raise ValueError(f"{where}: expected {wanted}, found {part!r}")
-    texts = [str(part) for part in parts]
-    return texts if one.several else texts[0]
 
 
 def config_text(options: list[Option], values: dict[str, Any]) -> str:
@@ -52,13 +44,8 @@ def config_text(options: list[Option], values: dict[str, Any]) -> str:
     >>> config_text([passes], {"passes": 3})
     'passes = 3\n'
     """
-    lines = []
-    for one in options:
-        value = values[one.name]
-        silent = () if one.several else False if one.kind is bool and not one.default else None
-        if value not in (one.default, silent, None):
-            lines.append(f"{one.key} = {_toml(value)}\n")
-    return "".join(lines)
+    told = [one for one in options if values[one.name] not in (None, (), one.silent)]
+    return "".join(f"{one.key} = {_toml(values[one.name])}\n" for one in told)
 
 
 def _toml(value: Any) -> str:

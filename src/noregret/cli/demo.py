@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from noregret.cli.console import fitted, plain_console
-from noregret.cli.writing import require_place, to_json
+import numpy as np
+
+import noregret as nr
+from noregret.cli.console import Table, plain_console
+from noregret.cli.writing import fitted, require_place, to_json
+from noregret.evaluate import Point, follow, marks
+from noregret.plot import loss, save, sheet
+from noregret.rounding import down
+from noregret.streams import Block
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.evaluate import Point
-    from noregret.streams import Block
 
 _RADIUS = 10.0
 
 
 def demo(
     *,
-    picture: Path,
+    out: Path,
     as_json: bool,
+    quiet: bool,
 ) -> None:
     """Run `noregret demo`."""
     try:
@@ -30,28 +33,22 @@ def demo(
         raise ValueError(
             f"the demo needs {error.name}: pip install 'noregret[plot,sklearn]'"
         ) from error
-    require_place("--picture", picture)
-    import noregret as nr
-    from noregret.cli.screen import Table
-    from noregret.evaluate import follow, marks
-    from noregret.plot import loss, save, sheet
-    from noregret.rounding import down
-
+    require_place("--out", out)
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
-    table = None if as_json else Table(plain_console(), classification=True)
-    heading = (
+    console = plain_console(quiet or as_json)
+    table = Table(console, classification=True)
+    table.head(
         "Is a handwritten digit even or odd?",
         "1,797 images of 8 x 8 pixels in their original order, scaled to unit length",
         "each is predicted before its label is seen, and seen once",
         f"logistic loss; floor over every fixed linear predictor with ||u||_2 <= {_RADIUS:g}",
     )
-    if table is not None:
-        table.head(*heading)
     points: list[Point] = []
     for point in follow(learner, digits(), lambda: _RADIUS, marks(per_doubling=8)):
         points.append(point)
-        if table is not None and point.rounds & (point.rounds - 1) == 0:
+        if point.rounds & (point.rounds - 1) == 0:
             table.row(point)
+    table.row(points[-1])
     certificate = learner.certificate()
     floor = down(points[-1].average_floor, 3)
     axes = loss(
@@ -62,21 +59,19 @@ def demo(
         f"a round on these {points[-1].rounds:,} images",
         ylabel="logistic loss a round",
     )
-    save(axes, picture)
-    if table is None:
-        told = {"picture": str(picture), "progress": [point.as_dict() for point in points]}
+    save(axes, out)
+    if as_json:
+        told = {"out": str(out), "progress": [point.as_dict() for point in points]}
         print(to_json(told | {"certificate": certificate.as_dict()}))
         return
-    table.row(points[-1])
-    print(fitted(f"\n{certificate}\n\nThe picture is in {visible(picture)}."))
+    console.print()
+    print(fitted(str(certificate)))
+    console.print(f"\nThe picture is in {visible(out)}.")
 
 
 def digits() -> Iterator[Block]:
     """Yield scikit-learn's digits as one block: unit rows, +1 for even, -1 for odd."""
-    import numpy as np
     from sklearn.datasets import load_digits
-
-    from noregret.streams import Block
 
     images, digit = load_digits(return_X_y=True)
     images = images / np.linalg.norm(images, axis=1, keepdims=True)

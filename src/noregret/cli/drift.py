@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noregret.cli.console import fitted
+from noregret import plot
+from noregret.arguments import refuse
 from noregret.cli.given import Given
 from noregret.cli.telling import meanings
-from noregret.cli.writing import Output, require_place, to_json
+from noregret.cli.writing import Output, fitted, require_place, to_json
+from noregret.runs.facts import label_pairs
+from noregret.runs.progress import telling
+from noregret.runs.whole import whole
+from noregret.streams import Stream
+from noregret.streams.errors import StreamError
+from noregret.tracking.drift import DriftProof, drift_proof
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-
-if TYPE_CHECKING:
-    from noregret.streams import Stream
-    from noregret.tracking.drift import DriftProof
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -35,25 +38,21 @@ def drift(
     chosen = choices.make_loss(loss)
     if picture is not None:
         require_place("--picture", picture)
-        if window is None:
-            raise ValueError("--picture draws windows: say how long they are, --window N")
-        if picture.suffix not in _PICTURES:
-            raise ValueError(f"--picture {picture}: expected a name in {', '.join(_PICTURES)}")
-        from noregret.plot import require_matplotlib
-
-        require_matplotlib()
+        named = picture.suffix in _PICTURES
+        refuse(
+            {
+                "--picture draws windows: say how long they are, --window N": window is None,
+                f"--picture {picture}: expected a name in {', '.join(_PICTURES)}": not named,
+            }
+        )
+        plot.require_matplotlib()
     if one_pass and type(chosen).__name__ != "Squared":
         raise ValueError(f"--one-pass keeps second moments, which {loss} is not a function of")
-    from noregret.runs.facts import label_pairs
-    from noregret.runs.progress import Telling
-    from noregret.runs.whole import whole
-    from noregret.streams.errors import StreamError
-    from noregret.tracking.drift import drift_proof
 
     def prove(rule: Any) -> tuple[Stream, DriftProof]:
         stream = given.open(rule)
         rows = None if one_pass else whole(stream)
-        with Telling(silent=as_json) as tell:
+        with telling() as tell:
             if rows is None:
                 return stream, drift_proof(stream, None, chosen, radius, None, window, tell)
             return stream, drift_proof(rows, rows.y, chosen, radius, rows.weight, window, tell)
@@ -74,8 +73,6 @@ def drift(
             if len(stream.label_map) == 2:
                 break
     if picture is not None:
-        from noregret import plot
-
         axes, drawn = plot.sheet(7.2, 4.2), io.BytesIO()
         plot.drift(proof, ax=axes, title=visible(Path(stream.name).name))
         plot.save(axes, drawn, format=picture.suffix[1:])

@@ -7,13 +7,16 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from noregret.arguments import refuse
 from noregret.cli.reading import READING_OPTIONS
 from noregret.cli.writing import require_place
-
-if TYPE_CHECKING:
-    from noregret.streams import Stream
+from noregret.runs.naming import require_same_columns
+from noregret.runs.opening import open_stream
+from noregret.runs.record import Record
+from noregret.streams import Stream, resolve
+from noregret.vocabulary import learners as choices
 
 _FLAGS = {one.name: one.flag for one in READING_OPTIONS}
 #: Options that do not change the columns of the same bytes: a model does not keep them.
@@ -43,85 +46,82 @@ class Given:
 
     def reading(self) -> dict[str, Any]:
         """Return what makes the same columns of the same bytes again, as a model keeps it."""
-        found = {name: self.said[name] for name in _FLAGS if name in self.said}
-        target = found.get("target", "")
-        if target.removeprefix("-").isdecimal():
+        kept = {name: value for name, value in self.said.items() if name not in _NOT_KEPT}
+        if kept.get("target", "").removeprefix("-").isdecimal():
             # A position; a column of that name comes first.
-            found["target"] = int(target)
-        return {name: value for name, value in found.items() if name not in _NOT_KEPT}
+            kept["target"] = int(kept["target"])
+        return kept
 
     def label_rule(self, kind: str) -> str | tuple[Any, Any]:
         """Return how labels are read for a loss whose labels are of this kind."""
         pair = self.said.get("labels")
         if pair is None:
             return {"sign": "binary", "class": "classes"}.get(kind, "real")
-        if kind == "class":
-            raise ValueError("--classes-as names two classes, and several are told by the examples")
-        if kind != "sign":
-            raise ValueError(
-                "--classes-as belongs to classification losses; this loss takes real labels"
-            )
-        negative, comma, positive = pair.partition(",")
-        if not comma or not negative or not positive or "," in positive:
-            raise ValueError(f"--classes-as {pair}: expected NEGATIVE,POSITIVE as in 0,1")
+        negative, _, positive = pair.partition(",")
+        wrong = not negative or not positive or "," in positive
+        refuse(
+            {
+                "--classes-as names two classes, and several are told by the examples": (
+                    kind == "class"
+                ),
+                "--classes-as belongs to classification losses; this loss takes real labels": (
+                    kind != "sign"
+                ),
+                f"--classes-as {pair}: expected NEGATIVE,POSITIVE as in 0,1": wrong,
+            }
+        )
         return _number(negative), _number(positive)
 
     def open(
-        self,
-        labels: Any,
-        kept: dict[str, Any] | None = None,
-        width: int = 0,
-        **more: Any,
+        self, labels: Any, kept: dict[str, Any] | None = None, width: int = 0, **more: Any
     ) -> Stream:
         """Return the stream; what a model kept of its own one counts where nothing was said.
 
         With a `width` every block has that many columns, which some maps need.
         """
-        from noregret.runs.opening import open_stream
-        from noregret.streams import resolve
-
         said = self.reading()
         found = resolve(self.files, said.get("format", (kept or {}).get("format")))
         self._check(said, found.fields, kept)
         said |= {name: self.said[name] for name in ("on_error", "threads") if name in self.said}
-        if "width" in found.fields and "width" in self.said:
-            width = width or self.columns()
+        width = width or self.columns() * ("width" in found.fields)
         return open_stream(self.files, labels, said, kept, width, **more)
-
-    def found(self) -> list[str]:
-        """Return the names of the files, patterns expanded; "-" for standard input."""
-        from noregret.runs.opening import found
-
-        return found(self.files)
 
     def errors(self) -> str:
         """Return what a bad line does to the examples: "stop" or "skip"."""
         return "stop" if self.said.get("on_error", "stop") == "stop" else "skip"
+
+    def open_for(self, learner: choices.Learner, record: Record) -> Stream:
+        """Return the stream of examples for a model, which need no label."""
+        width = learner.dimension if record.spec.needs_width else 0
+        known = record.known(grow=False)
+        stream = self.open(record.rule(), record.reading, width, unlabelled="keep", **known)
+        require_same_columns(learner, record, stream)
+        return stream
 
     def columns(self) -> int:
         """Return the number of columns including the intercept's, 0 if unknown."""
         features = self.said.get("width")
         if features is None:
             return 0
-        if features < 1:
-            raise ValueError(f"--features {features}: expected a number above 0")
+        refuse({f"--features {features}: expected a number above 0": features < 1})
         return int(features) + (self.said.get("constant") != 0.0)
 
     def _check(self, said: dict[str, Any], known: list[str], kept: dict[str, Any] | None) -> None:
         """Refuse options that the format does not have, and such as a model would not survive."""
+        takes = ", ".join(_FLAGS[one] for one in known if one in _FLAGS and one not in _ANY)
+        whose = f", whose format takes {takes}" if takes else _SETTLED
         for name, value in said.items():
             shown = " ".join(value) if isinstance(value, list) else str(value).removesuffix(".0")
-            if name not in known:
-                takes = ", ".join(_FLAGS[one] for one in known if one in _FLAGS and one not in _ANY)
-                raise ValueError(
-                    f"{_FLAGS[name]} {shown}: has no meaning for {self.files[0]}"
-                    + (f", whose format takes {takes}" if takes else _SETTLED)
-                )
-            if kept is not None and name in _COLUMNS and value != kept.get(name):
-                raise ValueError(
-                    f"{_FLAGS[name]} {shown}: the model was learnt with "
-                    f"{kept.get(name, 'none')}, and its features would not find their weights"
-                )
+            before = (kept or {}).get(name, "none")
+            other = kept is not None and name in _COLUMNS and value != before
+            place = f"{_FLAGS[name]} {shown}"
+            refuse(
+                {
+                    f"{place}: has no meaning for {self.files[0]}{whose}": name not in known,
+                    f"{place}: the model was learnt with {before}, and its features would not "
+                    "find their weights": other,
+                }
+            )
 
 
 def require_outputs(inputs: Iterable[str | Path], *outputs: tuple[str, Path | None]) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noregret.cli.console import fitted, plain_console, show_weights
+import noregret as nr
+from noregret.arguments import refuse
+from noregret.cli.console import plain_console, show_weights
 from noregret.cli.given import Given, require_outputs
-from noregret.cli.writing import Output, to_json
+from noregret.cli.writing import Output, fitted, to_json
+from noregret.evaluate.effects import effects, largest, sizes_of
 from noregret.rounding import up, up_each
+from noregret.runs.naming import KnownNames, Names, NumberedNames, find_names, top_weights
+from noregret.runs.progress import solving
+from noregret.runs.whole import whole
+from noregret.streams import Stream, resolve
+from noregret.streams.names import FeatureNames, HashedNames
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-
-if TYPE_CHECKING:
-    from noregret.runs.naming import Names
-    from noregret.streams import Stream
 
 
 def hindsight(
@@ -35,21 +39,21 @@ def hindsight(
     """Run `noregret hindsight`."""
     chosen = choices.make_loss(loss)
     shape = None if mirror is None else choices.make_mirror(mirror, None)
-    if radius is None and l2 is None and strength is None:
-        raise ValueError("say over what: --class-radius, --l2, or --mirror with --strength")
-    if bias and given.said.get("constant"):
-        raise ValueError("--bias and --intercept are two intercepts: drop one of them")
+    refuse(
+        {
+            "say over what: --class-radius, --l2, or --mirror with --strength": (
+                radius is None and l2 is None and strength is None
+            ),
+            "--bias and --intercept are two intercepts: drop one of them": (
+                bias and given.said.get("constant")
+            ),
+        }
+    )
     require_outputs(given.files, ("--weights", weights))
-    import noregret as nr
-    from noregret.evaluate.effects import effects, largest, sizes_of
-    from noregret.runs.naming import top_weights
-    from noregret.runs.progress import Solver
-    from noregret.runs.whole import whole
-
     rule = given.label_rule(chosen.labels)
     stream = given.open(rule, constant=0.0) if bias else given.open(rule)
     rows = whole(stream)
-    with Solver(tol, silent=as_json) as solver:
+    with solving(tol) as solver:
         solution = nr.hindsight(
             rows,
             rows.y,
@@ -69,7 +73,7 @@ def hindsight(
             output.numbers(solution.weights)
     sizes = sizes_of(rows)
     columns = largest(effects(solution, sizes)[0], top).tolist()
-    names = _names(given, stream, rule, columns, bias, progress=not as_json)
+    names = _names(given, stream, rule, columns, bias)
     heaviest = top_weights(solution, names, top, sizes=sizes)
     if as_json:
         print(
@@ -93,28 +97,21 @@ def hindsight(
     console = plain_console()
     counts = f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features"
     console.print(fitted(counts), style="dim")
-    print(fitted(str(solution)), flush=True)
     each = up(up_each(solution.primal, len(rows)))
-    console.print(f"  {'a round':<28}{each:>18}")
+    console.print(fitted(f"{solution}\n  {'a round':<28}{each:>18}"))
     if heaviest:
         show_weights(console, heaviest)
 
 
-def _names(
-    given: Given, stream: Stream, rule: Any, columns: list[int], bias: bool, progress: bool
-) -> Names:
+def _names(given: Given, stream: Stream, rule: Any, columns: list[int], bias: bool) -> Names:
     """Return what columns are called; names that hashing lost are read once more from files."""
-    from noregret.runs.naming import KnownNames, NumberedNames, find_names
-    from noregret.streams import resolve
-    from noregret.streams.names import FeatureNames, HashedNames
-
     names = stream.names
     if isinstance(names, HashedNames):
         again = not names.limit and "-" not in given.files
         if again and "remember" in resolve(given.files, given.said.get("format")).fields:
             remembering = given.saying(remember=1, on_error="skip")
             constant = not bias and given.said.get("constant") != 0.0
-            return find_names(remembering.open(rule), columns, constant, progress)
+            return find_names(remembering.open(rule), columns, constant)
         return names
     if isinstance(names, FeatureNames):
         return names

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from noregret.cli.console import fitted, plain_console, show_table, show_weights
+from noregret.cli.console import plain_console, show_table, show_weights
 from noregret.cli.given import Given
-from noregret.cli.writing import to_json
+from noregret.cli.writing import fitted, to_json
+from noregret.evaluate import metrics_for
+from noregret.evaluate.effects import effects, largest
+from noregret.runs import naming
+from noregret.runs.facts import closing_lines, run_facts, run_words
+from noregret.runs.record import Record, load
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.runs.naming import Names
-    from noregret.runs.record import Record
-    from noregret.vocabulary.learners import Learner
+from noregret.vocabulary import learners as choices
 
 
 def inspect(
@@ -24,15 +24,10 @@ def inspect(
     as_json: bool,
 ) -> None:
     """Run `noregret inspect`."""
-    from noregret.evaluate import metrics_for
-    from noregret.runs import record as records
-    from noregret.runs.facts import closing_lines, run_facts, run_words
-    from noregret.runs.naming import top_weights
-
-    learner, record = records.load(model)
+    learner, record = load(model)
     count = top if top is not None else 5 if learner.weights.ndim == 2 else 20
-    names = names_for(learner, record, files, count, progress=not as_json)
-    tops = top_weights(learner, names, count, record.classes)
+    names = names_for(learner, record, files, count)
+    tops = naming.top_weights(learner, names, count, record.classes)
     if as_json:
         print(to_json({"model": str(model), **run_facts(learner, record), "top": tops}))
         return
@@ -41,7 +36,7 @@ def inspect(
     show_table(console, "tt", run_words(learner, record))
     kept = record.metrics, record.held_metrics
     measured = [metrics_for(learner.loss, arrays).summary() for arrays in kept]
-    print(fitted("\n".join(["", *closing_lines(learner, record, *measured)])), flush=True)
+    console.print(fitted("\n".join(["", *closing_lines(learner, record, *measured)])))
     if tops:
         show_weights(console, tops)
     if any(one["name"].startswith("slot ") for one in tops) and not files:
@@ -50,27 +45,23 @@ def inspect(
 
 
 def names_for(
-    learner: Learner,
+    learner: choices.Learner,
     record: Record,
     files: list[str] | None,
     top: int,
-    progress: bool = True,
-) -> Names:
+) -> naming.Names:
     """Return what the largest weights are called; `files` are read for names that hashing lost."""
-    from noregret.evaluate.effects import effects, largest
-    from noregret.runs.naming import find_names, names_of, require_same_columns
-
     if not files:
-        return names_of(learner, record)
+        return naming.names_of(learner, record)
     if "name_slots" not in record.names:
         raise ValueError(f"{files[0]}: the model knows all names, nothing is to be looked for")
     reading = {name: value for name, value in record.reading.items() if name != "remember"}
     stream = Given(files, {"remember": 1, "on_error": "skip"}).open(
         record.rule(), reading, unlabelled="keep"
     )
-    require_same_columns(learner, record, stream)
+    naming.require_same_columns(learner, record, stream)
     constant = bool(record.reading.get("constant"))
     weights, _ = effects(learner)
     wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]
     columns = sorted({column for part in wanted for column in part.tolist()})
-    return find_names(stream, columns, constant, progress)
+    return naming.find_names(stream, columns, constant)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noregret.cli.console import plain_console
+from noregret.arguments import refuse
 from noregret.cli.given import Given, require_outputs
-from noregret.cli.output import OutputLost
-from noregret.cli.telling import Ending, conclude, heading, mention
-from noregret.cli.writing import require_file
+from noregret.cli.output import MENDABLE, OutputLost
+from noregret.cli.telling import Ending, conclusion, heading, mention
+from noregret.cli.writing import Output, fitted, require_file
+from noregret.runs.history import Input
+from noregret.runs.interrupt import Interrupted, Interruption
+from noregret.runs.naming import names_of, require_same_columns
+from noregret.runs.opening import DEFAULTS, found
+from noregret.runs.progress import Clock
+from noregret.runs.record import Record, load
+from noregret.runs.session import Session
+from noregret.streams import Stream
+from noregret.streams.errors import CutShort
 from noregret.vocabulary import learners as choices
 
 if TYPE_CHECKING:
-    from noregret.cli.screen import Table
-    from noregret.runs.interrupt import Interruption
-    from noregret.runs.progress import Clock
-    from noregret.runs.record import Record
-    from noregret.runs.session import Session
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
+    from noregret.cli.console import Table
 
 
 def learn(
@@ -67,11 +73,23 @@ def learn(
     }
     said = {name: value for name, value in said.items() if value is not None}
     kept_out = _holdout(holdout, holdout_seed, holdout_after)
-    _check_plan(resume, same_input, save, save_every, passes, said, given)
+    too_few = save_every is not None and (save is None or save_every < 1)
+    refuse(
+        {
+            f"--passes {passes}: expected at least 1": passes < 1,
+            "--passes needs files: standard input can be read once only": (
+                passes > 1 and "-" in given.files
+            ),
+            "--save-every needs --save and a number of examples above 0": too_few,
+            "--same-input belongs to --resume": same_input and resume is None,
+            f"--resume keeps the learner as it is: drop --{next(iter(said), '')}": resume and said,
+            "--same-input keeps what is held out as it was: drop --holdout": (
+                same_input and kept_out
+            ),
+        }
+    )
     if said.pop("multiclass", False) or classes is not None:
         said["loss"] = choices.of_several(loss)
-    if same_input and kept_out:
-        raise ValueError("--same-input keeps what is held out as it was: drop --holdout")
     require_outputs(
         given.files, ("--save", save), ("--predictions", predictions), ("--report", report)
     )
@@ -89,38 +107,35 @@ def learn(
     if kept_out or resume is None:
         record.current.holdout = kept_out
     skip = record.position.examples
-
-    from noregret.cli.running import run_and_save
-    from noregret.cli.screen import Table
-    from noregret.runs.progress import Clock
-    from noregret.runs.session import Session
-
     classification = learner.loss.labels in ("sign", "class")
     plain = as_json or quiet or str(predictions) == "-"
-    clock = Clock(stream, passes, silent=plain)
+    clock = Clock(stream, passes)
     last = record.points[-1] if record.points else None
     table = None
     if not plain:
+        from noregret.cli.console import Table, plain_console
+
         table = Table(plain_console(), classification, last)
     if save is not None:
         require_file("--save", save)
     session = Session(learner, stream, record, save=save, save_every=save_every or 0)
-    ending = run_and_save(
+    ending = _run_and_save(
         session,
         predictions,
         lambda interruption: _follow(session, interruption, passes, skip, clock, table),
     )
     clock.close(record.position.total)
-    if ending is None or not ending.output_lost:
+    if learner.rounds and (ending is None or not ending.output_lost):
+        text = conclusion(session, as_json)
+        place = sys.stderr if str(predictions) == "-" else sys.stdout
         try:
-            if table is not None and table.headed:
-                print()
-            conclude(session, as_json, str(predictions) == "-")
+            gap = "\n" if table is not None and table.headed else ""
+            print(gap + (text if as_json else fitted(text, place)), file=place, flush=True)
         except OutputLost as lost:
             ending = ending or Ending.of_output(lost)
     if report is not None and learner.rounds:
+        # Not for every run: pages need modules that take a tenth of a second to load.
         from noregret.cli.report import write_report
-        from noregret.runs.naming import names_of
 
         session.note()
         write_report(learner, record, report, names_of(learner, record))
@@ -128,51 +143,27 @@ def learn(
     return None if ending is None else ending.code
 
 
-def _check_plan(
-    resume: Path | None,
-    same_input: bool,
-    save: Path | None,
-    save_every: int | None,
-    passes: int,
-    said: dict[str, Any],
-    given: Given,
-) -> None:
-    if passes < 1:
-        raise ValueError(f"--passes {passes}: expected at least 1")
-    if passes > 1 and "-" in given.files:
-        raise ValueError("--passes needs files: standard input can be read once only")
-    if save_every is not None and (save is None or save_every < 1):
-        raise ValueError("--save-every needs --save and a number of examples above 0")
-    if same_input and resume is None:
-        raise ValueError("--same-input belongs to --resume")
-    if resume is not None and said:
-        raise ValueError(f"--resume keeps the learner as it is: drop --{next(iter(said))}")
-
-
 def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any]:
     """Return the arguments of `Holdout`, empty where nothing is held out."""
-    told: dict[str, Any] = {}
-    if every is not None:
-        if not (0.0 < every < 1.0 or (every > 1.0 and every.is_integer())):
-            raise ValueError(
-                f"--holdout {every:g}: expected a whole number above 1, or a share below 1"
-            )
-        told = {"every": int(every)} if every > 1.0 else {"share": every, "seed": seed}
-    elif seed:
-        raise ValueError("--holdout-seed belongs to --holdout with a share below 1")
-    if after is not None:
-        if after < 1:
-            raise ValueError(f"--holdout-after {after}: leaves nothing to learn")
-        told["after"] = after
-    return told
+    known = every is None or 0.0 < every < 1.0 or (every > 1.0 and every.is_integer())
+    none = after is not None and after < 1
+    refuse(
+        {
+            f"--holdout {every or 0.0:g}: expected a whole number above 1, or a share below 1": (
+                not known
+            ),
+            "--holdout-seed belongs to --holdout with a share below 1": seed and every is None,
+            f"--holdout-after {after}: leaves nothing to learn": none,
+        }
+    )
+    told = {} if every is None else {"every": int(every)}
+    if every is not None and every < 1.0:
+        told = {"share": every, "seed": seed}
+    return told if after is None else {**told, "after": after}
 
 
-def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]:
+def _fresh(said: dict[str, Any], given: Given) -> tuple[choices.Learner, Record, Stream]:
     """Return a learner that has seen nothing, its record and its stream."""
-    from noregret.runs import record as records
-    from noregret.runs.history import Input
-    from noregret.runs.opening import DEFAULTS
-
     spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
     reading = DEFAULTS | given.reading()
@@ -184,16 +175,15 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]
         # Before the input is opened: report wrong options first.
         learner = spec.fresh()
         stream = given.open(rule)
-    first = Input(given.found(), reading, rule, on_error=given.errors())
-    return learner, records.Record(spec, [first]), stream
+    first = Input(found(given.files), reading, rule, on_error=given.errors())
+    return learner, Record(spec, [first]), stream
 
 
-def _resumed(resume: Path, given: Given, same_input: bool) -> tuple[Learner, Record, Stream]:
+def _resumed(
+    resume: Path, given: Given, same_input: bool
+) -> tuple[choices.Learner, Record, Stream]:
     """Return a learner that goes on, its record, and a stream with the same columns."""
-    from noregret.runs import record as records
-    from noregret.runs.naming import require_same_columns
-
-    learner, record = records.load(resume)
+    learner, record = load(resume)
     if same_input:
         given = given.saying(on_error=given.said.get("on_error", record.current.on_error))
     named = "labels" in given.said
@@ -201,7 +191,7 @@ def _resumed(resume: Path, given: Given, same_input: bool) -> tuple[Learner, Rec
     width = learner.dimension if record.spec.needs_width else 0
     stream = given.open(rule, record.reading, width, **record.known())
     require_same_columns(learner, record, stream)
-    told = {"files": given.found(), "on_error": given.errors()}
+    told = {"files": found(given.files), "on_error": given.errors()}
     if named:
         told["label_rule"] = list(rule)
     if same_input:
@@ -226,18 +216,15 @@ def _follow(
         session.record.position.total - begun, session.record.position.passes - 1
     )
     printed = session.learner.rounds
-    headed = False
 
     def show(point: Any) -> None:
-        nonlocal printed, headed
-        if table is None or point.rounds <= printed:
-            return
-        clock.clear()
-        if not headed:
-            table.head(*heading(session))
-            headed = True
-        printed = point.rounds
-        table.row(point)
+        nonlocal printed
+        if table is not None and point.rounds > printed:
+            clock.clear()
+            if not table.headed:
+                table.head(*heading(session))
+            printed = point.rounds
+            table.row(point)
 
     for point in session.run(interruption, passes, skip):
         total = session.record.position.total
@@ -245,3 +232,57 @@ def _follow(
             show(point)
     if session.learner.rounds:
         show(session.finish())
+
+
+def _run_and_save(
+    session: Session, predictions: Path | None, follow: Callable[[Interruption], None]
+) -> Ending | None:
+    """Learn, and save what was learnt; return why that was less than everything, None if not.
+
+    A signal, an output that cannot be written, and an input that ends inside a line stop the run
+    at the examples learnt so far. Such a run writes the model if it has learnt anything, and
+    leaves the old file as it was otherwise.
+
+    Args:
+        session: What is run.
+        predictions: Where to write the predictions, None for nowhere.
+        follow: Runs the session and shows its progress.
+    """
+    position = session.record.position
+    begun = position.total
+    with Interruption() as interruption:
+        ending = None
+        try:
+            with nullcontext() if predictions is None else Output(predictions) as output:
+                session.predictions = output
+                try:
+                    follow(interruption)
+                except (Interrupted, CutShort) as cut:
+                    # Without a new example, predictions are no reason to replace a file either.
+                    if position.total == begun:
+                        raise
+                    ending = _ending(cut)
+                if session.learner.rounds == 0 and ending is None:
+                    raise ValueError(f"{session.stream.name}: the file has no examples")
+        except Interrupted as interrupted:
+            ending = _ending(interrupted)
+        except OutputLost as lost:
+            ending = ending or Ending.of_output(lost)
+        if interruption.kept:
+            # First, since a closed terminal sends a signal and fails every write as well.
+            ending = Ending.of_signal(128 + interruption.kept)
+            interruption.settle()
+        if session.learner.rounds:
+            session.finish()
+            if ending is None:
+                session.save()
+            elif position.total > begun:
+                session.save()
+                ending = replace(ending, saved=session.saves)
+    return ending
+
+
+def _ending(cut: Interrupted | CutShort) -> Ending:
+    if isinstance(cut, Interrupted):
+        return Ending.of_signal(cut.code)
+    return Ending(MENDABLE, str(cut))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noregret.cli.console import plain_console, show_table
 from noregret.cli.writing import to_json
+from noregret.vocabulary.presets import words
 
 
 def list(
@@ -13,10 +14,8 @@ def list(
 ) -> None:
     """Run `noregret list`."""
     kinds = {"losses": "loss", "mirrors": "mirror", "rates": "rate", "learners": "learner"}
-    from noregret.vocabulary.presets import words
-
     found = words(kinds[what])
     if as_json:
-        print(to_json({what: [word._asdict() for word in found]}))
+        print(to_json({"kind": what, "words": [word._asdict() for word in found]}))
         return
     show_table(plain_console(), "tt", [(word.usage, word.about) for word in found])

@@ -24,17 +24,12 @@ def main() -> None:
 
     try:
         sys.exit(commands.call(sys.argv[1:]))
-    except click.UsageError as error:
-        _complain(complaints.usage_line(error))
-        sys.exit(MENDABLE)
     except OutputLost as lost:
         _complain_of(lost)
         sys.exit(lost.code)
-    except Interrupted as interrupted:
-        sys.exit(interrupted.code)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except (ValueError, OSError, OverflowError, MemoryError) as error:
+    except KeyboardInterrupt as end:
+        sys.exit(end.code if isinstance(end, Interrupted) else 130)
+    except (click.UsageError, ValueError, OSError, OverflowError, MemoryError) as error:
         _complain(complaints.one_line(error, sys.argv[1]))
         sys.exit(MENDABLE)
 

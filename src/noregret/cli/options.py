@@ -13,8 +13,8 @@ _LEARNER, _RUN, _GENERAL = "Learner", "Running", "General"
 CONFIG = "Configuration"
 _LOSS = "The loss, as hinge:0.5 of two classes or squared of numbers; see `noregret list losses`."
 
-_argument = partial(Option, kind=Path, default=...)
-_examples = partial(Option, "files", kind=Path, flags="[FILE...]", several=True)
+_argument = partial(Option, kind=Path, default=..., group="Arguments")
+_examples = partial(_argument, "files", flags="[FILE...]", several=True, default=None)
 _ARGUMENTS = (
     _argument(
         "model",
@@ -49,6 +49,7 @@ _ARGUMENTS = (
         "list",
         "losses, mirrors, rates or learners.",
         flags="KIND",
+        group="Arguments",
         words=("losses", "mirrors", "rates", "learners"),
         default=...,
     ),
@@ -57,6 +58,7 @@ _ARGUMENTS = (
         "warmup",
         "Learners as in `compare --learner`.",
         flags="[LEARNER...]",
+        group="Arguments",
         words="learner",
         several=True,
         shown="the common ones",
@@ -280,6 +282,7 @@ _RUNNING = (
     _run("report", help="Write an HTML page about the run, and its pictures as PNG.", kind=Path),
 )
 
+_OUT = "Write the result to this file"
 _out = partial(Option, "out", kind=Path, flags="--out -o")
 _top = partial(Option, "top", help="Show the N largest weights.", kind=int, least=0)
 _RESULTS = (
@@ -300,15 +303,13 @@ _RESULTS = (
     _top(commands="inspect", shown="20, or 5 of each class"),
     _top(commands="explain", help="Show the N features that add most to each row.", default=10),
     Option(
-        "rows",
-        "explain",
-        "Rows to explain, counted from 1, as in 1,4-6.",
-        default="1-5",
+        "rows", "explain", "Rows to explain, counted from 1, as in 1,4-6.", shown="the first five"
     ),
     Option("weights", "hindsight", "Write the weights here.", kind=Path),
-    _out("predict", "Where to write; - for stdout.", default=Path("-")),
-    _out("convert", "Where to write, a name in .arrow.", default=...),
-    _out("report", "The page.", default=Path("report.html")),
+    _out("predict", f"{_OUT}; - for stdout.", default=Path("-")),
+    _out("convert", f"{_OUT}, a name in .arrow.", default=...),
+    _out("report", f"{_OUT}; - for stdout, without PNG files.", default=Path("report.html")),
+    _out("demo", f"{_OUT}, a picture.", default=Path("demo.png")),
     Option(
         "pictures",
         "report",
@@ -318,9 +319,9 @@ _RESULTS = (
         default=True,
         shown="pictures",
     ),
-    Option("picture", "demo", "Where to draw the picture.", kind=Path, default=Path("demo.png")),
 )
 
+_QUIET = "Print the result only: no progress, no table on the way, no measures, no names of files."
 _general = partial(Option, kind=bool, group=_GENERAL)
 _SHARED = (
     _general(
@@ -329,15 +330,15 @@ _SHARED = (
         "Print one JSON object; on stderr where predictions take stdout.",
         flags="--json",
     ),
-    _general("quiet", "learn", "Print the certificate only."),
-    _general("quiet", "predict", "Do not measure on stderr."),
-    _general("quiet", "convert", "Print nothing."),
+    _general("quiet", "learn predict convert report warmup demo", _QUIET),
+    _general("quiet", "compare certify hindsight drift audit inspect", _QUIET, passed=False),
     Option(
         "config",
         " ".join(COMMANDS),
         'Take options from a TOML file, as in `passes = 3`, `files = ["a.csv"]`; the command line '
         "comes first.",
         kind=Path,
+        passed=False,
         group=CONFIG,
     ),
     Option(
@@ -345,6 +346,7 @@ _SHARED = (
         " ".join(COMMANDS),
         "Do not run, but print such a file of all options that are not at their default.",
         kind=bool,
+        passed=False,
         group=CONFIG,
     ),
 )

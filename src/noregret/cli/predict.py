@@ -8,8 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output, to_json
+from noregret.evaluate import metrics_for
+from noregret.runs.predicting import Predictor
+from noregret.runs.progress import Watched
+from noregret.runs.record import load
+from noregret.runs.wording import metrics_line
 from noregret.visible import escaped
 
 
@@ -25,30 +32,15 @@ def predict(
 ) -> None:
     """Run `noregret predict`."""
     require_outputs([model, *given.files], ("--out", out))
-    import numpy as np
-
-    from noregret.evaluate import metrics_for
-    from noregret.runs import record as records
-    from noregret.runs.naming import require_same_columns
-    from noregret.runs.predicting import Predictor
-    from noregret.runs.progress import Clock
-    from noregret.runs.wording import metrics_line
-
-    learner, record = records.load(model)
+    learner, record = load(model)
     predictor = Predictor(learner, record, link, average)
-    width = learner.dimension if record.spec.needs_width else 0
-    stream = given.open(
-        record.rule(), record.reading, width, unlabelled="keep", **record.known(grow=False)
-    )
-    require_same_columns(learner, record, stream)
+    watched = Watched(given.open_for(learner, record))
     metrics = metrics_for(learner.loss)
-    clock = Clock(stream, silent=quiet or as_json)
-    count = 0
     with Output(out) as output:
         several = bool(predictor.classes) and predictor.kind != "label"
         if several:
             _head(output, predictor.classes)
-        for block in stream:
+        for block in watched:
             scores = predictor.scores(block)
             known = ~np.isnan(block.y)
             weight = None if block.weight is None else block.weight[known]
@@ -64,20 +56,15 @@ def predict(
                 # As Vowpal Wabbit writes tags.
                 lines = [f"{line} {name}" for line, name in zip(lines, block.ids, strict=True)]
             output.write("".join(f"{line}\n" for line in lines))
-            count += len(block)
-            clock.tell(count)
-    clock.close(count)
-    if not count:
-        raise ValueError(f"{stream.name}: the file has no examples")
     summary = metrics.summary()
     if as_json:
-        told = {"model": str(model), "input": stream.name, "out": str(out), "as": predictor.kind}
-        told |= {"classes": predictor.classes, "examples": count, "metrics": summary}
+        told = {"model": str(model), "input": watched.name, "out": str(out), "as": predictor.kind}
+        told |= {"classes": predictor.classes, "examples": watched.count, "metrics": summary}
         # Where predictions take stdout, as with `learn --predictions -`.
         print(to_json(told), file=sys.stderr if str(out) == "-" else sys.stdout)
     elif not quiet:
         measured = metrics_line(summary) or "none has a label"
-        print(f"{count:,} examples: {measured}", file=sys.stderr)
+        print(f"{watched.count:,} examples: {measured}", file=sys.stderr)
 
 
 def _head(output: Output, classes: list[str]) -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noregret.cli.console import fitted
 from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.writing import to_json
 from noregret.rounding import exact
 from noregret.runs.facts import closing_lines, label_pairs, run_facts
 from noregret.runs.record import class_names
+from noregret.runs.session import Session
 from noregret.runs.wording import describe_columns, describe_learner, metrics_line
+from noregret.streams import Stream
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.runs.session import Session
-    from noregret.streams import Stream
 
 #: Number of class names shown before the first line.
 _LISTED = 12
@@ -105,36 +102,31 @@ def meanings(stream: Stream) -> str:
     return f", labels {told}" if any(a != f"{b:g}" for a, b in pairs) else ""
 
 
-def conclude(session: Session, as_json: bool, to_stderr: bool) -> None:
-    """Print the certificate and the metrics, or all that is known as JSON."""
+def conclusion(session: Session, as_json: bool) -> str:
+    """Return the certificate and the metrics, or all that is known as JSON."""
     learner, record = session.learner, session.record
-    if not learner.rounds:
-        return
-    saved, place = session.saved_scores(), sys.stderr if to_stderr else sys.stdout
+    saved = session.saved_scores()
     if as_json:
         session.note()
         more = {"refused": session.stream.refused, "saved": saved}
-        facts = {"input": session.stream.name, **run_facts(learner, record), **more}
-        print(to_json(facts), file=place, flush=True)
-        return
+        return to_json({"input": session.stream.name, **run_facts(learner, record), **more})
     summary = session.metrics.summary()
     lines = closing_lines(learner, record, summary, session.held.summary())
+    mixed = "shuffle" in record.reading
     if summary.get("repeat_error", 2.0) <= 1.0 - summary.get("accuracy", 1.0):
-        remedy = "" if "shuffle" in record.reading else ": if the file is sorted, see --shuffle"
+        remedy = "" if mixed else ": if the file is sorted, see --shuffle"
         lines.append(f"    the learner makes no fewer{remedy}")
-    lines += _saved(saved, record.reading) if saved else ()
-    print(fitted("\n".join(lines), place), file=place, flush=True)
+    return "\n".join([*lines, *(_saved(saved, mixed) if saved else ())])
 
 
-def _saved(scores: dict[str, Any], reading: Mapping[str, Any]) -> Iterator[str]:
+def _saved(scores: dict[str, Any], mixed: bool) -> Iterator[str]:
     """Yield what the saved weights are worth, beside the predictions made on the way."""
     made, last, average = (scores[name] for name in ("progressive", "last", "average"))
     yield f"  saved weights, {made['examples']:,.0f} of these examples: {metrics_line(last)}"
     if average is not None:
         yield f"  their average, by predict --average: {metrics_line(average)}"
     if scores["much_worse"]:
-        remedies = ["--shuffle"] * ("shuffle" not in reading)
-        remedies += ["--rate adaptive --average"] * (average is None)
+        remedies = ["--shuffle"] * (not mixed) + ["--rate adaptive --average"] * (average is None)
         see = f"; see {', or '.join(remedies)}" if remedies else ""
         yield f"    much worse than the predictions made on the way: {metrics_line(made)}{see}"
 

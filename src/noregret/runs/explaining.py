@@ -30,7 +30,8 @@ def explained(
         learner: what predicts.
         record: its record.
         stream: the examples, read as the model reads.
-        rows: numbers of rows, counted from 1, ascending [default: all].
+        rows: numbers of rows, counted from 1, ascending; those that there are not are left out
+            [default: all].
     """
     weights, offset = learner.weights, float(getattr(learner, "offset", 0.0))
     seen = 0
@@ -68,5 +69,3 @@ def explained(
             }
         if rows and seen >= rows[-1]:
             return
-    if rows:
-        raise ValueError(f"{stream.name}: has {seen:,} rows, expected row {rows[-1]:,}")

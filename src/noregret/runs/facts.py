@@ -82,7 +82,8 @@ def closing_lines(
         # Among no other classes a first row is no mistake, but it was not predicted either.
         new = "macro_f1" in summary and record.passes == 1 and counted > certificate.mistakes
         remark = " (the first row of a class counts as wrong)" if new else ""
-        lines.append(f"  {record.measured}: {metrics_line(summary)}{remark}")
+        first = "" if record.passes == 1 else ", first pass"
+        lines.append(f"  progressive{first}: {metrics_line(summary)}{remark}")
     if "repeat_error" in summary:
         lines.append(f"  repeating the last label: {summary['repeat_error']:.2%} mistakes")
     if held["examples"]:

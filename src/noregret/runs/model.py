@@ -118,8 +118,7 @@ class Model(Readable):
     @property
     def classes(self) -> list[Any]:
         """Labels as they are written: negative and positive, or every class; [] for numbers."""
-        record = self.record
-        return record.classes or [a for a, _ in sorted(record.labels, key=lambda pair: pair[1])]
+        return self.record.label_names
 
     @property
     def names(self) -> Names:

@@ -72,14 +72,12 @@ def names_of(learner: Learner, record: Record) -> Names:
     return KnownNames(known, "slot" if hashed else "column")
 
 
-def find_names(
-    stream: Stream, columns: Iterable[int], constant: bool, progress: bool = True
-) -> KnownNames:
+def find_names(stream: Stream, columns: Iterable[int], constant: bool) -> KnownNames:
     """Read a stream that remembers hashed names, and return those of the columns asked for.
 
     In between all others are forgotten, so that memory does not grow with the stream.
     """
-    from noregret.runs.progress import Clock
+    from noregret.runs.progress import Watched
     from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
 
     names = stream.names
@@ -100,16 +98,11 @@ def find_names(
             # One more than is shown means that there are others.
             entry += [name for name in known if name not in entry][: _TOLD + 1 - len(entry)]
 
-    clock = Clock(stream, silent=not progress)
-    examples = 0
-    for block in stream:
-        examples += len(block)
-        clock.tell(examples)
+    for _ in Watched(stream):
         if len(names) > _MANY:
             look()
             names.names = FeatureNames()
     look()
-    clock.clear()
     return KnownNames(found, "slot")
 
 

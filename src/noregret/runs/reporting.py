@@ -66,6 +66,7 @@ def _cards(learner: Learner, record: Record) -> Iterator[Card]:
 
 
 def _pictures(learner: Learner, record: Record, names: Names) -> list[Picture]:
+    classes = list(map(visible, record.label_names))
     # A mixture has many rates, and its predictions none.
     played = None if isinstance(learner, Aggregate) else getattr(learner, "rate", None)
     rate = "" if played is None else str(played)
@@ -77,16 +78,9 @@ def _pictures(learner: Learner, record: Record, names: Names) -> list[Picture]:
             record.points,
             metrics_for(learner.loss, record.metrics),
             names=lambda column: visible(names.name(column)),
-            classes=_class_names(record),
+            # Of two classes both have to be known, the negative one first.
+            classes=classes if record.classes or len(classes) == 2 else None,
             objective=record.certificate(learner).objective,
             rate=rate,
         )
     )
-
-
-def _class_names(record: Record) -> list[str] | None:
-    """Return the names of the classes, of two the negative one first, None where none is known."""
-    if record.classes:
-        return [visible(name) for name in record.classes]
-    by_value = {y: visible(written) for written, y in record.labels}
-    return [by_value[-1.0], by_value[1.0]] if set(by_value) == {-1.0, 1.0} else None

@@ -15,7 +15,7 @@ from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
 from noregret.proof.ledger import Entry
 from noregret.rounding import CLOSED_FORM, down, exact, up
-from noregret.runs.progress import Solver
+from noregret.runs.progress import solving
 from noregret.runs.verdicts_members import member_verdicts
 from noregret.runs.whole import joined, margins
 from noregret.runs.wording import metrics_line
@@ -257,11 +257,9 @@ class Statements:
                 if room < tightest:
                     tightest, by = room, name
             detail = f"{bound.reference}; {down(tightest)} to spare against {by}"
-            if by:
-                left = bound.value - tightest
-                yield Verdict(text, tightest >= 0.0, detail, stated=bound.value, found=left)
-            else:
-                yield Verdict(text, None, detail, stated=bound.value)
+            found = bound.value - tightest if by else None
+            holds = tightest >= 0.0 if by else None
+            yield Verdict(text, holds, detail, stated=bound.value, found=found)
 
 
 class LinearStatements(Statements):
@@ -334,7 +332,7 @@ class LinearStatements(Statements):
             if self.sizes is not None:
                 values = rows.values / self.sizes[rows.indices]
                 rows = replace(rows, values=values)
-            with Solver(self.tol) as solver:
+            with solving(self.tol) as solver:
                 return nr.hindsight(rows, rows.y, self.loss, progress=solver, **options)
         except (ValueError, ZeroDivisionError) as error:
             return str(error)
