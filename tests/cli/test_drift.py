@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +42,7 @@ def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:
     assert run.stdout == f"{turning}: 400 examples, Squared(), {told}\n{proof}\n"
     assert proof.proved and "Proved: no fixed predictor will do." in run.stdout
     found = json.loads(call("drift", turning, *COMMON, "--json").stdout)
-    labels = {"down": -1.0, "up": 1.0}
+    labels = [{"label": "down", "value": -1.0}, {"label": "up", "value": 1.0}]
     assert found == {"input": str(turning), "labels": labels, **proof.as_dict()}
     once = json.loads(call("drift", turning, *COMMON, "--json", "--one-pass").stdout)
     assert once["tracker_loss"] == pytest.approx(proof.tracker_loss)
@@ -59,7 +61,7 @@ def test_it_finds_two_classes_by_itself(tmp_path: Path, call: Call, more: tuple[
         run = call("drift", path, "--class-radius", "1", "--json", *more, *options)
         assert run.returncode == 0, run.stderr
         told = json.loads(run.stdout)
-        return told["labels"], told["tracker_loss"]
+        return {one["label"]: one["value"] for one in told["labels"]}, told["tracker_loss"]
 
     signs = found(["-1", "1"] * 20)
     assert signs[0] == {"-1": -1.0, "1": 1.0}
@@ -86,13 +88,30 @@ def test_a_person_who_waits_is_told(
 ) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress.Telling() as tell:
-        tell._line._told -= 1.0
+    seconds = count()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(seconds)))
+    with progress.telling() as tell:
         tell("tracking, 8,192 examples")
     shown = capsys.readouterr().err
     assert "tracking, 8,192 examples" in shown and shown.endswith("\r\x1b[2K")
-    with progress.silenced(True), progress.Telling() as tell:
+    with progress.silenced(True), progress.telling() as tell:
         tell("tracking, 8,192 examples")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_is_told_that_code_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    for compiles in (True, False):
+        monkeypatch.setattr(progress, "_compiles", lambda compiles=compiles: compiles)
+        with progress.telling() as tell:
+            time.sleep(0.1)
+            tell("tracking, 8,192 examples")
+        assert ("compiling" in capsys.readouterr().err) == compiles
+    monkeypatch.setattr(progress, "_compiles", lambda: True)
+    with progress.silenced(True), progress.telling():
+        time.sleep(0.1)
     assert capsys.readouterr().err == ""
 
 

@@ -260,7 +260,7 @@ def test_timeout_sends_its_signal_twice_and_the_run_is_saved(tmp_path: Path, lon
     run.stdin.write(long.read_bytes())
     run.stdin.flush()
     for line in run.stdout:
-        if b" 16 " in line:
+        if line.startswith(b"16\t"):
             break
     for _ in range(2):
         run.send_signal(signal.SIGTERM)

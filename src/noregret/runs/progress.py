@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Seconds after which a user would like to know that something is happening.
 _PATIENCE = 2.0
+#: How often is looked after as many seconds whether code is compiled; later it is no first run.
+_TRIES = 15
 _FIRST_RUN = "; a first run compiles for this machine"
 _COMPILING = "compiling for this machine, once for each combination of loss, map and rate"
 
@@ -44,7 +46,9 @@ class PassingLine:
 
     def _wait(self, first: str) -> None:
         """Say why nothing moves: on a terminal `first`, in a log that code is compiled."""
-        while not self._moving.wait(_PATIENCE):
+        for _ in range(_TRIES):
+            if self._moving.wait(_PATIENCE):
+                return
             if self.terminal:
                 return self.show(first)
             if _compiles():
