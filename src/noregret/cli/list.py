@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noregret.cli.options import LISTS
 from noregret.cli.writing import to_json
 from noregret.vocabulary.presets import words
 
@@ -12,8 +13,7 @@ def list(
     as_json: bool,
 ) -> None:
     """Run `noregret list`."""
-    kinds = {"losses": "loss", "mirrors": "mirror", "rates": "rate", "learners": "learner"}
-    found = words(kinds[what])
+    found = words(next(kind for kind, name in LISTS.items() if name == what))
     if as_json:
         print(to_json({what: [word._asdict() for word in found]}))
         return

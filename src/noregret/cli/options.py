@@ -13,6 +13,8 @@ _LEARNER, _RUN, _GENERAL = "Learner", "Running", "General"
 CONFIG = "Configuration"
 _LOSS = "The loss, as hinge:0.5 of two classes or squared of numbers; see `noregret list losses`."
 
+#: What `noregret list` calls the words of a kind.
+LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
 _argument = partial(Option, kind=Path, default=..., group="Arguments")
 _examples = partial(_argument, "files", flags="[FILE...]", several=True, default=None)
 _ARGUMENTS = (
@@ -47,7 +49,7 @@ _ARGUMENTS = (
         "losses, mirrors, rates or learners.",
         flags="KIND",
         group="Arguments",
-        words=("losses", "mirrors", "rates", "learners"),
+        words=tuple(LISTS.values()),
         default=...,
     ),
     Option(
