@@ -58,7 +58,7 @@ def test_words_are_those_of_the_library() -> None:
     assert listed("missing") == typing.get_args(reading.Missing)
     assert listed("on_error") == typing.get_args(reading.OnError)
     assert listed("update") == (*DESCENTS, *ASCENTS)
-    link = listed("link", "predict")
+    link = listed("kind", "predict")
     assert isinstance(link, tuple) and {*link} == {
         kind for kinds in KINDS.values() for kind in kinds
     }

@@ -58,16 +58,18 @@ _ELSEWHERE = {
 def one_line(error: Exception, command: str) -> str:
     """Return what an error says, with options in the place of arguments, and where to look."""
     text, argument = str(error), getattr(error, "argument", "")
-    flag = argument and flag_of(command, argument)
+    about = ("labels", "multiclass", "loss") if argument == "labels" else (argument,)
+    see = ", ".join(one.flag for one in options_of(command) if one.name in about)
     if isinstance(error, click.UsageError):
         text = _usage(error, command)
     elif isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
     elif isinstance(error, ArgumentError):
         found = f"{error.found:g}" if isinstance(error.found, float) else error.found or ""
-        text = error.said(f"{flag} {found}".rstrip(), f"noregret list {LISTS.get(error.kind)}")
-    elif flag:
-        text = f"{text}; see {flag}"
+        place = f"{flag_of(command, argument)} {found}".rstrip()
+        text = error.said(place, f"noregret list {LISTS.get(error.kind)}")
+    elif see:
+        text = f"{text}; see {see}"
     return " ".join(text.split())
 
 

@@ -68,9 +68,8 @@ class Table:
         """Print one line; losses, floor and regret are averages a round."""
         last = self._last
         rounds = point.rounds - (last.rounds if last else 0)
-        since = ""
-        if self._wide:
-            since = number((point.loss - (last.loss if last else 0.0)) / rounds)
+        lost = point.loss - (last.loss if last else 0.0)
+        since = number(lost / rounds) if self._wide else ""
         mistakes = f"{point.mistakes / point.rounds:>10.2%}" if self._classification else ""
         self._console.print(
             Text.assemble(

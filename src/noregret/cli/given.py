@@ -12,8 +12,11 @@ from typing import Any
 from noregret.arguments import refuse
 from noregret.cli.reading import READING_OPTIONS
 from noregret.cli.writing import require_place
+from noregret.runs.naming import require_same_columns
 from noregret.runs.opening import open_stream
+from noregret.runs.record import Record
 from noregret.streams import Stream, resolve
+from noregret.vocabulary import learners as choices
 
 _FLAGS = {one.name: one.flag for one in READING_OPTIONS}
 #: Options that do not change the columns of the same bytes: a model does not keep them.
@@ -82,6 +85,23 @@ class Given:
         said |= {name: self.said[name] for name in ("on_error", "threads") if name in self.said}
         width = width or self.columns() * ("width" in found.fields)
         return open_stream(self.files, labels, said, kept, width, **more)
+
+    def again(
+        self, learner: choices.Learner, record: Record, rule: Any, kept: dict[str, Any], **more: Any
+    ) -> Stream:
+        """Return the stream of a model, whose columns are those that it has learnt.
+
+        Args:
+            learner: the learner of the model.
+            record: what it remembers.
+            rule: the rule for labels.
+            kept: how it read the input before.
+            more: as for `runs.opening.open_stream`.
+        """
+        width = learner.dimension if record.spec.needs_width else 0
+        stream = self.open(rule, kept, width, **more)
+        require_same_columns(learner, record, stream)
+        return stream
 
     def errors(self) -> str:
         """Return what a bad line does to the examples: "stop" or "skip"."""

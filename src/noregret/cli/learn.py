@@ -17,7 +17,7 @@ from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, require_file
 from noregret.runs.history import Input
 from noregret.runs.interrupt import Interrupted, Interruption
-from noregret.runs.naming import names_of, require_same_columns
+from noregret.runs.naming import names_of
 from noregret.runs.opening import DEFAULTS, found
 from noregret.runs.progress import Clock
 from noregret.runs.record import Record, load
@@ -189,9 +189,7 @@ def _resumed(
         given = given.saying(on_error=given.said.get("on_error", record.current.on_error))
     named = "labels" in given.said
     rule = given.label_rule(learner.loss.labels) if named else record.rule()
-    width = learner.dimension if record.spec.needs_width else 0
-    stream = given.open(rule, record.reading, width, **record.known())
-    require_same_columns(learner, record, stream)
+    stream = given.again(learner, record, rule, record.reading, **record.known())
     told = {"files": found(given.files), "on_error": given.errors()}
     if named:
         told["label_rule"] = list(rule)

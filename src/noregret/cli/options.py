@@ -286,7 +286,7 @@ _out = partial(Option, "out", kind=Path, flags="--out -o")
 _top = partial(Option, "top", help="Show the N largest weights.", kind=int, least=0)
 _RESULTS = (
     Option(
-        "link",
+        "kind",
         "predict",
         "`margin` as it is, its logistic `probability`, or the `label`. Of several classes: the "
         "`label`, or a table with the `score` or the `probability` of each, separated by tabs.",

@@ -13,7 +13,6 @@ import numpy as np
 from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output
 from noregret.evaluate import metrics_for
-from noregret.runs.naming import require_same_columns
 from noregret.runs.predicting import Predictor
 from noregret.runs.progress import Watched
 from noregret.runs.record import load
@@ -26,25 +25,24 @@ def predict(
     *,
     model: Path,
     out: Path,
-    link: str | None,
+    kind: str | None,
     average: bool,
     quiet: bool,
 ) -> None:
     """Run `noregret predict`."""
     require_outputs([model, *given.files], ("--out", out))
     learner, record = load(model)
-    predictor = Predictor(learner, record, link, average)
-    width = learner.dimension if record.spec.needs_width else 0
-    stream = given.open(
-        record.rule(), record.reading, width, unlabelled="keep", **record.known(grow=False)
-    )
-    require_same_columns(learner, record, stream)
-    watched = Watched(stream)
+    predictor = Predictor(learner, record, kind, average)
+    more = {"unlabelled": "keep", **record.known(grow=False)}
+    watched = Watched(given.again(learner, record, record.rule(), record.reading, **more))
     metrics = metrics_for(learner.loss)
     with Output(out) as output:
         several = bool(predictor.classes) and predictor.kind != "label"
         if several:
-            _head(output, predictor.classes)
+            head = io.StringIO()
+            names = map(escaped, predictor.classes)
+            csv.writer(head, "excel-tab", lineterminator="\n").writerow(names)
+            output.write(head.getvalue())
         for block in watched:
             scores = predictor.scores(block)
             known = ~np.isnan(block.y)
@@ -64,13 +62,6 @@ def predict(
     if not quiet:
         measured = metrics_line(metrics.summary()) or "none has a label"
         print(f"{watched.count:,} examples: {measured}", file=sys.stderr)
-
-
-def _head(output: Output, classes: list[str]) -> None:
-    """Write the names of the columns."""
-    line = io.StringIO()
-    csv.writer(line, "excel-tab", lineterminator="\n").writerow(map(escaped, classes))
-    output.write(line.getvalue())
 
 
 def _written(label: Any) -> str:
