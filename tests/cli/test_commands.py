@@ -32,7 +32,7 @@ def test_predict_writes_what_the_model_says(
     run = call("predict", model, stream, "--as", "label", "--quiet")
     assert run.stdout.split() == ["1" if p > 0.0 else "0" for p in margins] and run.stderr == ""
     run = call("predict", model, stream, "--average")
-    assert run.returncode == 2 and "learn it with --average" in run.stderr
+    assert run.returncode == 2 and "--average: the model keeps none" in run.stderr
     averaged = tmp_path / "a.nr"
     assert (
         call("learn", stream, "--average", "--rate", "adaptive", "--save", averaged).returncode == 0

@@ -40,7 +40,7 @@ def test_help_does_not_load_anything_heavy(command: tuple[str, ...]) -> None:
     script = (
         "import sys\nfrom noregret.cli.main import main\nsys.argv[0] = 'noregret'\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "heavy = {'numba', 'numpy', 'scipy', 'matplotlib', 'sklearn', 'pyarrow'}\n"
+        "heavy = {'numba', 'numpy', 'rich', 'scipy', 'matplotlib', 'sklearn', 'pyarrow'}\n"
         "loaded = heavy & set(sys.modules)\n"
         "sys.exit(f'loaded: {loaded}' if loaded else 0)"
     )

@@ -343,7 +343,10 @@ def test_other_commands_say_that_they_take_two_classes(
         (("certify", made, stream, "--loss", "softmax"), only),
         (("hindsight", stream, "--loss", "softmax", "--l2", "1"), only),
         (("drift", stream, "--loss", "softmax", "--class-radius", "1"), only),
-        (("predict", model, stream, "--as", "margin"), "expected one of label, score, probability"),
+        (
+            ("predict", model, stream, "--as", "margin"),
+            "--as margin: expected one of label, score, probability",
+        ),
         (("learn", stream, "--classes", "3", "--loss", "squared"), "is a loss of numbers"),
         (("learn", stream, "--resume", model, "--multiclass"), "drop --multiclass"),
     ):

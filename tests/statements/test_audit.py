@@ -131,7 +131,7 @@ def test_what_cannot_be_read_again_is_not_checked(
     piped = io.TextIOWrapper(io.BytesIO(b.read_bytes()))
     monkeypatch.setattr(sys, "stdin", piped)
     assert call("learn", a, "--save", model, "--quiet").returncode == 0
-    run = call("learn", "-", "-f", "svmlight", "--resume", model, "--save", model, "--quiet")
+    run = call("learn", "-", "--format", "svmlight", "--resume", model, "--save", model, "--quiet")
     assert run.returncode == 0, run.stderr
     _not_checked(call("audit", model), "learnt from standard input, which cannot be read again")
     _holds(call("audit", model, a, b, "--json"), 70)

@@ -11,7 +11,6 @@ from noregret.cli.console import plain_console, show_table
 from noregret.cli.given import Given
 from noregret.cli.writing import fitted, to_json
 from noregret.runs.auditing import Audit, audit_model
-from noregret.runs.naming import require_same_columns
 from noregret.runs.opening import found
 from noregret.runs.record import Record, load
 from noregret.runs.replay import places
@@ -34,15 +33,13 @@ def audit(
     if learner.rounds == 0:
         raise ValueError(f"{model}: has learnt nothing that could be audited")
     files = found(given.files) if given.files else []
-    width = learner.dimension if record.spec.needs_width else 0
 
     def opened(one: Any) -> Any:
         where = places(record, files, model)
         named = Given([where[name] for name in one.files], given.said)
         told = named.saying(on_error=given.said.get("on_error", one.on_error))
-        stream = told.open(one.rule(record.classes), one.reading, width, **record.known())
-        require_same_columns(learner, record, stream)
-        return stream
+        rule = one.rule(record.classes)
+        return told.again(learner, record, rule, one.reading, **record.known())
 
     audited = audit_model(learner, record, opened, tol=tol, max_passes=max_passes)
     if as_json:

@@ -51,9 +51,12 @@ def compare(
     choices.check_class_radius(class_radius)
     specs = [parse_spec(text, shared, several=several) for text in texts]
     kinds = [*{choices.any_loss(spec.loss).labels for spec in specs}]
-    one_kind = "--learner: some learners classify and some do not, expected one kind"
-    twice = len(set(texts)) < len(texts)
-    refuse({"--learner: the same learner was named twice": twice, one_kind: len(kinds) > 1})
+    refuse(
+        {
+            "--learner: the same learner was named twice": len(set(texts)) < len(texts),
+            "--learner: some learners classify and some do not, expected one kind": len(kinds) > 1,
+        }
+    )
     wide = any(spec.needs_width for spec in specs)
     made = None if wide else list(map(make, texts, specs))
     stream = given.open(given.label_rule(kinds[0]), width=given.columns() if wide else 0)

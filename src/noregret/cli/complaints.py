@@ -5,10 +5,8 @@ from __future__ import annotations
 import click
 
 from noregret.arguments import ArgumentError, meant
-from noregret.cli.options import OPTIONS, flag_of, options_of
+from noregret.cli.options import LISTS, OPTIONS, flag_of, options_of
 
-#: What `noregret list` calls the words of a kind.
-_LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
 #: What to take in the place of options of Vowpal Wabbit.
 _ELSEWHERE = {
     "--noconstant": "`--intercept 0`",
@@ -60,22 +58,27 @@ _ELSEWHERE = {
 def one_line(error: Exception, command: str) -> str:
     """Return what an error says, with options in the place of arguments, and where to look."""
     text, argument = str(error), getattr(error, "argument", "")
-    flag = argument and flag_of(command, argument)
+    about = ("labels", "multiclass", "loss") if argument == "labels" else (argument,)
+    see = ", ".join(one.flag for one in options_of(command) if one.name in about)
     if isinstance(error, click.UsageError):
         text = _usage(error, command)
     elif isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
     elif isinstance(error, ArgumentError):
         found = f"{error.found:g}" if isinstance(error.found, float) else error.found or ""
-        text = error.said(f"{flag} {found}".rstrip(), f"noregret list {_LISTS.get(error.kind)}")
-    elif flag:
-        text = f"{text}; see {flag}"
+        place = f"{flag_of(command, argument)} {found}".rstrip()
+        text = error.said(place, f"noregret list {LISTS.get(error.kind)}")
+    elif see:
+        text = f"{text}; see {see}"
     return " ".join(text.split())
 
 
 def _usage(error: click.UsageError, command: str) -> str:
     known = [one.flag.lstrip("-") for one in options_of(command)]
     complaint = error.format_message().rstrip(".")
+    name, ctx = getattr(getattr(error, "param", None), "name", ""), error.ctx
+    if ctx and ctx.get_parameter_source(name) is click.core.ParameterSource.DEFAULT_MAP:
+        complaint = f"{ctx.params['config']}: {complaint}"
     if isinstance(error, click.NoSuchOption):
         option = error.option_name
         elsewhere = [one.commands for one in OPTIONS if option in one.spellings]

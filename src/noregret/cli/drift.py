@@ -38,11 +38,12 @@ def drift(
     chosen = choices.make_loss(loss)
     if picture is not None:
         require_place("--picture", picture)
-        named = picture.suffix in _PICTURES
         refuse(
             {
                 "--picture draws windows: say how long they are, --window N": window is None,
-                f"--picture {picture}: expected a name in {', '.join(_PICTURES)}": not named,
+                f"--picture {picture}: expected a name in {', '.join(_PICTURES)}": (
+                    picture.suffix not in _PICTURES
+                ),
             }
         )
         plot.require_matplotlib()

@@ -86,17 +86,26 @@ class Given:
         width = width or self.columns() * ("width" in found.fields)
         return open_stream(self.files, labels, said, kept, width, **more)
 
+    def again(
+        self, learner: choices.Learner, record: Record, rule: Any, kept: dict[str, Any], **more: Any
+    ) -> Stream:
+        """Return the stream of a model, whose columns are those that it has learnt.
+
+        Args:
+            learner: the learner of the model.
+            record: what it remembers.
+            rule: the rule for labels.
+            kept: how it read the input before.
+            more: as for `runs.opening.open_stream`.
+        """
+        width = learner.dimension if record.spec.needs_width else 0
+        stream = self.open(rule, kept, width, **more)
+        require_same_columns(learner, record, stream)
+        return stream
+
     def errors(self) -> str:
         """Return what a bad line does to the examples: "stop" or "skip"."""
         return "stop" if self.said.get("on_error", "stop") == "stop" else "skip"
-
-    def open_for(self, learner: choices.Learner, record: Record) -> Stream:
-        """Return the stream of examples for a model, which need no label."""
-        width = learner.dimension if record.spec.needs_width else 0
-        known = record.known(grow=False)
-        stream = self.open(record.rule(), record.reading, width, unlabelled="keep", **known)
-        require_same_columns(learner, record, stream)
-        return stream
 
     def columns(self) -> int:
         """Return the number of columns including the intercept's, 0 if unknown."""

@@ -57,5 +57,11 @@ def _page(usage: str, about: str, sections: dict[str, list[tuple[str, str]]]) ->
 def _filled(text: str, indent: str = "") -> str:
     # At least 40 columns for a text, so that few words are longer than a line.
     width = max(min(shutil.get_terminal_size().columns, _WIDEST), len(indent) + 40)
-    wrapped = {"initial_indent": indent, "subsequent_indent": indent}
-    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False, **wrapped)
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

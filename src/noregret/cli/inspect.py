@@ -56,10 +56,8 @@ def names_for(
     if "name_slots" not in record.names:
         raise ValueError(f"{files[0]}: the model knows all names, nothing is to be looked for")
     reading = {name: value for name, value in record.reading.items() if name != "remember"}
-    stream = Given(files, {"remember": 1, "on_error": "skip"}).open(
-        record.rule(), reading, unlabelled="keep"
-    )
-    naming.require_same_columns(learner, record, stream)
+    given = Given(files, {"remember": 1, "on_error": "skip"})
+    stream = given.again(learner, record, record.rule(), reading, unlabelled="keep")
     constant = bool(record.reading.get("constant"))
     weights, _ = effects(learner)
     wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]

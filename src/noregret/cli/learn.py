@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from noregret.arguments import refuse
 from noregret.cli.given import Given, require_outputs
+from noregret.cli.options import flag_of
 from noregret.cli.output import MENDABLE, OutputLost
 from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, fitted, require_file
 from noregret.runs.history import Input
 from noregret.runs.interrupt import Interrupted, Interruption
-from noregret.runs.naming import names_of, require_same_columns
+from noregret.runs.naming import names_of
 from noregret.runs.opening import DEFAULTS, found
 from noregret.runs.progress import Clock
 from noregret.runs.record import Record, load
@@ -58,7 +59,7 @@ def learn(
     quiet: bool,
 ) -> int | None:
     """Run `noregret learn`."""
-    said = {
+    chosen = {
         "multiclass": multiclass or None,
         "loss": loss,
         "mirror": mirror,
@@ -71,18 +72,21 @@ def learn(
         "average": average or None,
         "classes": classes,
     }
-    said = {name: value for name, value in said.items() if value is not None}
+    said = {name: value for name, value in chosen.items() if value is not None}
     kept_out = _holdout(holdout, holdout_seed, holdout_after)
-    too_few = save_every is not None and (save is None or save_every < 1)
     refuse(
         {
             f"--passes {passes}: expected at least 1": passes < 1,
             "--passes needs files: standard input can be read once only": (
                 passes > 1 and "-" in given.files
             ),
-            "--save-every needs --save and a number of examples above 0": too_few,
+            "--save-every needs --save and a number of examples above 0": (
+                save_every is not None and (save is None or save_every < 1)
+            ),
             "--same-input belongs to --resume": same_input and resume is None,
-            f"--resume keeps the learner as it is: drop --{next(iter(said), '')}": resume and said,
+            f"--resume keeps the learner as it is: drop {flag_of('learn', next(iter(said), ''))}": (
+                resume and said
+            ),
             "--same-input keeps what is held out as it was: drop --holdout": (
                 same_input and kept_out
             ),
@@ -98,24 +102,19 @@ def learn(
 
         require_matplotlib()
     choices.check_class_radius(class_radius)
-    if resume is None:
-        learner, record, stream = _fresh(said, given)
-    else:
-        learner, record, stream = _resumed(resume, given, same_input)
+    learner, record, stream = _resumed(resume, given, same_input) if resume else _fresh(said, given)
     if class_radius is not None:
         record.floor_radii.append([record.position.total, class_radius])
     if kept_out or resume is None:
         record.current.holdout = kept_out
     skip = record.position.examples
-    classification = learner.loss.labels in ("sign", "class")
-    plain = as_json or quiet or str(predictions) == "-"
     clock = Clock(stream, passes)
-    last = record.points[-1] if record.points else None
     table = None
-    if not plain:
+    if not (as_json or quiet or str(predictions) == "-"):
         from noregret.cli.console import Table, plain_console
 
-        table = Table(plain_console(), classification, last)
+        last = record.points[-1] if record.points else None
+        table = Table(plain_console(), learner.loss.labels in ("sign", "class"), last)
     if save is not None:
         require_file("--save", save)
     session = Session(learner, stream, record, save=save, save_every=save_every or 0)
@@ -156,7 +155,7 @@ def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any
             f"--holdout-after {after}: leaves nothing to learn": none,
         }
     )
-    told = {} if every is None else {"every": int(every)}
+    told: dict[str, Any] = {} if every is None else {"every": int(every)}
     if every is not None and every < 1.0:
         told = {"share": every, "seed": seed}
     return told if after is None else {**told, "after": after}
@@ -188,9 +187,7 @@ def _resumed(
         given = given.saying(on_error=given.said.get("on_error", record.current.on_error))
     named = "labels" in given.said
     rule = given.label_rule(learner.loss.labels) if named else record.rule()
-    width = learner.dimension if record.spec.needs_width else 0
-    stream = given.open(rule, record.reading, width, **record.known())
-    require_same_columns(learner, record, stream)
+    stream = given.again(learner, record, rule, record.reading, **record.known())
     told = {"files": found(given.files), "on_error": given.errors()}
     if named:
         told["label_rule"] = list(rule)

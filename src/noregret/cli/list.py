@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noregret.cli.console import plain_console, show_table
+from noregret.cli.options import LISTS
 from noregret.cli.writing import to_json
 from noregret.vocabulary.presets import words
 
@@ -13,8 +14,7 @@ def list(
     as_json: bool,
 ) -> None:
     """Run `noregret list`."""
-    kinds = {"losses": "loss", "mirrors": "mirror", "rates": "rate", "learners": "learner"}
-    found = words(kinds[what])
+    found = words(next(kind for kind, name in LISTS.items() if name == what))
     if as_json:
         print(to_json({"kind": what, "words": [word._asdict() for word in found]}))
         return

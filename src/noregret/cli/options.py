@@ -13,6 +13,8 @@ _LEARNER, _RUN, _GENERAL = "Learner", "Running", "General"
 CONFIG = "Configuration"
 _LOSS = "The loss, as hinge:0.5 of two classes or squared of numbers; see `noregret list losses`."
 
+#: What `noregret list` calls the words of a kind.
+LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
 _argument = partial(Option, kind=Path, default=..., group="Arguments")
 _examples = partial(_argument, "files", flags="[FILE...]", several=True, default=None)
 _ARGUMENTS = (
@@ -50,7 +52,7 @@ _ARGUMENTS = (
         "losses, mirrors, rates or learners.",
         flags="KIND",
         group="Arguments",
-        words=("losses", "mirrors", "rates", "learners"),
+        words=tuple(LISTS.values()),
         default=...,
     ),
     Option(
@@ -287,7 +289,7 @@ _out = partial(Option, "out", kind=Path, flags="--out -o")
 _top = partial(Option, "top", help="Show the N largest weights.", kind=int, least=0)
 _RESULTS = (
     Option(
-        "link",
+        "kind",
         "predict",
         "`margin` as it is, its logistic `probability`, or the `label`. Of several classes: the "
         "`label`, or a table with the `score` or the `probability` of each, separated by tabs.",

@@ -25,7 +25,7 @@ def predict(
     *,
     model: Path,
     out: Path,
-    link: str | None,
+    kind: str | None,
     average: bool,
     as_json: bool,
     quiet: bool,
@@ -33,13 +33,17 @@ def predict(
     """Run `noregret predict`."""
     require_outputs([model, *given.files], ("--out", out))
     learner, record = load(model)
-    predictor = Predictor(learner, record, link, average)
-    watched = Watched(given.open_for(learner, record))
+    predictor = Predictor(learner, record, kind, average)
+    more = {"unlabelled": "keep", **record.known(grow=False)}
+    watched = Watched(given.again(learner, record, record.rule(), record.reading, **more))
     metrics = metrics_for(learner.loss)
     with Output(out) as output:
         several = bool(predictor.classes) and predictor.kind != "label"
         if several:
-            _head(output, predictor.classes)
+            head = io.StringIO()
+            names = map(escaped, predictor.classes)
+            csv.writer(head, "excel-tab", lineterminator="\n").writerow(names)
+            output.write(head.getvalue())
         for block in watched:
             scores = predictor.scores(block)
             known = ~np.isnan(block.y)
@@ -65,13 +69,6 @@ def predict(
     elif not quiet:
         measured = metrics_line(summary) or "none has a label"
         print(f"{watched.count:,} examples: {measured}", file=sys.stderr)
-
-
-def _head(output: Output, classes: list[str]) -> None:
-    """Write the names of the columns."""
-    line = io.StringIO()
-    csv.writer(line, "excel-tab", lineterminator="\n").writerow(map(escaped, classes))
-    output.write(line.getvalue())
 
 
 def _written(label: Any) -> str:

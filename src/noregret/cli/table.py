@@ -46,7 +46,7 @@ class Option:
     value: str = ""
     words: str | tuple[str, ...] = ""
     several: bool = False
-    least: float | None = None
+    least: int | None = None
     group: str = "Options"
     passed: bool = True
 
