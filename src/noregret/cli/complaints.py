@@ -68,6 +68,9 @@ def one_line(error: Exception, command: str) -> str:
         found = f"{error.found:g}" if isinstance(error.found, float) else error.found or ""
         place = f"{flag_of(command, argument)} {found}".rstrip()
         text = error.said(place, f"noregret list {LISTS.get(error.kind)}")
+    elif see and text.startswith(f"{argument}="):
+        # The library names its keyword with the value, as in bits=99.
+        text = f"{see} {text.partition('=')[2]}"
     elif see:
         text = f"{text}; see {see}"
     return " ".join(text.split())

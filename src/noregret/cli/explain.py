@@ -64,11 +64,8 @@ def _numbers(text: str) -> list[int]:
     >>> _numbers("2,5-7")
     [2, 5, 6, 7]
     """
-    numbers: set[int] = set()
-    for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,12})(?:-(\d{1,12}))?\s*", part)
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-        if not 1 <= first <= last < first + 100_000:
-            raise ArgumentError("rows", "expected rows counted from 1, as in 1,4-6", text)
-        numbers.update(range(first, last + 1))
-    return sorted(numbers)
+    parts = [re.fullmatch(r"\s*(\d{1,12})(?:-(\d{1,12}))?\s*", one) for one in text.split(",")]
+    spans = [(int(one[1]), int(one[2] or one[1])) if one else (0, 0) for one in parts]
+    if not all(1 <= first <= last < first + 100_000 for first, last in spans):
+        raise ArgumentError("rows", "expected rows counted from 1, as in 1,4-6", text)
+    return sorted({row for first, last in spans for row in range(first, last + 1)})

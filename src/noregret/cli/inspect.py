@@ -7,7 +7,6 @@ from pathlib import Path
 from noregret.cli.console import plain_console, show_table, show_weights
 from noregret.cli.given import Given
 from noregret.cli.writing import fitted, to_json
-from noregret.evaluate import metrics_for
 from noregret.evaluate.effects import effects, largest
 from noregret.runs import naming
 from noregret.runs.facts import closing_lines, run_facts, run_words
@@ -34,9 +33,7 @@ def inspect(
     console = plain_console()
     console.print(fitted(visible(model)), style="bold")
     show_table(console, "tt", run_words(learner, record))
-    kept = record.metrics, record.held_metrics
-    measured = [metrics_for(learner.loss, arrays).summary() for arrays in kept]
-    console.print(fitted("\n".join(["", *closing_lines(learner, record, *measured)])))
+    console.print(fitted("\n".join(["", *closing_lines(learner, record)])))
     if tops:
         show_weights(console, tops)
     if any(one["name"].startswith("slot ") for one in tops) and not files:

@@ -106,12 +106,12 @@ def conclusion(session: Session, as_json: bool) -> str:
     """Return the certificate and the metrics, or all that is known as JSON."""
     learner, record = session.learner, session.record
     saved = session.saved_scores()
+    session.note()
     if as_json:
-        session.note()
         more = {"refused": session.stream.refused, "saved": saved}
         return to_json({"input": session.stream.name, **run_facts(learner, record), **more})
     summary = session.metrics.summary()
-    lines = closing_lines(learner, record, summary, session.held.summary())
+    lines = closing_lines(learner, record)
     mixed = "shuffle" in record.reading
     if summary.get("repeat_error", 2.0) <= 1.0 - summary.get("accuracy", 1.0):
         remedy = "" if mixed else ": if the file is sorted, see --shuffle"

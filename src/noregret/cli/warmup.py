@@ -70,8 +70,8 @@ def warmup(
         print(to_json({"directory": directory and str(directory), "jobs": done}))
         return
     kept = f"compiled code is in {directory}" if directory else "nothing was kept: see the warning"
-    total = sum(job["seconds"] for job in done)
-    console.print(fitted(f"ready after {total:.1f} s; {visible(kept)}"))
+    after = f"{sum(job['seconds'] for job in done):.1f} s"
+    console.print(fitted(f"ready after {after}; {visible(kept)}"))
 
 
 def _read(suffix: str) -> None:

@@ -62,13 +62,10 @@ def run_words(learner: Learner, record: Record) -> list[tuple[str, str]]:
     return [(visible(name), visible(_joined(value))) for name, value in facts]
 
 
-def closing_lines(
-    learner: Learner,
-    record: Record,
-    summary: Mapping[str, float],
-    held: Mapping[str, float],
-) -> list[str]:
+def closing_lines(learner: Learner, record: Record) -> list[str]:
     """Return the certificate of a run and its metrics, of what was learnt and held out."""
+    kept = record.metrics, record.held_metrics
+    summary, held = (metrics_for(learner.loss, arrays).summary() for arrays in kept)
     certificate = record.certificate(learner)
     lines = [certificate.text(record.points[-1].radius if record.points else None)]
     weighted = by_weight(record, summary)

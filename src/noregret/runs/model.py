@@ -309,8 +309,7 @@ class Model(Readable):
     def __str__(self) -> str:
         if self._record is None:
             return repr(self)
-        measured = self.metrics, self.held_metrics
-        return "\n".join(closing_lines(self.learner, self._record, *measured))
+        return "\n".join(closing_lines(self.learner, self._record))
 
     def _begun(self) -> tuple[Learner, Record]:
         if self._learner is None or self._record is None:

@@ -224,14 +224,13 @@ class Session:
         """
         if self.sample is None or not self.sample:
             return None
-        learner, loss = self.learner, self.learner.loss
-        made, last = self.sample.measured(loss), self.sample.measured(loss, learner.predict)
-        mean = None
+        ways: dict[str, Any] = {"progressive": None, "last": self.learner.predict}
         if self.record.spec.average:
-            kept = learner.average  # type: ignore[union-attr]
-            mean = self.sample.measured(loss, lambda block: margins(block, kept))
-        worse = is_much_worse(made, last)
-        return {"progressive": made, "last": last, "average": mean, "much_worse": worse}
+            kept = self.learner.average  # type: ignore[union-attr]
+            ways["average"] = lambda block: margins(block, kept)
+        found = {how: self.sample.measured(self.learner.loss, way) for how, way in ways.items()}
+        worse = is_much_worse(found["progressive"], found["last"])
+        return {"average": None, **found, "much_worse": worse}
 
     def note(self) -> None:
         """Put into the record what the stream has found out, and the measures."""

@@ -184,7 +184,9 @@ class Grammar:
                 return -1.0 if field.text == written[0] else 1.0
             expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
         # Compare with the names of the labels first: one of them may look like a missing value.
-        missing = field.text in MISSING_TEXTS
-        if self.unlabelled and missing:
+        if field.text not in MISSING_TEXTS:
+            raise Malformed(field.start, field.text, expected, "labels")
+        if self.unlabelled:
             return math.nan
-        raise Malformed(field.start, field.text, expected, "on_error" if missing else "labels")
+        expected += "; lines without one can be skipped"
+        raise Malformed(field.start, field.text, expected, "on_error")
