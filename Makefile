@@ -35,7 +35,7 @@ $(BIN)/python:
 
 demo: $(VENV)/installed-plot,sklearn
 	@echo "== learning a real stream with a certificate"
-	@$(BIN)/noregret demo --picture demo.png
+	@$(BIN)/noregret demo --out demo.png
 
 docs: $(VENV)/installed-docs
 	@echo "== documentation"

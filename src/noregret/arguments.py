@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class ArgumentError(ValueError):
@@ -45,6 +45,18 @@ class ArgumentError(ValueError):
         '--loss square: no such loss; help lists all'
         """
         return f"{place}: {self.reason}" + (f"; {listing} lists all" if self.kind else "")
+
+
+def refuse(reasons: Mapping[str, object]) -> None:
+    """Raise ValueError with the first reason that applies.
+
+    >>> refuse({"a needs b": False, "c excludes d": True})
+    Traceback (most recent call last):
+    ValueError: c excludes d
+    """
+    for reason, applies in reasons.items():
+        if applies:
+            raise ValueError(reason)
 
 
 def meant(word: str, known: Iterable[str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,7 @@ def turning(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-COMMON = ("--target", "kind", "--classes-as", "down,up", "--radius", "2")
+COMMON = ("--target", "kind", "--classes-as", "down,up", "--class-radius", "2")
 
 
 def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:
@@ -36,13 +38,43 @@ def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:
     proof = drift_proof(block, block.y, radius=2.0)
     run = call("drift", turning, *COMMON)
     assert run.returncode == 0, run.stderr
-    assert run.stdout == f"{turning}: 400 examples, Squared()\n{proof}\n"
+    told = "labels down → -1, up → +1"
+    assert run.stdout == f"{turning}: 400 examples, Squared(), {told}\n{proof}\n"
     assert proof.proved and "Proved: no fixed predictor will do." in run.stdout
     found = json.loads(call("drift", turning, *COMMON, "--json").stdout)
-    assert found == {"input": str(turning), **proof.as_dict()}
+    labels = [{"label": "down", "value": -1.0}, {"label": "up", "value": 1.0}]
+    assert found == {"input": str(turning), "labels": labels, **proof.as_dict()}
     once = json.loads(call("drift", turning, *COMMON, "--json", "--one-pass").stdout)
     assert once["tracker_loss"] == pytest.approx(proof.tracker_loss)
     assert once["static_bound"] == pytest.approx(proof.static_bound)
+
+
+def _written(path: Path, labels: list[str]) -> Path:
+    path.write_text("y,a\n" + "".join(f"{y},{k % 7}\n" for k, y in enumerate(labels)))
+    return path
+
+
+@pytest.mark.parametrize("more", [(), ("--one-pass",)], ids=str)
+def test_it_finds_two_classes_by_itself(tmp_path: Path, call: Call, more: tuple[str, ...]) -> None:
+    def found(labels: list[str], *options: str) -> tuple[dict[str, float], float]:
+        path = _written(tmp_path / "t.csv", labels)
+        run = call("drift", path, "--class-radius", "1", "--json", *more, *options)
+        assert run.returncode == 0, run.stderr
+        told = json.loads(run.stdout)
+        return {one["label"]: one["value"] for one in told["labels"]}, told["tracker_loss"]
+
+    signs = found(["-1", "1"] * 20)
+    assert signs[0] == {"-1": -1.0, "1": 1.0}
+    for labels in (["no", "yes"], ["0", "1"], ["1", "2"]):
+        assert found(labels * 20) == ({labels[0]: -1.0, labels[1]: 1.0}, signs[1])
+    assert found(["-1", "1"] * 20, "--numbers") == ({}, signs[1])
+    # Numbers, whether they say so at once, late, or by being one only.
+    for numbers in (["3.5", "1", "0"], ["0", "1"] * 30 + ["2"], ["2"] * 5):
+        assert found(numbers) == found(numbers, "--numbers") == ({}, found(numbers)[1])
+    # A row that is skipped for its label would hide that there are more than two.
+    assert found(["0", "1", "5"], "--on-error", "skip") == found(["0", "1", "5"])
+    several = call("drift", _written(tmp_path / "t.csv", ["a", "b", "c"]), "--class-radius", "1")
+    assert several.returncode == 2 and "--classes-as" in several.stderr
 
 
 def test_other_losses(turning: Path, call: Call) -> None:
@@ -56,13 +88,30 @@ def test_a_person_who_waits_is_told(
 ) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress.Telling() as tell:
-        tell._line._told -= 1.0
+    seconds = count()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(seconds)))
+    with progress.telling() as tell:
         tell("tracking, 8,192 examples")
     shown = capsys.readouterr().err
     assert "tracking, 8,192 examples" in shown and shown.endswith("\r\x1b[2K")
-    with progress.Telling(silent=True) as tell:
+    with progress.silenced(True), progress.telling() as tell:
         tell("tracking, 8,192 examples")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_is_told_that_code_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    for compiles in (True, False):
+        monkeypatch.setattr(progress, "_compiles", lambda compiles=compiles: compiles)
+        with progress.telling() as tell:
+            time.sleep(0.1)
+            tell("tracking, 8,192 examples")
+        assert ("compiling" in capsys.readouterr().err) == compiles
+    monkeypatch.setattr(progress, "_compiles", lambda: True)
+    with progress.silenced(True), progress.telling():
+        time.sleep(0.1)
     assert capsys.readouterr().err == ""
 
 
@@ -83,7 +132,7 @@ def test_a_picture_of_the_windows(turning: Path, tmp_path: Path, call: Call, suf
         (("--window", "9", "--picture", "a.bmp"), "expected a name in .png, .svg, .pdf"),
         (("--window", "0"), "window must be a whole number >= 1, got 0"),
         (("--window", "400", "--picture", "a.png"), "at least two windows, got 1"),
-        (("--radius", "0"), "radius must be a finite number above 0, got 0.0"),
+        (("--class-radius", "0"), "radius must be a finite number above 0, got 0.0"),
         (("--one-pass", "--loss", "hinge"), "--one-pass keeps second moments, which hinge is not"),
     ],
 )

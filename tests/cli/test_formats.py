@@ -74,9 +74,10 @@ def test_formats_with_names_learn_the_same_and_go_on(tmp_path: Path, call: Call,
     assert json.loads(again.stdout)["metrics"] == reference["metrics"]
     assert reference["metrics"]["weight"] == sum(w for _, _, w, _ in rows)
     facts = json.loads(call("inspect", model, "--json").stdout)
-    assert "age" in facts["top"][0][1]
-    assert any("Rome" in name for _, name, _ in facts["top"])
-    assert any(name.lower() in ("intercept", "constant") for _, name, _ in facts["top"])
+    names = [one["name"] for one in facts["top"]]
+    assert "age" in names[0]
+    assert any("Rome" in name for name in names)
+    assert any(name.lower() in ("intercept", "constant") for name in names)
     audited = call("audit", unbroken, whole)
     assert audited.returncode == 0, audited.stdout + audited.stderr
 
@@ -106,7 +107,7 @@ def test_a_prediction_file_may_lack_labels_and_hold_strange_names(
 
 def _top(model: Path, call: Call) -> list[tuple[int, str, float]]:
     facts = json.loads(call("inspect", model, "--json").stdout)
-    return [(place, name, weight) for place, name, weight in facts["top"]]
+    return [(one["column"], one["name"], one["weight"]) for one in facts["top"]]
 
 
 def test_converted_streams_learn_the_same_model(tmp_path: Path, call: Call) -> None:

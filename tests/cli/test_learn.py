@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -39,7 +40,7 @@ def test_help_does_not_load_anything_heavy(command: tuple[str, ...]) -> None:
     script = (
         "import sys\nfrom noregret.cli.main import main\nsys.argv[0] = 'noregret'\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "heavy = {'numba', 'numpy', 'scipy', 'matplotlib', 'sklearn', 'pyarrow'}\n"
+        "heavy = {'numba', 'numpy', 'rich', 'scipy', 'matplotlib', 'sklearn', 'pyarrow'}\n"
         "loaded = heavy & set(sys.modules)\n"
         "sys.exit(f'loaded: {loaded}' if loaded else 0)"
     )
@@ -59,12 +60,13 @@ def test_learn_prints_powers_of_two_and_the_certificate(stream: Path) -> None:
     lines = run.stdout.splitlines()
     assert "labels 0 → -1, 1 → +1" in run.stdout
     assert "floor over every u with ||u||_2 <= 3, the map's own set" in run.stdout
-    head = next(number for number, line in enumerate(lines) if line.startswith("─"))
+    head = next(number for number, line in enumerate(lines) if line.startswith("examples\t"))
     assert max(map(len, lines[head - 1 :])) <= 80
     rounds = [line.split()[0] for line in lines[head + 1 : head + 9]]
     assert rounds == ["1", "2", "4", "8", "16", "32", "64", "100"]
     assert lines[head + 9] == "" and len(lines) > head + 10
-    assert "accuracy" in lines[-1] and "AUC" in lines[-1] and "F1" in lines[-1]
+    assert "accuracy" in lines[-2] and "AUC" in lines[-2] and "F1" in lines[-2]
+    assert re.fullmatch(r"  repeating the last label: \d+\.\d\d% mistakes", lines[-1])
 
 
 def test_json_agrees_with_the_library(stream: Path, call: Call) -> None:
@@ -79,7 +81,7 @@ def test_json_agrees_with_the_library(stream: Path, call: Call) -> None:
     assert last["loss"] == certificate.loss
     assert last["floor"] == certificate.floor(3.0)
     assert last["average_regret"] * 100 == pytest.approx(last["loss"] - last["floor"])
-    assert summary["labels"] == {"0": -1.0, "1": 1.0}
+    assert summary["labels"] == [{"label": "0", "value": -1.0}, {"label": "1", "value": 1.0}]
     assert summary["certificate"] == json.loads(json.dumps(certificate.as_dict(3.0)))
     right = np.mean(predictions * block.y > 0.0)
     assert summary["metrics"]["accuracy"] == pytest.approx(right)
@@ -101,7 +103,7 @@ def test_the_floor_is_below_the_loss_of_fixed_predictors_at_every_line(
     (block,) = nr.read(stream, labels="binary")
     dense, loss = block.dense(), nr.losses.Logistic()
     run = call(
-        "learn", stream, "--rate", "adaptive", "--floor-radius", "4", "--json", "--intercept", "0"
+        "learn", stream, "--rate", "adaptive", "--class-radius", "4", "--json", "--intercept", "0"
     )
     rng = np.random.default_rng(3)
     candidates = [4.0 * u / np.linalg.norm(u) for u in rng.standard_normal((50, 5))]
@@ -115,7 +117,7 @@ def test_the_floor_is_below_the_loss_of_fixed_predictors_at_every_line(
 
 def test_floor_of_the_current_weights_size_says_so(stream: Path, call: Call) -> None:
     run = call("learn", stream)
-    assert "floor over every u no larger than the weights at that line" in run.stdout
+    assert "floor over every u of at most the size of the weights then" in run.stdout
 
 
 def test_quiet_prints_the_certificate_only(stream: Path, tmp_path: Path, call: Call) -> None:
@@ -123,7 +125,7 @@ def test_quiet_prints_the_certificate_only(stream: Path, tmp_path: Path, call: C
     run = call("learn", stream, "--quiet", "--save", model)
     learner = nr.load(model)
     assert run.stdout.startswith(learner.certificate().text())
-    assert "examples" not in run.stdout and run.stderr == ""
+    assert "since last" not in run.stdout and run.stderr == ""
     assert learner.certificate().rounds == 100
 
 
@@ -305,7 +307,7 @@ def test_demo_learns_the_digits_and_draws(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     picture = tmp_path / "demo.png"
-    run = noregret("demo", "--picture", picture)
+    run = noregret("demo", "--out", picture)
     assert (run.returncode, run.stderr) == (0, "")
     rows = [line.split() for line in run.stdout.splitlines() if line.lstrip()[:1].isdigit()]
     rows = [row for row in rows if len(row) == 6]

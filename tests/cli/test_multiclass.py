@@ -75,7 +75,7 @@ def test_losses_of_several_classes(stream: Path, call: Call, options: list[str],
     assert result.returncode == 0, result.stderr
     told = json.loads(result.stdout)
     assert told["learner"].startswith(loss)
-    assert list(told["labels"].values()) == [0, 1, 2, 3, 4]
+    assert [one["value"] for one in told["labels"]] == [0, 1, 2, 3, 4]
     assert told["metrics"]["accuracy"] > 0.5 and 0.0 < told["metrics"]["macro_f1"] <= 1.0
     assert ("log_loss" in told["metrics"]) == ("inge" not in loss)
     confusion = np.array(told["confusion"])
@@ -89,7 +89,7 @@ def test_losses_of_several_classes(stream: Path, call: Call, options: list[str],
 def test_a_person_sees_the_classes_and_the_measures(stream: Path, call: Call) -> None:
     shown = call("learn", stream, "--multiclass").stdout
     assert "classes " in shown and all(name in shown for name in COLOURS)
-    assert "floor over every U no larger" in shown and "mistakes" in shown
+    assert "floor over every U of at most the size" in shown and "mistakes" in shown
     assert "progressive: accuracy" in shown and "macro F1" in shown and "log loss" in shown
 
 
@@ -98,7 +98,7 @@ KINDS = (
     ("--loss", "one-against-rest"),
     ("--loss", "multiclass-hinge", "--update", "mistakes", "--rate", "constant"),
     ("--loss", "logistic", "--mirror", "ball", "--radius", "2", "--holdout", "5"),
-    ("--mirror", "p-norm:3", "--rate", "adaptive", "--floor-radius", "1"),
+    ("--mirror", "p-norm:3", "--rate", "adaptive", "--class-radius", "1"),
     ("--classes", "4", "--holdout-after", "140"),
     ("--passes", "2"),
 )
@@ -264,11 +264,13 @@ def test_a_class_that_was_only_held_out_has_a_name_and_no_weights(
 def test_inspect_lists_the_weights_of_each_class(model: Path, call: Call) -> None:
     shown = call("inspect", model, "--top", "1").stdout
     learner, record = load(model)
-    assert f"classes               {', '.join(record.classes)}" in shown
-    assert all(f"class {name}\n" in shown for name in record.classes)
+    assert f"classes\t{', '.join(record.classes)}\n" in shown
+    assert all(f"\n{name}\t" in shown for name in record.classes)
     top = json.loads(call("inspect", model, "--json", "--top", "1").stdout)["top"]
-    for k, name in enumerate(record.classes):
-        assert abs(top[name][0][2]) == np.abs(learner.weights[:, k]).max()
+    effects, _ = nr.evaluate.effects.effects(learner)
+    for k, (name, one) in enumerate(zip(record.classes, top, strict=True)):
+        assert one["class"] == name and one["weight"] == learner.weights[one["column"], k]
+        assert abs(one["effect"]) == np.abs(effects[:, k]).max()
 
 
 def test_the_report_has_a_page(model: Path, tmp_path: Path, call: Call) -> None:
@@ -293,7 +295,7 @@ def test_a_report_needs_no_saved_model(stream: Path, tmp_path: Path, call: Call)
 def test_learners_of_several_classes_are_compared(stream: Path, call: Call) -> None:
     result = call("compare", stream, "--multiclass")
     assert result.returncode == 0, result.stderr
-    assert "macro F1" in result.stdout and "multiclass-hinge " in result.stdout
+    assert "macro F1" in result.stdout and "multiclass-hinge\t" in result.stdout
     # The rows that a single certificate's line names, too.
     alone = call("learn", stream, "--multiclass").stdout
     left = re.search(r"log loss [\d.]+ \((without .* whose class was new)\)", alone)
@@ -340,8 +342,11 @@ def test_other_commands_say_that_they_take_two_classes(
     for arguments, complaint in (
         (("certify", made, stream, "--loss", "softmax"), only),
         (("hindsight", stream, "--loss", "softmax", "--l2", "1"), only),
-        (("drift", stream, "--loss", "softmax", "--radius", "1"), only),
-        (("predict", model, stream, "--as", "margin"), "expected one of label, score, probability"),
+        (("drift", stream, "--loss", "softmax", "--class-radius", "1"), only),
+        (
+            ("predict", model, stream, "--as", "margin"),
+            "--as margin: expected one of label, score, probability",
+        ),
         (("learn", stream, "--classes", "3", "--loss", "squared"), "is a loss of numbers"),
         (("learn", stream, "--resume", model, "--multiclass"), "drop --multiclass"),
     ):

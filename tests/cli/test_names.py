@@ -27,11 +27,12 @@ HOSTILE = (
     "\x9b31m",
     "\u202egnp",
     "two\nlines",
-    "back\rspace\x08",
+    "back\rtab\tspace\x08",
     r"$\frac$",
     "back\\slash",
 )
-_OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: Tabs separate the cells of a record; those of a name are written `\\t`.
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def _table(path: Path, classes: tuple[str, ...], columns: tuple[str, ...], rows: int = 120) -> Path:
@@ -80,15 +81,16 @@ def test_every_command_prints_several_classes_by_their_names(
             assert "[7m[/dim]" in shown.replace("\n", "")
     told = runs["inspect"].stdout
     for name in HOSTILE:
-        assert f"class {visible(name)}\n" in told
-        assert re.search(rf"^{re.escape(visible(name))} +[-+]", told, re.MULTILINE)
+        assert re.search(rf"^{re.escape(visible(name))}\t\S", told, re.MULTILINE)
+        assert re.search(rf"\t{re.escape(visible(name))}\t[-+]", told)
     listed = runs["learn"].stdout.replace("\n", "").replace(" ", "")
     assert ",".join(visible(name) for name in HOSTILE).replace(" ", "") in listed
     html = page.read_text(encoding="utf-8")
     _harmless(html)
     exact = json.loads(call("inspect", model, "--json").stdout)
-    assert exact["classes"] == list(HOSTILE)
-    assert {name for _, name, _ in exact["top"][HOSTILE[0]]} <= {*HOSTILE, "intercept"}
+    assert [one["label"] for one in exact["labels"]] == list(HOSTILE)
+    assert {one["name"] for one in exact["top"]} <= {*HOSTILE, "intercept"}
+    assert {one["class"] for one in exact["top"]} == set(HOSTILE)
 
 
 def test_every_command_prints_two_classes_by_their_names(hostile_folder: Path, call: Call) -> None:
@@ -103,8 +105,8 @@ def test_every_command_prints_two_classes_by_their_names(hostile_folder: Path, c
         call("predict", model, table, "--out", out),
         call("certify", out, table),
         call("audit", model, table),
-        call("hindsight", table, "--radius", "1"),
-        call("drift", table, "--two-classes", "--radius", "1"),
+        call("hindsight", table, "--class-radius", "1"),
+        call("drift", table, "--class-radius", "1"),
         call("convert", table, *labels, "-o", hostile_folder / "c[d].arrow"),
         call("learn", table, "--target", "[/nothing]\x1b"),
     ]
@@ -185,7 +187,7 @@ def test_a_file_name_that_is_not_utf_8_is_read_reported_and_remembered(
         run = noregret_bytes(*command)
         assert run.returncode == 0, (command, run.stderr.decode())
     exact = json.loads(noregret_bytes("inspect", model, "--json").stdout)
-    assert exact["input"] == os.fsdecode(path) and exact["model"] == os.fsdecode(model)
+    assert exact["inputs"] == [os.fsdecode(path)] and exact["model"] == os.fsdecode(model)
 
 
 def noregret_bytes(*arguments: str | bytes) -> subprocess.CompletedProcess[bytes]:

@@ -97,8 +97,8 @@ def test_every_command_ends_with_the_code_of_its_output(
         "compare": f'compare "{stream}" -l default',
         "inspect": f'inspect "{model}"',
         "predict": f'predict "{model}" "{stream}"',
-        "hindsight": f'hindsight "{stream}" --radius 1',
-        "drift": f'drift "{stream}" --two-classes --radius 1',
+        "hindsight": f'hindsight "{stream}" --class-radius 1',
+        "drift": f'drift "{stream}" --class-radius 1',
     }[command]
     run = _shell(f"NOREGRET {arguments} > /dev/full")
     assert (run.returncode, run.stdout) == (2, "")
@@ -260,7 +260,7 @@ def test_timeout_sends_its_signal_twice_and_the_run_is_saved(tmp_path: Path, lon
     run.stdin.write(long.read_bytes())
     run.stdin.flush()
     for line in run.stdout:
-        if b" 16 " in line:
+        if line.startswith(b"16\t"):
             break
     for _ in range(2):
         run.send_signal(signal.SIGTERM)
@@ -309,7 +309,7 @@ run()
 """
 _IMPORTS = (
     "noregret.cli.main", "noregret.cli.output", "noregret.visible",
-    "typer", "rich", "noregret.cli.commands", "noregret.cli.learn", "numpy",
+    "click", "rich", "noregret.cli.commands", "noregret.cli.learn", "numpy",
     "numpy._core._multiarray_umath", "numba", "llvmlite.binding", "noregret.streams",
     "noregret.learners", "noregret.runs.session", "safetensors",
 )  # fmt: skip
@@ -319,7 +319,7 @@ _IMPORTS = (
     ("module", "name", "code"),
     [
         *((module, "SIGINT", 130) for module in _IMPORTS),
-        ("typer", "SIGTERM", 143),
+        ("click", "SIGTERM", 143),
         ("numba", "SIGHUP", 129),
     ],
 )

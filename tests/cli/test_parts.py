@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret.cli.screen import Table
+from noregret.cli.console import Table
 from noregret.evaluate import Point, follow, marks
 from noregret.streams import Block
 
@@ -86,7 +86,7 @@ def test_a_stream_that_ends_on_a_mark_is_not_reported_twice() -> None:
 def test_the_table_rounds_floors_down_and_regret_up(capsys: pytest.CaptureFixture[str]) -> None:
     from rich.console import Console
 
-    table = Table(Console(width=80, no_color=True), classification=True)
+    table = Table(Console(width=80, color_system=None, force_terminal=True), classification=True)
     table.head("title", "remark")
     table.row(Point(rounds=1, loss=0.5, mistakes=1, radius=1.0, floor=0.29999, regret=0.20001))
     table.row(Point(rounds=3, loss=0.9, mistakes=1, radius=1.0, floor=0.29999, regret=0.60001))
@@ -99,7 +99,7 @@ def test_the_table_rounds_floors_down_and_regret_up(capsys: pytest.CaptureFixtur
 def test_a_narrow_terminal_has_a_narrower_table(capsys: pytest.CaptureFixture[str]) -> None:
     from rich.console import Console
 
-    table = Table(Console(width=60, no_color=True), classification=True)
+    table = Table(Console(width=60, color_system=None, force_terminal=True), classification=True)
     table.head("title")
     table.row(Point(rounds=10**7, loss=5e6, mistakes=1, radius=1.0, floor=3e6, regret=2e6))
     lines = capsys.readouterr().out.splitlines()

@@ -20,7 +20,7 @@ TEMPORARY = ".noregret-*.tmp"
 KINDS = (
     (),
     ("--rate", "per-coordinate"),
-    ("--mirror", "ball", "--radius", "2", "--floor-radius", "2", "--holdout", "5"),
+    ("--mirror", "ball", "--radius", "2", "--class-radius", "2", "--holdout", "5"),
     ("--loss", "hinge", "--update", "exact"),
     ("--loss", "hinge", "--update", "window", "-k", "3"),
     ("--passes", "2"),

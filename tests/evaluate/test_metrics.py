@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from noregret.evaluate import Classification, Metrics, Regression
+from noregret.evaluate import Classification, Metrics, Multiclass, Regression
 from noregret.evaluate.metrics import score_bins
 
 sklearn = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
@@ -88,7 +88,7 @@ def test_what_is_not_defined_is_left_out() -> None:
     assert Classification().summary() == {"examples": 0.0, "weight": 0.0}
     assert Regression().summary() == {"examples": 0.0, "weight": 0.0}
     only = _filled(Classification(), [], np.array([-1.0]), np.array([-2.0]))
-    assert only == {"examples": 1.0, "weight": 1.0, "accuracy": 1.0}
+    assert only == {"examples": 1.0, "weight": 1.0, "accuracy": 1.0, "repeat_error": 1.0}
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
@@ -119,3 +119,29 @@ def test_taking_up_again_equals_going_on(kind: type[Classification] | type[Regre
     second.restore(first.arrays())
     second.add(y[200:], made[200:])
     assert second.summary() == whole.summary()
+
+
+@pytest.mark.parametrize("kind", ["sign", "class"])
+def test_repeating_the_label_before_is_measured_whatever_the_cuts(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    labels = [-1.0, 1.0] if kind == "sign" else [0.0, 1.0, 2.0]
+    y, weight = rng.choice(labels, 500), rng.integers(0, 4, 500).astype(np.float64)
+    scores = rng.standard_normal(500 if kind == "sign" else (500, 3))
+
+    def fresh() -> Metrics:
+        return Classification() if kind == "sign" else Multiclass()
+
+    found = _filled(fresh(), [], y, scores, weight)
+    expected = weight[np.append(True, y[1:] != y[:-1])].sum() / weight.sum()
+    assert found["repeat_error"] == pytest.approx(expected, rel=1e-12)
+    cut = _filled(fresh(), [1, 17, 17, 300], y, scores, weight)
+    assert cut["repeat_error"] == found["repeat_error"]
+    # A run that goes on counts the first label against the last before the break.
+    first, second = fresh(), fresh()
+    _filled(first, [], y[:99], scores[:99], weight[:99])
+    second.restore(first.arrays())
+    assert _filled(second, [], y[99:], scores[99:], weight[99:]) == cut
+    # Model files of before have no such count, and nothing is invented for them.
+    old = {name: array for name, array in first.arrays().items() if name != "repeats"}
+    second.restore(old)
+    assert "repeat_error" not in _filled(second, [], y[99:], scores[99:], weight[99:])

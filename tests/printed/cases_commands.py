@@ -94,7 +94,7 @@ def foreign(random: Random) -> Verdicts:
         predictions = np.round(random.normal(size=len(y)), 2)
         made = Path(folder) / "made.txt"
         made.write_text("\n".join(map(str, predictions)) + "\n")
-        options = ["--loss", "hinge", "--floor-radius", "1", "--floor-radius", "7.5"]
+        options = ["--loss", "hinge", "--class-radius", "1", "--class-radius", "7.5"]
         text = run("certify", made, path, *options)
         told = json.loads(run("certify", made, path, *options, "--json"))
     data = Data(X, y, "Hinge", {"margin": 1.0}, None, predictions)
@@ -105,7 +105,7 @@ def best(random: Random) -> Verdicts:
     """Judge `noregret hindsight`."""
     with tempfile.TemporaryDirectory() as folder:
         path, X, y = _stream(random, folder)
-        form = ["--l2", "0.5"] if random.random() < 0.5 else ["--radius", "1.3"]
+        form = ["--l2", "0.5"] if random.random() < 0.5 else ["--class-radius", "1.3"]
         weights = Path(folder) / "weights.txt"
         text = run("hindsight", path, "--loss", "hinge", *form)
         told = json.loads(
@@ -127,7 +127,7 @@ def drifting(random: Random) -> Verdicts:
     """Judge `noregret drift`."""
     with tempfile.TemporaryDirectory() as folder:
         path, X, y = _stream(random, folder)
-        options = ["--radius", "1", "--two-classes"]
+        options = ["--class-radius", "1"]
         text = run("drift", path, *options)
         told = json.loads(run("drift", path, *options, "--json"))
     data = Data(X, y, "Squared")

@@ -29,7 +29,7 @@ FORMS: dict[str, dict[str, str]] = {
         "floor": rf"certified floor\s+(?P<floor>{N})\s+{EACH}",
         "class": (r"(?P<words>every [uU] .*?) lost at least that much(?: by (?P<objective>.+))?"),
         "meaning": r"L\([uU]\): what such a [uU] lost by (?P<objective>.+)",
-        "regret": rf"proved regret\s+(?P<regret>{N})\s+{EACH}, at most",
+        "regret": rf"regret at most\s+(?P<regret>{N})\s+{EACH}",
         "assumption": r"assumption: (?P<words>.+)",
         "no statement": r"no statement: (?P<reason>.+)",
         **_BOUNDS,
@@ -62,7 +62,7 @@ FORMS: dict[str, dict[str, str]] = {
         "loss": rf"loss, all classes\s+(?P<loss>{N})\s+{EACH}",
         "floor": rf"certified floor\s+(?P<floor>{N})\s+{EACH}",
         "meaning": r"one u a class, each as named below, lost at least that much in sum",
-        "regret": rf"proved regret\s+(?P<regret>{N})\s+{EACH}, at most",
+        "regret": rf"regret at most\s+(?P<regret>{N})\s+{EACH}",
         "best heading": (
             rf"Best in hindsight, sum over (?P<count>{COUNT}) classes against the rest: "
             r"(?P<objective>.+): (?P<state>converged|stopped) after "
@@ -105,7 +105,7 @@ FORMS: dict[str, dict[str, str]] = {
         "floor": rf"certified floor\s+(?P<floor>{N})\s+{EACH}",
         "class": (r"(?P<words>every [uU] .*?) lost at least that much(?: by the game's losses)?"),
         "meaning": r"L\(u\): what such a u lost by the game's losses",
-        "regret": rf"proved regret\s+(?P<regret>{N})\s+{EACH}, at most",
+        "regret": rf"regret at most\s+(?P<regret>{N})\s+{EACH}",
         "assumption": r"assumption: (?P<words>.+)",
         **_BOUNDS,
     },
@@ -257,7 +257,7 @@ FORMS: dict[str, dict[str, str]] = {
             rf"every u in the space of (?P<kernel>.+) with \|\|u\|\| <= (?P<radius>{N}) "
             r"lost at least that much by (?P<objective>.+)"
         ),
-        "regret": rf"proved regret\s+(?P<regret>{N})\s+{EACH}, at most",
+        "regret": rf"regret at most\s+(?P<regret>{N})\s+{EACH}",
         "meaning": r"L\(u\): what such a u lost by (?P<objective>.+)",
         "budget": (
             rf"cost of the budget\s+(?P<cost>{N})\s+in the bounds, (?P<dropped>{COUNT}) points "

@@ -33,7 +33,7 @@ Certificate after 200 rounds, Hinge
   mistakes                               1  0.50%
   certified floor                  49.9999  0.249999 a round
     every u with ||u||_2 <= 1 lost at least that much
-  proved regret                    2.69998  0.0134999 a round, at most
+  regret at most                   2.69998  0.0134999 a round
   strongly convex OGD, observed gradients  loss - L(u) <= 2.69998
   strongly convex OGD                      loss - L(u) <= 6.29832
 """
@@ -51,7 +51,7 @@ Certificate after 50 rounds, Absolute
   learner's loss                    237.75  4.755 a round
   certified floor                        0  0 a round
     every u in Box(low=-1.0, high=1.0) lost at least that much
-  proved regret                    237.751  4.75501 a round, at most
+  regret at most                   237.751  4.75501 a round
   mirror descent, observed gradients       loss - L(u) <= 12.7501
   mirror descent, after the fact           loss - L(u) <= 12.7501
 """
@@ -84,7 +84,7 @@ Certificate after 20 rounds, Squared
   learner's loss                    19.187  0.959349 a round
   certified floor                  18.3002  0.915011 a round
     every u with ||u||_2 <= 0.0430924 lost at least that much
-  proved regret                   0.886742  0.0443371 a round, at most
+  regret at most                  0.886742  0.0443371 a round
   best of its learners             19.1865  0.959326 a round, learner 1 of 2
   regret against it             0.00044236  2.2118e-05 a round, measured
   after the fact, ln d/eta + gaps          loss - L(u) <= 0.000708101

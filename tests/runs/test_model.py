@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.arguments import ArgumentError
 from noregret.evaluate import Holdout
 from tests.cli.conftest import call
 from tests.cli.program import Call, svmlight
@@ -100,8 +101,9 @@ def test_several_classes(tmp_path: Path) -> None:
     assert model.classes == sorted(model.classes, key=[row["label"] for row in rows].index)
     assert names.tolist() == [model.classes[k] for k in scores.argmax(axis=1)]
     np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=1e-12)
-    with pytest.raises(ValueError, match="kind=margin: expected one of label, score, probability"):
+    with pytest.raises(ArgumentError, match="one of label, score, probability") as refused:
         model.predict(tmp_path / "t.csv", "margin")
+    assert (refused.value.argument, refused.value.found) == ("kind", "margin")
 
 
 def test_a_run_that_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None:

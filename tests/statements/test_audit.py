@@ -44,7 +44,7 @@ def _not_checked(run: Any, reason: str) -> None:
     [
         ((), ()),
         (("--passes", "2"), ("--holdout", "5")),
-        (("--holdout", "4", "--floor-radius", "2"), ("--passes", "3", "--floor-radius", "5")),
+        (("--holdout", "4", "--class-radius", "2"), ("--passes", "3", "--class-radius", "5")),
         (("--loss", "hinge", "--update", "exact"), ()),
         (("--rate", "grid"), ()),
         (("--rate", "coin-betting"), ("--passes", "2")),
@@ -116,7 +116,7 @@ def test_a_file_that_has_grown_since_is_the_same_input(tmp_path: Path, call: Cal
     assert call("learn", path, "--passes", "2", "--save", model, "--quiet").returncode == 0
     path.write_text(text)
     same = ("--resume", model, "--same-input", "--save", model, "--quiet")
-    assert call("learn", path, *same, "--passes", "2", "--floor-radius", "3").returncode == 0
+    assert call("learn", path, *same, "--passes", "2", "--class-radius", "3").returncode == 0
     path.write_text(text + svmlight(5, seed=2))
     # Forty examples in the first pass, ninety in the second.
     _holds(call("audit", model, "--json"), 130)
@@ -131,7 +131,7 @@ def test_what_cannot_be_read_again_is_not_checked(
     piped = io.TextIOWrapper(io.BytesIO(b.read_bytes()))
     monkeypatch.setattr(sys, "stdin", piped)
     assert call("learn", a, "--save", model, "--quiet").returncode == 0
-    run = call("learn", "-", "-f", "svmlight", "--resume", model, "--save", model, "--quiet")
+    run = call("learn", "-", "--format", "svmlight", "--resume", model, "--save", model, "--quiet")
     assert run.returncode == 0, run.stderr
     _not_checked(call("audit", model), "learnt from standard input, which cannot be read again")
     _holds(call("audit", model, a, b, "--json"), 70)

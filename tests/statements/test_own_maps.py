@@ -96,6 +96,11 @@ class Unchanged(mirrors.PNorm):
 class Tame(mirrors.Ball):
     """A ball whose weights are halved."""
 
+    def psi(self, s, reference):  # type: ignore[no-untyped-def]
+        length = math.sqrt(2.0 * max(s, 0.0))
+        inside = min(length, self.radius)
+        return 0.5 * inside * (length - 0.5 * inside)
+
     def kappa(self, s, reference, eta):  # type: ignore[no-untyped-def]
         length = eta * math.sqrt(2.0 * max(s, 0.0))
         return 0.5 * eta * (self.radius / max(length, self.radius))

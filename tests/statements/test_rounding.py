@@ -84,7 +84,7 @@ def test_exact_digits_are_those_of_the_number(number: float) -> None:
 def test_averages_of_hindsight_are_not_below_the_objective(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "a.csv"
     path.write_text("x,y\n" + "1,2.25\n1,-1.25\n1,0.125\n" * 3)
-    arguments = ("hindsight", path, "--loss", "squared", "--radius", "1", "--intercept", "0")
+    arguments = ("hindsight", path, "--loss", "squared", "--class-radius", "1", "--intercept", "0")
     found = json.loads(call(*arguments, "--json").stdout)
     shown = re.search(r"a round +(\S+)", call(*arguments).stdout)
     assert shown is not None

@@ -184,9 +184,9 @@ def test_commands_name_the_weights(table: Path, tmp_path: Path, call: Call) -> N
     assert "(examples by weight)" in certified.stdout
     proof = json.loads(call("certify", made, table, *weight, "--json").stdout)
     assert proof["objective"] == words
-    best = call("hindsight", table, *weight, "--radius", "1", "--loss", "hinge")
+    best = call("hindsight", table, *weight, "--class-radius", "1", "--loss", "hinge")
     assert f"sum of {RANGE.format('Hinge')}" in best.stdout
-    best = call("hindsight", table, *weight, "--radius", "1", "--loss", "hinge", "--json")
+    best = call("hindsight", table, *weight, "--class-radius", "1", "--loss", "hinge", "--json")
     assert RANGE.format("Hinge") in json.loads(best.stdout)["objective"]
     ranked = call("compare", table, *weight, "-l", "default", "-l", "pa")
     assert "count each example by its weight" in " ".join(ranked.stdout.split())

@@ -117,7 +117,7 @@ def test_names_and_labels_are_remembered(tmp_path):
         assert isinstance(back.names, HashedNames) == (bits == 14)
         assert open_binary(path, labels="binary").labels == "real"
         assert examples_of(open_binary(path, labels=("DOWN", "UP"))) == examples_of(source)
-        with pytest.raises(StreamError, match="they were mapped when it was written"):
+        with pytest.raises(StreamError, match="labels that were mapped when it was written"):
             open_binary(path, labels=("UP", "DOWN"))
     both = [tmp_path / "None.arrow"] * 2
     assert examples_of(open_binary(both)) == 2 * examples_of(open_binary(both[0]))

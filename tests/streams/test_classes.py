@@ -98,7 +98,7 @@ def test_a_missing_class_is_refused_or_kept_without_a_number(tmp_path: Path, suf
 def test_so_many_classes_are_no_classes(tmp_path: Path) -> None:
     for suffix, line in (("svm", MOST_CLASSES + 1), ("csv", MOST_CLASSES + 2)):
         path = _written(tmp_path, suffix, [str(k) for k in range(MOST_CLASSES + 5)])
-        message = rf"line {line}: found label '1000', expected one of the 1,000 classes before it"
+        message = rf"line {line}: found label '1000'.*, expected one of the 1,000 classes before"
         with pytest.raises(StreamError, match=message):
             list(read(path, labels="classes"))
         stream = read(path, labels="classes", on_error="count")
@@ -112,7 +112,7 @@ def test_the_compact_form_keeps_the_names(tmp_path: Path) -> None:
     stream = read(path, labels=Classes(("green", "blue")))
     assert [y for block in stream for y in block.y.tolist()] == [2, 1, 2]
     assert stream.label_map == {"green": 0, "blue": 1, "red": 2}
-    with pytest.raises(StreamError, match=r'are classes, numbered .* labels="classes"'):
+    with pytest.raises(StreamError, match=r"are classes, numbered .* read them as classes"):
         read(path, labels="binary")
     two = read(_written(tmp_path, "csv", ["no", "yes", "no"]), labels="binary")
     write_binary(two, path)

@@ -195,7 +195,7 @@ def test_standard_input_is_read_once(monkeypatch):
 REFUSED = {
     "1,x,0\n": (r"line 1002, column 1: found 'z'", "z,x,0\n", "number in column 'a'"),
     "2,x,0\n": (r"line 1002, column 3: found ''", "2,,0\n", "a value in column 'b'"),
-    "3,x,0\n": (r"line 1002, column 5: found 'up'", "3,x,up\n", 'labels="binary"'),
+    "3,x,0\n": (r"line 1002, column 5: found 'up'", "3,x,up\n", "two classes"),
     "4,x,0\n": (r"line 1002, column 1: found '4,x'", "4,x\n", "3 fields, there are 2"),
     "5,x,0\n": (r"line 1002, column 1: found '5,x,0,1'", "5,x,0,1\n", "3 fields, there are 4"),
     "6,x,0\n": (r"line 1002, column 3: found '\"x,0'", '6,"x,0\n', "a closing quote within 1 MiB"),
@@ -222,11 +222,11 @@ def test_a_bad_line_is_refused_with_place_text_and_column(tmp_path, good):
     [
         ("a,b\n", {"target": "c"}, "there is no column 'c', expected one of 'a', 'b'"),
         ("a,a,y\n1,2,3\n", {}, "two columns are called 'a'"),
-        ("a;b\n1;2\n", {}, "found the one field 'a;b', expected several, parted by ','"),
-        ("1.5,2\n3,4\n", {}, "found numbers only, .* if the first line is data, header=False"),
+        ("a;b\n1;2\n", {}, "found the one field 'a;b', expected several, separated by ','"),
+        ("1.5,2\n3,4\n", {}, "found numbers only, .* there is no header"),
         ("a,y\n1,u\n", {"labels": "binary"}, "found the label 'u' in the first rows, expected two"),
         ("a,y\n1,u\n1,v\n1,w\n", {"labels": "binary"}, "found the labels 'u', 'v', 'w' in"),
-        ("a,y\n1,2\n", {"keep": "a", "ignore": "a"}, "keep= and ignore= exclude each other"),
+        ("a,y\n1,2\n", {"keep": "a", "ignore": "a"}, "columns to ignore exclude each other"),
         ("a,y\n1,2\n", {"separator": "1"}, "separator='1': expected one of"),
         ("a,y\n1,2\n", {"missing": "no"}, "missing='no': expected"),
         ("a,y\n1,2\n", {"bits": 40}, "bits=40: expected 1 to 31"),

@@ -58,13 +58,13 @@ def test_a_column_called_0_comes_before_position_0(tmp_path):
     path = write(tmp_path, "a,0,-1\n1,2,3\n")
     assert [row[0] for row in examples_of(nr.read(path, target=0))] == [2.0]
     assert [row[0] for row in examples_of(nr.read(path, target=-1))] == [3.0]
-    assert "there are 3 columns" in refusal("target", path, target=3)
-    assert "there are 3 columns" in refusal("target", path, target=-4)
+    assert "expected one of 3" in refusal("target", path, target=3)
+    assert "expected one of 3" in refusal("target", path, target=-4)
     assert "there is no column 'z'" in refusal("target", path, target="z")
 
 
 def test_a_first_line_that_may_be_data_is_told(tmp_path):
-    hint = "if the first line is data, header=False names the columns 0, 1, ..."
+    hint = "if the first line is data, say that there is no header: columns are then 0, 1, ..."
     numbers = refusal("header", write(tmp_path, "1.5,2\n3,4\n"))
     assert numbers.endswith(
         f"line 1: found numbers only, expected the names of the columns; {hint}"
@@ -135,10 +135,10 @@ def test_other_encodings_are_recoded(tmp_path, encoding):
 def test_a_wrong_encoding_is_told_with_the_remedy(tmp_path):
     path = write(tmp_path, "größe,y\n1,2\n".encode("latin-1"))
     assert "the header is not UTF-8" in refusal("encoding", path)
-    assert "encoding='latin-1'" in refusal("encoding", path)
+    assert "latin-1" in refusal("encoding", path)
     assert "is not ascii" in refusal("encoding", path, encoding="ascii")
     wide = write(tmp_path, "a,y\n1,2\n".encode("utf-16"))
-    assert "say encoding='utf-16'" in refusal("encoding", wide)
+    assert "the content is UTF-16" in refusal("encoding", wide)
     for wrong in ("klingon", "hex"):
         assert "an encoding that Python knows" in refusal("encoding", path, encoding=wrong)
 
@@ -269,7 +269,7 @@ def test_dates_of_arrow_are_those_of_text(tmp_path):
 def test_a_column_of_which_every_value_is_another_is_told(tmp_path):
     lines = "".join(f"word {k},x{k % 3},{k}\n" for k in range(1000))
     path = write(tmp_path, "text,kind,y\n" + lines)
-    note = "column 'text': 1,000 distinct values in 1,000 rows: text? see text=, or ignore="
+    note = "column 'text': 1,000 distinct values in 1,000 rows: is it text, or to be ignored?"
     assert nr.read(path).notes == [note]
     assert nr.read(path, categorical="text").notes == []
     pa = pytest.importorskip("pyarrow")

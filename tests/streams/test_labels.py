@@ -121,3 +121,47 @@ def test_rows_without_a_label_stay_without() -> None:
     reader.look(np.array([np.nan, 0.0, 1.0]))
     y, strange = reader.read(np.array([np.nan, 0.0, 1.0]))
     assert np.isnan(y[0]) and y[1:].tolist() == [-1, 1] and len(strange) == 0
+
+
+def test_only_labels_before_a_bad_one_are_given_as_the_reason(stream) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(StreamError) as refused:
+        list(stream("5\n1\n2\n", labels="binary"))
+    told = str(refused.value)
+    assert "line 1: found label '5', expected -1/1 or 0/1 or 1/2;" in told and "since" not in told
+    with pytest.raises(StreamError) as refused:
+        list(stream("1\n5\n2\n", labels="binary"))
+    assert "line 2: found label '5', expected 1/2, since those" in str(refused.value)
+    assert "read 1 as -1;" in str(refused.value) and refused.value.argument == "labels"
+
+
+def test_the_message_about_a_label_names_its_column_and_the_number_as_written(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,price\n1,27.0302\n2,3.5\n")
+    with pytest.raises(StreamError) as refused:
+        list(read(path, labels="binary"))
+    assert "line 2: found label '27.0302' in column 'price', expected" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_a_missing_label_is_told_apart_from_a_wrong_one(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    rows = [(1, "1"), (2, ""), (3, "0")]
+    csv = "a,y\n" + "".join(f"{a},{y}\n" for a, y in rows)
+    lines = "".join(f'{{"a": {a}, "y": {y or "null"}}}\n' for a, y in rows)
+    path.write_text(csv if name == "t.csv" else lines)
+    with pytest.raises(StreamError) as refused:
+        list(read(path, labels="binary", target="y"))
+    assert refused.value.argument == "on_error"
+    (block,) = read(path, labels="binary", target="y", on_error="skip")
+    assert len(block) == 2
+
+
+def test_long_labels_are_repeated_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text("kind\tmessage\n" + "".join(f"x\tmessage {k} {'!' * 99}\n" for k in range(9)))
+    with pytest.raises(StreamError) as refused:
+        list(read(path, labels="binary"))
+    told = str(refused.value).removeprefix(str(path))
+    assert len(told) < 300 and "and 5 more in the first rows" in told

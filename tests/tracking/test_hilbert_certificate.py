@@ -193,7 +193,7 @@ def test_what_is_said_and_written() -> None:
         "    every u in the space of Gaussian(gamma=0.7) with ||u|| <= 0.5 lost at least that much "
         "by Absolute",
         "    L(u): what such a u lost by Absolute",
-        f"  {'proved regret':<26}{up(proof.regret_bound(0.5)):>14}",
+        f"  {'regret at most':<26}{up(proof.regret_bound(0.5)):>14}",
         f"  {'cost of the budget':<26}{up(proof.budget_cost(0.5)):>14}  in the theorems, 30 points",
         "not applicable: the loss is not the square loss",
     ):

@@ -28,6 +28,7 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 from noregret import mirrors
+from noregret.arguments import refuse
 from noregret.arrays import as_positive
 from noregret.batch.euclidean import FAR, Ascent, Guess
 from noregret.batch.problem import (
@@ -37,7 +38,6 @@ from noregret.batch.problem import (
     Vector,
     closed,
     link,
-    refuse,
     solution_lines,
 )
 from noregret.batch.solver import Progress, Solver, require_options, trusted

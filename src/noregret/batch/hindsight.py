@@ -7,14 +7,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from numba.core.errors import NumbaError
+
 from noregret import mirrors
+from noregret.arguments import refuse
 from noregret.arrays import as_positive
 from noregret.batch.euclidean import EuclideanSolver
-from noregret.batch.problem import Problem, Solution, refuse
+from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
 from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
+from noregret.proof.convexity import uncompiled
 from noregret.rows.examples import as_rows
 
 #: Passes after which a run stops without convergence.
@@ -93,7 +97,10 @@ def hindsight(
     solver = _solver(problem, bias, float(fraction))
     if problem.radius is not None and given and given.weights.shape == (problem.rows.width,):
         solver = partial(solver, start=problem.inside(given.weights))
-    return trusted(solver(problem, *options).run(), loss)
+    try:
+        return trusted(solver(problem, *options).run(), loss)
+    except NumbaError as error:
+        raise uncompiled(error, loss, problem.mirror) from None
 
 
 def _several(

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noregret import mirrors
+from noregret.arguments import refuse
 from noregret.arrays import as_positive, real_array
 from noregret.combinations import require_kind
 from noregret.losses import Loss
@@ -199,13 +200,6 @@ class Problem:
             if self.radius is None:
                 value += self.mirror.regularizer_upper(weights, self.strength)
         return certified_ceiling(float(value))
-
-
-def refuse(reasons: dict[str, bool]) -> None:
-    """Raise ValueError with the first reason that applies."""
-    for reason, applies in reasons.items():
-        if applies:
-            raise ValueError(reason)
 
 
 def as_slopes(warm_start: Any, shape: tuple[int, ...]) -> Vector:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from noregret.batch.problem import Solution, Vector, closed, refuse
+from noregret.arguments import refuse
+from noregret.batch.problem import Solution, Vector, closed
 from noregret.proof.wording import WrongConjugate, assumption_of
 from noregret.status import StatusLine
 

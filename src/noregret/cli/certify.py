@@ -3,89 +3,65 @@
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
+import numpy as np
 
-from noregret.cli.options import LOSS_HELP, Given, reads_examples
-from noregret.cli.writing import to_json
+from noregret.cli.given import Given
+from noregret.cli.writing import fitted, to_json
+from noregret.evaluate import metrics_for
+from noregret.learners.foreign import Certifier
+from noregret.rounding import down, down_each
+from noregret.runs.progress import Watched
+from noregret.runs.wording import metrics_line
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
-_NUMBER = re.compile(r"\s*(\S+)")
-
-
-@reads_examples
 def certify(
-    predictions: Annotated[
-        Path, typer.Argument(help="One prediction a line, in the order of the examples.")
-    ],
     given: Given,
-    loss: Annotated[str, typer.Option(help=LOSS_HELP, show_default=False)] = "logistic",
-    floor_radius: Annotated[
-        list[float] | None,
-        typer.Option("--floor-radius", "--radius", help="Sizes of the class; repeat for several."),
-    ] = None,
-    mirror: Annotated[
-        str, typer.Option(help="The norm of the class is that of this map.")
-    ] = "euclidean",
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Predictions are probabilities of the positive.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    predictions: Path,
+    loss: str,
+    class_radius: list[float] | None,
+    mirror: str,
+    probabilities: bool,
+    as_json: bool,
 ) -> None:
-    """Certify the predictions of any model beside its own loss.
-
-    Whatever made the predictions, the floor says what no fixed linear predictor of the class
-    can have beaten on these very examples. A line may hold more than the prediction: what
-    follows its first number is not looked at.
-    """
+    """Run `noregret certify`."""
     chosen = choices.make_loss(loss)
     shape = choices.make_mirror(mirror, None)
-    radii = floor_radius or [1.0, 10.0, 100.0]
+    radii = class_radius or [1.0, 10.0, 100.0]
     if probabilities and chosen.labels != "sign":
         raise ValueError(f"--probabilities are margins of classification, and {loss} is not")
-    import numpy as np
-
-    from noregret.evaluate import metrics_for
-    from noregret.learners.foreign import Certifier
-    from noregret.runs.progress import Clock
-    from noregret.runs.wording import metrics_line
-
     certifier = Certifier(chosen, shape)
     metrics = metrics_for(chosen)
-    stream = given.open(given.label_rule(chosen.labels))
-    clock = Clock(stream, silent=as_json)
+    stream = Watched(given.open(given.label_rule(chosen.labels)))
     numbers = _numbers(predictions, probabilities)
-    count = 0
     for block in stream:
-        made = np.fromiter(_taken(numbers, len(block)), np.float64)
+        made = np.fromiter(islice(numbers, len(block)), np.float64)
         if len(made) < len(block):
             raise ValueError(
-                f"{predictions}: holds {count + len(made):,} predictions, expected one for every "
-                f"example of {stream.name}"
+                f"{predictions}: holds {stream.count + len(made):,} predictions, expected one for "
+                f"every example of {stream.name}"
             )
         certifier.add(block, block.y, made, block.weight)
         metrics.add(block.y, made, block.weight)
-        count += len(block)
-        clock.tell(count)
-    clock.close(count)
-    if not count:
-        raise ValueError(f"{stream.name}: the file has no examples")
+    count = stream.count
     if next(numbers, None) is not None:
         raise ValueError(f"{predictions}: holds more predictions than the {count:,} examples")
     certificate = certifier.certificate()
-    from noregret.rounding import down, down_each, exact
-
     if as_json:
-        result = certificate.as_dict(radii[0]) | {"metrics": metrics.summary()}
-        result["floors"] = {exact(radius): certificate.floor(radius) for radius in radii}
-        typer.echo(to_json(result))
+        result = {
+            "predictions": str(predictions),
+            "input": stream.name,
+            "metrics": metrics.summary(),
+            "certificate": certificate.as_dict(radii[0]),
+            "floors": [{"radius": radius, "floor": certificate.floor(radius)} for radius in radii],
+        }
+        print(to_json(result))
         return
     lines = [
         f"{visible(predictions)} on {visible(stream.name)}: {count:,} predictions, "
@@ -101,25 +77,16 @@ def certify(
             f"    {down(floor):>14}  {down(down_each(floor, count))} a round  "
             f"{certificate.describe(radius)}"
         )
-    typer.echo("\n".join(lines))
-
-
-def _taken(numbers: Iterator[float], count: int) -> Iterator[float]:
-    for _ in range(count):
-        value = next(numbers, None)
-        if value is None:
-            return
-        yield value
+    print(fitted("\n".join(lines)))
 
 
 def _numbers(path: Path, probabilities: bool) -> Iterator[float]:
     """Yield the first number of every line, probabilities as margins."""
     with path.open(encoding="utf-8", errors="backslashreplace") as lines:
         for place, line in enumerate(lines, 1):
-            token = _NUMBER.match(line)
             try:
-                value = float(token.group(1)) if token else math.nan
-            except ValueError:
+                value = float(line.split(maxsplit=1)[0])
+            except (IndexError, ValueError):
                 value = math.nan
             if not math.isfinite(value):
                 shown = line.strip()[:40]

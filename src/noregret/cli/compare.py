@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from decimal import ROUND_CEILING, ROUND_FLOOR
+from typing import Any
 
-import typer
+from rich.text import Text
 
-from noregret.cli.console import plain_console
-from noregret.cli.options import SEVERAL_HELP, Given, reads_examples
-from noregret.cli.writing import to_json
+from noregret.arguments import refuse
+from noregret.cli.console import plain_console, show_table
+from noregret.cli.given import Given
+from noregret.cli.writing import fitted, to_json
+from noregret.evaluate import Trial, metrics_for, watch
+from noregret.proof.wording import named
+from noregret.runs.progress import Watched
+from noregret.runs.wording import METRICS, left_out, metric, short
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 from noregret.vocabulary.presets import make, parse_spec
@@ -27,42 +35,28 @@ _COLUMNS = {
 }
 
 
-@reads_examples
 def compare(
     given: Given,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--learner",
-            "-l",
-            help="A word of `noregret list learners` or MIRROR/RATE; options of `learn` may "
-            "follow, as in pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
-        ),
-    ] = None,
-    loss: Annotated[str | None, typer.Option(help=SEVERAL_HELP)] = None,
-    multiclass: Annotated[
-        bool, typer.Option("--multiclass", help="Labels are classes, as many as will appear.")
-    ] = False,
-    floor_radius: Annotated[
-        float | None, typer.Option(help="Size of the predictors the floors speak of.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    learner: list[str] | None,
+    loss: str | None,
+    multiclass: bool,
+    class_radius: float | None,
+    as_json: bool,
 ) -> None:
-    """Let many learners learn the same examples in one pass, and rank them.
-
-    All are measured by progressive validation. Losses can be compared where the loss is the
-    same; accuracy, AUC or errors always.
-    """
+    """Run `noregret compare`."""
     several = multiclass or choices.is_several(loss or "logistic")
     shared = choices.of_several(loss) if several else loss or "logistic"
     texts = learner or list(_USUAL[choices.any_loss(shared).labels])
-    choices.check_floor_radius(floor_radius)
-    if len(set(texts)) < len(texts):
-        raise ValueError("--learner: the same learner was named twice")
+    choices.check_class_radius(class_radius)
     specs = [parse_spec(text, shared, several=several) for text in texts]
     kinds = [*{choices.any_loss(spec.loss).labels for spec in specs}]
-    if len(kinds) > 1:
-        raise ValueError("--learner: some learners classify and some do not, expected one kind")
+    refuse(
+        {
+            "--learner: the same learner was named twice": len(set(texts)) < len(texts),
+            "--learner: some learners classify and some do not, expected one kind": len(kinds) > 1,
+        }
+    )
     wide = any(spec.needs_width for spec in specs)
     made = None if wide else list(map(make, texts, specs))
     stream = given.open(given.label_rule(kinds[0]), width=given.columns() if wide else 0)
@@ -70,41 +64,23 @@ def compare(
         width = stream.width or given.columns()
         specs = [replace(spec, features=width * spec.needs_width) for spec in specs]
         made = list(map(make, texts, specs))
-    from noregret.evaluate import Trial, metrics_for, watch
-    from noregret.runs.progress import Clock
-
-    fixed = floor_radius
+    fixed = class_radius
     radius = None if fixed is None else lambda: fixed
     trials = [
         Trial(one, radius, metrics_for(one.loss), text, plain=True)
         for one, text in zip(made, texts, strict=True)
     ]
-    clock = Clock(stream, silent=as_json)
-    examples = 0
-
-    def told() -> Any:
-        nonlocal examples
-        for block in stream:
-            yield block
-            examples += len(block)
-            clock.tell(examples)
-
-    for _ in watch(trials, told()):
-        pass
-    clock.close(examples)
-    if not examples:
-        raise ValueError(f"{stream.name}: the file has no examples")
+    examples = [*watch(trials, Watched(stream))][-1]
     if as_json:
-        typer.echo(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
+        print(to_json({"input": stream.name, "learners": [_facts(t) for t in trials]}))
         return
-    _show(trials, stream.name, examples, kinds[0], floor_radius)
+    _show(trials, stream.name, examples, kinds[0], class_radius)
 
 
 def _facts(trial: Any) -> dict[str, Any]:
-    if trial.failure:
-        return {"learner": trial.name, "failure": trial.failure}
     return {
         "learner": trial.name,
+        "failure": trial.failure or None,
         "loss": str(trial.learner.loss),
         "objective": trial.learner.certificate().plain().objective,
         "progress": [point.as_dict() for point in trial.points],
@@ -113,69 +89,58 @@ def _facts(trial: Any) -> dict[str, Any]:
 
 
 def _show(
-    trials: list[Any], name: str, examples: int, kind: str, floor_radius: float | None
+    trials: list[Any], name: str, examples: int, kind: str, class_radius: float | None
 ) -> None:
-    from decimal import ROUND_CEILING, ROUND_FLOOR
-
-    from rich.table import Table
-    from rich.text import Text
-
-    from noregret.runs.wording import METRICS, left_out, metric, short
-
-    columns = _COLUMNS[kind]
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("learner", overflow="fold")
-    for head in ("loss", "floor", "regret ≤", *(METRICS[key] for key in columns)):
-        table.add_column(head, justify="right", no_wrap=True)
-    going = [trial for trial in trials if not trial.failure]
+    console, columns, before = plain_console(), _COLUMNS[kind], ""
+    rows: list[list[Any]] = []
     # The same loss together, the best of each first.
-    going.sort(key=lambda trial: (str(trial.learner.loss), trial.points[-1].loss))
-    losses = {str(trial.learner.loss) for trial in going}
-    kinds = [loss.partition("(")[0] for loss in losses]
-    before = ""
-    for trial in going:
-        loss = str(trial.learner.loss)
-        if len(losses) > 1 and loss != before:
-            kind_only = loss.partition("(")[0]
-            # In full only where that tells two of them apart: the table is narrow.
-            table.add_row(Text(kind_only if kinds.count(kind_only) == 1 else loss, style="dim"))
+    losses = [math.inf if one.failure else one.points[-1].loss for one in trials]
+    order = sorted(range(len(trials)), key=lambda k: (named(trials[k].learner.loss), losses[k]))
+    for trial in map(trials.__getitem__, order):
+        function = named(trial.learner.loss)
+        style, before = "bold" if function != before else "", function
+        if console.is_terminal and style:
+            rows.append([Text(function, style="dim")])
+        cells = [Text(visible(trial.name), style=style)]
+        cells += [Text(function)] * (not console.is_terminal)
+        if trial.failure:
+            rows.append([*cells, Text("diverged", style="red")])
+            continue
         point, metrics = trial.points[-1], trial.metrics.summary()
-        style = "bold" if loss != before else ""
-        before = loss
-        shown = [metric(key, metrics[key]) if key in metrics else "" for key in columns]
-        table.add_row(
-            Text(visible(trial.name), style=style),
-            Text(short(point.average_loss), style=style),
-            Text(short(point.average_floor, ROUND_FLOOR), style="cyan"),
-            Text(short(point.average_regret, ROUND_CEILING), style="green"),
-            *shown,
+        rows.append(
+            [
+                *cells,
+                Text(short(point.average_loss), style=style),
+                Text(short(point.average_floor, ROUND_FLOOR), style="cyan"),
+                Text(short(point.average_regret, ROUND_CEILING), style="green"),
+                *(metric(key, metrics[key]) if key in metrics else "" for key in columns),
+            ]
         )
-    for trial in trials:
-        if trial.failure:
-            table.add_row(visible(trial.name), Text("diverged", style="red"))
-    console = plain_console()
-    console.print(Text.assemble(("noregret compare", "bold"), f" {visible(name)}"))
-    size = "the given size" if floor_radius is not None else "its learner's own size"
-    console.print(
-        f"{examples:,} examples, read once; averages a round; each floor is over the class "
-        f"of {size}",
-        style="dim",
-    )
-    if any(trial.metrics.summary().get("weighted") for trial in going):
-        console.print(
-            "losses, floors, regrets and metrics count each example by its weight",
-            style="dim",
-        )
-    if any(trial.learner.certificate().curvature > 0.0 for trial in trials):
-        console.print(
-            "losses, floors and regrets are without the penalty of strongly-convex",
-            style="dim",
-        )
-    # All learners saw the same rows: what one leaves out, all do.
-    for left in sorted({left_out(trial.metrics.summary()) for trial in going} - {""}):
-        console.print(f"log losses are {left}", style="dim")
+    console.print(f"noregret compare {visible(name)}", style="bold")
+    for remark in _remarks(trials, examples, class_radius):
+        console.print(fitted(remark), style="dim")
     console.print()
-    console.print(table)
+    texts = ["learner"] if console.is_terminal else ["learner", "loss function"]
+    numbers = ["loss", "floor", "regret ≤", *(METRICS[key] for key in columns)]
+    show_table(console, "t" + "n" * len(numbers), rows, [*texts, *numbers])
     for trial in trials:
         if trial.failure:
-            console.print(f"{visible(trial.name)}: {visible(trial.failure)}", style="dim")
+            console.print(fitted(f"{visible(trial.name)}: {visible(trial.failure)}"), style="dim")
+
+
+def _remarks(trials: list[Any], examples: int, class_radius: float | None) -> Iterator[str]:
+    """Yield what is to be known about the numbers of the table."""
+    size = "the given size" if class_radius is not None else "its learner's own size"
+    yield (
+        f"{examples:,} examples, read once; averages a round; each floor is over the class of "
+        f"{size}"
+    )
+    summaries = [trial.metrics.summary() for trial in trials if not trial.failure]
+    if any(summary.get("weighted") for summary in summaries):
+        yield "losses, floors, regrets and metrics count each example by its weight"
+    if any(trial.learner.certificate().curvature > 0.0 for trial in trials):
+        yield "losses, floors and regrets are without the penalty of strongly-convex"
+    # All learners saw the same rows: what one leaves out, all do.
+    yield from sorted({f"log losses are {left_out(one)}" for one in summaries if left_out(one)})
+    errors = {one["repeat_error"] for one in summaries if "repeat_error" in one}
+    yield from (f"repeating the last label: {error:.2%} mistakes" for error in errors)

@@ -2,71 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from noregret.cli.options import Given, reads_examples, require_outputs
+from noregret.cli.given import Given, require_outputs
+from noregret.cli.writing import to_json
 from noregret.runs.interrupt import unwinding
+from noregret.runs.progress import Watched
+from noregret.streams.binary_write import write_binary
 from noregret.visible import visible
 
-if TYPE_CHECKING:
-    from noregret.runs.progress import Clock
-    from noregret.streams import Block, Stream
 
-
-@reads_examples
 def convert(
     given: Given,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write, a name in .arrow.")],
-    single: Annotated[
-        bool, typer.Option("--float32", help="Halve the values to single precision.")
-    ] = False,
-    multiclass: Annotated[
-        bool, typer.Option("--multiclass", help="Labels are classes; keep their names.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    *,
+    out: Path,
+    single: bool,
+    multiclass: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Write the examples as an Arrow file that is read without parsing.
-
-    Hashing, interactions, the intercept and labels are applied now and kept in the file.
-    """
+    """Run `noregret convert`."""
     if out.suffix.lower() != ".arrow":
         raise ValueError(f"--out {out}: expected a name that ends in .arrow")
     require_outputs(given.files, ("--out", out))
-    from noregret.runs.progress import Clock
-    from noregret.streams.binary_write import write_binary
-
-    kind = "class" if multiclass else "real" if given.classes_as is None else "sign"
-    rule = given.label_rule(kind)
-    stream = given.open(rule)
-    clock = Clock(stream, silent=quiet)
-    watched = _Watched(stream, clock)
+    kind = "class" if multiclass else "real" if "labels" not in given.said else "sign"
+    stream = Watched(given.open(given.label_rule(kind)))
     with unwinding():
-        rows = write_binary(watched, out, dtype="float32" if single else None)
-    clock.close(rows)
-    if not quiet:
-        size = out.stat().st_size
-        typer.echo(
-            f"{visible(out)}: {rows:,} examples, {stream.width:,} features, {size / 1e6:,.1f} MB"
-        )
-
-
-class _Watched:
-    """A stream that tells a clock about its progress; what else is asked of it, it passes on."""
-
-    def __init__(self, stream: Stream, clock: Clock) -> None:
-        self._stream = stream
-        self._clock = clock
-
-    def __iter__(self) -> Iterator[Block]:
-        count = 0
-        for block in self._stream:
-            yield block
-            count += len(block)
-            self._clock.tell(count)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        rows = write_binary(stream, out, dtype="float32" if single else None)
+    size = out.stat().st_size
+    if as_json:
+        counts = {"examples": rows, "features": stream.width, "bytes": size}
+        print(to_json({"input": stream.name, "out": str(out), **counts}))
+    elif not quiet:
+        print(f"{visible(out)}: {rows:,} examples, {stream.width:,} features, {size / 1e6:,.1f} MB")

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
+import numpy as np
 
-from noregret.cli.console import plain_console
-from noregret.cli.writing import require_place
+import noregret as nr
+from noregret.cli.console import Table, plain_console
+from noregret.cli.writing import fitted, require_place, to_json
+from noregret.evaluate import Point, follow, marks
+from noregret.plot import loss, save, sheet
+from noregret.rounding import down
+from noregret.streams import Block
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.evaluate import Point
-    from noregret.streams import Block
 
 _RADIUS = 10.0
 
 
 def demo(
-    picture: Annotated[Path, typer.Option(help="Where to draw the picture.")] = Path("demo.png"),
+    *,
+    out: Path,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Learn 1,797 handwritten digits, even or odd, and draw loss against certified floor.
-
-    The images ship with scikit-learn and are learned in the order they were collected, each
-    predicted before its label is seen.
-    """
+    """Run `noregret demo`."""
     try:
         import matplotlib  # noqa: F401
         import sklearn  # noqa: F401
@@ -34,15 +33,9 @@ def demo(
         raise ValueError(
             f"the demo needs {error.name}: pip install 'noregret[plot,sklearn]'"
         ) from error
-    require_place("--picture", picture)
-    import noregret as nr
-    from noregret.cli.screen import Table
-    from noregret.evaluate import follow, marks
-    from noregret.plot import loss, save, sheet
-    from noregret.rounding import down
-
+    require_place("--out", out)
     learner = nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Ball(_RADIUS), nr.rates.Adaptive())
-    console = plain_console()
+    console = plain_console(quiet or as_json)
     table = Table(console, classification=True)
     table.head(
         "Is a handwritten digit even or odd?",
@@ -56,7 +49,7 @@ def demo(
         if point.rounds & (point.rounds - 1) == 0:
             table.row(point)
     table.row(points[-1])
-    table.foot(learner.certificate().text())
+    certificate = learner.certificate()
     floor = down(points[-1].average_floor, 3)
     axes = loss(
         points,
@@ -66,16 +59,19 @@ def demo(
         f"a round on these {points[-1].rounds:,} images",
         ylabel="logistic loss a round",
     )
-    save(axes, picture)
-    console.print(f"\nThe picture is in {visible(picture)}.")
+    save(axes, out)
+    if as_json:
+        told = {"out": str(out), "progress": [point.as_dict() for point in points]}
+        print(to_json(told | {"certificate": certificate.as_dict()}))
+        return
+    console.print()
+    print(fitted(str(certificate)))
+    console.print(f"\nThe picture is in {visible(out)}.")
 
 
 def digits() -> Iterator[Block]:
     """Yield scikit-learn's digits as one block: unit rows, +1 for even, -1 for odd."""
-    import numpy as np
     from sklearn.datasets import load_digits
-
-    from noregret.streams import Block
 
     images, digit = load_digits(return_X_y=True)
     images = images / np.linalg.norm(images, axis=1, keepdims=True)

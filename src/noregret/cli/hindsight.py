@@ -2,73 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
-from noregret.cli.console import plain_console, weights_table
-from noregret.cli.options import LOSS_HELP, Given, reads_examples, require_outputs
-from noregret.cli.writing import Output, to_json
+import noregret as nr
+from noregret.arguments import refuse
+from noregret.cli.console import plain_console, show_weights
+from noregret.cli.given import Given, require_outputs
+from noregret.cli.writing import Output, fitted, to_json
+from noregret.evaluate.effects import effects, largest, sizes_of
 from noregret.rounding import up, up_each
+from noregret.runs.naming import KnownNames, Names, NumberedNames, find_names, top_weights
+from noregret.runs.progress import solving
+from noregret.runs.whole import whole
+from noregret.streams import Stream, resolve
+from noregret.streams.names import FeatureNames, HashedNames
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 
-if TYPE_CHECKING:
-    from noregret.runs.naming import Names
-    from noregret.streams import Stream
 
-
-@reads_examples
 def hindsight(
     given: Given,
-    loss: Annotated[str, typer.Option(help=LOSS_HELP, show_default=False)] = "logistic",
-    radius: Annotated[
-        float | None, typer.Option(help="Among the weights of at most this norm.")
-    ] = None,
-    l2: Annotated[
-        float | None, typer.Option(help="Add L2/2 times the squared norm to the loss.")
-    ] = None,
-    mirror: Annotated[
-        str | None, typer.Option(help="Add --strength times the regulariser of this map.")
-    ] = None,
-    strength: Annotated[
-        float | None, typer.Option(help="How much the regulariser counts, see --mirror.")
-    ] = None,
-    bias: Annotated[
-        bool, typer.Option("--bias", help="An intercept that is not regularised.")
-    ] = False,
-    tol: Annotated[float, typer.Option(min=0.0, help="Relative duality gap to reach.")] = 1e-6,
-    max_passes: Annotated[
-        int, typer.Option(min=1, help="Stop after N passes, however wide the gap.")
-    ] = 10_000,
-    top: Annotated[int, typer.Option(min=0, help="Show the N largest weights.")] = 10,
-    weights: Annotated[Path | None, typer.Option(help="Write the weights here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    loss: str,
+    radius: float | None,
+    l2: float | None,
+    mirror: str | None,
+    strength: float | None,
+    bias: bool,
+    tol: float,
+    max_passes: int,
+    top: int,
+    weights: Path | None,
+    as_json: bool,
 ) -> None:
-    """Solve for the best fixed linear predictor of all examples, with its duality gap.
-
-    Objectives are sums over the examples. The file is held in memory. Ctrl-C stops the solver
-    and prints how far it came.
-    """
+    """Run `noregret hindsight`."""
     chosen = choices.make_loss(loss)
     shape = None if mirror is None else choices.make_mirror(mirror, None)
-    if radius is None and l2 is None and strength is None:
-        raise ValueError("say over what: --radius, --l2, or --mirror with --strength")
-    if bias and given.intercept:
-        raise ValueError("--bias and --intercept are two intercepts: drop one of them")
+    refuse(
+        {
+            "say over what: --class-radius, --l2, or --mirror with --strength": (
+                radius is None and l2 is None and strength is None
+            ),
+            "--bias and --intercept are two intercepts: drop one of them": (
+                bias and given.said.get("constant")
+            ),
+        }
+    )
     require_outputs(given.files, ("--weights", weights))
-    import noregret as nr
-    from noregret.evaluate.effects import largest
-    from noregret.runs.naming import top_weights
-    from noregret.runs.progress import Solver
-    from noregret.runs.whole import whole
-
     rule = given.label_rule(chosen.labels)
     stream = given.open(rule, constant=0.0) if bias else given.open(rule)
     rows = whole(stream)
-    with Solver(tol, silent=as_json) as solver:
+    with solving(tol) as solver:
         solution = nr.hindsight(
             rows,
             rows.y,
@@ -86,11 +71,12 @@ def hindsight(
     if weights is not None:
         with Output(weights) as output:
             output.numbers(solution.weights)
-    columns = largest(solution.weights, top).tolist()
-    names = _names(given, stream, rule, columns, bias, progress=not as_json)
-    heaviest = top_weights(solution.weights, names, top)
+    sizes = sizes_of(rows)
+    columns = largest(effects(solution, sizes)[0], top).tolist()
+    names = _names(given, stream, rule, columns, bias)
+    heaviest = top_weights(solution, names, top, sizes=sizes)
     if as_json:
-        typer.echo(
+        print(
             to_json(
                 {
                     "input": stream.name,
@@ -109,34 +95,23 @@ def hindsight(
         )
         return
     console = plain_console()
-    console.print(
-        f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features",
-        style="dim",
-        soft_wrap=True,
-    )
-    console.print(str(solution), soft_wrap=True)
+    counts = f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features"
+    console.print(fitted(counts), style="dim")
     each = up(up_each(solution.primal, len(rows)))
-    console.print(f"  {'a round':<28}{each:>18}")
+    console.print(fitted(f"{solution}\n  {'a round':<28}{each:>18}"))
     if heaviest:
-        console.print()
-        console.print(weights_table(heaviest))
+        show_weights(console, heaviest)
 
 
-def _names(
-    given: Given, stream: Stream, rule: Any, columns: list[int], bias: bool, progress: bool
-) -> Names:
+def _names(given: Given, stream: Stream, rule: Any, columns: list[int], bias: bool) -> Names:
     """Return what columns are called; names that hashing lost are read once more from files."""
-    from noregret.runs.naming import KnownNames, NumberedNames, find_names
-    from noregret.streams import resolve
-    from noregret.streams.names import FeatureNames, HashedNames
-
     names = stream.names
     if isinstance(names, HashedNames):
         again = not names.limit and "-" not in given.files
-        if again and "remember" in resolve(given.files, given.format).fields:
-            remembering = replace(given, remember=1, on_error="skip")
-            constant = not bias and given.intercept != 0.0
-            return find_names(remembering.open(rule), columns, constant, progress)
+        if again and "remember" in resolve(given.files, given.said.get("format")).fields:
+            remembering = given.saying(remember=1, on_error="skip")
+            constant = not bias and given.said.get("constant") != 0.0
+            return find_names(remembering.open(rule), columns, constant)
         return names
     if isinstance(names, FeatureNames):
         return names

@@ -2,146 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
 
-import typer
-
-from noregret.cli.console import plain_console, weights_table
-from noregret.cli.options import Given, ModelFile, NamingFiles
-from noregret.cli.writing import to_json
+from noregret.cli.console import plain_console, show_table, show_weights
+from noregret.cli.given import Given
+from noregret.cli.writing import fitted, to_json
+from noregret.evaluate.effects import effects, largest
+from noregret.runs import naming
+from noregret.runs.facts import closing_lines, run_facts, run_words
+from noregret.runs.record import Record, load
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.runs.naming import Names
-    from noregret.runs.record import Record
-    from noregret.vocabulary.learners import Learner
+from noregret.vocabulary import learners as choices
 
 
 def inspect(
-    model: ModelFile,
-    files: NamingFiles = None,
-    top: Annotated[
-        int | None,
-        typer.Option(min=0, help="Show the N largest weights: 20 by default, 5 of each class."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    model: Path,
+    files: list[str] | None,
+    top: int | None,
+    as_json: bool,
 ) -> None:
-    """Show the learner, its stream, its certificate and its largest weights by name.
-
-    Hashing forgets names: weights of hashed features have the number of their slot, unless the
-    model was learnt with --remember, or the examples are given once more.
-    """
-    from noregret.evaluate import metrics_for
-    from noregret.runs import record as records
-    from noregret.runs.naming import by_class, top_weights
-    from noregret.runs.wording import describe_learner, reading_facts
-
-    learner, record = records.load(model)
-    weights = learner.weights
-    several = weights.ndim == 2
-    count = top if top is not None else 5 if several else 20
-    names = names_for(learner, record, files, count, progress=not as_json)
-    tops = (
-        by_class(weights, names, record.classes, count)
-        if several
-        else {"": top_weights(weights, names, count)}
-    )
-    certificate = record.certificate(learner)
-    radius = record.points[-1].radius if record.points else None
-    facts: dict[str, Any] = {
-        "model": str(model),
-        "learner": describe_learner(learner),
-        "input": ", ".join(record.sources) or "unknown",
-        "features": learner.dimension,
-        "weights other than 0": int((weights != 0.0).sum()),
-        **_labels(record),
-        "examples seen": record.position.total,
-        "passes": record.passes,
-        **reading_facts(record),
-    }
-    metrics, held = (metrics_for(learner.loss) for _ in range(2))
-    for some, kept in ((metrics, record.metrics), (held, record.held_metrics)):
-        if kept:
-            some.restore(kept)
+    """Run `noregret inspect`."""
+    learner, record = load(model)
+    count = top if top is not None else 5 if learner.weights.ndim == 2 else 20
+    names = names_for(learner, record, files, count)
+    tops = naming.top_weights(learner, names, count, record.classes)
     if as_json:
-        measured = {
-            "top": tops if several else tops[""],
-            "metrics": metrics.summary(),
-            "holdout": held.summary() if record.held_metrics else None,
-            "certificate": certificate.as_dict(radius),
-        }
-        typer.echo(to_json(facts | measured))
+        print(to_json({"model": str(model), **run_facts(learner, record), "top": tops}))
         return
-    from rich.text import Text
-
-    from noregret.runs.wording import metrics_line
-
     console = plain_console()
-    console.print(visible(model), style="bold", soft_wrap=True)
-    for name, value in facts.items():
-        if name != "model":
-            text = f"{value:,}" if isinstance(value, int) else _joined(value)
-            fact = Text.assemble("  ", (f"{visible(name):<22}", "dim"), visible(text))
-            console.print(fact, soft_wrap=True)
-    lines = ["", certificate.text(radius)]
-    if record.metrics:
-        lines.append(f"  {record.measured}: {metrics_line(metrics.summary())}")
-    if record.held_metrics:
-        summary = held.summary()
-        lines.append(f"  {summary['examples']:,.0f} held out: {metrics_line(summary)}")
-    console.print("\n".join(lines), soft_wrap=True)
-    for name, shown in tops.items():
-        if shown:
-            console.print()
-            if several:
-                console.print(f"class {visible(name)}", soft_wrap=True)
-            console.print(weights_table(shown))
-    if any(name.startswith("slot ") for top in tops.values() for _, name, _ in top) and not files:
-        console.print(
-            f"hashed features: `noregret inspect {visible(model)} FILE` finds their names",
-            style="dim",
-            soft_wrap=True,
-        )
-
-
-def _labels(record: Record) -> dict[str, Any]:
-    if record.classes:
-        return {"classes": record.classes}
-    return {
-        "labels": ", ".join(f"{_text(a)} → {b:+g}" for a, b in record.labels) or "as written",
-    }
-
-
-def _joined(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
-
-
-def _text(label: Any) -> str:
-    return label if isinstance(label, str) else f"{label:g}"
+    console.print(fitted(visible(model)), style="bold")
+    show_table(console, "tt", run_words(learner, record))
+    console.print(fitted("\n".join(["", *closing_lines(learner, record)])))
+    if tops:
+        show_weights(console, tops)
+    if any(one["name"].startswith("slot ") for one in tops) and not files:
+        hint = f"hashed features: `noregret inspect {visible(model)} FILE` finds their names"
+        console.print(fitted(hint), style="dim")
 
 
 def names_for(
-    learner: Learner,
+    learner: choices.Learner,
     record: Record,
     files: list[str] | None,
     top: int,
-    progress: bool = True,
-) -> Names:
+) -> naming.Names:
     """Return what the largest weights are called; `files` are read for names that hashing lost."""
-    from noregret.evaluate.effects import effects, largest
-    from noregret.runs.naming import find_names, names_of, require_same_columns
-
     if not files:
-        return names_of(learner, record)
+        return naming.names_of(learner, record)
     if "name_slots" not in record.names:
         raise ValueError(f"{files[0]}: the model knows all names, nothing is to be looked for")
     reading = {name: value for name, value in record.reading.items() if name != "remember"}
-    stream = Given(files, remember=1, on_error="skip").open(
-        record.rule(), reading, unlabelled="keep"
-    )
-    require_same_columns(learner, record, stream)
+    given = Given(files, {"remember": 1, "on_error": "skip"})
+    stream = given.again(learner, record, record.rule(), reading, unlabelled="keep")
     constant = bool(record.reading.get("constant"))
     weights, _ = effects(learner)
     wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]
     columns = sorted({column for part in wanted for column in part.tolist()})
-    return find_names(stream, columns, constant, progress)
+    return naming.find_names(stream, columns, constant)

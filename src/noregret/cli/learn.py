@@ -2,166 +2,64 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from noregret.cli.console import plain_console
-from noregret.cli.options import SEVERAL_HELP, Given, reads_examples, require_outputs
-from noregret.cli.output import OutputLost
-from noregret.cli.telling import Ending, conclude, heading, mention
-from noregret.cli.writing import require_file
+from noregret.arguments import refuse
+from noregret.cli.given import Given, require_outputs
+from noregret.cli.options import flag_of
+from noregret.cli.output import MENDABLE, OutputLost
+from noregret.cli.telling import Ending, conclusion, heading, mention
+from noregret.cli.writing import Output, fitted, require_file
+from noregret.runs.history import Input
+from noregret.runs.interrupt import Interrupted, Interruption
+from noregret.runs.naming import names_of
+from noregret.runs.opening import DEFAULTS, found
+from noregret.runs.progress import Clock
+from noregret.runs.record import Record, load
+from noregret.runs.session import Session
+from noregret.streams import Stream
+from noregret.streams.errors import CutShort
 from noregret.vocabulary import learners as choices
 
 if TYPE_CHECKING:
-    from noregret.cli.screen import Table
-    from noregret.runs.interrupt import Interruption
-    from noregret.runs.progress import Clock
-    from noregret.runs.record import Record
-    from noregret.runs.session import Session
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
-
-_RUN = "Running"
+    from noregret.cli.console import Table
 
 
-@reads_examples
 def learn(
     given: Given,
-    loss: Annotated[str | None, typer.Option(help=SEVERAL_HELP)] = None,
-    multiclass: Annotated[
-        bool,
-        typer.Option(
-            "--multiclass",
-            help="Labels are classes, by their names or numbers, as many as will appear. A --loss "
-            "of two classes is taken one against the rest.",
-        ),
-    ] = False,
-    classes: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="--multiclass: have N classes from the beginning, as vw --oaa does."
-        ),
-    ] = None,
-    mirror: Annotated[
-        str | None,
-        typer.Option(
-            help="The map from gradients to weights, as ball or p-norm:4; `noregret list "
-            "mirrors` has all. Euclidean by default."
-        ),
-    ] = None,
-    radius: Annotated[
-        float | None,
-        typer.Option(help="Size of the weights for the maps ball, entropy and signed-entropy."),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            help="How far a step goes, as constant:0.5; `noregret list rates` has all. By "
-            "default: scale-free, which needs no tuning, where it is possible, else adaptive."
-        ),
-    ] = None,
-    eta: Annotated[
-        float | None,
-        typer.Option("--eta", "--scale", help="The eta or scale that multiplies the rate."),
-    ] = None,
-    update: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Mirror descent: {', '.join(choices.DESCENTS)} (descent by default). "
-            f"Dual ascent: {', '.join(choices.ASCENTS)} (exact is Passive-Aggressive)."
-        ),
-    ] = None,
-    C: Annotated[
-        float | None, typer.Option("-C", help="Dual ascent: weight of the loss; 1 by default.")
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("-k", help="Updates window and mini: examples looked back at.")
-    ] = None,
-    average: Annotated[
-        bool,
-        typer.Option("--average", help="Keep the average of all weights, for predict --average."),
-    ] = False,
-    floor_radius: Annotated[
-        float | None,
-        typer.Option(
-            help="Size of the predictors the floor speaks of. Without it: --radius if the map "
-            "has one, else the size of the current weights."
-        ),
-    ] = None,
-    passes: Annotated[int, typer.Option(help="Passes over the input.", rich_help_panel=_RUN)] = 1,
-    holdout: Annotated[
-        float | None,
-        typer.Option(
-            help="Do not learn every K-th example, or a random share of them (a number below 1), "
-            "but measure on them.",
-            rich_help_panel=_RUN,
-        ),
-    ] = None,
-    holdout_seed: Annotated[
-        int, typer.Option(help="Another seed, another random share.", rich_help_panel=_RUN)
-    ] = 0,
-    holdout_after: Annotated[
-        int | None,
-        typer.Option(
-            help="Do not learn examples after the N-th, but measure on them.",
-            rich_help_panel=_RUN,
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Write the model here.", rich_help_panel=_RUN)
-    ] = None,
-    save_every: Annotated[
-        int | None,
-        typer.Option(
-            help="Write it after every N examples on the way as well.", rich_help_panel=_RUN
-        ),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            help="Go on with this model and learn the input as new examples.", rich_help_panel=_RUN
-        ),
-    ] = None,
-    same_input: Annotated[
-        bool,
-        typer.Option(
-            "--same-input",
-            help="--resume: the input is that of the model; skip what it has seen.",
-            rich_help_panel=_RUN,
-        ),
-    ] = False,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            "--predictions",
-            "-p",
-            help="Write each prediction, made before its example was learnt; - for stdout.",
-            rich_help_panel=_RUN,
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write an HTML page about the run, and its pictures as PNG.", rich_help_panel=_RUN
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_RUN)
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print the certificate only.", rich_help_panel=_RUN)
-    ] = False,
-) -> None:
-    """Learn a stream and print what is proved about it.
-
-    The table shows averages a round: the learner's loss, the loss since the line above, the
-    certified floor that no fixed predictor of the class could have beaten on these very
-    examples, and their difference, the proved regret.
-    """
-    said = {
+    *,
+    loss: str | None,
+    multiclass: bool,
+    classes: int | None,
+    mirror: str | None,
+    radius: float | None,
+    rate: str | None,
+    eta: float | None,
+    update: str | None,
+    C: float | None,
+    k: int | None,
+    average: bool,
+    class_radius: float | None,
+    passes: int,
+    holdout: float | None,
+    holdout_seed: int,
+    holdout_after: int | None,
+    save: Path | None,
+    save_every: int | None,
+    resume: Path | None,
+    same_input: bool,
+    predictions: Path | None,
+    report: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> int | None:
+    """Run `noregret learn`."""
+    chosen = {
         "multiclass": multiclass or None,
         "loss": loss,
         "mirror": mirror,
@@ -174,13 +72,28 @@ def learn(
         "average": average or None,
         "classes": classes,
     }
-    said = {name: value for name, value in said.items() if value is not None}
+    said = {name: value for name, value in chosen.items() if value is not None}
     kept_out = _holdout(holdout, holdout_seed, holdout_after)
-    _check_plan(resume, same_input, save, save_every, passes, said, given)
+    refuse(
+        {
+            f"--passes {passes}: expected at least 1": passes < 1,
+            "--passes needs files: standard input can be read once only": (
+                passes > 1 and "-" in given.files
+            ),
+            "--save-every needs --save and a number of examples above 0": (
+                save_every is not None and (save is None or save_every < 1)
+            ),
+            "--same-input belongs to --resume": same_input and resume is None,
+            f"--resume keeps the learner as it is: drop {flag_of('learn', next(iter(said), ''))}": (
+                resume and said
+            ),
+            "--same-input keeps what is held out as it was: drop --holdout": (
+                same_input and kept_out
+            ),
+        }
+    )
     if said.pop("multiclass", False) or classes is not None:
         said["loss"] = choices.of_several(loss)
-    if same_input and kept_out:
-        raise ValueError("--same-input keeps what is held out as it was: drop --holdout")
     require_outputs(
         given.files, ("--save", save), ("--predictions", predictions), ("--report", report)
     )
@@ -188,99 +101,68 @@ def learn(
         from noregret.plot import require_matplotlib
 
         require_matplotlib()
-    choices.check_floor_radius(floor_radius)
-    if resume is None:
-        learner, record, stream = _fresh(said, given)
-    else:
-        learner, record, stream = _resumed(resume, given, same_input)
-    if floor_radius is not None:
-        record.floor_radii.append([record.position.total, floor_radius])
+    choices.check_class_radius(class_radius)
+    learner, record, stream = _resumed(resume, given, same_input) if resume else _fresh(said, given)
+    if class_radius is not None:
+        record.floor_radii.append([record.position.total, class_radius])
     if kept_out or resume is None:
         record.current.holdout = kept_out
     skip = record.position.examples
-
-    from noregret.cli.running import run_and_save
-    from noregret.cli.screen import Table
-    from noregret.runs.progress import Clock
-    from noregret.runs.session import Session
-
-    classification = learner.loss.labels in ("sign", "class")
-    plain = as_json or quiet or str(predictions) == "-"
-    clock = Clock(stream, passes, silent=plain)
-    last = record.points[-1] if record.points else None
+    clock = Clock(stream, passes)
     table = None
-    if not plain:
-        table = Table(plain_console(), classification, last)
+    if not (as_json or quiet or str(predictions) == "-"):
+        from noregret.cli.console import Table, plain_console
+
+        last = record.points[-1] if record.points else None
+        table = Table(plain_console(), learner.loss.labels in ("sign", "class"), last)
     if save is not None:
         require_file("--save", save)
     session = Session(learner, stream, record, save=save, save_every=save_every or 0)
-    ending = run_and_save(
+    ending = _run_and_save(
         session,
         predictions,
         lambda interruption: _follow(session, interruption, passes, skip, clock, table),
     )
     clock.close(record.position.total)
-    if ending is None or not ending.output_lost:
+    if learner.rounds and (ending is None or not ending.output_lost):
+        text = conclusion(session, as_json)
+        place = sys.stderr if str(predictions) == "-" else sys.stdout
         try:
-            conclude(session, table, as_json, str(predictions) == "-")
+            gap = "\n" if table is not None and table.headed else ""
+            print(gap + (text if as_json else fitted(text, place)), file=place, flush=True)
         except OutputLost as lost:
             ending = ending or Ending.of_output(lost)
     if report is not None and learner.rounds:
+        # Not for every run: pages need modules that take a tenth of a second to load.
         from noregret.cli.report import write_report
-        from noregret.runs.naming import names_of
 
         session.note()
         write_report(learner, record, report, names_of(learner, record))
     mention(stream, save, ending, report)
-    if ending is not None:
-        raise typer.Exit(ending.code)
-
-
-def _check_plan(
-    resume: Path | None,
-    same_input: bool,
-    save: Path | None,
-    save_every: int | None,
-    passes: int,
-    said: dict[str, Any],
-    given: Given,
-) -> None:
-    if passes < 1:
-        raise ValueError(f"--passes {passes}: expected at least 1")
-    if passes > 1 and "-" in given.files:
-        raise ValueError("--passes needs files: standard input can be read once only")
-    if save_every is not None and (save is None or save_every < 1):
-        raise ValueError("--save-every needs --save and a number of examples above 0")
-    if same_input and resume is None:
-        raise ValueError("--same-input belongs to --resume")
-    if resume is not None and said:
-        raise ValueError(f"--resume keeps the learner as it is: drop --{next(iter(said))}")
+    return None if ending is None else ending.code
 
 
 def _holdout(every: float | None, seed: int, after: int | None) -> dict[str, Any]:
     """Return the arguments of `Holdout`, empty where nothing is held out."""
-    told: dict[str, Any] = {}
-    if every is not None:
-        if not (0.0 < every < 1.0 or (every > 1.0 and every.is_integer())):
-            raise ValueError(
-                f"--holdout {every:g}: expected a whole number above 1, or a share below 1"
-            )
-        told = {"every": int(every)} if every > 1.0 else {"share": every, "seed": seed}
-    elif seed:
-        raise ValueError("--holdout-seed belongs to --holdout with a share below 1")
-    if after is not None:
-        if after < 1:
-            raise ValueError(f"--holdout-after {after}: leaves nothing to learn")
-        told["after"] = after
-    return told
+    known = every is None or 0.0 < every < 1.0 or (every > 1.0 and every.is_integer())
+    none = after is not None and after < 1
+    refuse(
+        {
+            f"--holdout {every or 0.0:g}: expected a whole number above 1, or a share below 1": (
+                not known
+            ),
+            "--holdout-seed belongs to --holdout with a share below 1": seed and every is None,
+            f"--holdout-after {after}: leaves nothing to learn": none,
+        }
+    )
+    told: dict[str, Any] = {} if every is None else {"every": int(every)}
+    if every is not None and every < 1.0:
+        told = {"share": every, "seed": seed}
+    return told if after is None else {**told, "after": after}
 
 
-def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]:
+def _fresh(said: dict[str, Any], given: Given) -> tuple[choices.Learner, Record, Stream]:
     """Return a learner that has seen nothing, its record and its stream."""
-    from noregret.runs import record as records
-    from noregret.runs.history import Input
-    from noregret.runs.opening import DEFAULTS
-
     spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
     reading = DEFAULTS | given.reading()
@@ -292,24 +174,22 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[Learner, Record, Stream]
         # Before the input is opened: report wrong options first.
         learner = spec.fresh()
         stream = given.open(rule)
-    first = Input(given.found(), reading, rule, on_error=given.errors())
-    return learner, records.Record(spec, [first]), stream
+    first = Input(found(given.files), reading, rule, on_error=given.errors())
+    return learner, Record(spec, [first]), stream
 
 
-def _resumed(resume: Path, given: Given, same_input: bool) -> tuple[Learner, Record, Stream]:
+def _resumed(
+    resume: Path, given: Given, same_input: bool
+) -> tuple[choices.Learner, Record, Stream]:
     """Return a learner that goes on, its record, and a stream with the same columns."""
-    from noregret.runs import record as records
-    from noregret.runs.naming import require_same_columns
-
-    learner, record = records.load(resume)
-    if same_input and given.on_error is None:
-        given = replace(given, on_error=record.current.on_error)
-    rule = record.rule() if given.classes_as is None else given.label_rule(learner.loss.labels)
-    width = learner.dimension if record.spec.needs_width else 0
-    stream = given.open(rule, record.reading, width, **record.known())
-    require_same_columns(learner, record, stream)
-    told = {"files": given.found(), "on_error": given.errors()}
-    if given.classes_as is not None:
+    learner, record = load(resume)
+    if same_input:
+        given = given.saying(on_error=given.said.get("on_error", record.current.on_error))
+    named = "labels" in given.said
+    rule = given.label_rule(learner.loss.labels) if named else record.rule()
+    stream = given.again(learner, record, rule, record.reading, **record.known())
+    told = {"files": found(given.files), "on_error": given.errors()}
+    if named:
         told["label_rule"] = list(rule)
     if same_input:
         vars(record.current).update(told)
@@ -333,18 +213,15 @@ def _follow(
         session.record.position.total - begun, session.record.position.passes - 1
     )
     printed = session.learner.rounds
-    headed = False
 
     def show(point: Any) -> None:
-        nonlocal printed, headed
-        if table is None or point.rounds <= printed:
-            return
-        clock.clear()
-        if not headed:
-            table.head(*heading(session))
-            headed = True
-        printed = point.rounds
-        table.row(point)
+        nonlocal printed
+        if table is not None and point.rounds > printed:
+            clock.clear()
+            if not table.headed:
+                table.head(*heading(session))
+            printed = point.rounds
+            table.row(point)
 
     for point in session.run(interruption, passes, skip):
         total = session.record.position.total
@@ -352,3 +229,57 @@ def _follow(
             show(point)
     if session.learner.rounds:
         show(session.finish())
+
+
+def _run_and_save(
+    session: Session, predictions: Path | None, follow: Callable[[Interruption], None]
+) -> Ending | None:
+    """Learn, and save what was learnt; return why that was less than everything, None if not.
+
+    A signal, an output that cannot be written, and an input that ends inside a line stop the run
+    at the examples learnt so far. Such a run writes the model if it has learnt anything, and
+    leaves the old file as it was otherwise.
+
+    Args:
+        session: What is run.
+        predictions: Where to write the predictions, None for nowhere.
+        follow: Runs the session and shows its progress.
+    """
+    position = session.record.position
+    begun = position.total
+    with Interruption() as interruption:
+        ending = None
+        try:
+            with nullcontext() if predictions is None else Output(predictions) as output:
+                session.predictions = output
+                try:
+                    follow(interruption)
+                except (Interrupted, CutShort) as cut:
+                    # Without a new example, predictions are no reason to replace a file either.
+                    if position.total == begun:
+                        raise
+                    ending = _ending(cut)
+                if session.learner.rounds == 0 and ending is None:
+                    raise ValueError(f"{session.stream.name}: the file has no examples")
+        except Interrupted as interrupted:
+            ending = _ending(interrupted)
+        except OutputLost as lost:
+            ending = ending or Ending.of_output(lost)
+        if interruption.kept:
+            # First, since a closed terminal sends a signal and fails every write as well.
+            ending = Ending.of_signal(128 + interruption.kept)
+            interruption.settle()
+        if session.learner.rounds:
+            session.finish()
+            if ending is None:
+                session.save()
+            elif position.total > begun:
+                session.save()
+                ending = replace(ending, saved=session.saves)
+    return ending
+
+
+def _ending(cut: Interrupted | CutShort) -> Ending:
+    if isinstance(cut, Interrupted):
+        return Ending.of_signal(cut.code)
+    return Ending(MENDABLE, str(cut))

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from noregret.arguments import ArgumentError, meant
+from noregret.cli.console import plain_console, show_table
+from noregret.cli.options import LISTS
 from noregret.cli.writing import to_json
+from noregret.vocabulary.presets import words
 
 
 def list(
-    what: Annotated[str, typer.Argument(help="losses, mirrors, rates or learners.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    what: str,
+    as_json: bool,
 ) -> None:
-    """List the words that options take, with what each stands for."""
-    kinds = {"losses": "loss", "mirrors": "mirror", "rates": "rate", "learners": "learner"}
-    if what not in kinds:
-        raise ArgumentError("what", f"expected one of {', '.join(kinds)}{meant(what, kinds)}", what)
-    from noregret.vocabulary.presets import words
-
-    found = words(kinds[what])
+    """Run `noregret list`."""
+    found = words(next(kind for kind, name in LISTS.items() if name == what))
     if as_json:
-        typer.echo(to_json({what: [word._asdict() for word in found]}))
+        print(to_json({"kind": what, "words": [word._asdict() for word in found]}))
         return
-    width = max(len(word.usage) for word in found)
-    typer.echo("\n".join(f"{word.usage:<{width}}  {word.about}" for word in found))
+    show_table(plain_console(), "tt", [(word.usage, word.about) for word in found])

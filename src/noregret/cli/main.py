@@ -4,32 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
 import traceback
 from typing import NoReturn
 
-from noregret.arguments import ArgumentError
 from noregret.cli.output import CLOSED_PIPE, FAULT, MENDABLE, OutputLost, guard_streams
 from noregret.runs.interrupt import Interrupted, leave_at_once
 from noregret.visible import visible
-
-_OPTIONS = {"constant": "intercept", "width": "features", "first_index": "first-index"}
-_OPTIONS |= {name: name for name in ("bits", "remember", "missing", "labels", "format", "threads")}
-_OPTIONS |= {"on_error": "on-error", "kind": "as"}
-#: Arguments that are no options of their own name.
-_ARGUMENTS = {"learner": "learner", "what": "list"}
-#: What `noregret list` calls the words of a kind.
-_LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
-#: What is said of labels in the library, and on the command line.
-_SAID = {
-    'labels="binary"': "--classes-as NEGATIVE,POSITIVE",
-    "labels=(negative, positive)": "--classes-as NEGATIVE,POSITIVE",
-    "the pair (negative, positive)": "them with --classes-as NEGATIVE,POSITIVE",
-    'labels="classes"': "--multiclass",
-}
-#: A keyword and its value, but not inside a path or what was found in a file.
-_KEYWORD = re.compile(rf"(?<![\w/.'\"])({'|'.join(_OPTIONS)})=(['\"]?)([\w.+-]*)\2")
 
 
 def main() -> None:
@@ -37,24 +18,19 @@ def main() -> None:
     # The compiler makes many objects as it loads, and all of them stay: to look for garbage among
     # them again and again would take a tenth of the start.
     gc.set_threshold(100_000, 20, 100)
-    from noregret.cli import commands
+    import click
+
+    from noregret.cli import commands, complaints
 
     try:
         sys.exit(commands.call(sys.argv[1:]))
-    except commands.UsageError as error:
-        complaint = commands.usage_line(error)
-        if complaint:
-            _complain(complaint)
-        sys.exit(MENDABLE)
     except OutputLost as lost:
         _complain_of(lost)
         sys.exit(lost.code)
-    except Interrupted as interrupted:
-        sys.exit(interrupted.code)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except (ValueError, OSError, OverflowError, MemoryError) as error:
-        _complain(_one_line(error))
+    except KeyboardInterrupt as end:
+        sys.exit(end.code if isinstance(end, Interrupted) else 130)
+    except (click.UsageError, ValueError, OSError, OverflowError, MemoryError) as error:
+        _complain(complaints.one_line(error, sys.argv[1]))
         sys.exit(MENDABLE)
 
 
@@ -66,26 +42,6 @@ def _complain_of(lost: OutputLost) -> None:
     # No message for a closed pipe: its reader (`| head`) closed it on purpose.
     if lost.code != CLOSED_PIPE:
         _complain(f"{lost.filename}: {lost.strerror}")
-
-
-def _option(argument: str) -> str:
-    dashes = "-" if len(argument) == 1 else "--"
-    return _ARGUMENTS.get(argument, dashes + argument.replace("_", "-"))
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, ArgumentError):
-        found = f"{error.found:g}" if isinstance(error.found, float) else error.found or ""
-        place = f"{_option(error.argument)} {found}".rstrip()
-        text = error.said(place, f"noregret list {_LISTS.get(error.kind)}")
-        return " ".join(text.split())
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    text = " ".join(str(error).split())
-    for keyword, option in _SAID.items():
-        text = text.replace(keyword, option)
-    # The library's messages name keywords; replace them by the options of the command line.
-    return _KEYWORD.sub(lambda found: f"--{_OPTIONS[found[1]]} {found[3]}".rstrip(), text)
 
 
 def run() -> NoReturn:

@@ -1,371 +1,371 @@
-"""The options by which every command reads its examples, and the stream they open."""
+"""Every option of every command, once."""
 
 from __future__ import annotations
 
-import glob
-import inspect
-import os
-import typing
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from functools import cache, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
+from noregret.cli.reading import READERS, READING_OPTIONS
+from noregret.cli.table import COMMANDS, Option
 
-from noregret.cli.writing import require_place
+_LEARNER, _RUN, _GENERAL = "Learner", "Running", "General"
+#: The heading of options that no command takes itself.
+CONFIG = "Configuration"
+_LOSS = "The loss, as hinge:0.5 of two classes or squared of numbers; see `noregret list losses`."
 
-if TYPE_CHECKING:
-    from noregret.streams import Stream
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-_PANEL = "Reading"
-LOSS_HELP = (
-    "The loss, as hinge:0.5 of two classes or squared of numbers; `noregret list losses` has all. "
-    "Logistic by default."
-)
-SEVERAL_HELP = f"{LOSS_HELP} Of several classes: softmax by default with --multiclass."
-#: The options that formats may know, by the keywords that they have in the library.
-_NAMES = {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        *("format", "target", "header", "weight", "id", "ignore", "keep", "categorical", "text"),
-        *("ngram", "skips", "missing", "separator", "encoding", "bits", "remember"),
-        *("interactions", "constant", "first_index", "width", "shuffle"),
-    )
-} | {"constant": "--intercept", "width": "--features"}
-#: Options of every format, or nearly.
-_ANY = ("format", "encoding", "shuffle")
-#: Those that have another name here.
-_FIELDS = {"constant": "intercept"}
-_SETTLED = ", whose columns were settled when it was written"
-#: What gives a model its columns, so that nothing else can be said when it is used.
-_COLUMNS = ("constant", "interactions")
-
-
-#: The arguments of the commands that show a model.
-ModelFile = Annotated[Path, typer.Argument(help="A model that `learn --save` wrote.")]
-NamingFiles = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[FILE]...",
-        help="Hashed features: the examples it learnt, to find the names of their slots.",
+#: What `noregret list` calls the words of a kind.
+LISTS = {"loss": "losses", "mirror": "mirrors", "rate": "rates", "learner": "learners"}
+_argument = partial(Option, kind=Path, default=..., group="Arguments")
+_examples = partial(_argument, "files", flags="[FILE...]", several=True, default=None)
+_ARGUMENTS = (
+    _argument(
+        "model",
+        "predict audit inspect report explain",
+        "A model that `learn --save` wrote.",
+        flags="MODEL",
     ),
-]
+    _argument(
+        "predictions",
+        "certify",
+        "A file of one prediction a line, in the order of the examples.",
+        flags="PREDICTIONS",
+    ),
+    _examples(
+        READERS.replace(" audit", ""),
+        "Examples: files, patterns, or - for standard input. svmlight, Vowpal Wabbit, CSV, TSV, "
+        "JSON lines, Parquet or Arrow, plain or .gz, .xz, .zst.",
+        flags="FILE...",
+        default=...,
+    ),
+    _examples(
+        "audit",
+        "Where the files that were learnt are now, in that order.",
+        shown="the names that the model remembers, there or in its own directory",
+    ),
+    _examples(
+        "inspect report",
+        "Hashed features: the examples it learnt, to find the names of their slots.",
+    ),
+    Option(
+        "what",
+        "list",
+        "losses, mirrors, rates or learners.",
+        flags="KIND",
+        group="Arguments",
+        words=tuple(LISTS.values()),
+        default=...,
+    ),
+    Option(
+        "learner",
+        "warmup",
+        "Learners as in `compare --learner`.",
+        flags="[LEARNER...]",
+        group="Arguments",
+        words="learner",
+        several=True,
+        shown="the common ones",
+    ),
+)
 
-
-def _option(*names: str, help: str) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=_PANEL)
-
-
-@dataclass(frozen=True)
-class Given:
-    """What was said on the command line about the examples; None where nothing was."""
-
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="Examples: files, patterns, or - for standard input. svmlight, Vowpal Wabbit, "
-            "CSV, TSV, JSON lines, Parquet or Arrow, plain or .gz, .xz, .zst.",
+_learner = partial(Option, commands="learn", group=_LEARNER)
+_LEARNERS = (
+    Option(
+        "learner",
+        "compare",
+        "A word of `noregret list learners` or MIRROR/RATE; options of `learn` may follow, as in "
+        "pa:C=0.1 or ball/adaptive:radius=10. Repeat for several.",
+        flags="--learner -l",
+        words="learner",
+        several=True,
+        shown="some usual ones",
+        group=_LEARNER,
+    ),
+    Option(
+        "loss",
+        "learn compare",
+        _LOSS,
+        words="loss",
+        shown="logistic, or softmax with --multiclass",
+        group=_LEARNER,
+    ),
+    Option(
+        "multiclass",
+        "learn compare convert",
+        "Labels are classes, by their names or numbers, as many as will appear. A --loss of two "
+        "classes is taken one against the rest.",
+        kind=bool,
+        group=_LEARNER,
+    ),
+    _learner(
+        "classes",
+        help="--multiclass: have N classes from the beginning, as vw --oaa does.",
+        kind=int,
+        least=1,
+        shown="as many as appear",
+    ),
+    _learner(
+        "mirror",
+        help="The map from gradients to weights, as ball or p-norm:4; see `noregret list mirrors`.",
+        words="mirror",
+        shown="euclidean",
+    ),
+    _learner(
+        "radius",
+        help="Size of the weights that the maps ball, entropy and signed-entropy may play.",
+        kind=float,
+    ),
+    _learner(
+        "rate",
+        help="How far a step goes, as constant:0.5; see `noregret list rates`.",
+        words="rate",
+        shown="scale-free, which needs no tuning, where it is possible, else adaptive",
+    ),
+    _learner(
+        "eta",
+        help="The eta or scale that multiplies the rate.",
+        kind=float,
+        flags="--eta --scale",
+        shown="that of the rate",
+    ),
+    _learner(
+        "update",
+        help="Mirror descent: descent, agile, mistakes. Dual ascent: exact (Passive-Aggressive), "
+        "aggressive, conservative, window, mini, leader.",
+        words=(
+            *("descent", "agile", "mistakes"),
+            *("exact", "aggressive", "conservative", "window", "mini", "leader"),
         ),
-    ]
-    format: Annotated[
-        str | None,
-        _option(
-            "--format",
-            "-f",
-            help="svmlight, vw, csv, tsv, jsonl, parquet or arrow. [default: as the name tells]",
-        ),
-    ] = None
-    classes_as: Annotated[
-        str | None,
-        _option(
-            "--classes-as",
-            help="The two classes as the file writes them, NEGATIVE,POSITIVE. [default: found out: "
-            "-1 and 1, 0 and 1, 1 and 2, or two names]",
-        ),
-    ] = None
-    target: Annotated[
-        str | None,
-        _option(
-            "--target",
-            help="Tables: the column to predict, by name or position (0 is the first, -1 the "
-            "last). [default: label, target, class or y, else the last]",
-        ),
-    ] = None
-    header: Annotated[
-        bool | None,
-        _option(
-            "--header/--no-header",
-            help="csv: whether the first line has the names of the columns; without it they are "
-            "0, 1, ... [default: header]",
-        ),
-    ] = None
-    weight: Annotated[
-        str | None, _option("--weight", help="Tables: the column of importance weights.")
-    ] = None
-    id: Annotated[
-        str | None,
-        _option(
-            "--id",
-            help="Tables: a column that identifies rows and is not a feature; `tag` for vw. "
-            "Predictions are written with it.",
-        ),
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        _option(
-            "--ignore",
-            help="A column to leave out, or the first letter of a namespace of vw; repeat for "
-            "several.",
-        ),
-    ] = None
-    keep: Annotated[
-        list[str] | None,
-        _option("--keep", help="A column or namespace to use, and no others; repeat for several."),
-    ] = None
-    categorical: Annotated[
-        list[str] | None,
-        _option("--categorical", help="Tables: a column of categories, though it holds numbers."),
-    ] = None
-    text: Annotated[
-        list[str] | None,
-        _option("--text", help="Tables: a column of text, whose words are features; repeat."),
-    ] = None
-    ngram: Annotated[
-        int | None,
-        _option("--ngram", help="--text: up to N words in a row are a feature. [default: 1]"),
-    ] = None
-    skips: Annotated[
-        int | None,
-        _option("--skips", help="--text: words that --ngram may leave out. [default: 0]"),
-    ] = None
-    missing: Annotated[
-        str | None,
-        _option(
-            "--missing",
-            help="Tables: what an empty value is, a feature of its own beside 0 (`indicator`) or "
-            "an error (`refuse`). [default: indicator]",
-        ),
-    ] = None
-    separator: Annotated[
-        str | None, _option("--separator", help="csv: the character between fields. [default: ,]")
-    ] = None
-    encoding: Annotated[
-        str | None, _option("--encoding", help="How text is encoded. [default: utf-8]")
-    ] = None
-    bits: Annotated[
-        int | None,
-        _option(
-            "--bits",
-            "-b",
-            help="Hash names into 2^BITS columns, or 0 to keep all names in a dictionary. "
-            "[default: 18 for vw and --text, 0 for the rest]",
-        ),
-    ] = None
-    remember: Annotated[
-        int | None,
-        _option(
-            "--remember",
-            help="Keep the first N names of hashed features in the model, at a cost of time; "
-            "`inspect MODEL FILE` finds names without it.",
-        ),
-    ] = None
-    interactions: Annotated[
-        list[str] | None,
-        _option(
-            "--interactions",
-            "-q",
-            help="Products of two columns, as in -q age*city, or of two namespaces of vw, as in "
-            "-q ab; repeat for several.",
-        ),
-    ] = None
-    intercept: Annotated[
-        float | None,
-        _option(
-            "--intercept",
-            help="Value of a feature that every example has, 0 for none. [default: 1]",
-        ),
-    ] = None
-    first_index: Annotated[
-        int | None,
-        _option("--first-index", help="svmlight: what features count from, 1 or 0. [default: 1]"),
-    ] = None
-    features: Annotated[
-        int | None,
-        _option(
-            "--features",
-            help="How many features there are at most, beside the intercept. The entropies need "
-            "it, except for hashed features.",
-        ),
-    ] = None
-    shuffle: Annotated[
-        int | None,
-        _option("--shuffle", help="Shuffle the rows of files, all in memory, by this seed."),
-    ] = None
-    on_error: Annotated[
-        str | None,
-        _option(
-            "--on-error",
-            help="What a bad line does: `stop` the run, `skip` it, or skip it and show the first "
-            "(`count`). [default: stop]",
-        ),
-    ] = None
-    threads: Annotated[
-        int | None,
-        _option("--threads", help="How many threads parse ahead, 0 for none. [default: 2]"),
-    ] = None
+        shown="descent",
+    ),
+    _learner("C", help="Dual ascent: weight of the loss.", kind=float, flags="-C", shown="1"),
+    _learner(
+        "k",
+        help="Updates window and mini: examples looked back at.",
+        kind=int,
+        flags="-k",
+        shown="1",
+    ),
+    _learner("average", help="Keep the average of all weights, for predict --average.", kind=bool),
+    _learner(
+        "class_radius",
+        help="Size of the predictors the floor speaks of.",
+        kind=float,
+        shown="--radius if the map has one, else the size of the current weights",
+    ),
+    Option(
+        "class_radius",
+        "compare",
+        "Size of the predictors the floors speak of.",
+        kind=float,
+        shown="that of each learner",
+        group=_LEARNER,
+    ),
+)
 
-    def reading(self) -> dict[str, Any]:
-        """Return what makes the same columns of the same bytes again, as a model keeps it."""
-        found = {name: getattr(self, _FIELDS.get(name, name)) for name in _NAMES if name != "width"}
-        if self.target is not None and self.target.removeprefix("-").isdecimal():
-            # A position; a column of that name comes first.
-            found["target"] = int(self.target)
-        return {name: value for name, value in found.items() if value not in (None, [])}
+_PROOFS = (
+    Option("loss", "certify hindsight", _LOSS, words="loss", default="logistic"),
+    Option("loss", "drift", _LOSS, words="loss", default="squared"),
+    Option(
+        "class_radius",
+        "certify",
+        "Size of the predictors that a floor speaks of; repeat for several.",
+        kind=float,
+        several=True,
+        shown="1, 10 and 100",
+    ),
+    Option(
+        "radius",
+        "hindsight",
+        "Size of the predictors among which the best is sought: its norm is at most X.",
+        kind=float,
+        flags="--class-radius",
+    ),
+    Option(
+        "radius",
+        "drift",
+        "Size of the fixed predictors the proof speaks of, and of the tracker's.",
+        kind=float,
+        flags="--class-radius",
+        default=...,
+    ),
+    Option(
+        "mirror",
+        "certify",
+        "The norm of the class is that of this map.",
+        words="mirror",
+        default="euclidean",
+    ),
+    Option("probabilities", "certify", "Predictions are probabilities of the positive.", kind=bool),
+    Option("l2", "hindsight", "Add X/2 times the squared norm to the loss.", kind=float),
+    Option(
+        "mirror", "hindsight", "Add --strength times the regulariser of this map.", words="mirror"
+    ),
+    Option("strength", "hindsight", "How much the regulariser counts, see --mirror.", kind=float),
+    Option("bias", "hindsight", "An intercept that is not regularised.", kind=bool),
+    Option(
+        "tol",
+        "hindsight audit",
+        "Relative duality gap that the solver aims at.",
+        kind=float,
+        least=0,
+        default=1e-6,
+    ),
+    Option(
+        "max_passes",
+        "hindsight",
+        "Stop after N passes, however wide the gap.",
+        kind=int,
+        least=1,
+        default=10_000,
+    ),
+    Option(
+        "max_passes",
+        "audit",
+        "Stop the solver after N passes, however wide the gap.",
+        kind=int,
+        least=1,
+        default=1000,
+    ),
+    Option("window", "drift", "Also look at windows of N examples.", kind=int),
+    Option("picture", "drift", "Draw the windows: a .png, .svg or .pdf file.", kind=Path),
+    Option(
+        "numbers",
+        "drift",
+        "Labels are numbers, though they look like two classes.",
+        kind=bool,
+        shown="found out",
+    ),
+    Option(
+        "one_pass",
+        "drift",
+        "Do not hold the file in memory (squared loss, 2,048 features).",
+        kind=bool,
+    ),
+)
 
-    def label_rule(self, kind: str) -> str | tuple[Any, Any]:
-        """Return how labels are read for a loss whose labels are of this kind."""
-        if self.classes_as is None:
-            return {"sign": "binary", "class": "classes"}.get(kind, "real")
-        if kind == "class":
-            raise ValueError("--classes-as names two classes, and several are told by the examples")
-        if kind != "sign":
-            raise ValueError(
-                "--classes-as belongs to classification losses; this loss takes real labels"
-            )
-        negative, comma, positive = self.classes_as.partition(",")
-        if not comma or not negative or not positive or "," in positive:
-            raise ValueError(
-                f"--classes-as {self.classes_as}: expected NEGATIVE,POSITIVE as in 0,1"
-            )
-        return _number(negative), _number(positive)
+_run = partial(Option, commands="learn", group=_RUN)
+_RUNNING = (
+    _run("passes", help="Passes over the input.", kind=int, default=1),
+    _run(
+        "holdout",
+        help="Do not learn every X-th example, or a random share of them (a number below 1), but "
+        "measure on them.",
+        kind=float,
+    ),
+    _run(
+        "holdout_seed",
+        help="Another seed, another random share.",
+        kind=int,
+        value="SEED",
+        default=0,
+    ),
+    _run(
+        "holdout_after", help="Do not learn examples after the N-th, but measure on them.", kind=int
+    ),
+    _run("save", help="Write the model here.", kind=Path),
+    _run("save_every", help="Write it after every N examples on the way as well.", kind=int),
+    _run(
+        "resume",
+        help="Go on with this model and learn the input as new examples.",
+        kind=Path,
+        value="MODEL",
+    ),
+    _run(
+        "same_input",
+        help="--resume: the input is that of the model; skip what it has seen.",
+        kind=bool,
+    ),
+    _run(
+        "predictions",
+        help="Write each prediction, made before its example was learnt; - for stdout.",
+        kind=Path,
+        flags="--predictions -p",
+    ),
+    _run("report", help="Write an HTML page about the run, and its pictures as PNG.", kind=Path),
+)
 
-    def open(
-        self,
-        labels: Any,
-        kept: dict[str, Any] | None = None,
-        width: int = 0,
-        **more: Any,
-    ) -> Stream:
-        """Return the stream; what a model kept of its own one counts where nothing was said.
+_OUT = "Write the result to this file"
+_out = partial(Option, "out", kind=Path, flags="--out -o")
+_top = partial(Option, "top", help="Show the N largest weights.", kind=int, least=0)
+_RESULTS = (
+    Option(
+        "kind",
+        "predict",
+        "`margin` as it is, its logistic `probability`, or the `label`. Of several classes: the "
+        "`label`, or a table with the `score` or the `probability` of each, separated by tabs.",
+        flags="--as",
+        words=("margin", "score", "probability", "label"),
+        shown="margin, or the label of several classes",
+    ),
+    Option("average", "predict", "Use the average of all weights played.", kind=bool),
+    Option(
+        "single", "convert", "Halve the values to single precision.", kind=bool, flags="--float32"
+    ),
+    _top(commands="hindsight", default=10),
+    _top(commands="inspect", shown="20, or 5 of each class"),
+    _top(commands="explain", help="Show the N features that add most to each row.", default=10),
+    Option(
+        "rows", "explain", "Rows to explain, counted from 1, as in 1,4-6.", shown="the first five"
+    ),
+    Option("weights", "hindsight", "Write the weights here.", kind=Path),
+    _out("predict", f"{_OUT}; - for stdout.", default=Path("-")),
+    _out("convert", f"{_OUT}, a name in .arrow.", default=...),
+    _out("report", f"{_OUT}; - for stdout, without PNG files.", default=Path("report.html")),
+    _out("demo", f"{_OUT}, a picture.", default=Path("demo.png")),
+    Option(
+        "pictures",
+        "report",
+        "Write PNG files beside it as well.",
+        kind=bool,
+        flags="--pictures/--no-pictures",
+        default=True,
+        shown="pictures",
+    ),
+)
 
-        With a `width` every block has that many columns, which some maps need.
-        """
-        from noregret.runs.opening import open_stream
-        from noregret.streams import resolve
+_QUIET = "Print the result only: no progress, no table on the way, no measures, no names of files."
+_general = partial(Option, kind=bool, group=_GENERAL)
+_SHARED = (
+    _general(
+        "as_json",
+        " ".join(COMMANDS),
+        "Print one JSON object; on stderr where predictions take stdout.",
+        flags="--json",
+    ),
+    _general("quiet", "learn predict convert report warmup demo", _QUIET),
+    _general("quiet", "compare certify hindsight drift audit inspect", _QUIET, passed=False),
+    Option(
+        "config",
+        " ".join(COMMANDS),
+        'Take options from a TOML file, as in `passes = 3`, `files = ["a.csv"]`; the command line '
+        "comes first.",
+        kind=Path,
+        passed=False,
+        group=CONFIG,
+    ),
+    Option(
+        "print_config",
+        " ".join(COMMANDS),
+        "Do not run, but print such a file of all options that are not at their default.",
+        kind=bool,
+        passed=False,
+        group=CONFIG,
+    ),
+)
 
-        said = self.reading()
-        found = resolve(self.files, said.get("format", (kept or {}).get("format")))
-        self._check(said, found.fields, kept)
-        for name in ("on_error", "threads"):
-            if getattr(self, name) is not None:
-                said[name] = getattr(self, name)
-        if "width" in found.fields and self.features is not None:
-            width = width or self.columns()
-        return open_stream(self.files, labels, said, kept, width, **more)
-
-    def found(self) -> list[str]:
-        """Return the names of the files, patterns expanded; "-" for standard input."""
-        from noregret.runs.opening import found
-
-        return found(self.files)
-
-    def errors(self) -> str:
-        """Return what a bad line does to the examples: "stop" or "skip"."""
-        return "stop" if self.on_error in (None, "stop") else "skip"
-
-    def columns(self) -> int:
-        """Return the number of columns including the intercept's, 0 if unknown."""
-        if self.features is None:
-            return 0
-        if self.features < 1:
-            raise ValueError(f"--features {self.features}: expected a number above 0")
-        return self.features + (self.intercept != 0.0)
-
-    def _check(self, said: dict[str, Any], known: list[str], kept: dict[str, Any] | None) -> None:
-        """Refuse options that the format does not have, and such as a model would not survive."""
-        for name, value in said.items():
-            shown = " ".join(value) if isinstance(value, list) else str(value).removesuffix(".0")
-            if name not in known:
-                takes = ", ".join(_NAMES[one] for one in known if one in _NAMES and one not in _ANY)
-                raise ValueError(
-                    f"{_NAMES[name]} {shown}: has no meaning for {self.files[0]}"
-                    + (f", whose format takes {takes}" if takes else _SETTLED)
-                )
-            if kept is not None and name in _COLUMNS and value != kept.get(name):
-                raise ValueError(
-                    f"{_NAMES[name]} {shown}: the model was learnt with "
-                    f"{kept.get(name, 'none')}, and its features would not find their weights"
-                )
+OPTIONS = (*_ARGUMENTS, *_LEARNERS, *_PROOFS, *_RUNNING, *_RESULTS, *READING_OPTIONS, *_SHARED)
 
 
-def require_outputs(inputs: Iterable[str | Path], *outputs: tuple[str, Path | None]) -> None:
-    """Refuse places that cannot be written, and such as hold what is read or written as well."""
-    taken = {}
-    for name in map(str, inputs):
-        for found in glob.glob(name) or [name]:
-            taken[os.path.realpath(found)] = "what is read"
-    for option, path in outputs:
-        if path is None or str(path) == "-":
-            continue
-        require_place(option, path)
-        real = os.path.realpath(path)
-        if real in taken:
-            raise ValueError(f"{option} {path}: is {taken[real]} too, and would be lost")
-        if not path.exists() or path.is_file():
-            taken[real] = f"where {option} writes"
+def options_of(command: str) -> list[Option]:
+    """Return the options of a command, in the order in which its help lists them."""
+    return [one for one in OPTIONS if command in one.commands.split()]
 
 
-def _number(text: str) -> float | str:
-    """Return a label as a number where it is one, else as a name."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def flag_of(command: str, argument: str) -> str:
+    """Return what the command line calls an argument of the library.
 
-
-@cache
-def _hints() -> dict[str, Any]:
-    return typing.get_type_hints(Given, include_extras=True)
-
-
-def reads_examples(function: F, files: Any = None) -> F:
-    """Give a command, in place of its parameter `given`, the options of `Given`.
-
-    `files` declares its files where they are optional.
+    >>> flag_of("learn", "constant"), flag_of("learn", "C"), flag_of("compare", "learner")
+    ('--intercept', '-C', '--learner')
     """
-    hints = typing.get_type_hints(function, include_extras=True)
-    own = inspect.signature(function).parameters
-    shared = _hints() if files is None else _hints() | {"files": files}
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in own.items():
-        if name != "given":
-            parameters.append(_keyword(name, hints[name], parameter.default))
-            continue
-        for entry in fields(Given):
-            default = entry.default
-            if entry.name == "files":
-                default = inspect.Parameter.empty if files is None else None
-            parameters.append(_keyword(entry.name, shared[entry.name], default))
-
-    @wraps(function)
-    def command(**arguments: Any) -> Any:
-        said = {entry.name: arguments.pop(entry.name) for entry in fields(Given)}
-        said["files"] = said["files"] or []
-        return function(given=Given(**said), **arguments)
-
-    # The panel of reading options comes last in the help, the files first.
-    parameters.sort(key=lambda one: one.name in shared and one.name != "files")
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    return typing.cast(F, command)
-
-
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
+    known = {one.name: one.flag for one in options_of(command)}
+    return known.get(argument, f"--{argument.replace('_', '-')}")

@@ -6,65 +6,45 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import numpy as np
 
-from noregret.cli.options import Given, ModelFile, reads_examples, require_outputs
-from noregret.cli.writing import Output
+from noregret.cli.given import Given, require_outputs
+from noregret.cli.writing import Output, to_json
+from noregret.evaluate import metrics_for
+from noregret.runs.predicting import Predictor
+from noregret.runs.progress import Watched
+from noregret.runs.record import load
+from noregret.runs.wording import metrics_line
 from noregret.visible import escaped
 
 
-@reads_examples
 def predict(
-    model: ModelFile,
     given: Given,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write; - for stdout.")] = Path(
-        "-"
-    ),
-    link: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            help="`margin` as it is (by default), its logistic `probability`, or the `label`. Of "
-            "several classes: the `label` (by default), or a table with the `score` or the "
-            "`probability` of each, separated by tabs.",
-        ),
-    ] = None,
-    average: Annotated[
-        bool, typer.Option("--average", help="Use the average of all weights played.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Do not measure on stderr.")] = False,
+    *,
+    model: Path,
+    out: Path,
+    kind: str | None,
+    average: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Predict with a saved model, one line an example.
-
-    The labels of the file are used for nothing but the measures printed at the end.
-    """
+    """Run `noregret predict`."""
     require_outputs([model, *given.files], ("--out", out))
-    import numpy as np
-
-    from noregret.evaluate import metrics_for
-    from noregret.runs import record as records
-    from noregret.runs.naming import require_same_columns
-    from noregret.runs.predicting import Predictor
-    from noregret.runs.progress import Clock
-    from noregret.runs.wording import metrics_line
-
-    learner, record = records.load(model)
-    predictor = Predictor(learner, record, link, average)
-    width = learner.dimension if record.spec.needs_width else 0
-    stream = given.open(
-        record.rule(), record.reading, width, unlabelled="keep", **record.known(grow=False)
-    )
-    require_same_columns(learner, record, stream)
+    learner, record = load(model)
+    predictor = Predictor(learner, record, kind, average)
+    more = {"unlabelled": "keep", **record.known(grow=False)}
+    watched = Watched(given.again(learner, record, record.rule(), record.reading, **more))
     metrics = metrics_for(learner.loss)
-    clock = Clock(stream, silent=quiet)
-    count = 0
     with Output(out) as output:
         several = bool(predictor.classes) and predictor.kind != "label"
         if several:
-            _head(output, predictor.classes)
-        for block in stream:
+            head = io.StringIO()
+            names = map(escaped, predictor.classes)
+            csv.writer(head, "excel-tab", lineterminator="\n").writerow(names)
+            output.write(head.getvalue())
+        for block in watched:
             scores = predictor.scores(block)
             known = ~np.isnan(block.y)
             weight = None if block.weight is None else block.weight[known]
@@ -80,21 +60,15 @@ def predict(
                 # As Vowpal Wabbit writes tags.
                 lines = [f"{line} {name}" for line, name in zip(lines, block.ids, strict=True)]
             output.write("".join(f"{line}\n" for line in lines))
-            count += len(block)
-            clock.tell(count)
-    clock.close(count)
-    if not count:
-        raise ValueError(f"{stream.name}: the file has no examples")
-    if not quiet:
-        measured = metrics_line(metrics.summary()) or "none has a label"
-        print(f"{count:,} examples: {measured}", file=sys.stderr)
-
-
-def _head(output: Output, classes: list[str]) -> None:
-    """Write the names of the columns."""
-    line = io.StringIO()
-    csv.writer(line, "excel-tab", lineterminator="\n").writerow(map(escaped, classes))
-    output.write(line.getvalue())
+    summary = metrics.summary()
+    if as_json:
+        told = {"model": str(model), "input": watched.name, "out": str(out), "as": predictor.kind}
+        told |= {"classes": predictor.classes, "examples": watched.count, "metrics": summary}
+        # Where predictions take stdout, as with `learn --predictions -`.
+        print(to_json(told), file=sys.stderr if str(out) == "-" else sys.stdout)
+    elif not quiet:
+        measured = metrics_line(summary) or "none has a label"
+        print(f"{watched.count:,} examples: {measured}", file=sys.stderr)
 
 
 def _written(label: Any) -> str:

@@ -2,61 +2,55 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from noregret.cli.options import ModelFile, NamingFiles, require_outputs
-from noregret.cli.writing import Output
+from noregret.cli.given import require_outputs
+from noregret.cli.inspect import names_for
+from noregret.cli.writing import Output, to_json
+from noregret.plot import require_matplotlib
+from noregret.runs.naming import Names
+from noregret.runs.record import Record, load
+from noregret.runs.reporting import report_page
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.runs.naming import Names
-    from noregret.runs.record import Record
-    from noregret.vocabulary.learners import Learner
+from noregret.vocabulary import learners as choices
 
 _TOP = 20
 
 
 def report(
-    model: ModelFile,
-    files: NamingFiles = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("report.html"),
-    pictures: Annotated[
-        bool, typer.Option("--pictures/--no-pictures", help="Write PNG files beside it as well.")
-    ] = True,
+    *,
+    model: Path,
+    files: list[str] | None,
+    out: Path,
+    pictures: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Write one HTML file about a run, with every picture inside, and the pictures as PNG.
-
-    Average loss and certified floor, regret a round, mistakes, rates, the largest weights, and
-    the certificate itself.
-    """
+    """Run `noregret report`."""
     require_outputs([model, *(files or ())], ("--out", out))
-    from noregret.cli.inspect import names_for
-    from noregret.plot import require_matplotlib
-    from noregret.runs import record as records
-
     require_matplotlib()
-    learner, record = records.load(model)
+    learner, record = load(model)
     names = names_for(learner, record, files, _TOP)
-    for path in write_report(learner, record, out, names, pictures):
-        typer.echo(visible(path))
+    page, *drawn = map(str, write_report(learner, record, out, names, pictures))
+    if as_json:
+        told = to_json({"model": str(model), "page": page, "pictures": drawn})
+        print(told, file=sys.stderr if page == "-" else sys.stdout)
+    elif not quiet and page != "-":
+        print("\n".join(map(visible, (page, *drawn))))
 
 
 def write_report(
-    learner: Learner, record: Record, out: Path, names: Names, pictures: bool = True
+    learner: choices.Learner, record: Record, out: Path, names: Names, pictures: bool = True
 ) -> list[Path]:
     """Write the page and, where wanted, its pictures beside it; return what was written."""
-    from noregret.runs.reporting import report_page
-
     if not record.points:
         raise ValueError(f"--report {out}: there is nothing to draw yet")
     text, drawn = report_page(learner, record, names)
     written = [out]
     with Output(out) as output:
         output.write(text)
-    for picture in drawn if pictures else ():
+    for picture in drawn if pictures and str(out) != "-" else ():
         path = out.with_name(f"{out.stem}-{picture.name}.png")
         with Output(path) as output:
             output.write(picture.png())

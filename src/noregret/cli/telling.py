@@ -6,21 +6,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import typer
+from typing import Any
 
 from noregret.cli.output import CLOSED_PIPE, OutputLost
 from noregret.cli.writing import to_json
-from noregret.rounding import down, down_each, exact
+from noregret.rounding import exact
+from noregret.runs.facts import closing_lines, label_pairs, run_facts
 from noregret.runs.record import class_names
+from noregret.runs.session import Session
 from noregret.runs.wording import describe_columns, describe_learner, metrics_line
+from noregret.streams import Stream
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.cli.screen import Table
-    from noregret.runs.session import Session
-    from noregret.streams import Stream
 
 #: Number of class names shown before the first line.
 _LISTED = 12
@@ -68,8 +64,8 @@ def heading(session: Session) -> Iterator[str]:
     several = learner.loss.labels == "class"
     if several:
         yield f"classes {_listed(class_names(session.stream.label_map))}, and what else appears"
-    elif any(pair[0] != f"{pair[1]:g}" for pair in _labels(session.stream)):
-        yield "labels " + ", ".join(f"{visible(a)} → {b:+g}" for a, b in _labels(session.stream))
+    elif meanings(session.stream):
+        yield meanings(session.stream).removeprefix(", ")
     if record.holdout.get("every"):
         yield f"every {record.holdout['every']}-th example is held out"
     if record.holdout.get("share"):
@@ -83,9 +79,9 @@ def heading(session: Session) -> Iterator[str]:
     fixed = record.floor_radius if record.floor_radius is not None else mirror.own_radius()
     scaled = getattr(learner, "sizes", None) is not None
     if fixed is None:
-        norm = "with features in units of their largest size" if scaled else "in the map's norm"
+        norm = ", features divided by their largest |x|" if scaled else " in the map's norm"
         predictor = "U" if several else "u"
-        yield f"floor over every {predictor} no larger than the weights at that line, {norm}"
+        yield f"floor over every {predictor} of at most the size of the weights then{norm}"
     else:
         own = "" if record.floor_radius is not None else ", the map's own set"
         own_words = scaled or several
@@ -99,80 +95,46 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(visible, names[:_LISTED])) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _labels(stream: Stream) -> list[tuple[str, float]]:
-    written = ((a if isinstance(a, str) else f"{a:g}", b) for a, b in stream.label_map.items())
-    return sorted(written, key=lambda pair: pair[1])
+def meanings(stream: Stream) -> str:
+    """Return what labels stand for, after a comma, or '' where that is what is written."""
+    pairs = label_pairs(stream.label_map.items())
+    told = ", ".join(f"{visible(a)} → {b:+g}" for a, b in pairs)
+    return f", labels {told}" if any(a != f"{b:g}" for a, b in pairs) else ""
 
 
-def conclude(session: Session, table: Table | None, as_json: bool, to_stderr: bool) -> None:
-    """Print the certificate and the metrics, or all that is known as JSON."""
+def conclusion(session: Session, as_json: bool) -> str:
+    """Return the certificate and the metrics, or all that is known as JSON."""
     learner, record = session.learner, session.record
-    if not learner.rounds:
-        return
-    certificate = record.certificate(learner)
-    radius = record.points[-1].radius
-    held = session.held.summary()
-    weighted = _by_weight(session)
+    saved = session.saved_scores()
+    session.note()
     if as_json:
-        summary = {
-            "input": session.stream.name,
-            "learner": describe_learner(learner),
-            "options": record.spec.as_dict(),
-            "reading": record.reading,
-            "labels": {written: y for written, y in _labels(session.stream)},
-            "progress": [point.as_dict() for point in record.points],
-            "metrics": session.summary(),
-            **_confusion(session),
-            "by_weight": weighted,
-            "holdout": held if held.get("examples") else None,
-            "refused": session.stream.refused,
-            "certificate": certificate.as_dict(radius),
-        }
-        typer.echo(to_json(summary), err=to_stderr)
-        return
-    lines = [certificate.text(radius)]
-    if weighted:
-        lines.append(
-            f"  by importance: {weighted['loss']:.6g} a unit of weight, "
-            f"certified floor {down(weighted['floor'])}"
-        )
-    first = metrics_line(session.summary())
-    if first:
-        lines.append(f"  {record.measured}: {first}")
-    if held.get("examples"):
-        lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
-    text = "\n".join(lines)
-    if table is None:
-        typer.echo(text, err=to_stderr)
-    else:
-        table.foot(text)
+        more = {"refused": session.stream.refused, "saved": saved}
+        return to_json({"input": session.stream.name, **run_facts(learner, record), **more})
+    summary = session.metrics.summary()
+    lines = closing_lines(learner, record)
+    mixed = "shuffle" in record.reading
+    if summary.get("repeat_error", 2.0) <= 1.0 - summary.get("accuracy", 1.0):
+        remedy = "" if mixed else ": if the file is sorted, see --shuffle"
+        lines.append(f"    the learner makes no fewer{remedy}")
+    return "\n".join([*lines, *(_saved(saved, mixed) if saved else ())])
 
 
-def _confusion(session: Session) -> dict[str, list[list[float]]]:
-    """Return which classes were taken for which, where that is kept."""
-    found = getattr(session.trial.metrics, "confusion", None)
-    return {} if found is None else {"confusion": found.tolist()}
-
-
-def _by_weight(session: Session) -> dict[str, float] | None:
-    """Return loss and floor a unit of importance weight, None where all examples weigh 1.
-
-    Later passes are not counted in the weight, so that nothing can be said of them.
-    """
-    summary = session.summary()
-    weight = summary.get("weight", 0.0)
-    if session.record.passes > 1 or weight in (0.0, summary["examples"]):
-        return None
-    point = session.record.points[-1]
-    return {"weight": weight, "loss": point.loss / weight, "floor": down_each(point.floor, weight)}
+def _saved(scores: dict[str, Any], mixed: bool) -> Iterator[str]:
+    """Yield what the saved weights are worth, beside the predictions made on the way."""
+    made, last, average = (scores[name] for name in ("progressive", "last", "average"))
+    yield f"  saved weights, {made['examples']:,.0f} of these examples: {metrics_line(last)}"
+    if average is not None:
+        yield f"  their average, by predict --average: {metrics_line(average)}"
+    if scores["much_worse"]:
+        remedies = ["--shuffle"] * (not mixed) + ["--rate adaptive --average"] * (average is None)
+        see = f"; see {', or '.join(remedies)}" if remedies else ""
+        yield f"    much worse than the predictions made on the way: {metrics_line(made)}{see}"
 
 
 def mention(stream: Stream, save: Path | None, ending: Ending | None, report: Path | None) -> None:
     """Say on stderr what a person would miss if it were not said."""
     for note in stream.notes:
-        # The library names its keywords.
-        told = note.replace("header=False", "--no-header").replace("text=", "--text ")
-        print(f"noregret: {visible(told)}", file=sys.stderr)
+        print(f"noregret: {visible(note)}", file=sys.stderr)
     if stream.refused:
         print(f"noregret: {stream.refused:,} lines were left out", file=sys.stderr)
         for complaint in stream.complaints:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+import numpy as np
+from rich.text import Text
 
-from noregret.cli.console import plain_console
+import noregret as nr
+from noregret.cli.console import plain_console, show_table
+from noregret.cli.writing import fitted, to_json
+from noregret.jit import usable_directory
+from noregret.learners.foreign import Certifier
+from noregret.passes.switches import FAR
 from noregret.runs.interrupt import unwinding
+from noregret.streams import Block
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 from noregret.vocabulary.presets import make, parse_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-from dataclasses import replace
-from itertools import product
 
 _COMMON = (
     "default",
@@ -41,82 +46,55 @@ _TEXTS = {
 
 
 def warmup(
-    learner: Annotated[
-        list[str] | None,
-        typer.Argument(help="Learners as in `compare --learner`; the common ones by default."),
-    ] = None,
+    *,
+    learner: list[str] | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Compile learners and parsers into the cache on disk.
-
-    Every combination of a loss, a map and a rate is compiled once, on the machine that runs it,
-    when it is first used; this does it in advance.
-    """
+    """Run `noregret warmup`."""
     texts = learner or list(_COMMON)
     specs = {text: parse_spec(text, "logistic", 2) for text in texts}
-    jobs: list[tuple[str, Callable[[], None]]] = [
-        (f"reading .{suffix}", _reading(suffix)) for suffix in _TEXTS
-    ]
-    jobs += [(f"learner {text}", _learning(text, spec)) for text, spec in specs.items()]
-    from rich.text import Text
-
-    from noregret.jit import usable_directory
-
-    console = plain_console()
-    begin = time.monotonic()
-    for place, (name, work) in enumerate(jobs, 1):
+    jobs = {f"reading .{suffix}": partial(_read, suffix) for suffix in _TEXTS}
+    jobs |= {f"learner {text}": partial(_learn, text, spec) for text, spec in specs.items()}
+    console = plain_console(quiet or as_json)
+    done: list[dict[str, Any]] = []
+    for place, (name, work) in enumerate(jobs.items(), 1):
         start = time.monotonic()
         # The cursor is hidden meanwhile, and a folder is there that must go.
         with unwinding(), console.status(Text(f"{place} of {len(jobs)}: {visible(name)}")):
             work()
-        seconds = f"{time.monotonic() - start:6.1f} s"
-        console.print(Text.assemble(f"{visible(name):<34}", (seconds, "dim")))
+        done.append({"name": name, "seconds": time.monotonic() - start})
+        show_table(console, "nt", [(f"{done[-1]['seconds']:.1f} s", visible(name))])
     directory = usable_directory()
+    if as_json:
+        print(to_json({"directory": directory and str(directory), "jobs": done}))
+        return
     kept = f"compiled code is in {directory}" if directory else "nothing was kept: see the warning"
-    console.print(
-        Text.assemble(
-            ("ready", "green"),
-            f" after {time.monotonic() - begin:.1f} s; {visible(kept)}",
-        ),
-        soft_wrap=True,
-    )
+    after = f"{sum(job['seconds'] for job in done):.1f} s"
+    console.print(fitted(f"ready after {after}; {visible(kept)}"))
 
 
-def _reading(suffix: str) -> Callable[[], None]:
-    def work() -> None:
-        import noregret as nr
-
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"tiny.{suffix}"
-            path.write_text(_TEXTS[suffix])
-            for constant in (0.0, 1.0):
-                for _ in nr.read(path, labels="binary", constant=constant):
-                    pass
-
-    return work
+def _read(suffix: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"tiny.{suffix}"
+        path.write_text(_TEXTS[suffix])
+        for constant in (0.0, 1.0):
+            list(nr.read(path, labels="binary", constant=constant))
 
 
-def _learning(text: str, spec: choices.Spec) -> Callable[[], None]:
-    def work() -> None:
-        import numpy as np
-
-        from noregret.learners.foreign import Certifier
-        from noregret.passes.switches import FAR
-        from noregret.streams import Block
-
-        several = choices.is_several(spec.loss)
-        rows: dict[str, Any] = {
-            "indptr": np.array([0, 1, 2], np.uint64),
-            "indices": np.array([0, 1], np.uint32),
-            "y": np.array([0.0 if several else -1.0, 1.0]),
-        }
-        for kind, width in product((np.float64, np.float32), (2, FAR + 1)):
-            values: Any = np.array([1.0, 1.0], kind)
-            block = Block(values=values, width=width, **rows)
-            learner = make(text, replace(spec, features=width))
-            predictions = learner.learn(block, block.y)
-            learner.predict(block)
-            learner.certificate().text()
-            if not several:
-                Certifier(choices.make_loss(spec.loss)).add(block, block.y, predictions)
-
-    return work
+def _learn(text: str, spec: choices.Spec) -> None:
+    several = choices.is_several(spec.loss)
+    rows: dict[str, Any] = {
+        "indptr": np.array([0, 1, 2], np.uint64),
+        "indices": np.array([0, 1], np.uint32),
+        "y": np.array([0.0 if several else -1.0, 1.0]),
+    }
+    for kind, width in product((np.float64, np.float32), (2, FAR + 1)):
+        values: Any = np.array([1.0, 1.0], kind)
+        block = Block(values=values, width=width, **rows)
+        learner = make(text, replace(spec, features=width))
+        predictions = learner.learn(block, block.y)
+        learner.predict(block)
+        learner.certificate().text()
+        if not several:
+            Certifier(choices.make_loss(spec.loss)).add(block, block.y, predictions)

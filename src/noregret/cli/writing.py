@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, TextIO
+
+import numpy as np
+import numpy.typing as npt
 
 from noregret.cli.output import OutputLost
 from noregret.files.replacing import replaced
 from noregret.runs.interrupt import unwinding
 from noregret.visible import escaped
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 
 def to_json(value: Any) -> str:
@@ -37,6 +38,21 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def fitted(text: str, file: TextIO | None = None) -> str:
+    """Return a text for a file [default: stdout]: on a terminal lines are wrapped, with an indent.
+
+    Into a pipe it goes as it is.
+    """
+    if not (sys.stdout if file is None else file).isatty():
+        return text
+    width, lines = shutil.get_terminal_size().columns, []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        options: Any = {"break_long_words": False, "break_on_hyphens": False}
+        lines += textwrap.wrap(line, width, subsequent_indent=indent, **options) or [""]
+    return "\n".join(lines)
 
 
 def require_place(option: str, path: Path) -> None:

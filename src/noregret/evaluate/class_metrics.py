@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.evaluate.weighing import Arrays, Reliability, Weighed
+from noregret.evaluate.weighing import Arrays, Reliability, Repeats, Weighed
 from noregret.losses.links import Link
 from noregret.scoring.growing import widened
 
@@ -25,7 +25,7 @@ class Multiclass(Weighed):
     >>> scores = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 3.0, 1.0]])
     >>> metrics.add(np.array([0.0, 1.0, 1.0]), scores)
     >>> {name: round(value, 3) for name, value in metrics.summary().items()}
-    {'examples': 3.0, 'weight': 3.0, 'accuracy': 0.667, 'macro_f1': 0.833}
+    {'examples': 3.0, 'weight': 3.0, 'accuracy': 0.667, 'macro_f1': 0.833, 'repeat_error': 0.667}
     >>> metrics.confusion.tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     """
@@ -42,6 +42,7 @@ class Multiclass(Weighed):
         #: How often the class with the highest score was right at each probability of it; None
         #: where scores mean none, and for a run whose first part did not count it.
         self.reliability = None if link is None else Reliability()
+        self._repeats = Repeats()
 
     def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
         """Count examples, each as often as its weight says."""
@@ -77,6 +78,8 @@ class Multiclass(Weighed):
                 # The likeliest class is the one that the row was taken for.
                 likeliest = np.exp(every[rows, taken][made])
                 self.reliability.add(likeliest, right[made].astype(np.float64), ones[made])
+        if self._repeats is not None:
+            self._repeats.add(y, ones)
         self._examples += len(y)
 
     def _enlarge(self, classes: int) -> None:
@@ -111,7 +114,7 @@ class Multiclass(Weighed):
             "examples": np.array([self._examples], np.int64),
             "counts": self._counts.copy(),
             "log": self._log.copy(),
-            **self._flag(),
+            **self._shared(),
         }
         if self.reliability is not None:
             arrays["reliability"] = self.reliability.sums.copy()
@@ -119,7 +122,7 @@ class Multiclass(Weighed):
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what `arrays` returned."""
-        self._restore_flag(arrays)
+        self._restore_shared(arrays)
         confusion = arrays.get("confusion")
         classes = arrays["counts"].shape[1]
         for array, shape in ((arrays["counts"], (3, classes)), (confusion, (classes, classes))):

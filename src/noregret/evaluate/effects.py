@@ -41,6 +41,20 @@ def effects(learner: Any, sizes: Any = None) -> tuple[Vector, str]:
     return weights * (known[:, None] if known.ndim < weights.ndim else known), SIZED
 
 
+def sizes_of(rows: Any) -> Vector:
+    """Return the largest |x_i| of every feature of sparse rows, such as a block.
+
+    >>> import noregret as nr
+    >>> (block,) = nr.read([({"a": 1.0, "b": -3.0}, 1), ({"a": 2.0}, 1)])
+    >>> sizes_of(block).tolist()
+    [2.0, 3.0]
+    """
+    sizes: Vector = np.zeros(rows.width)
+    part = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
+    np.maximum.at(sizes, rows.indices[part], np.abs(rows.values[part]))
+    return sizes
+
+
 def largest(values: Vector, count: int) -> npt.NDArray[np.intp]:
     """Return the places of the largest values by size, the largest first, without zeros.
 

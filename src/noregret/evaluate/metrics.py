@@ -11,7 +11,7 @@ import numpy.typing as npt
 from noregret.arrays import Vector
 from noregret.evaluate.class_metrics import Multiclass
 from noregret.evaluate.sample import Sample
-from noregret.evaluate.weighing import Arrays, Reliability, Weighed
+from noregret.evaluate.weighing import Arrays, Reliability, Repeats, Weighed
 from noregret.losses import Logistic
 from noregret.losses.links import link_of, logistic
 
@@ -31,6 +31,7 @@ class Metrics(Protocol):
         """Return the metrics by name; those that are not defined yet are left out.
 
         `examples` counts them; all else is by weight, and `weighted` says so if any is not 1.
+        `repeat_error` is the share of mistakes of a predictor that repeats the label before.
         """
 
     def arrays(self) -> Arrays:
@@ -40,13 +41,21 @@ class Metrics(Protocol):
         """Take up what `arrays` returned."""
 
 
-def metrics_for(loss: Any) -> Metrics:
-    """Return the metrics for the `labels` of a loss: "sign", "class" or "real"."""
+def metrics_for(loss: Any, kept: Arrays | None = None) -> Metrics:
+    """Return the metrics for the `labels` of a loss: "sign", "class" or "real".
+
+    Args:
+        loss: the loss of the learner.
+        kept: what `arrays` of earlier metrics returned, to go on with [default: nothing].
+    """
+    metrics: Metrics = Regression()
     if loss.labels == "class":
-        return Multiclass(link_of(loss))
-    if loss.labels == "sign":
-        return Classification(probabilities=type(loss) is Logistic)
-    return Regression()
+        metrics = Multiclass(link_of(loss))
+    elif loss.labels == "sign":
+        metrics = Classification(probabilities=type(loss) is Logistic)
+    if kept:
+        metrics.restore(kept)
+    return metrics
 
 
 def score_bins(scores: Vector) -> npt.NDArray[np.int64]:
@@ -112,6 +121,7 @@ class Classification(Weighed):
         self._counts: Vector = np.zeros((2, 2))
         self._examples = 0
         self._scores: Vector = np.zeros((2, 1 << _BITS))
+        self._repeats = Repeats()
 
     def add(self, y: Vector, predictions: Vector, weight: Vector | None = None) -> None:
         """Count examples, each as often as its weight says."""
@@ -120,6 +130,8 @@ class Classification(Weighed):
         right = (y * predictions > 0.0).astype(np.int64)
         self._counts += np.bincount(2 * positive + right, ones, 4).reshape(2, 2)
         np.add.at(self._scores.reshape(-1), (positive << _BITS) + score_bins(predictions), ones)
+        if self._repeats is not None:
+            self._repeats.add(y, ones)
         self._examples += len(y)
 
     def summary(self) -> dict[str, float]:
@@ -176,12 +188,12 @@ class Classification(Weighed):
             "counts": self._counts.copy(),
             "bins": used.astype(np.uint32),
             "scores": self._scores[:, used].copy(),
-            **self._flag(),
+            **self._shared(),
         }
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what `arrays` returned."""
-        self._restore_flag(arrays)
+        self._restore_shared(arrays)
         self._examples = int(arrays["examples"][0])
         self._counts = arrays["counts"].reshape(2, 2).copy()
         self._scores = np.zeros((2, 1 << _BITS))
@@ -238,11 +250,11 @@ class Regression(Weighed):
     def arrays(self) -> Arrays:
         """Return all that is needed to go on later."""
         kept = {} if self.sample is None else self.sample.arrays()
-        return {"sums": self._sums.copy(), **kept, **self._flag()}
+        return {"sums": self._sums.copy(), **kept, **self._shared()}
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what `arrays` returned."""
-        self._restore_flag(arrays)
+        self._restore_shared(arrays)
         self._sums = arrays["sums"].copy()
         # Model files of earlier versions hold no sample.
         self.sample = Sample.restored(arrays) if "sample" in arrays else None

@@ -57,7 +57,7 @@ class Point:
 
     @property
     def average_regret(self) -> float:
-        """The proved regret a round: no predictor of the class did better by more."""
+        """An upper bound on the regret a round: no predictor of the class did better by more."""
         return up_each(self.regret, self.rounds)
 
     def as_dict(self) -> dict[str, float | None]:

@@ -1,4 +1,4 @@
-"""What metrics share: example weights, and how often probabilities came true."""
+"""What metrics share: example weights, how often probabilities came true, repeated labels."""
 
 from __future__ import annotations
 
@@ -51,10 +51,42 @@ class Reliability:
         return probability / weight, happened / weight, weight
 
 
+class Repeats:
+    """Mistakes of a predictor that repeats the label before; its first prediction is one.
+
+    >>> repeats = Repeats()
+    >>> for y in ([1.0, 1.0], [1.0, -1.0]):
+    ...     repeats.add(np.array(y), np.ones(2))
+    >>> repeats.wrong
+    2.0
+    """
+
+    #: In place of a label before anything was seen.
+    _NONE = -2.0
+
+    def __init__(self, wrong: float = 0.0, last: float = _NONE) -> None:
+        #: Weight of the examples whose label is not that of the example before.
+        self.wrong = wrong
+        self._last = last
+
+    def add(self, y: Vector, weight: Vector) -> None:
+        """Count examples in their order, each as often as its weight says."""
+        differ = y != np.append(self._last, y[:-1])
+        # One after the other, so that cutting a stream changes no bit.
+        self.wrong = float(np.add.accumulate(np.append(self.wrong, weight[differ]))[-1])
+        self._last = float(y[-1]) if len(y) else self._last
+
+    def array(self) -> Vector:
+        """Return all that is needed to go on later: the arguments of the constructor."""
+        return np.array([self.wrong, self._last])
+
+
 class Weighed:
     """Whether any example had a weight other than 1: measures are then sums over weights."""
 
     _is_weighted = False
+    #: None where labels are numbers, and for a run whose first part did not count repeats.
+    _repeats: Repeats | None = None
 
     def _weigh(self, count: int, weight: Vector | None) -> Vector:
         """Return the weights of `count` examples, 1 by default, and note any other than 1."""
@@ -65,10 +97,16 @@ class Weighed:
 
     def _named(self, summary: dict[str, float]) -> dict[str, float]:
         """Return the measures, and beside them `weighted` where they are."""
+        if self._repeats is not None and summary["weight"] > 0.0:
+            summary["repeat_error"] = self._repeats.wrong / summary["weight"]
         return summary | {"weighted": True} if self._is_weighted else summary
 
-    def _flag(self) -> Arrays:
-        return {"weighted": np.array([self._is_weighted], np.uint8)}
+    def _shared(self) -> Arrays:
+        repeats = {} if self._repeats is None else {"repeats": self._repeats.array()}
+        return {"weighted": np.array([self._is_weighted], np.uint8), **repeats}
 
-    def _restore_flag(self, arrays: Arrays) -> None:
+    def _restore_shared(self, arrays: Arrays) -> None:
         self._is_weighted = bool(arrays["weighted"][0])
+        # Model files of earlier versions do not hold them.
+        kept = arrays.get("repeats")
+        self._repeats = None if kept is None else Repeats(*kept.reshape(2).tolist())

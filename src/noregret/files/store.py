@@ -228,16 +228,16 @@ def _decode(stream: BinaryIO, size: int, name: str) -> tuple[dict[str, Any], dic
     """Check marker, version and checksum, in this order, then take the file apart."""
     if size == 0:
         raise ValueError(f"{name}: is empty, expected a {FORMAT}")
-    # The head alone is read first: a large foreign file must not fill the memory.
+    # The head alone is read first: a large file of another kind must not fill the memory.
     prefix = stream.read(_LENGTH_BYTES)
     length = int.from_bytes(prefix, "little")
     if len(prefix) == _LENGTH_BYTES and LONGEST_HEADER < length <= size - _LENGTH_BYTES:
         raise ValueError(
-            f"{name}: is foreign or damaged, its header takes {length} bytes, expected a {FORMAT} "
-            f"with at most {LONGEST_HEADER}"
+            f"{name}: is damaged or no model file: its header takes {length} bytes, "
+            f"expected a {FORMAT} with at most {LONGEST_HEADER}"
         )
     if len(prefix) < _LENGTH_BYTES or length > size - _LENGTH_BYTES:
-        raise ValueError(f"{name}: is cut short or foreign, expected a {FORMAT}")
+        raise ValueError(f"{name}: is truncated or no model file, expected a {FORMAT}")
     head = stream.read(length)
     outer, envelope = _envelope(head, name)
     version, library = envelope.get("version"), envelope.get("library")
@@ -282,7 +282,7 @@ def _envelope(head: bytes, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     except TooMany:
         raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{name}: is foreign or damaged, expected a {FORMAT}") from error
+        raise ValueError(f"{name}: is damaged or no model file, expected a {FORMAT}") from error
     raise ValueError(f"{name}: is marked {shown(envelope['format'])}, expected a {FORMAT}")
 
 

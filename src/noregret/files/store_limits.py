@@ -32,8 +32,8 @@ def require_few(text: str, name: str) -> None:
     """Refuse a JSON text with more values than the header of a model, before it is read."""
     if values_of(text) > MOST_VALUES:
         raise TooMany(
-            f"{name}: is foreign or damaged, its header holds {values_of(text)} values, expected a "
-            f"{FORMAT} with at most {MOST_VALUES}"
+            f"{name}: is damaged or no model file: its header holds {values_of(text)} "
+            f"values, expected a {FORMAT} with at most {MOST_VALUES}"
         )
 
 

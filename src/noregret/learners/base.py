@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from noregret.arrays import Vector, as_whole
 from noregret.combinations import Parts
@@ -17,6 +18,7 @@ from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows
+from noregret.proof.convexity import uncompiled
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rows.examples import Rows, as_rows
 
@@ -183,6 +185,9 @@ class Learner(Saved):
             if learnt == 0:
                 self._narrow(opened, known)
             raise Diverged(str(error), predictions[:learnt]) from None
+        except NumbaError as error:
+            self._narrow(opened, known)
+            raise uncompiled(error, self.loss, self.mirror) from None
         return predictions
 
     def _guarded(self, rows: Rows) -> tuple[Rows, Arrays | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from noregret import mirrors, rates
 from noregret.losses import Loss
@@ -13,7 +14,7 @@ from noregret.passes.certify import CertifyRule, Memory
 from noregret.passes.checks import sound_rows
 from noregret.passes.frame import Labels, block, play
 from noregret.proof.certificate import Certificate
-from noregret.proof.convexity import require_convex, require_declared
+from noregret.proof.convexity import require_convex, require_declared, uncompiled
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rows.examples import as_labels, as_predictions, as_rows, as_weights
 from noregret.turns import one_at_a_time
@@ -85,10 +86,13 @@ class Certifier:
         for start, stop in rows.chunks():
             part = sound_rows(rows.part(start, stop), start)
             taken = slice(start, stop)
-            entered, _ = play(
-                rule, block(part), Labels(labels[taken], weights[taken]), 0,
-                Memory(gradient[:, None], given[taken]), ledger, np.empty(stop - start),
-            )  # fmt: skip
+            try:
+                entered, _ = play(
+                    rule, block(part), Labels(labels[taken], weights[taken]), 0,
+                    Memory(gradient[:, None], given[taken]), ledger, np.empty(stop - start),
+                )  # fmt: skip
+            except NumbaError as error:
+                raise uncompiled(error, self._loss, self._mirror) from None
             if entered < stop - start:
                 row = start + entered
                 raise ValueError(f"predictions row {row}: the loss at {given[row]:g} overflows")

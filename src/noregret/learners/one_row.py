@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from numba.core.errors import NumbaError
 
 from noregret.arrays import Vector, real_array, refuse_masked
 from noregret.jit import Call, entry
@@ -23,6 +24,7 @@ from noregret.learners.engines import Engine
 from noregret.passes.rows import Block
 from noregret.passes.slots import Stop
 from noregret.passes.sync import predict_rows, take_records
+from noregret.proof.convexity import uncompiled
 from noregret.proof.ledger import MOST_ROUNDS, Entry
 from noregret.rates import Rate
 from noregret.rows.examples import LARGEST_LABEL, LARGEST_WEIGHT, Rows
@@ -64,7 +66,10 @@ class OneRow:
         self._entry = ledger.item
         #: Whether the rate restarts the engine, which only `learn` does.
         self.restarting = engine.rate.restarts()
-        self._play = entry(self.bind())
+        try:
+            self._play = entry(self.bind())
+        except NumbaError as error:
+            raise uncompiled(error, engine.loss, engine.mirror) from None
         if dense is None:
             self._prepare()
 

@@ -1,15 +1,16 @@
-"""Numerical checks of a user's own loss, domain or map before its declarations are trusted."""
+"""Checks of a user's own loss, domain or map before its declarations are trusted."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import math
+import re
 
 import numpy as np
 
 from noregret.arrays import Vector
-from noregret.component import built_in
+from noregret.component import Component, built_in
 from noregret.domains import Domain
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -24,6 +25,41 @@ _PLANE = (0.0, 0.1, -0.3, 1.0, -2.0, 4.0)
 _LABELS = {"sign": (-1.0, 1.0), "real": (-2.5, 0.0, 0.4, 3.0)}
 #: Bound on the rounding of the map's four functions, relative to the numbers summed.
 _ROUNDING = 1e-9
+#: Lines of the compiler's report that say nothing about the source.
+_CHATTER = ("Failed in ", "- Resolution failure", "File ", "During: ", "None")
+
+
+def require_written(component: Component, base: type[Component], **methods: str) -> None:
+    """Refuse a component whose class does not define a method that the base leaves open.
+
+    methods: the names, each with its arguments and what it returns.
+
+    >>> require_written(Loss(), Loss, slope="(y, p), a subgradient of value in p")
+    Traceback (most recent call last):
+    ValueError: Loss has no slope(y, p), a subgradient of value in p: define it
+    """
+    for name, words in methods.items():
+        if getattr(type(component), name) is getattr(base, name):
+            raise ValueError(f"{type(component).__name__} has no {name}{words}: define it")
+
+
+def uncompiled(error: Exception, *parts: Component) -> Exception:
+    """Return the error for a user's own component that the compiler refuses, in one line.
+
+    error: the compiler's, which is returned as it is where all parts are built in.
+    """
+    own = " or ".join(type(part).__name__ for part in parts if not built_in(part))
+    if not own:
+        return error
+    text = str(error)
+    lines = (line.strip() for line in text.splitlines())
+    reason = next((line for line in lines if line and not line.startswith(_CHATTER)), "")
+    place = re.search(r'File "([^"]+)", line (\d+)', text)
+    where = f" ({place[1]}, line {place[2]})" if place else ""
+    return ValueError(
+        f"{own} cannot be compiled{where}: {reason[:120]}; methods may use numbers, if, loops and "
+        "the functions of math"
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -38,6 +74,9 @@ def require_convex(loss: Loss) -> None:
     >>> require_convex(Hinge())
     """
     name = type(loss).__name__
+    require_written(
+        loss, Loss, value="(y, p), the loss of the prediction p", slope="(y, p), its slope in p"
+    )
     if loss.labels not in _LABELS:
         raise ValueError(f"{name}.labels must be 'sign' or 'real', got {loss.labels!r}")
     for y in _LABELS[loss.labels]:
@@ -116,6 +155,11 @@ def require_declared(mirror: Mirror) -> None:
     if built_in(mirror):
         return
     name = type(mirror).__name__
+    require_written(
+        mirror, Mirror,
+        phi="(a, reference)", phi_prime="(a, reference), the derivative of phi",
+        psi="(s, reference)", psi_prime="(s, reference), the derivative of psi",
+    )  # fmt: skip
     # Raises for an unknown `geometry`.
     mirror.predictors()
     points = [np.array([a]) for a in _POINTS]
@@ -126,7 +170,8 @@ def require_declared(mirror: Mirror) -> None:
         if not 0.0 < c < math.inf:
             raise ValueError(f"{name}.smoothness() must be a finite number above 0, got {c:g}")
         _require_norm(mirror, name, points)
-        _require_smooth(mirror, name, c, points)
+    # Without a declaration the weights must be the gradient of a convex function all the same.
+    _require_smooth(mirror, name, math.inf if math.isnan(c) else c, points)
     if not math.isnan(mirror.largest_regularizer(1.0, 1)):
         _require_largest(mirror, name, points)
 
@@ -193,11 +238,15 @@ def _require_smooth(mirror: Mirror, name: str, c: float, points: list[Vector]) -
     for (a, value, w), (b, other, _) in itertools.product(known, repeat=2):
         if len(a) != len(b):
             continue
-        line, most = float(w @ (b - a)), 0.5 * c * norm_upper(b - a, p) ** 2
+        apart = norm_upper(b - a, p)
+        line, most = float(w @ (b - a)), 0.5 * c * apart * apart if apart > 0.0 else 0.0
         cost, size = other - value - line, abs(other) + abs(value) + abs(line)
         where = f"from theta={_shown(a)} to {_shown(b)}"
         if cost < -_ROUNDING * size:
-            raise ValueError(f"{name} is not the gradient of a convex function {where}")
+            raise ValueError(
+                f"{name} is not the gradient of a convex function {where}: expected a convex G, "
+                "with phi_prime and psi_prime the derivatives of phi and psi"
+            )
         # Report the largest of all violations.
         if cost > worst * (most + _ROUNDING * size):
             worst, message = (

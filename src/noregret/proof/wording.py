@@ -184,7 +184,7 @@ def floor_lines(certificate: Any, radius: float | None, words: str) -> list[str]
     return [
         at_least("certified floor", floor, certificate.rounds),
         f"    {words}",
-        at_most("proved regret", regret, certificate.rounds, ", at most"),
+        at_most("regret at most", regret, certificate.rounds),
     ]
 
 

@@ -63,7 +63,8 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdicts, ready for JSON."""
-        return {"statements": [asdict(verdict) for verdict in self.verdicts]}
+        counts = {name: getattr(self, name) for name in ("holds", "passed", "failed", "unchecked")}
+        return counts | {"statements": [asdict(verdict) for verdict in self.verdicts]}
 
     def text(self) -> str:
         """Return a line a statement, its numbers below it, and the result."""

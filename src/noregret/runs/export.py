@@ -1,4 +1,4 @@
-"""Models for other programs: coefficients by name, as JSON, and what each feature adds to a row."""
+"""Models for other programs: coefficients by name, as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noregret.experts import Aggregate
 from noregret.losses import Logistic, OneAgainstRest, Softmax
@@ -15,7 +14,6 @@ from noregret.runs.naming import NumberedNames, names_of
 
 if TYPE_CHECKING:
     from noregret.runs.record import Record
-    from noregret.streams import Block
     from noregret.vocabulary.learners import Learner
 
 #: Raised when a scorer for older files would misread newer ones.
@@ -93,27 +91,3 @@ def _link(loss: Any) -> str | None:
     if type(loss) is OneAgainstRest and type(loss.loss) is Logistic:
         return "normalised logistic"
     return None
-
-
-def contributions(
-    learner: Learner, record: Record, block: Block
-) -> list[list[tuple[str, float, float]]]:
-    """Return for each row (name, value x_i, w_i x_i), the largest |w_i x_i| first.
-
-    For several classes the weights are those of the class with the largest score.
-    """
-    names, weights = names_of(learner, record), learner.weights
-    best: npt.NDArray[np.intp] | None = None
-    if weights.ndim == 2:
-        best = learner.predict(block).argmax(axis=1)
-    rows = []
-    for row in range(len(block)):
-        part = slice(int(block.indptr[row]), int(block.indptr[row + 1]))
-        columns, values = block.indices[part].astype(np.intp), block.values[part].tolist()
-        known = weights if best is None else weights[:, best[row]]
-        added = [
-            (names.name(int(j)), float(x), float(known[j]) * float(x) if j < len(known) else 0.0)
-            for j, x in zip(columns, values, strict=True)
-        ]
-        rows.append(sorted(added, key=lambda entry: -abs(entry[2])))
-    return rows

@@ -15,7 +15,9 @@ import numpy as np
 from noregret.evaluate import Holdout, metrics_for
 from noregret.files.replacing import replaced
 from noregret.runs.auditing import Audit, audit_model
-from noregret.runs.export import as_json, coefficients, contributions
+from noregret.runs.explaining import explained
+from noregret.runs.export import as_json, coefficients
+from noregret.runs.facts import closing_lines
 from noregret.runs.history import MEMORY, Input
 from noregret.runs.interrupt import Interruption
 from noregret.runs.naming import Names, names_of
@@ -24,7 +26,6 @@ from noregret.runs.predicting import Predictor
 from noregret.runs.record import Record, load
 from noregret.runs.replay import NotChecked, places
 from noregret.runs.session import Session
-from noregret.runs.wording import metrics_line
 from noregret.visible import Readable
 from noregret.vocabulary.learners import Spec, any_loss, of_several
 
@@ -117,8 +118,7 @@ class Model(Readable):
     @property
     def classes(self) -> list[Any]:
         """Labels as they are written: negative and positive, or every class; [] for numbers."""
-        record = self.record
-        return record.classes or [a for a, _ in sorted(record.labels, key=lambda pair: pair[1])]
+        return self.record.label_names
 
     @property
     def names(self) -> Names:
@@ -277,7 +277,10 @@ class Model(Readable):
         """
         learner, record = self._begun()
         stream = open_again(rows_without_labels(inputs), learner, record, reading, grow=False)
-        return [row for block in stream for row in contributions(learner, record, block)]
+        return [
+            [(entry["name"], entry["value"], entry["added"]) for entry in one["features"]]
+            for one in explained(learner, record, stream)
+        ]
 
     def report(self, path: str | Path) -> None:
         """Write one HTML page about the run: what is proved, how well it predicts, pictures.
@@ -306,15 +309,7 @@ class Model(Readable):
     def __str__(self) -> str:
         if self._record is None:
             return repr(self)
-        radius = self._record.points[-1].radius if self._record.points else None
-        lines = [self.certificate().text(radius)]
-        for words, measured in (
-            (self._record.measured, self.metrics),
-            ("held out", self.held_metrics),
-        ):
-            if metrics_line(measured):
-                lines.append(f"  {words}: {metrics_line(measured)}")
-        return "\n".join(lines)
+        return "\n".join(closing_lines(self.learner, self._record))
 
     def _begun(self) -> tuple[Learner, Record]:
         if self._learner is None or self._record is None:
@@ -322,10 +317,7 @@ class Model(Readable):
         return self._learner, self._record
 
     def _measured(self, kept: Mapping[str, Any]) -> dict[str, float]:
-        metrics = metrics_for(self.learner.loss)
-        if kept:
-            metrics.restore(dict(kept))
-        return metrics.summary()
+        return metrics_for(self.learner.loss, dict(kept)).summary()
 
     def _fresh(
         self, inputs: Any, said: dict[str, Any], on_error: str

@@ -6,9 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
     from noregret.runs.record import Record
@@ -73,14 +72,12 @@ def names_of(learner: Learner, record: Record) -> Names:
     return KnownNames(known, "slot" if hashed else "column")
 
 
-def find_names(
-    stream: Stream, columns: Iterable[int], constant: bool, progress: bool = True
-) -> KnownNames:
+def find_names(stream: Stream, columns: Iterable[int], constant: bool) -> KnownNames:
     """Read a stream that remembers hashed names, and return those of the columns asked for.
 
     In between all others are forgotten, so that memory does not grow with the stream.
     """
-    from noregret.runs.progress import Clock
+    from noregret.runs.progress import Watched
     from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
 
     names = stream.names
@@ -101,16 +98,11 @@ def find_names(
             # One more than is shown means that there are others.
             entry += [name for name in known if name not in entry][: _TOLD + 1 - len(entry)]
 
-    clock = Clock(stream, silent=not progress)
-    examples = 0
-    for block in stream:
-        examples += len(block)
-        clock.tell(examples)
+    for _ in Watched(stream):
         if len(names) > _MANY:
             look()
             names.names = FeatureNames()
     look()
-    clock.clear()
     return KnownNames(found, "slot")
 
 
@@ -174,20 +166,36 @@ def _agree(one: Mapping[str, npt.NDArray[Any]], other: Mapping[str, npt.NDArray[
     )
 
 
-def by_class(
-    weights: npt.NDArray[np.float64], names: Names, classes: Iterable[str], count: int
-) -> dict[str, list[list[Any]]]:
-    """Return the largest weights of each class, a column of the matrix each."""
-    # A class that was held out only has no weights.
-    columns = zip(classes, weights.T, strict=False)
-    return {name: top_weights(column, names, count) for name, column in columns}
+def top_weights(
+    learner: Any, names: Names, count: int, classes: Sequence[str] = (), sizes: Any = None
+) -> list[dict[str, Any]]:
+    """Return the features that move predictions most, of each class the largest first.
 
+    Args:
+        learner: a learner or solution with `weights`.
+        names: what the columns are called.
+        count: how many, of each class.
+        classes: names of the classes, where weights have a column for each.
+        sizes: the largest |x_i| of each feature [default: as far as the learner knows them].
 
-def top_weights(weights: npt.NDArray[np.float64], names: Names, count: int) -> list[list[Any]]:
-    """Return column, name and weight of the largest weights by size, the largest first."""
-    from noregret.evaluate.effects import largest
+    Returns:
+        for each the `class` (None for one score), `column`, `name`, `weight`, and as `effect` the
+        weight times the size of the feature, None where sizes are not known.
+    """
+    from noregret.evaluate.effects import SIZED, effects, largest
 
+    values, unit = effects(learner, sizes)
+    outputs = values if values.ndim == 2 else values[:, None]
+    weights = learner.weights.reshape(outputs.shape)
     return [
-        [int(column), names.name(int(column)), float(weights[column])]
-        for column in largest(weights, count)
+        {
+            "class": name,
+            "column": column,
+            "name": names.name(column),
+            "weight": float(weights[column, k]),
+            "effect": float(outputs[column, k]) if unit == SIZED else None,
+        }
+        # A class that was held out only has no weights.
+        for k, name in zip(range(outputs.shape[1]), classes or [None], strict=False)
+        for column in largest(outputs[:, k], count).tolist()
     ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arguments import ArgumentError
 from noregret.losses.links import link_of, logistic
 from noregret.runs.whole import margins
 from noregret.scoring.growing import predicted, widened
@@ -51,18 +52,18 @@ class Predictor:
         known = KINDS.get(labels, KINDS["real"])
         self.kind = kind or known[0]
         if self.kind not in known:
-            raise ValueError(
-                f"kind={self.kind}: expected one of {', '.join(known)} for {learner.loss}"
-            )
+            expected = f"expected one of {', '.join(known)} for {learner.loss}"
+            raise ArgumentError("kind", expected, self.kind)
         if average and not record.spec.average:
-            raise ValueError("the model keeps no average of its weights: learn it with --average")
+            raise ArgumentError("average", "the model keeps none, it was not learnt so")
         self.classes = record.classes
         self._learner = learner
         self._weights: Any = learner.average if average else None  # type: ignore[union-attr]
         self._written = {y: written for written, y in record.labels}
         self._link = link_of(learner.loss) if labels == "class" else None
         if self.kind == "probability" and labels == "class" and self._link is None:
-            raise ValueError(f"kind=probability: the scores of {learner.loss} mean none")
+            reason = f"the scores of {learner.loss} mean none"
+            raise ArgumentError("kind", reason, self.kind)
 
     def scores(self, block: Block) -> Vector:
         """Return margins, one a row, or scores, one a row and class."""

@@ -1,4 +1,7 @@
-"""Progress of long runs: a status line on the terminal, after two seconds and until the end."""
+"""Progress of long runs: a status line on the terminal, after two seconds and until the end.
+
+Where nobody watches, a log gets one line if the run begins with compiling.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +10,49 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
 
 if TYPE_CHECKING:
     from noregret.batch import Progress
-    from noregret.streams import Stream
+    from noregret.streams import Block, Stream
 
 #: Seconds after which a user would like to know that something is happening.
 _PATIENCE = 2.0
+#: How often is looked after as many seconds whether code is compiled; later it is no first run.
+_TRIES = 15
 _FIRST_RUN = "; a first run compiles for this machine"
+_COMPILING = "compiling for this machine, once for each combination of loss, map and rate"
 
 
 class PassingLine:
     """A status line on a terminal that is erased before anything else is printed."""
 
-    def __init__(self, first: str, silent: bool = False) -> None:
+    #: Whether there are none at all, see `silenced`.
+    silent = False
+
+    def __init__(self, first: str) -> None:
         """Show `first` if there is no update within `_PATIENCE` seconds."""
-        self.terminal = sys.stderr.isatty() and not silent
+        self.terminal = sys.stderr.isatty() and not self.silent
         self._begin = self._told = time.monotonic()
         self._shown = False
-        self._waiting = threading.Timer(_PATIENCE, self.show, (first,))
-        self._waiting.daemon = True
-        if self.terminal:
-            self._waiting.start()
+        self._moving = threading.Event()
+        if not self.silent:
+            threading.Thread(target=self._wait, args=(first,), daemon=True).start()
+
+    def _wait(self, first: str) -> None:
+        """Say why nothing moves: on a terminal `first`, in a log that code is compiled."""
+        for _ in range(_TRIES):
+            if self._moving.wait(_PATIENCE):
+                return
+            if self.terminal:
+                return self.show(first)
+            if _compiles():
+                return print(_COMPILING, file=sys.stderr, flush=True)
 
     @property
     def seconds(self) -> float:
@@ -47,7 +66,7 @@ class PassingLine:
 
     def tell(self, text: Callable[[], str]) -> None:
         """Show a text once the run has become long, twice a second at most."""
-        self._waiting.cancel()
+        self._moving.set()
         if self.long and time.monotonic() - self._told >= 0.5:
             self.show(text())
 
@@ -60,20 +79,36 @@ class PassingLine:
 
     def clear(self) -> None:
         """Remove the line before something else is printed."""
-        self._waiting.cancel()
+        self._moving.set()
         if self._shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
             self._shown = False
 
 
+def _compiles() -> bool:
+    """Return whether a kernel was not in the cache; waiting for input is no reason for a line."""
+    loaded = sys.modules.get("noregret.jit.directory")
+    return loaded is not None and loaded.cache_events.misses + loaded.cache_events.bypassed > 0
+
+
+@contextmanager
+def silenced(silent: bool) -> Iterator[None]:
+    """Within, there are no status lines, if `silent`."""
+    before, PassingLine.silent = PassingLine.silent, silent
+    try:
+        yield
+    finally:
+        PassingLine.silent = before
+
+
 class Clock:
     """Tells a person at a terminal how far a long run has come; silent otherwise."""
 
-    def __init__(self, stream: Stream | None = None, passes: int = 1, silent: bool = False) -> None:
+    def __init__(self, stream: Stream | None = None, passes: int = 1) -> None:
         self._stream = stream
         self._passes = passes
-        self._line = PassingLine(f"waiting for the first examples{_FIRST_RUN}", silent)
+        self._line = PassingLine(f"waiting for the first examples{_FIRST_RUN}")
         #: When the first examples were done, and how many and which share of all they were.
         self._first: tuple[float, int, float] | None = None
 
@@ -118,48 +153,57 @@ class Clock:
             )
 
 
-class Telling:
-    """Tells a person how far a long piece of work has come, in the words it is given."""
+class Watched:
+    """A stream whose reading a person can follow; it refuses to hold no examples at all.
 
-    def __init__(self, silent: bool = False) -> None:
-        self._line = PassingLine(f"at work{_FIRST_RUN}", silent)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._line.clear()
-
-    def __call__(self, text: str) -> None:
-        """Show the text in the place of the last one, once the run has become long."""
-        self._line.tell(lambda: text)
-
-
-class Solver:
-    """Tells a person how far a solver has come; what `nr.hindsight` takes as `progress`.
-
-    Within its context Ctrl-C is an exception, upon which the solver returns what it has.
+    Attributes:
+        count: how many examples were read. All other attributes are those of the stream.
     """
 
-    def __init__(self, tol: float, silent: bool = False) -> None:
-        self._tol = tol
-        self._line = PassingLine(f"solving{_FIRST_RUN}", silent)
-        self._interruptible = unwinding(signal.SIGINT)
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self.count = stream, 0
 
-    def __enter__(self) -> Self:
-        self._interruptible.__enter__()
-        return self
+    def __iter__(self) -> Iterator[Block]:
+        clock = Clock(self._stream)
+        for block in self._stream:
+            yield block
+            self.count += len(block)
+            clock.tell(self.count)
+        clock.close(self.count)
+        if not self.count:
+            raise ValueError(f"{self._stream.name}: the file has no examples")
 
-    def __exit__(self, *failure: object) -> None:
-        self._interruptible.__exit__(None, None, None)
-        self._line.clear()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
-    def __call__(self, now: Progress) -> None:
-        """Show where the solver stands after a pass."""
+
+@contextmanager
+def telling() -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows a text in the place of the last, once work has become long."""
+    line = PassingLine(f"at work{_FIRST_RUN}")
+    try:
+        yield lambda text: line.tell(lambda: text)
+    finally:
+        line.clear()
+
+
+@contextmanager
+def solving(tol: float) -> Iterator[Callable[[Progress], None]]:
+    """Yield what `nr.hindsight` takes as `progress`: a person sees how far a solver has come.
+
+    Within, Ctrl-C is an exception, upon which the solver returns what it has.
+    """
+    line = PassingLine(f"solving{_FIRST_RUN}")
+
+    def words(now: Progress) -> str:
         gap = now.gap / max(1.0, abs(now.primal))
-        self._line.tell(
-            lambda: (
-                f"solving, pass {now.passes:,}: relative gap {gap:.1e}, aim {self._tol:.1e}; "
-                "Ctrl-C keeps what there is"
-            )
+        return (
+            f"solving, pass {now.passes:,}: relative gap {gap:.1e}, aim {tol:.1e}; Ctrl-C keeps "
+            "what there is"
         )
+
+    with unwinding(signal.SIGINT):
+        try:
+            yield lambda now: line.tell(lambda: words(now))
+        finally:
+            line.clear()

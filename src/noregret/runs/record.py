@@ -45,7 +45,7 @@ class Record:
     spec: Spec
     #: Everything that was learnt, in order; the last one is being learnt, or was.
     inputs: list[Input]
-    #: Pairs of a number of examples and the `--floor-radius` that holds from there on.
+    #: Pairs of a number of examples and the `--class-radius` that holds from there on.
     floor_radii: list[list[Any]] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     #: Whether the last point is only where a run ended, and no mark.
@@ -93,11 +93,6 @@ class Record:
     def passes(self) -> int:
         """The largest number of passes over an input."""
         return max(one.position.passes for one in self.inputs)
-
-    @property
-    def measured(self) -> str:
-        """What the metrics are measured on, in words: they leave out all passes but the first."""
-        return "progressive" if self.passes == 1 else "progressive, first pass"
 
     def certificate(self, learner: Learner) -> Certificate:
         """Return the certificate of the learner, which names the passes over its examples."""
@@ -159,6 +154,11 @@ class Record:
         from noregret.streams.names import FeatureNames
 
         return {"names": FeatureNames.from_arrays(self.names), "grow": grow}
+
+    @property
+    def label_names(self) -> list[Any]:
+        """Labels as they are written: negative and positive, or every class; [] for numbers."""
+        return self.classes or [a for a, _ in sorted(self.labels, key=lambda pair: pair[1])]
 
     def rule(self) -> Any:
         """Return the rule for labels: those that were met, of two kinds once both were."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from noregret.evaluate import metrics_for
 from noregret.experts import Aggregate
 from noregret.report import Card, Picture, page, pictures
-from noregret.runs.wording import METRICS, describe_learner, metric, reading_facts, short
+from noregret.runs.facts import run_words
+from noregret.runs.wording import METRICS, describe_learner, metric, short
 from noregret.visible import visible
 
 if TYPE_CHECKING:
@@ -31,15 +32,6 @@ def report_page(learner: Learner, record: Record, names: Names) -> tuple[str, li
     certificate = record.certificate(learner)
     source = ", ".join(visible(Path(name).name) for name in record.sources) or "a stream"
     drawn = _pictures(learner, record, names)
-    facts = [
-        ("learner", describe_learner(learner)),
-        ("input", ", ".join(map(visible, record.sources))),
-        ("features", f"{learner.dimension:,}"),
-        *((("classes", ", ".join(map(visible, record.classes))),) if record.classes else ()),
-        ("examples seen", f"{record.position.total:,}"),
-        ("passes", str(record.passes)),
-        *((visible(name), visible(fact)) for name, fact in reading_facts(record).items()),
-    ]
     text = page(
         f"noregret: {source}",
         describe_learner(learner),
@@ -50,7 +42,7 @@ def report_page(learner: Learner, record: Record, names: Names) -> tuple[str, li
         f"the learner lost {short(point.average_loss)}.",
         drawn,
         certificate.text(point.radius),
-        facts,
+        run_words(learner, record),
     )
     return text, drawn
 
@@ -65,10 +57,7 @@ def _cards(learner: Learner, record: Record) -> Iterator[Card]:
         yield Card(short(certificate.plain_loss / certificate.rounds), "average plain loss")
     yield Card(short(point.average_floor, ROUND_FLOOR), "certified floor a round")
     yield Card(short(point.average_regret, ROUND_CEILING), "regret a round, at most")
-    metrics = metrics_for(learner.loss)
-    if record.metrics:
-        metrics.restore(record.metrics)
-    summary = metrics.summary()
+    summary = metrics_for(learner.loss, record.metrics).summary()
     for name, title in METRICS.items():
         if name in summary:
             first = "" if record.passes == 1 else ", first pass"
@@ -77,9 +66,7 @@ def _cards(learner: Learner, record: Record) -> Iterator[Card]:
 
 
 def _pictures(learner: Learner, record: Record, names: Names) -> list[Picture]:
-    metrics = metrics_for(learner.loss)
-    if record.metrics:
-        metrics.restore(record.metrics)
+    classes = list(map(visible, record.label_names))
     # A mixture has many rates, and its predictions none.
     played = None if isinstance(learner, Aggregate) else getattr(learner, "rate", None)
     rate = "" if played is None else str(played)
@@ -89,18 +76,11 @@ def _pictures(learner: Learner, record: Record, names: Names) -> list[Picture]:
         pictures(
             learner,
             record.points,
-            metrics,
+            metrics_for(learner.loss, record.metrics),
             names=lambda column: visible(names.name(column)),
-            classes=_class_names(record),
+            # Of two classes both have to be known, the negative one first.
+            classes=classes if record.classes or len(classes) == 2 else None,
             objective=record.certificate(learner).objective,
             rate=rate,
         )
     )
-
-
-def _class_names(record: Record) -> list[str] | None:
-    """Return the names of the classes, of two the negative one first, None where none is known."""
-    if record.classes:
-        return [visible(name) for name in record.classes]
-    by_value = {y: visible(written) for written, y in record.labels}
-    return [by_value[-1.0], by_value[1.0]] if set(by_value) == {-1.0, 1.0} else None

@@ -6,13 +6,15 @@ import heapq
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
 from noregret.evaluate.holdout import in_turn
+from noregret.evaluate.row_sample import RowSample, is_much_worse
 from noregret.evaluate.trial import parts
 from noregret.runs.interrupt import Interruption
 from noregret.runs.record import class_names
+from noregret.runs.whole import margins
 from noregret.scoring.growing import learn_block, predicted
 from noregret.streams.fingerprint import fingerprint
 
@@ -70,6 +72,8 @@ class Session:
         self.stream = stream
         self.record = record
         self._save_to = save
+        #: Rows of the first pass, to measure the weights that are saved.
+        self.sample = None if save is None else RowSample()
         self._save_every = save_every
         self._on_made = on_made
         # Only a model file or a replay has a use for fingerprints.
@@ -81,16 +85,11 @@ class Session:
             record.points.pop()
             record.ended = False
         self._holdout = Holdout(**record.holdout)
-        self.trial = Trial(learner, metrics=metrics_for(learner.loss))
+        self.metrics = metrics_for(learner.loss, record.metrics)
+        self.trial = Trial(learner, metrics=self.metrics)
         self.trial.points = record.points
-        self.held: Metrics = metrics_for(learner.loss)
+        self.held: Metrics = metrics_for(learner.loss, record.held_metrics)
         self._several = learner.loss.labels == "class"
-        for metrics, kept in (
-            (self.trial.metrics, record.metrics),
-            (self.held, record.held_metrics),
-        ):
-            if kept and metrics is not None:
-                metrics.restore(kept)
         self.on_part: Callable[[], None] = lambda: None
 
     def run(self, interruption: Interruption, passes: int = 1, skip: int = 0) -> Iterator[Point]:
@@ -172,6 +171,8 @@ class Session:
         made = in_turn(block, held, learn, self._measure) if held.any() else learn(block)
         if self._on_made is not None:
             self._on_made(block, made)
+        if self.sample is not None and first_pass:
+            self.sample.add(block, made)
         if self._checked:
             position.check = fingerprint(block, position.examples, position.check)
         position.examples += len(block)
@@ -215,17 +216,28 @@ class Session:
             self.note()
             self.record.save(self.learner, self._save_to)
 
+    def saved_scores(self) -> dict[str, Any] | None:
+        """Return what the weights at the end say of a sample of the examples; None if not saved.
+
+        `progressive` are the metrics of the predictions made before each of them was learnt,
+        `last` those by the weights at the end, `average` those by the average of all weights.
+        """
+        if self.sample is None or not self.sample:
+            return None
+        ways: dict[str, Any] = {"progressive": None, "last": self.learner.predict}
+        if self.record.spec.average:
+            kept = self.learner.average  # type: ignore[union-attr]
+            ways["average"] = lambda block: margins(block, kept)
+        found = {how: self.sample.measured(self.learner.loss, way) for how, way in ways.items()}
+        worse = is_much_worse(found["progressive"], found["last"])
+        return {"average": None, **found, "much_worse": worse}
+
     def note(self) -> None:
         """Put into the record what the stream has found out, and the measures."""
         record = self.record
         record.note(self.stream)
-        if self.trial.metrics is not None:
-            record.metrics = self.trial.metrics.arrays()
+        record.metrics = self.metrics.arrays()
         record.held_metrics = self.held.arrays() if self._holdout else {}
-
-    def summary(self) -> dict[str, float]:
-        """Return the progressive metrics of the first pass."""
-        return self.trial.metrics.summary() if self.trial.metrics is not None else {}
 
 
 def _distinct(numbers: Iterator[int]) -> Iterator[int]:

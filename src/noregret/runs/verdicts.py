@@ -15,7 +15,7 @@ from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
 from noregret.proof.ledger import Entry
 from noregret.rounding import CLOSED_FORM, down, exact, up
-from noregret.runs.progress import Solver
+from noregret.runs.progress import solving
 from noregret.runs.verdicts_members import member_verdicts
 from noregret.runs.whole import joined, margins
 from noregret.runs.wording import metrics_line
@@ -41,6 +41,9 @@ class Verdict:
     detail: str
     #: False for a theorem whose preconditions do not hold: the certificate does not state it.
     applies: bool = True
+    #: The number that is stated, and the one found for it, where there is one.
+    stated: float | None = None
+    found: float | None = None
 
     def __post_init__(self) -> None:
         # Comparisons of numpy are no bool: `holds is False` would not see them.
@@ -137,17 +140,18 @@ class Statements:
     def _metrics(self) -> Iterator[Verdict]:
         record = self.record
         for text, kept, again in (
-            ("the measures of its progress", record.metrics, self.again.trial.metrics),
+            ("the measures of its progress", record.metrics, self.again.metrics),
             ("the measures of what was held out", record.held_metrics, self.again.held),
         ):
-            if kept and again is not None:
-                stated = metrics_for(self.learner.loss)
-                stated.restore(kept)
+            if kept:
+                stated, found = metrics_for(self.learner.loss, kept).summary(), again.summary()
+                if "repeat_error" not in stated:
+                    # A model file of an earlier version states none.
+                    found.pop("repeat_error", None)
                 yield Verdict(
                     f"{text} are what the replay gives",
-                    stated.summary() == again.summary(),
-                    f"stated {metrics_line(stated.summary())}; "
-                    f"found {metrics_line(again.summary())}",
+                    stated == found,
+                    f"stated {metrics_line(stated)}; found {metrics_line(found)}",
                 )
 
     def _gather(self, solution: Solution | str) -> None:
@@ -179,13 +183,15 @@ class Statements:
             detail += f"; not solved: {solution}"
         elif not solution.converged:
             detail += f"; the solver stopped after {solution.passes:,} passes"
-        yield Verdict(text, floor <= least, detail)
+        yield Verdict(text, floor <= least, detail, stated=floor, found=least)
         bound = self.certificate.regret_bound(self.radius)
         regret = self.certificate.loss - least
         yield Verdict(
             f"the regret against this class is at most {up(bound)}",
             regret <= bound,
             f"measured against the best found: {up(regret, 10)}",
+            stated=bound,
+            found=regret,
         )
 
     def _regularized(self) -> Iterator[Verdict]:
@@ -203,6 +209,8 @@ class Statements:
             f"every {certificate.predictor} has {self._regularised(eta)} of at least {down(floor)}",
             floor <= best,
             f"the least found is {up(best, 10)}",
+            stated=floor,
+            found=best,
         )
 
     def _regularised(self, eta: float) -> str:
@@ -249,7 +257,9 @@ class Statements:
                 if room < tightest:
                     tightest, by = room, name
             detail = f"{bound.reference}; {down(tightest)} to spare against {by}"
-            yield Verdict(text, tightest >= 0.0 if by else None, detail)
+            found = bound.value - tightest if by else None
+            holds = tightest >= 0.0 if by else None
+            yield Verdict(text, holds, detail, stated=bound.value, found=found)
 
 
 class LinearStatements(Statements):
@@ -283,6 +293,8 @@ class LinearStatements(Statements):
             holds,
             f"stated {stated:.10g}, found {found.loss:.10g}; "
             f"mistakes {self.certificate.mistakes:,} and {found.mistakes:,}",
+            stated=stated,
+            found=found.loss,
         )
 
     def loss_of(self, u: Vector) -> float:
@@ -320,7 +332,7 @@ class LinearStatements(Statements):
             if self.sizes is not None:
                 values = rows.values / self.sizes[rows.indices]
                 rows = replace(rows, values=values)
-            with Solver(self.tol) as solver:
+            with solving(self.tol) as solver:
                 return nr.hindsight(rows, rows.y, self.loss, progress=solver, **options)
         except (ValueError, ZeroDivisionError) as error:
             return str(error)

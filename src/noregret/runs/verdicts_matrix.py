@@ -11,7 +11,7 @@ import noregret as nr
 from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
 from noregret.rounding import rounding_error
-from noregret.runs.progress import Solver
+from noregret.runs.progress import solving
 from noregret.runs.verdicts import Statements, Verdict
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class MatrixStatements(Statements):
             holds and self._mistakes == self.certificate.mistakes,
             f"stated {stated:.10g}, found {self._played:.10g}; "
             f"mistakes {self.certificate.mistakes:,} and {self._mistakes:,}",
+            stated=stated,
+            found=self._played,
         )
 
     def loss_of(self, u: Vector) -> float:
@@ -114,7 +116,7 @@ class MatrixStatements(Statements):
         eta = float(self.certificate.ledger[Entry.LAST_ETA])
         strength = 1.0 / eta if self.sizes is None and 0.0 < eta < np.inf else 1.0
         try:
-            with Solver(self.tol) as solver:
+            with solving(self.tol) as solver:
                 return nr.hindsight(
                     self.rows, self.rows.y, self.matrix.loss, l2=strength, weight=self.weight,
                     tol=self.tol, max_passes=self.max_passes, progress=solver,

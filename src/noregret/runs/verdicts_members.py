@@ -48,11 +48,14 @@ def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
         bool((off <= room).all()),
         f"replayed: member {least + 1} lost {found[least]:.10g}; the losses of all {count} differ "
         f"from those stated by at most {up(float(off.max()))}",
+        stated=stated.best_loss,
+        found=float(found[least]),
     )
     regret = certificate.plain_loss - float(found[least])
     # A regret that is equal to the bound but for the rounding of two sums is not above it.
     spare = float(room[least])
-    yield Verdict(texts[1], regret <= stated.regret() + spare, f"measured: {up(regret, 10)}")
+    most, detail = stated.regret(), f"measured: {up(regret, 10)}"
+    yield Verdict(texts[1], regret <= most + spare, detail, stated=most, found=regret)
     for bound in stated.bounds:
         text = " ".join(str(bound).split())
         if not bound.applies:
@@ -60,4 +63,4 @@ def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
             continue
         left = bound.value + spare - regret
         detail = f"{bound.reference}; {down(left)} to spare against member {least + 1}"
-        yield Verdict(text, left >= 0.0, detail)
+        yield Verdict(text, left >= 0.0, detail, stated=bound.value, found=regret)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noregret.runs.progress import Clock
+from noregret.runs.progress import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,16 +17,7 @@ if TYPE_CHECKING:
 
 def whole(stream: Stream) -> Block:
     """Return all rows of a stream as one block."""
-    clock = Clock(stream)
-    blocks, count = [], 0
-    for block in stream:
-        blocks.append(block)
-        count += len(block)
-        clock.tell(count)
-    clock.clear()
-    if not count:
-        raise ValueError(f"{stream.name}: the file has no examples")
-    return joined(blocks)
+    return joined(Watched(stream))
 
 
 def margins(block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

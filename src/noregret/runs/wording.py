@@ -11,7 +11,6 @@ from noregret.rounding import exact
 from noregret.visible import visible
 
 if TYPE_CHECKING:
-    from noregret.runs.record import Record
     from noregret.streams import Stream
     from noregret.vocabulary.learners import Learner
 
@@ -131,14 +130,3 @@ def describe_columns(stream: Stream, reading: Mapping[str, Any]) -> str:
     }
     others = [f"{len(names)} {kind}" for kind, names in kinds.items() if names]
     return f"{words}; columns: {', '.join(others) or 'none'}"
-
-
-def reading_facts(record: Record) -> dict[str, str]:
-    """Return in words how the examples were read, beside what goes without saying."""
-    reading = dict(record.reading)
-    constant = reading.pop("constant", 0.0)
-    facts = {"intercept": f"{constant:g}" if constant else "none"}
-    for name, value in reading.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        facts[name.replace("_", " ")] = shown
-    return facts

@@ -90,7 +90,7 @@ def require_classes(labels: npt.NDArray[Any]) -> None:
 def with_labels(known: Iterable[Any], labels: Iterable[Any]) -> dict[Any, int]:
     """Return the codes of labels of any hashable kind, those that are new in their order.
 
-    Of truth values both are known as soon as one is, False first.
+    Of booleans both are known as soon as one is, False first.
 
     >>> with_labels(["b"], ["b", "c", True])
     {'b': 0, 'c': 1, False: 2, True: 3}

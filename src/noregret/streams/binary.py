@@ -51,15 +51,15 @@ class BinaryStream(Stream):
             given = {labels[0]: -1.0, labels[1]: 1.0}
             if given != self._label_map:
                 raise StreamError(
-                    f"{first.path}: labels={labels!r}, but they were mapped when it was written: "
-                    f"{self._label_map}",
+                    f"{first.path}: found labels that were mapped when it was written, "
+                    f"{self._label_map}, expected {labels!r}",
                     "labels",
                 )
         several = 0.0 in self._label_map.values()
         if several and labels != "real" and not are_classes(labels):
             raise StreamError(
-                f"{first.path}: its labels are classes, numbered when it was written; say "
-                'labels="classes"',
+                f"{first.path}: its labels are classes, numbered when it was written; read "
+                "them as classes",
                 "labels",
             )
         #: The names of classes in the order of their numbers, where labels have names.

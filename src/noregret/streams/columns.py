@@ -41,6 +41,8 @@ TRUTHS = {b"true": 1.0, b"True": 1.0, b"TRUE": 1.0, b"false": 0.0, b"False": 0.0
 #: The share of numbers that makes a column numeric.
 _NUMERIC_SHARE = 0.9
 _SHOWN_NAMES = 12
+#: Number of labels that an error repeats, and of characters of each.
+_SHOWN_LABELS, _SHOWN = 4, 24
 #: Fewest rows by which a category is said to have too many values.
 _FEWEST = 100
 #: The options that name columns of features.
@@ -64,8 +66,8 @@ def target_among(names: Sequence[str], reading: Reading, where: str) -> str | No
         if chosen not in names and _POSITION.fullmatch(chosen):
             if not -len(names) <= int(chosen) < len(names):
                 raise StreamError(
-                    f"{where}: target={chosen}: there are {len(names)} columns, counted from 0, or "
-                    "from -1 at the end",
+                    f"{where}: there is no column {chosen}, expected one of {len(names)}, counted "
+                    "from 0, or from -1 at the end",
                     "target",
                 )
             return names[int(chosen)]
@@ -152,12 +154,12 @@ def distinct_note(name: str, distinct: int, rows: int) -> str:
     """Return a remark about a category that has nearly as many values as rows, or nothing.
 
     >>> distinct_note("note", 1000, 1000)
-    "column 'note': 1,000 distinct values in 1,000 rows: text? see text=, or ignore="
+    "column 'note': 1,000 distinct values in 1,000 rows: is it text, or to be ignored?"
     """
     if rows < _FEWEST or distinct < _NUMERIC_SHARE * rows:
         return ""
     counted = f"{distinct:,} distinct values in {rows:,} rows"
-    return f"column {name!r}: {counted}: text? see text=, or ignore="
+    return f"column {name!r}: {counted}: is it text, or to be ignored?"
 
 
 def missing_note(name: str) -> str:
@@ -178,11 +180,17 @@ def named_pair(found: Iterable[str], where: str) -> tuple[str, str]:
     """Return the two names among labels found, in alphabetical order: negative, positive."""
     names = sorted(set(found))
     if len(names) != 2:
-        shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
-        found_them = f"the label{'s' * (len(names) > 1)} {shown}" if names else "no label"
+        few = ", ".join(repr(_cut(name)) for name in names[:_SHOWN_LABELS])
+        more = len(names) - _SHOWN_LABELS
+        few += f" and {more:,} more" if more > 0 else ""
+        found_them = f"the label{'s' * (len(names) > 1)} {few}" if names else "no label"
         raise StreamError(
-            f"{where}: found {found_them} in the first rows, expected two; name them with "
-            'labels=(negative, positive), or say labels="classes" for several',
+            f"{where}: found {found_them} in the first rows, expected two; name the negative and "
+            "the positive one, read labels as several classes, or predict another column",
             "labels",
         )
     return names[0], names[1]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

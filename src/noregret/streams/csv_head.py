@@ -31,7 +31,7 @@ from noregret.streams.moments import has_time, moment
 from noregret.streams.reading import Reading
 from noregret.streams.words import Words
 
-_DATA = "if the first line is data, header=False names the columns 0, 1, ..."
+_DATA = "if the first line is data, say that there is no header: columns are then 0, 1, ..."
 _DECIMAL_COMMA = re.compile(rb"[+-]?[0-9]{1,3}(?:[.' ][0-9]{3})*,[0-9]+|[+-]?[0-9]+,[0-9]+")
 
 #: Returns at most this many of the first lines, or as many as can be read ahead.
@@ -47,15 +47,15 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
         raise StreamError(f"{where}, line 1, {error}") from None
     except UnicodeDecodeError as error:
         raise StreamError(
-            f"{where}, line 1: the header is not UTF-8 ({error.reason}): give its encoding, as "
-            "encoding='latin-1' or 'cp1252'",
+            f"{where}, line 1: the header is not UTF-8 ({error.reason}): name its encoding, as "
+            "latin-1 or cp1252",
             "encoding",
         ) from None
     numbers = [str(k) for k in range(len(fields) + 1)]
     if len(fields) == 1:
         raise StreamError(
-            f"{where}, line 1: found the one field {texts[0]!r:.60}, expected several, parted by "
-            f"{separator.decode()!r} (separator= if it is another)",
+            f"{where}, line 1: found the one field {texts[0]!r:.60}, expected several, separated "
+            f"by {separator.decode()!r}; or name another separator",
             "separator",
         )
     if not header:
@@ -184,8 +184,8 @@ def _label_names(
         names = [text.decode() for text in found]
     except UnicodeDecodeError as error:
         raise StreamError(
-            f"{where}: found the label {error.object!r:.60}, expected labels in UTF-8, or their "
-            "encoding=",
+            f"{where}: found the label {error.object!r:.60}, expected labels in UTF-8; or name "
+            "their encoding",
             "encoding",
         ) from None
     return named_pair(names, where)

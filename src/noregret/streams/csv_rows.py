@@ -1,7 +1,7 @@
 """Lines of separated values to rows, as a kernel on bytes.
 
 The grammar, RFC 4180 with liberties:
-- fields are parted by one separator; a field that begins with a quote ends at the next quote
+- fields are separated by one separator; a field that begins with a quote ends at the next quote
   that is not doubled, and two quotes inside it mean one; other quotes stand for themselves;
 - spaces around a field are no part of it, unless they are inside quotes;
 - blank lines are no examples.

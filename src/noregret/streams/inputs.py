@@ -349,7 +349,7 @@ class _Recoded:
                 self._made = self._decoder.decode(self._room[:count], self._ended).encode()
             except UnicodeError as error:
                 raise StreamError(
-                    f"{self._name}: is not {self._encoding} ({error}): give its encoding=",
+                    f"{self._name}: is not {self._encoding} ({error}): name its encoding",
                     "encoding",
                 ) from None
         part, self._made = self._made[:size], self._made[size:]

@@ -56,6 +56,8 @@ class LabelReader:
         elif isinstance(labels, Classes) and not self._map:
             self._map.update({name: float(k) for k, name in enumerate(labels.known)})
         self._pairs: tuple[tuple[float, float], ...] = ()
+        #: Labels as they were read before the rows that were read last.
+        self._before: LabelMap = {}
         self._left = 0
         if labels == "binary":
             self._pairs = _CONVENTIONS
@@ -95,6 +97,7 @@ class LabelReader:
         """
         if self._classes:
             return self._numbered(y, names)
+        self._before = dict(self._map)
         none = np.empty(0, np.intp)
         if not self._pairs or not len(y):
             return y, none
@@ -140,20 +143,21 @@ class LabelReader:
         for label in labels[np.argsort(places)].tolist():
             self._pairs = tuple(pair for pair in self._pairs if label in pair) or self._pairs
 
-    def expected(self) -> str:
-        """Say what a label should have been."""
+    def expected(self, before: NDArray[np.float64]) -> str:
+        """Say what a label should have been, after labels `before` in the rows read last."""
         if self._classes:
             return (
                 f"one of the {MOST_CLASSES:,} classes before it; is this the label, and are "
                 "there that many classes?"
             )
-        allowed = " or ".join(f"{a:g}/{b:g}" for a, b in self._pairs)
-        before = ", ".join(f"{a} as {b:+g}" for a, b in sorted(self._written().items()))
-        since = f", since those before it were read {before}" if before else ""
+        # The map knows labels of later rows, too, which are no reason.
+        seen = self._before | {a: b for a, b in self._map.items() if a in before}
+        # Before any label was read, no convention was settled either.
+        pairs = self._pairs if seen or self._pairs[0] not in _CONVENTIONS else _CONVENTIONS
+        allowed = " or ".join(f"{a:g}/{b:g}" for a, b in pairs)
+        read = ", ".join(f"{float(a):g} as {b:+g}" for a, b in sorted(seen.items()))
+        since = f", since those before it were read {read}" if read else ""
         return (
-            f"{allowed}{since}; name the pair (negative, positive) if it is another, or say "
-            'labels="classes" for several'
+            f"{allowed}{since}; name the negative and the positive one if they are others, read "
+            "labels as several classes, or as numbers"
         )
-
-    def _written(self) -> dict[str, float]:
-        return {one if isinstance(one, str) else f"{one:g}": b for one, b in self._map.items()}

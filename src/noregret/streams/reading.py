@@ -243,7 +243,9 @@ class Reading:
     def _refuse_two_roles(self) -> None:
         """Refuse a column that would have to be two things at once."""
         if self.keep is not None and self.ignore:
-            raise StreamError("keep= and ignore= exclude each other: give one of them", "keep")
+            raise StreamError(
+                "columns to keep and columns to ignore exclude each other: name one kind", "keep"
+            )
         kinds = ("categorical", "numeric", "dates", "text")
         pairs = [
             *itertools.combinations(kinds, 2),

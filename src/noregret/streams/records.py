@@ -41,7 +41,7 @@ from noregret.streams.reading import Missing, Reading
 from noregret.streams.vw_parts import with_constant
 from noregret.streams.words import Words
 
-#: Numbers of any kind, and truth values.
+#: Numbers of any kind, and booleans.
 _NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)
 #: Dictionaries inside each other; names would be as long.
 _DEEPEST = 64
@@ -238,13 +238,13 @@ class LabelRules:
         if _no_label(value):
             if self.unlabelled:
                 return math.nan
-            raise Unfit(key, value, "a label", "unlabelled")
+            raise Unfit(key, value, "a label", "on_error")
         if self.classes:
             return _name_of(key, value)
         if self.pair is None:
             if isinstance(value, str):
-                expected = 'labels="binary" for two names, labels="classes" for several'
-                raise Unfit(key, value, f"a number as label ({expected})", "labels")
+                expected = "a number as label (read names as two classes, or as several)"
+                raise Unfit(key, value, expected, "labels")
             return as_number(key, value)
         name = str(value)
         if name not in self.pair:
@@ -282,7 +282,7 @@ def target_key(record: Mapping[str, Any], reading: Reading, where: str) -> str:
         return LABEL_NAMES[0]
     raise StreamError(
         f"{where}: the first example has no {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; "
-        "name the key that holds the label with target=",
+        "name the key that holds the label",
         "target",
     )
 

@@ -319,7 +319,9 @@ class Reader:
             if head.startswith(magic):
                 raise StreamError(f"{name}: the content is {what}, expected lines of text")
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise StreamError(f"{name}: the content is UTF-16: say encoding='utf-16'", "encoding")
+            raise StreamError(
+                f"{name}: the content is UTF-16: name its encoding, utf-16", "encoding"
+            )
         if b"\0" in head:
             raise StreamError(
                 f"{name}: the content is binary (byte {head.index(0) + 1} is zero), expected "

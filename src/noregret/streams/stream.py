@@ -16,7 +16,7 @@ from noregret.streams.block import Block
 from noregret.streams.errors import CutShort, Malformed, StreamError
 from noregret.streams.format import Deferred, Parsed, TextFormat
 from noregret.streams.labelling import Labels
-from noregret.streams.labels import LabelMap, LabelReader
+from noregret.streams.labels import LabelMap, LabelReader, class_name
 from noregret.streams.reading import OnError, Reading
 from noregret.streams.source import Chunk, Reader, Source
 
@@ -143,13 +143,15 @@ class Stream(ABC):
         # Bad lines in their order, each with its message.
         bad: list[tuple[int, str, str]] = []
         wanted = self._wanted
+        target = getattr(getattr(self, "format", None), "target", None)
+        column = "" if target is None else f" in column {target!r}"
         for line, reason in piece.reasons[:wanted]:
             bad.append((line, f"{piece.place(line)}, {reason}", reason.argument))
         for row in strange[:wanted].tolist():
             line = piece.line(row)
             label = parsed.y[row]
-            found = f"{label:.17g}" if parsed.classes is None else parsed.classes[int(label)]
-            complaint = f"found label {found!r}, expected {reader.expected()}"
+            found = class_name(label) if parsed.classes is None else parsed.classes[int(label)]
+            complaint = f"found label {found!r}{column}, expected {reader.expected(parsed.y[:row])}"
             bad.append((line, f"{piece.place(line)}: {complaint}", "labels"))
         bad.sort()
         if self.on_error == "stop":

@@ -83,8 +83,7 @@ class TableColumns:
         if pair is None and self.roles[self.target] == NAMED_LABEL:
             raise StreamError(
                 f"{self._where}: column {self.target!r} is {self._schema.field(self.target).type}, "
-                'expected numbers as labels (labels="binary" for two names, labels="classes" for '
-                "several)",
+                "expected numbers as labels (read names as two classes, or as several)",
                 "labels",
             )
         self.roles[self.target] = LABEL if pair is None else NAMED_LABEL
@@ -146,13 +145,13 @@ def kind_of(field: Any, where: str) -> int:
         return DATE
     raise StreamError(
         f"{where}: column {field.name!r} is {field.type}, expected numbers, booleans, dates or "
-        f"texts (ignore={field.name!r} leaves it out)",
+        "texts; or ignore it",
         "ignore",
     )
 
 
 def holds_numbers(field: Any, where: str) -> bool:
-    """Return whether a field is one of numbers, truth values or nulls, or a dictionary of them."""
+    """Return whether a field is one of numbers, booleans or nulls, or a dictionary of them."""
     types = import_arrow(where).types
     kind = _value_type(field.type, types)
     tests = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null

@@ -270,7 +270,7 @@ def open_vw(
     """Open Vowpal Wabbit's text format as a stream of blocks."""
     labels = reading.labels
     if isinstance(labels, tuple) and any(isinstance(one, str) for one in labels):
-        raise StreamError(f"labels={labels!r}: labels of this format are numbers", "labels")
+        raise StreamError(f"labels of this format are numbers, found {labels!r}", "labels")
     text = VwFormat(reading, names, grow)
     features = text.features
     width = 0 if features.exact else features.width

@@ -2,7 +2,7 @@
 
     [label [importance [0]]] ['tag]|[namespace[:scale]] feature[:value] ... |...
 
-- Numbers before the first bar are label, importance weight and initial prediction, parted by
+- Numbers before the first bar are label, importance weight and initial prediction, separated by
   spaces. A word there that begins with ' or touches the bar is a tag: `1|f x` has no label.
 - A namespace follows its bar at once; after a space features have none. Its scale multiplies
   the values of its features.

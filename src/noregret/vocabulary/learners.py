@@ -104,10 +104,10 @@ def make_mirror(text: str, radius: float | None) -> Mirror:
         raise ArgumentError("radius", str(error), radius) from None
 
 
-def check_floor_radius(radius: float | None) -> None:
+def check_class_radius(radius: float | None) -> None:
     """Refuse the size of a class that cannot be one."""
     if radius is not None and not 0.0 <= radius < math.inf:
-        raise ArgumentError("floor_radius", "expected a finite number >= 0", radius)
+        raise ArgumentError("class_radius", "expected a finite number >= 0", radius)
 
 
 def make_rate(text: str, size: float | None) -> Rate:

@@ -1,0 +1,110 @@
+"""What a run has come to: as plain values for JSON, and in words for a page or a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from noregret.evaluate import metrics_for
+from noregret.rounding import down, down_each
+from noregret.runs.wording import describe_learner, metrics_line
+from noregret.streams.labels import class_name
+from noregret.visible import visible
+
+if TYPE_CHECKING:
+    from noregret.runs.record import Record
+    from noregret.vocabulary.learners import Learner
+
+
+def run_facts(learner: Learner, record: Record) -> dict[str, Any]:
+    """Return what a model file tells about its run; the radius is that of the last point."""
+    metrics = metrics_for(learner.loss, record.metrics)
+    held = metrics_for(learner.loss, record.held_metrics).summary()
+    confusion = getattr(metrics, "confusion", None)
+    summary = metrics.summary()
+    radius = record.points[-1].radius if record.points else None
+    return {
+        "learner": describe_learner(learner),
+        "options": asdict(record.spec),
+        "inputs": record.sources,
+        "reading": record.reading,
+        "labels": [{"label": name, "value": y} for name, y in label_pairs(record.labels)],
+        "features": int(learner.dimension),
+        "nonzero_weights": int((learner.weights != 0.0).sum()),
+        "examples": record.position.total,
+        "passes": record.passes,
+        "progress": [point.as_dict() for point in record.points],
+        "metrics": summary,
+        "confusion": None if confusion is None else confusion.tolist(),
+        "by_weight": by_weight(record, summary),
+        "holdout": held if held["examples"] else None,
+        "certificate": record.certificate(learner).as_dict(radius),
+    }
+
+
+def run_words(learner: Learner, record: Record) -> list[tuple[str, str]]:
+    """Return the same in words, as far as it has one line."""
+    reading = dict(record.reading)
+    constant = reading.pop("constant", 0.0)
+    labels = ", ".join(f"{name} → {y:+g}" for name, y in label_pairs(record.labels))
+    facts: list[tuple[str, Any]] = [
+        ("learner", describe_learner(learner)),
+        ("input", record.sources or "unknown"),
+        ("features", f"{learner.dimension:,}"),
+        ("weights other than 0", f"{int((learner.weights != 0.0).sum()):,}"),
+        ("classes", record.classes) if record.classes else ("labels", labels or "as written"),
+        ("examples seen", f"{record.position.total:,}"),
+        ("passes", record.passes),
+        ("intercept", f"{constant:g}" if constant else "none"),
+        *((name.replace("_", " "), value) for name, value in reading.items()),
+    ]
+    return [(visible(name), visible(_joined(value))) for name, value in facts]
+
+
+def closing_lines(learner: Learner, record: Record) -> list[str]:
+    """Return the certificate of a run and its metrics, of what was learnt and held out."""
+    kept = record.metrics, record.held_metrics
+    summary, held = (metrics_for(learner.loss, arrays).summary() for arrays in kept)
+    certificate = record.certificate(learner)
+    lines = [certificate.text(record.points[-1].radius if record.points else None)]
+    weighted = by_weight(record, summary)
+    if weighted:
+        lines.append(
+            f"  by importance: {weighted['loss']:.6g} a unit of weight, "
+            f"certified floor {down(weighted['floor'])}"
+        )
+    if "accuracy" in summary or "rmse" in summary:
+        counted = round((1.0 - summary.get("accuracy", 1.0)) * summary["examples"])
+        # Among no other classes a first row is no mistake, but it was not predicted either.
+        new = "macro_f1" in summary and record.passes == 1 and counted > certificate.mistakes
+        remark = " (the first row of a class counts as wrong)" if new else ""
+        first = "" if record.passes == 1 else ", first pass"
+        lines.append(f"  progressive{first}: {metrics_line(summary)}{remark}")
+    if "repeat_error" in summary:
+        lines.append(f"  repeating the last label: {summary['repeat_error']:.2%} mistakes")
+    if held["examples"]:
+        lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
+    return lines
+
+
+def _joined(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def label_pairs(labels: Iterable[Any]) -> list[tuple[str, float]]:
+    """Return each label as it is written with its value, the smallest value first."""
+    written = [(a if isinstance(a, str) else class_name(a), b) for a, b in labels]
+    return sorted(written, key=lambda pair: pair[1])
+
+
+def by_weight(record: Record, summary: Mapping[str, float]) -> dict[str, float] | None:
+    """Return loss and floor a unit of importance weight, None where all examples weigh 1.
+
+    Later passes are not counted in the weight, so that nothing can be said of them.
+    """
+    weight = summary.get("weight", 0.0)
+    if record.passes > 1 or weight in (0.0, summary["examples"]):
+        return None
+    point = record.points[-1]
+    return {"weight": weight, "loss": point.loss / weight, "floor": down_each(point.floor, weight)}
