@@ -11,8 +11,9 @@ from scipy.sparse import csr_matrix
 
 from bench.data import make
 from bench.formats import as_text, write
-from noregret.streams.hashing import hash_name, mask
+from noregret.streams.hashing import mask
 from tests.streams.opening import open_svmlight, open_vw
+from tests.streams.plain_hashing import hash_name
 
 pytestmark = pytest.mark.compiled
 

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from noregret.streams import interactions, vw
 from noregret.streams.errors import StreamError
 from noregret.streams.format import padded
-from noregret.streams.hashing import CONSTANT, hash_name, mask
+from noregret.streams.hashing import CONSTANT, mask
 from noregret.streams.names import FeatureNames
 from noregret.streams.vw import VwFormat
 from tests.streams.decimals import decimal
 from tests.streams.opening import open_vw, vw_format
+from tests.streams.plain_hashing import hash_name
 from tests.streams.vw_examples import check, rows_of, sound_line, spoilt
 
 OPTIONS: list[dict[str, Any]] = [

@@ -6,7 +6,7 @@ import json
 import math
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import kernel
-from noregret.streams.arrow import arrow_errors, import_arrow
+from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.labels import LabelMap
@@ -96,25 +96,19 @@ class Facts:
         return facts
 
 
-@dataclass(eq=False)
 class BinaryFile:
     """A file of the compact form, which is read batch by batch."""
 
-    path: Path
-    facts: Facts = field(init=False)
-    _names: Names | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        """Open the file and read what it says about itself."""
-        where = str(self.path)
-        self._file = PrivateFile(self.path)
+    def __init__(self, path: Path) -> None:
+        self.path, where = path, str(path)
+        self._names: Names | None = None
+        self._file = PrivateFile(path)
         self._guard = threading.Lock()
-        arrow = import_arrow(where)
         with arrow_errors(where):
             self._reader = arrow.ipc.open_file(arrow.PythonFile(self._file, mode="r"))
             schema = self._reader.schema
             self.batches: int = self._reader.num_record_batches - 1
-            _check_schema(arrow, schema, where)
+            _check_schema(schema, where)
             if self.batches < 0:
                 raise StreamError(f"{where}: damaged, it has no description")
             last, told = self._reader.get_batch_with_custom_metadata(self.batches)
@@ -123,12 +117,8 @@ class BinaryFile:
             raise StreamError(f"{where}: damaged, its last batch is not a description")
         self.facts = Facts.from_json(self._told[MARK], where)
         self._file.forget()
+        self.size = self._file.size
         self._weighted = self.facts.weighted and "weight" in schema.names
-
-    @property
-    def size(self) -> int:
-        """How many bytes the file has."""
-        return self._file.size
 
     @property
     def names(self) -> Names | None:
@@ -159,8 +149,13 @@ class BinaryFile:
         """Yield each batch as a block, and the bytes of the file up to its end."""
         rows = 0
         for number in range(self.batches):
-            where = f"{self.path}, batch {number + 1} of {self.batches}"
-            block, end = self._block(number, where)
+            with self._guard:
+                self._file.where = f"{self.path}, batch {number + 1} of {self.batches}"
+                self._file.require_whole()
+                try:
+                    block, end = self._checked(number, self._file.where)
+                finally:
+                    self._file.forget()
             rows += len(block)
             yield block, end
         if rows != self.facts.rows:
@@ -168,18 +163,8 @@ class BinaryFile:
                 f"{self.path}: damaged, found {rows} rows, expected {self.facts.rows}"
             )
 
-    def _block(self, number: int, where: str) -> tuple[Block, int]:
-        """Return a batch, the arrays of which lie in memory that nobody else has."""
-        with self._guard:
-            file = self._file
-            file.where = where
-            file.require_whole()
-            try:
-                return self._checked(number, where)
-            finally:
-                file.forget()
-
     def _checked(self, number: int, where: str) -> tuple[Block, int]:
+        """Return a batch, the arrays of which lie in memory that nobody else has."""
         with arrow_errors(where):
             batch = self._reader.get_batch(number)
             # Buffers that are not read here must lie within the file, too.
@@ -193,38 +178,30 @@ class BinaryFile:
         if not rows:
             raise StreamError(f"{where}: damaged, found no rows")
         y = self._array(label.buffers()[1], np.float64, rows, where)
-        weight = None
-        for column in weights:
-            weight = self._array(column.buffers()[1], np.float64, rows, where)
-        offsets, others = (self._offsets(column, where) for column in lists)
-        used = int(offsets[-1])
+        weight = self._array(weights[0].buffers()[1], np.float64, rows, where) if weights else None
+        offsets, others = (
+            self._array(
+                column.buffers()[_OFFSETS],
+                np.int64 if str(column.type).startswith("large") else np.int32,
+                rows + 1,
+                where,
+            )
+            for column in lists
+        )
+        used = min(int(offsets[-1]), int(others[-1]))
         indices, values = (
-            self._content(column, min(used, int(others[-1])), where) for column in lists
+            self._array(
+                column.buffers()[_CONTENT], column.type.value_type.to_pandas_dtype(), used, where
+            )
+            for column in lists
         )
         indptr = np.empty(rows + 1, np.uint64)
-        given = y if weight is None else weight
-        fault = _check(
-            offsets,
-            others,
-            indices,
-            y,
-            given,
-            weight is not None,
-            np.uint64(self.facts.width),
-            indptr,
-        )
+        arrays = offsets, others, indices, y, y if weight is None else weight
+        fault = _check(*arrays, weight is not None, np.uint64(self.facts.width), indptr)
         if fault:
             raise StreamError(f"{where}: damaged, {_FAULTS[fault]}")
         block = Block.sound(indptr, indices, values, y, self.facts.width, weight)
         return block, self._file.end_of(values)
-
-    def _offsets(self, column: Any, where: str) -> NDArray[Any]:
-        kind = np.int64 if str(column.type).startswith("large") else np.int32
-        return self._array(column.buffers()[_OFFSETS], kind, len(column) + 1, where)
-
-    def _content(self, column: Any, count: int, where: str) -> NDArray[Any]:
-        kind = column.type.value_type.to_pandas_dtype()
-        return self._array(column.buffers()[_CONTENT], kind, count, where)
 
     def _array(self, buffer: Any, kind: Any, count: int, where: str) -> NDArray[Any]:
         """Return the content of a buffer as a view of the bytes that were read."""
@@ -241,7 +218,7 @@ def is_binary(schema: Any) -> bool:
     return MARK in (schema.metadata or {})
 
 
-def _check_schema(arrow: Any, schema: Any, where: str) -> None:
+def _check_schema(schema: Any, where: str) -> None:
     if not is_binary(schema):
         raise StreamError(f"{where}: an Arrow file, but not one that noregret has written")
     if schema.metadata[MARK] != str(VERSION).encode():

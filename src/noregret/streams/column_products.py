@@ -18,12 +18,13 @@ from noregret.streams.features import Features
 from noregret.streams.interactions import (
     MOST_FACTORS,
     MOST_PRODUCTS,
+    NO_PART,
     as_matrix,
     count_products,
-    multiply,
+    multiplied,
 )
 from noregret.streams.names import NO_ROOM, FeatureNames
-from noregret.streams.vw_names import NO_PART
+from noregret.streams.sparse import summed
 
 #: Columns that interactions may name: a group is one byte, and 0 is for all others.
 _MOST_COLUMNS = 255
@@ -62,25 +63,18 @@ class ColumnProducts:
     def multiplied(self, rows: Csr, groups: NDArray[np.uint8], features: Features) -> Csr:
         """Return rows with their products behind their features."""
         terms = as_matrix(self._terms)
-        counts = np.zeros(len(rows.indptr) - 1, np.uint64)
-        count_products(rows, groups, terms, counts)
+        counts = count_products(rows, groups, terms)
         if (counts > MOST_PRODUCTS).any():
             raise StreamError(
                 f"interactions= give a row more than {MOST_PRODUCTS:,} products, or one that is "
                 "not finite",
                 "interactions",
             )
-        total = int(counts.sum()) + int(rows.indptr[-1])
-        out = Csr(
-            np.zeros(len(rows.indptr), np.uint64),
-            np.empty(total, np.uint32),
-            np.empty(total, rows.values.dtype),
-        )
         exact = isinstance(features.names, FeatureNames)
         last = _ALL if exact else np.uint32(features.width - 1)
-        parts = np.empty((total if exact else 0, terms.matrix.shape[1]), np.uint32)
-        multiply(rows, groups, terms, last, out, parts)
-        if isinstance(features.names, FeatureNames):
+        total = int(counts.sum()) + int(rows.indptr[-1])
+        out, parts = multiplied(rows, groups, terms, last, total, exact)
+        if exact:
             self._name(rows.indices, out.indices, parts, features)
         return out
 
@@ -105,5 +99,6 @@ class ColumnProducts:
             for k in known
         ]
         found = np.full(len(distinct), NO_ROOM, np.uint32)
-        found[known] = features.columns_of_keys(keys)
+        arena = np.frombuffer(bytearray(b"".join(keys)), np.uint8)
+        found[known] = features.columns_of(arena, summed(np.array([*map(len, keys)], np.uint64)))
         out[products] = found[of_row.reshape(-1)]

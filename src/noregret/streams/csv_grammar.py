@@ -1,29 +1,23 @@
-"""Lines of separated values in plain Python: what the kernel reads, and why a line is refused."""
+"""Fields of separated values in plain Python: the first lines, and why a line is refused."""
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noregret.streams.columns import (
-    CATEGORY,
     CLASS,
     DATE,
     FEATURES,
-    LABEL,
     MISSING_TEXTS,
-    NAMED_LABEL,
-    TEXT,
-    TRUTHS,
+    NUMBER,
     WEIGHT,
 )
 from noregret.streams.csv_records import LONGEST_QUOTED
-from noregret.streams.decimals import decimal
+from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed
-from noregret.streams.moments import moment, part_names
-from noregret.streams.words import Words
+from noregret.streams.features import largest_of
+from noregret.streams.reading import Reading
 
 _QUOTE, _SPACE, _RETURN = b'"', b" ", b"\r"
 
@@ -83,110 +77,50 @@ def _quoted(line: bytes, opening: int, separator: bytes) -> tuple[bytes, int]:
 
 
 @dataclass(frozen=True)
-class Row:
-    """The content of a line: label (of a class its name), weight, and features by name."""
-
-    label: float | bytes
-    weight: float
-    features: list[tuple[bytes, float]]
-
-
-@dataclass(frozen=True)
 class Grammar:
     """What the fields of a line are for."""
 
+    reading: Reading
     separator: bytes
-    names: Sequence[str]
-    roles: Sequence[int]
+    #: What each column is for, in the order of the fields.
+    roles: Mapping[str, int]
     #: The names of the two labels, if they are names.
     pair: tuple[str, str] | None = None
-    #: Whether a missing value is a feature of its own, and whether labels may be missing.
-    indicate: bool = False
-    unlabelled: bool = False
-    #: The largest number that a feature may be.
-    largest: float = sys.float_info.max
     #: The columns of dates that have times as well.
     timed: frozenset[str] = frozenset()
-    words: Words = Words()  # noqa: RUF009 (frozen)
 
-    def columns(self, role: int) -> list[str]:
-        """Return the names of the columns with a role."""
-        pairs = zip(self.names, self.roles, strict=True)
-        return [name for name, its_role in pairs if its_role == role]
-
-    def read(self, line: bytes) -> Row | None:
-        """Return what a line without its end says, None if it is blank; raise Malformed."""
-        if line in (b"", _RETURN):
-            return None
-        fields = split_fields(line, self.separator)
-        label: float | bytes = math.nan
-        weight = 1.0
-        features: list[tuple[bytes, float]] = []
-        # Report the first fault of the line: fields are read in order.
-        for field, name, role in zip(fields, self.names, self.roles, strict=False):
-            if role in FEATURES:
-                found = self._features(field, name, role)
-                features += [(feature, value) for feature, value in found if value != 0.0]
-            elif role == WEIGHT:
-                weight = decimal(field.text)
-                if not 0.0 <= weight < math.inf:
-                    expected = f"a number from 0 as weight in column {name!r}"
-                    raise Malformed(field.start, field.text, expected)
-            elif role == CLASS and field.text not in MISSING_TEXTS:
-                label = field.text
-            elif role in (LABEL, NAMED_LABEL, CLASS):
-                label = self._label(field, name, role)
-        if len(fields) != len(self.names):
-            raise Malformed(0, line, f"{len(self.names)} fields, there are {len(fields)}")
-        return Row(label, weight, features)
-
-    def _features(self, field: Field, name: str, role: int) -> list[tuple[bytes, float]]:
-        if field.text in MISSING_TEXTS:
-            if self.indicate:
-                return [(f"{name}=missing".encode(), 1.0)]
-            expected = f'a value in column {name!r}, or missing="indicator"'
-            raise Malformed(field.start, field.text, expected, "missing")
-        if role == CATEGORY:
-            return [(f"{name}=".encode() + field.text, 1.0)]
-        if role == TEXT:
-            words = self.words.names(name, field.text.decode("utf-8", "replace"))
-            return [(word.encode(), 1.0) for word in words]
-        if role == DATE:
-            found = moment(field.text)
-            if found is None:
-                expected = f"an ISO date in column {name!r}, which has dates by the first lines"
-                raise Malformed(field.start, field.text, expected, "categorical")
-            names = [one.encode() for one in part_names(name, name in self.timed)]
-            days, *parts = found
-            return [(names[0], days)] + [(names[k], 1.0) for k in parts if k < len(names)]
-        value = TRUTHS.get(field.text, decimal(field.text))
-        if not math.isfinite(value):
+    def refusal(self, line: bytes, fault: int) -> Malformed:
+        """Return why a line is refused: for the field `fault`, or the number of its fields."""
+        try:
+            fields = split_fields(line, self.separator)
+        except Malformed as reason:
+            return reason
+        if fault == len(self.roles):
+            return Malformed(0, line, f"{fault} fields, there are {len(fields)}")
+        name, role = [*self.roles.items()][fault]
+        text = fields[fault].text
+        missing, argument = text in MISSING_TEXTS, ""
+        if role in FEATURES and missing:
+            expected, argument = f'a value in column {name!r}, or missing="indicator"', "missing"
+        elif role == DATE:
+            expected = f"an ISO date in column {name!r}, which has dates by the first lines"
+            argument = "categorical"
+        elif role == NUMBER and finite(text) is None:
             expected = f"a finite number in column {name!r}, which is numeric by the first lines"
-            raise Malformed(field.start, field.text, expected)
-        if abs(value) > self.largest:
-            expected = f"a number of size at most {self.largest:g} in column {name!r}"
-            raise Malformed(field.start, field.text, expected)
-        return [(name.encode(), value)]
-
-    def _label(self, field: Field, name: str, role: int) -> float:
-        if role == CLASS:
-            expected = f"a class as label in column {name!r}"
-        elif self.pair is None:
-            value = decimal(field.text)
-            if math.isfinite(value):
-                return value
-            expected = f"a finite number as label in column {name!r}"
-            if field.text not in MISSING_TEXTS:
-                expected += " (read names as two classes, or as several)"
+        elif role == NUMBER:
+            largest = largest_of(self.reading.dtype)
+            expected = f"a number of size at most {largest:g} in column {name!r}"
+        elif role == WEIGHT:
+            expected = f"a number from 0 as weight in column {name!r}"
         else:
-            written = [name.encode() for name in self.pair]
-            if field.text in written:
-                return -1.0 if field.text == written[0] else 1.0
-            expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
-        # Compare with the names of the labels first: one of them may look like a missing value.
-        if field.text not in MISSING_TEXTS:
-            raise Malformed(field.start, field.text, expected, "labels")
-        if self.unlabelled:
-            return math.nan
-        expected += "; lines without one can be skipped"
-        raise Malformed(field.start, field.text, expected, "on_error")
+            argument = "labels"
+            expected = f"a finite number as label in column {name!r}"
+            if role == CLASS:
+                expected = f"a class as label in column {name!r}"
+            elif self.pair is not None:
+                expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
+            elif not missing:
+                expected += " (read names as two classes, or as several)"
+            if missing:
+                expected, argument = f"{expected}; lines without one can be skipped", "on_error"
+        return Malformed(fields[fault].start, text, expected, argument)

@@ -9,7 +9,6 @@ from noregret.streams.columns import (
     CATEGORY,
     CLASS,
     DATE,
-    LABEL,
     LOOK,
     MISSING_TEXTS,
     NAMED_LABEL,
@@ -21,15 +20,14 @@ from noregret.streams.columns import (
     is_numeric,
     named_pair,
     roles_of,
+    target_of,
 )
 from noregret.streams.csv_grammar import Grammar, split_fields
 from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import largest_of
 from noregret.streams.labelling import Labels, are_classes
-from noregret.streams.moments import has_time, moment
+from noregret.streams.moments import has_time, is_moment
 from noregret.streams.reading import Reading
-from noregret.streams.words import Words
 
 _DATA = "if the first line is data, say that there is no header: columns are then 0, 1, ..."
 _DECIMAL_COMMA = re.compile(rb"[+-]?[0-9]{1,3}(?:[.' ][0-9]{3})*,[0-9]+|[+-]?[0-9]+,[0-9]+")
@@ -81,49 +79,32 @@ def learn_grammar(
     names: list[str], head: Head, separator: bytes, reading: Reading, where: str
 ) -> tuple[Grammar, list[str]]:
     """Return the grammar of a file by its first lines, the header not among them, and remarks."""
-    roles, target = roles_of(names, reading, where)
+    roles = roles_of(names, reading, where)
     notes: list[str] = []
     if reading.header and (found := [name for name in names if finite(name.encode()) is not None]):
         if len(found) < len(names):
             notes.append(f"line 1: {found[0]!r} is taken for the name of a column; {_DATA}")
     timed: set[str] = set()
-    unknown = [f for f, role in enumerate(roles) if role in (UNKNOWN, DATE)]
-    if unknown:
-        lines = head(LOOK)
-        held: list[list[bytes]] = [[] for _ in unknown]
-        for texts in sound_rows(lines, separator, unknown, len(roles)):
-            for column, text in zip(held, texts, strict=True):
-                if text not in MISSING_TEXTS:
-                    column.append(text)
-        for f, column in zip(unknown, held, strict=True):
-            if roles[f] == UNKNOWN:
-                roles[f] = _kind_of(names[f], column, where)
-            if roles[f] == DATE and any(map(has_time, column)):
-                timed.add(names[f])
-            if roles[f] == CATEGORY and (
-                note := distinct_note(names[f], len({*column}), len(column))
-            ):
-                notes.append(note)
-    pair = None
+    unknown = [f for f, role in enumerate(roles.values()) if role in (UNKNOWN, DATE)]
+    # Lines are asked for only where something is to be found out from them.
+    rows = [*sound_rows(head(LOOK), separator, unknown, len(roles))] if unknown else []
+    for k, f in enumerate(unknown):
+        name = names[f]
+        column = [row[k] for row in rows if row[k] not in MISSING_TEXTS]
+        if roles[name] == UNKNOWN:
+            roles[name] = _kind_of(name, column, where)
+        if roles[name] == DATE and any(map(has_time, column)):
+            timed.add(name)
+        if roles[name] == CATEGORY:
+            notes.append(distinct_note(name, len({*column}), len(column)))
+    pair, target = None, target_of(roles)
     if target is not None:
-        field = roles.index(LABEL)
-        pair = _label_names(reading.labels, head, separator, field, len(names), where)
+        pair = _label_names(reading.labels, head, separator, names.index(target), len(names), where)
         if pair is not None:
-            roles[field] = NAMED_LABEL
+            roles[target] = NAMED_LABEL
         elif are_classes(reading.labels):
-            roles[field] = CLASS
-    grammar = Grammar(
-        separator=separator,
-        names=tuple(names),
-        roles=tuple(roles),
-        timed=frozenset(timed),
-        words=Words(reading.ngram, reading.skips),
-        pair=pair,
-        indicate=reading.missing == "indicator",
-        unlabelled=reading.unlabelled == "keep",
-        largest=largest_of(reading.dtype),
-    )
-    return grammar, notes
+            roles[target] = CLASS
+    return Grammar(reading, separator, roles, pair, frozenset(timed)), [*filter(None, notes)]
 
 
 def sound_rows(
@@ -153,7 +134,7 @@ def _kind_of(name: str, texts: list[bytes], where: str) -> int:
     others = [text for text in texts if finite(text) is None and text not in TRUTHS]
     if is_numeric(len(texts) - len(others), len(others)):
         return NUMBER
-    dates = sum(moment(text) is not None for text in others)
+    dates = sum(map(is_moment, others))
     if dates and is_numeric(dates, len(texts) - dates):
         return DATE
     commas = [text for text in others if _DECIMAL_COMMA.fullmatch(text)]

@@ -17,9 +17,9 @@ from noregret.streams.slabs import Slabs
 PADDING = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Parsed:
-    """The rows of one chunk of text or a part of them, with labels as they were written."""
+    """Rows as they come from an input, labels as they were written, and where they stood."""
 
     indptr: NDArray[np.uint64]
     indices: NDArray[np.uint32]
@@ -36,20 +36,38 @@ class Parsed:
     faults: NDArray[np.uint64]
     #: Where labels are names of classes: those of these rows, and `y` holds places among them.
     classes: Sequence[str] | None = None
-    #: Whether the format vouches for columns that ascend and values within LARGEST_FEATURE.
-    ordered: bool = False
     #: What tells the rows apart, where that was asked for.
     ids: Sequence[str] | None = None
     #: Remarks about what was met, each in one line.
     notes: tuple[str, ...] = ()
+    #: Whether `in_order` holds for the rows, or the format vouches for it.
+    ordered: bool = False
+    #: Settles the columns of rows that wait for their turn, since they may add names.
+    finish: Callable[[], None] | None = None
+    #: The input, and what its examples are: "line" in text, "row" in a table.
+    name: str = ""
+    unit: str = "line"
+    #: The number of the first line or row, counted from 1.
+    first: int = 0
+    #: How many bytes of all inputs were read to get here.
+    position: int = 0
+    #: The first of the lines refused, counted from 0 within these rows, and why.
+    reasons: Sequence[tuple[int, Malformed]] = ()
+    #: The line in which the input ends without a line end, counted from 0 within these rows.
+    unended: int | None = None
 
+    def line(self, row: int) -> int:
+        """Return where a row stands, counted from 0."""
+        return row if self.line_of_row is None else int(self.line_of_row[row])
 
-@dataclass(frozen=True, eq=False)
-class Deferred:
-    """Rows that are finished in the order of the text, since they may add names."""
+    def rows_before(self, line: int) -> int:
+        """Return how many rows stand before a line."""
+        lines = self.line_of_row
+        return min(line, len(self.y)) if lines is None else int(lines.searchsorted(line))
 
-    faults: NDArray[np.uint64]
-    finish: Callable[[], Parsed]
+    def place(self, line: int) -> str:
+        """Return the name of the input and the number of a line."""
+        return f"{self.name}, {self.unit} {self.first + line}"
 
 
 class Written(NamedTuple):
@@ -85,6 +103,12 @@ class Written(NamedTuple):
         """The features of the rows."""
         return Csr(self.indptr, self.indices, self.values)
 
+    def rows(self, start: int, stop: int) -> Written:
+        """Return rows start to stop (not included), which share the arrays of features."""
+        beside = [array[start:stop] for array in (self.y, self.weight, self.line_of_row)]
+        indptr = self.indptr[start : stop + 1]
+        return Written(indptr, self.indices, self.values, *beside, self.faults)
+
     def parsed(
         self, rows: int, lines: int, refused: int, width: int, weighted: bool = False, **more: Any
     ) -> Parsed:
@@ -110,7 +134,7 @@ class TextFormat(Protocol):
     #: Whether chunks may be parsed at once; a dictionary that grows needs them in order.
     parallel: bool
 
-    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed | Deferred | Iterator[Parsed]:
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed | Iterator[Parsed]:
         """Return the rows of buffer[:stop], which ends with a line end; PADDING bytes follow it.
 
         They come in parts of bounded size where they may be many times as large as the text. The
@@ -119,15 +143,6 @@ class TextFormat(Protocol):
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused; called for refused lines only."""
-
-
-def explained(read: Callable[[bytes], object], line: bytes) -> Malformed:
-    """Return the reason why `read`, the format in plain Python, refuses a line."""
-    try:
-        read(line)
-    except Malformed as reason:
-        return reason
-    raise AssertionError(f"{line!r} was refused, but can be read")
 
 
 def check_text(buffer: NDArray[np.uint8], stop: int) -> None:

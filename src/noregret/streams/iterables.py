@@ -8,12 +8,13 @@ from typing import Any
 
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features
-from noregret.streams.labelling import are_classes
+from noregret.streams.format import Parsed
 from noregret.streams.labels import LOOK
 from noregret.streams.names import FeatureNames
 from noregret.streams.reading import Reading
-from noregret.streams.records import FeatureRules, LabelRules, RowBuilder, Unfit, names_among
-from noregret.streams.stream import Piece, Stream
+from noregret.streams.record_rows import RowBuilder
+from noregret.streams.records import FeatureRules, LabelRules, Unfit, names_among
+from noregret.streams.stream import Stream
 
 _LABEL = "label"
 
@@ -35,7 +36,7 @@ class PairStream(Stream):
         self._used = False
         labels = reading.labels
         pair = names_among(self._first_labels() if labels == "binary" else (), labels, name)
-        self._labels = LabelRules(pair, reading.unlabelled == "keep", are_classes(labels))
+        self._labels = LabelRules.of(reading, pair)
         super().__init__(name, reading, labels=pair, names=features.names)
 
     def _first_labels(self) -> list[Any]:
@@ -53,14 +54,16 @@ class PairStream(Stream):
         begun, self._begun = self._begun, None
         return iter(self._pairs) if begun is None else begun
 
-    def _pieces(self) -> Generator[Piece, None, None]:
+    def _pieces(self) -> Generator[Parsed, None, None]:
         examples = self._open()
         first = 1
         while batch := list(itertools.islice(examples, self.rows)):
-            yield self._piece(batch, first)
+            parsed = self._piece(batch)
+            parsed.name, parsed.unit, parsed.first = self.name, "example", first
+            yield parsed
             first += len(batch)
 
-    def _piece(self, batch: list[Any], first: int) -> Piece:
+    def _piece(self, batch: list[Any]) -> Parsed:
         builder = RowBuilder(self._features, self._rules, self.reading.dtype)
         reasons: list[tuple[int, Malformed]] = []
         for place, example in enumerate(batch):
@@ -75,8 +78,10 @@ class PairStream(Stream):
                 builder.add(example[0], label, 1.0, place)
             except Unfit as error:
                 reasons.append((place, error))
-        parsed = builder.parsed(len(batch), [place for place, _ in reasons], weighted=False)
-        return Piece(parsed, self.name, "example", first, 0, reasons)
+        faults = [place for place, _ in reasons]
+        parsed = builder.rows().parsed(self._features, len(batch), faults, False, builder.absent)
+        parsed.reasons = reasons
+        return parsed
 
 
 def open_pairs(

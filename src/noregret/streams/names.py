@@ -8,7 +8,7 @@ kernel never enlarges anything: `reserve` does, before or between its calls.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -329,6 +329,22 @@ class HashedNames:
             raise ValueError(f"names: slot {slots.max()} is beyond {bits} bits")
         made.slots = _enlarged(slots, len(made.names.hashes), len(made))
         return made
+
+
+def laid_out(names: Sequence[str]) -> Spelled:
+    r"""Return names one after the other.
+
+    >>> arena, ends = laid_out(["a", "é"])
+    >>> arena.tobytes(), ends.tolist()
+    (b'a\xc3\xa9', [0, 1, 3])
+    """
+    joined = "".join(names)
+    # Half of a surrogate pair, which JSON may hold, is a name like any other.
+    keys = names if joined.isascii() else [_bytes(name) for name in names]
+    ends = np.zeros(len(names) + 1, np.uint64)
+    np.cumsum(np.fromiter(map(len, keys), np.uint64, len(names)), out=ends[1:])
+    # Of a bytearray, because kernels are compiled anew for arrays that cannot be written to.
+    return np.frombuffer(bytearray(_bytes(joined)), np.uint8), ends
 
 
 def split_names(text: NDArray[np.uint8], ends: NDArray[np.uint64]) -> list[str]:

@@ -200,14 +200,14 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
     """Read buffer[:stop] by `LineRules` into `out`, a `Written`.
 
     `spans` and `starts` get where in the text each feature and each row is, unless `spans` is
-    empty. Returned are the numbers of rows, lines and faults, whether any weight is not 1, and
-    whether a row's columns do not ascend.
+    empty. Returned are the numbers of rows, lines and faults, whether any weight is not 1,
+    whether a row's columns do not ascend, and where the last token begins, for `refusal`.
     """
     text = text_of(buffer)
     everything, unlabelled, last, ignored, constant, slot = rules
     indptr, indices, values = out.indptr, out.indices, out.values
     detailed = spans.shape[0] > 0
-    rows = lines = refused = nonzeros = _0
+    rows = lines = refused = nonzeros = token = _0
     weighted = falls = False
     at = _0
     indptr[0] = _0
@@ -218,7 +218,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
                 at += _3
         line = lines
         lines += _1
-        begin = at
+        token = begin = at
         while byte_at(text, at) == _SPACE or byte_at(text, at) == _TAB:
             at += _1
         if _line_end(text, at):
@@ -230,7 +230,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
         while good and byte_at(text, at) == _BAR:
             at += _1
             # A namespace, or none.
-            space = at
+            token = space = at
             space_end = at = _name_end(text, at)
             seed = np.uint32(0)
             scale = 1.0
@@ -254,7 +254,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
             # Anything but a space here ends the namespace, or is an error.
             while good and (byte_at(text, at) == _SPACE or byte_at(text, at) == _TAB):
                 at += _1
-                name = at
+                token = name = at
                 digits, count = digits_at(text, at)
                 at += count
                 if count - _1 < _8 and _ENDS[byte_at(text, at)] and not everything:
@@ -333,4 +333,4 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
         while byte_at(text, at) != _NEWLINE:
             at += _1
         at += _1
-    return rows, lines, refused, weighted, falls
+    return rows, lines, refused, weighted, falls, token

@@ -9,16 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
-
-from noregret.streams.block import Csr, Floats
-
-#: In place of a column: the words of a text go here. No dictionary is as large.
-BAG = np.uint32(0xFFFFFFFE)
 
 _WORD = re.compile(r"\w+")
 
@@ -52,30 +43,3 @@ class Words:
         steps = itertools.product(range(1, self.skips + 2), repeat=length - 1)
         allowed = [gaps for gaps in steps if sum(gaps) - len(gaps) <= self.skips]
         return sorted(allowed, key=lambda gaps: (sum(gaps), gaps))
-
-
-def with_bags(
-    rows: Csr, groups: NDArray[np.uint8] | None, bags: Sequence[NDArray[np.uint32]]
-) -> tuple[Csr, NDArray[np.uint8] | None]:
-    """Return rows in which every BAG, in their order, is replaced by the columns of its words.
-
-    `groups`, where there are any, stay beside the features.
-
-    >>> rows = Csr(np.array([0, 2], np.uint64), np.array([3, BAG], np.uint32), np.array([0.5, 1.0]))
-    >>> found, _ = with_bags(rows, None, [np.array([7, 8], np.uint32)])
-    >>> found.indptr.tolist(), found.indices.tolist(), found.values.tolist()
-    ([0, 3], [3, 7, 8], [0.5, 1.0, 1.0])
-    """
-    used = int(rows.indptr[-1])
-    indices = rows.indices[:used]
-    places = indices == BAG
-    counts = np.ones(used, np.int64)
-    counts[places] = [len(bag) for bag in bags]
-    ends = np.zeros(used + 1, np.uint64)
-    np.cumsum(counts, out=ends[1:])
-    wider = np.repeat(indices, counts)
-    if len(bags):
-        wider[np.repeat(places, counts)] = np.concatenate(bags)
-    values: Floats = np.repeat(rows.values[:used], counts)  # type: ignore[assignment]
-    beside = None if groups is None else np.repeat(groups[:used], counts)
-    return Csr(ends[rows.indptr], wider, values), beside
