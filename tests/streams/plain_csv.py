@@ -146,13 +146,16 @@ class Plain:
                 return value
             expected = f"a finite number as label in column {name!r}"
             if field.text not in MISSING_TEXTS:
-                expected += ' (labels="binary" for two names, labels="classes" for several)'
+                expected += " (read names as two classes, or as several)"
         else:
             written = [name.encode() for name in self.pair]
             if field.text in written:
                 return -1.0 if field.text == written[0] else 1.0
             expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
         # Compare with the names of the labels first: one of them may look like a missing value.
-        if self.unlabelled and field.text in MISSING_TEXTS:
+        if field.text not in MISSING_TEXTS:
+            raise Malformed(field.start, field.text, expected, "labels")
+        if self.unlabelled:
             return math.nan
-        raise Malformed(field.start, field.text, expected, "labels")
+        expected += "; lines without one can be skipped"
+        raise Malformed(field.start, field.text, expected, "on_error")
