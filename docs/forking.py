@@ -96,8 +96,7 @@ class Commands:
 def _run(arguments: list[str]) -> NoReturn:
     """Run the command with the standard files of this process as they are now."""
     sys.stdin, sys.stdout, sys.stderr = (
-        open(place, mode, encoding="utf-8", closefd=False)
-        for place, mode in enumerate("rww")
+        open(place, mode, encoding="utf-8", closefd=False) for place, mode in enumerate("rww")
     )
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     sys.argv = ["noregret", *arguments]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from bench import bandits as program  # noqa: E402
+from bench import bandits as program
 
 
 @pytest.fixture

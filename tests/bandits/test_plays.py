@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bandits.measuring import cost_streams, too_many, violates
 from noregret.bandits import BanditCertificate, Exp3, Exp3IX, TsallisINF
 from noregret.bandits.arms import ArmBandit, ArmSum
+from tests.bandits.measuring import cost_streams, too_many, violates
 
 PLAYS = 1000
 KINDS: dict[str, Callable[[int, int, int], ArmBandit]] = {
