@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-ROOT = Path(__file__).parents[2]
 from bench import bandits as program
 
 

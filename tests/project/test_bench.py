@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
 from bench import __main__ as program
 from bench import speed
 from bench.data import Data, make

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
 from bench import old_and_new
 from bench.old_and_new_cases import COLD, cases
 from bench.timing import Times
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.compiled
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
 from tests.same_bits import compare as comparing
 from tests.same_bits.__main__ import main
+
+ROOT = Path(__file__).parents[2]
 
 CHOSEN = ["--interpreted", "--family", "components", "--only", "loss *uare*"]
 

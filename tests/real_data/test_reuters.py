@@ -17,11 +17,12 @@ import pytest
 from rich.console import Console
 from scipy.sparse import csr_array
 
-ROOT = Path(__file__).parents[2]
 import noregret as nr
 from bench.reuters import __main__ as program
 from bench.reuters import baselines, experiment, features, measures, tables, text, variants
 from noregret import hindsight
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.compiled
 
