@@ -22,7 +22,7 @@ from noregret.streams.errors import StreamError
 from noregret.streams.names import FeatureNames
 from noregret.streams.table_inputs import BATCH
 from tests.streams.named_rows import examples_of
-from tests.streams.opening import open_binary, open_csv, open_table
+from tests.streams.opening import open_csv, open_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
