@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from noregret.streams.column_features import Words
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -20,11 +21,10 @@ from noregret.streams.columns import (
     WORDS,
 )
 from noregret.streams.csv_grammar import Field, Grammar, split_fields
-from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed
 from noregret.streams.features import largest_of
 from noregret.streams.moments import HOURS, WEEKDAYS, part_names
-from noregret.streams.words import Words
+from noregret.streams.numbers import decimal
 
 _RETURN = b"\r"
 _DAY = 86400.0

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from noregret.streams import Reading
-from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed
+from noregret.streams.numbers import decimal
 from noregret.streams.svmlight import SvmlightText
 
 _COLUMNS = 2**32

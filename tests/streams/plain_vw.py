@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed
 from noregret.streams.interactions import MOST_PRODUCTS
 from noregret.streams.names import FeatureNames
+from noregret.streams.numbers import finite
 from noregret.streams.vw import VwFormat
 from tests.streams.plain_hashing import combine, hash_name
 

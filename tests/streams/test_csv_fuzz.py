@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from noregret.streams import source
 from noregret.streams.columns import CATEGORY, DATE, LABEL, NAMED_LABEL, NUMBER, SKIPPED, WEIGHT
 from noregret.streams.csv import CsvFormat
-from noregret.streams.csv_grammar import Grammar, split_fields
-from noregret.streams.csv_head import sound_rows
+from noregret.streams.csv_grammar import Grammar, sound_rows, split_fields
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features
 from noregret.streams.format import padded

@@ -26,8 +26,8 @@ from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
 from noregret.streams.labelling import are_classes
 from noregret.streams.labels import class_name
-from noregret.streams.order import in_order
 from noregret.streams.reading import Reading
+from noregret.streams.sparse import in_order
 from noregret.streams.stream import Stream
 
 __all__ = ["BinaryStream", "open_binary", "write_binary"]

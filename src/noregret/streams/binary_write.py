@@ -75,12 +75,18 @@ def _write(sink: Any, stream: Iterable[Block], dtype: str | None, where: str) ->
     schema = arrow.schema(fields, metadata={MARK: str(VERSION)})
     rows = width = 0
     weighted = False
+
+    def seen() -> Iterator[Block]:
+        nonlocal width, weighted
+        for block in itertools.chain(first, blocks):
+            width = max(width, block.width)
+            weighted |= block.weight is not None
+            yield block
+
     with arrow.ipc.new_file(sink, schema) as writer:
-        for group in _grouped(itertools.chain(first, blocks)):
+        for group in _grouped(seen()):
             writer.write_batch(_batch(schema, group, kind, rows, where))
             rows += sum(map(len, group))
-            width = max(width, *(block.width for block in group))
-            weighted |= any(block.weight is not None for block in group)
         told = _description(stream, rows, max(width, getattr(stream, "width", 0)), weighted)
         writer.write_batch(_batch(schema, [], kind, rows, where), custom_metadata=told)
     return rows

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.streams.block import Csr
-from noregret.streams.column_products import ColumnProducts
+from noregret.streams.column_features import ColumnProducts, Words
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -24,23 +24,20 @@ from noregret.streams.columns import (
     missing_note,
     target_of,
 )
-from noregret.streams.csv_grammar import Grammar
-from noregret.streams.csv_head import column_names, learn_grammar
+from noregret.streams.csv_grammar import Grammar, column_names, learn_grammar
 from noregret.streams.csv_records import QuotedLines
 from noregret.streams.csv_rows import LineRules, Texts, parse_lines
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import Features, largest_of
-from noregret.streams.format import Parsed, Written, check_text, padded
+from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
 from noregret.streams.inputs import Inputs
 from noregret.streams.moments import PARTS, part_names
 from noregret.streams.names import NO_ROOM, FeatureNames, Spelled, laid_out, split_names
 from noregret.streams.reading import Reading
-from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source
 from noregret.streams.sparse import settled, with_names
 from noregret.streams.stream import TextStream
 from noregret.streams.texts import MISSING, Pair, spelled, woven
-from noregret.streams.words import Words
 
 
 class CsvFormat:

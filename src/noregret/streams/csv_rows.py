@@ -31,10 +31,10 @@ from noregret.streams.columns import (
     WORDS,
 )
 from noregret.streams.csv_records import quoted_end, record_end
+from noregret.streams.format import Slabs
 from noregret.streams.moments import read_moment
 from noregret.streams.names import NO_ROOM
 from noregret.streams.numbers import number
-from noregret.streams.slabs import Slabs
 from noregret.streams.texts import DOUBLED_TEXT, MISSING, TEXT, Pair, label_among
 
 _0, _1, _5, _8 = (np.uint64(k) for k in (0, 1, 5, 8))

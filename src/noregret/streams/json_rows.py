@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, load_word, text_of
+from noregret.streams.format import Slabs
 from noregret.streams.hashing import murmur
 from noregret.streams.names import NO_ROOM, Dictionary, find_or_add
 from noregret.streams.numbers import number
-from noregret.streams.slabs import Slabs
 from noregret.streams.texts import KEY, MISSING, TEXT, Pair, label_among
 
 #: What a key is for.

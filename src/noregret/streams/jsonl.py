@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from noregret.streams.columns import LOOK
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features
-from noregret.streams.format import Parsed, Written, check_text
+from noregret.streams.format import Parsed, Slabs, Written, check_text
 from noregret.streams.inputs import Inputs
 from noregret.streams.json_rows import (
     CATEGORY,
@@ -43,7 +43,6 @@ from noregret.streams.records import (
     names_among,
     target_key,
 )
-from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
 from noregret.streams.texts import MISSING, Pair, bare, spelled

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from noregret.streams.column_features import Words
 from noregret.streams.columns import (
     LABEL_NAMES,
     given_names,
@@ -34,7 +35,6 @@ from noregret.streams.features import largest_of
 from noregret.streams.labelling import Labels, are_classes
 from noregret.streams.labels import class_name
 from noregret.streams.reading import Missing, Reading
-from noregret.streams.words import Words
 
 #: Numbers of any kind, and booleans.
 _NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)

@@ -205,6 +205,6 @@ class TextStream(Stream):
 def _check_order(parsed: Parsed) -> None:
     """Look whether rows are in order, unless the format vouches for that."""
     # Import here: opening a stream without reading it should not wait for the compiler.
-    from noregret.streams.order import in_order
+    from noregret.streams.sparse import in_order
 
     parsed.ordered = parsed.ordered or bool(in_order(parsed.indptr, parsed.indices, parsed.values))

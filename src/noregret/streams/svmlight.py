@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.columns import given_names
-from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of
-from noregret.streams.format import Parsed, Written, check_text, padded
+from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
 from noregret.streams.inputs import Inputs
+from noregret.streams.numbers import finite
 from noregret.streams.reading import Reading
-from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
 from noregret.streams.svmlight_rows import LineRules, parse_rows

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from noregret.jit import byte_at, kernel, text_of
-from noregret.streams.numbers import any_number, integer
-from noregret.streams.pairs import plain_pair
+from noregret.streams.numbers import any_number, integer, plain_pair
 from noregret.streams.texts import Pair, label_among
 
 _0, _1 = np.uint64(0), np.uint64(1)

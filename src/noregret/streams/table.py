@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from noregret.streams.arrow import arrow_errors
 from noregret.streams.block import Csr
-from noregret.streams.column_products import ColumnProducts
+from noregret.streams.column_features import ColumnProducts, Words
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -60,7 +60,6 @@ from noregret.streams.table_columns import (
     texts_of,
 )
 from noregret.streams.table_inputs import TableFile, TableInput, TableObject
-from noregret.streams.words import Words
 
 _Problem: TypeAlias = tuple[str, NDArray[np.bool_], str, str]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from noregret.jit import kernel
 from noregret.streams.arrow import arrow, arrow_errors
+from noregret.streams.column_features import Words
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -32,7 +33,6 @@ from noregret.streams.labelling import are_classes
 from noregret.streams.moments import HOURS, MONTHS, WEEKDAYS, part_names
 from noregret.streams.names import NO_ROOM
 from noregret.streams.reading import Reading
-from noregret.streams.words import Words
 
 types: Any = arrow.types
 # Loaded here: it takes as long as pyarrow itself, and the compact form does not use it.

@@ -23,8 +23,8 @@ from __future__ import annotations
 import re
 import sys
 
-from noregret.streams.decimals import decimal
 from noregret.streams.errors import Malformed
+from noregret.streams.numbers import decimal
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _HEAD_WORD = re.compile(rb"[^ |]+")

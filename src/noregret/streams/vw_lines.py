@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, load_word, text_of, trailing_zeros
 from noregret.streams.hashing import feature_hash, murmur
-from noregret.streams.numbers import digits_at, few_digits, number
-from noregret.streams.pairs import plain_pair
+from noregret.streams.numbers import digits_at, few_digits, number, plain_pair
 
 _0, _1, _2, _3, _8 = (np.uint64(k) for k in (0, 1, 2, 3, 8))
 _NEWLINE, _RETURN, _TAB, _SPACE, _BAR, _COLON, _QUOTE = (np.uint8(ord(c)) for c in "\n\r\t |:'")

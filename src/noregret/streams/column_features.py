@@ -1,13 +1,20 @@
-"""Products of the features of columns, as interactions=["age*city"] asks for.
+r"""Features made of columns: the words of texts, and the products of columns.
 
-The features of the columns that a term names are multiplied, each with each, in the order of the
-term; a column that is named twice gives each choice of its features once. Names are joined by
-stars, "age*city=Bonn"; hashed, a product goes where `interactions` puts that of two namespaces.
+Words are runs of letters, digits and underscores (`\w+`), in lower case. With ngram=n also up to
+n words in a row, joined by spaces, and with skips=k up to k words may be left out between them.
+The features of the column "text" are called "text=word" and "text=two words".
+
+The features of the columns that a product names are multiplied, each with each, in its order; a
+column that is named twice gives each choice of its features once. Names are joined by stars,
+"age*city=Bonn"; hashed, a product goes where `interactions` puts that of two namespaces.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +37,38 @@ from noregret.streams.sparse import summed
 _MOST_COLUMNS = 255
 _ALL = np.uint32(0xFFFFFFFF)
 _UNKNOWN = np.uint32(0xFFFFFFFE)
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What words and runs of words a text has.
+
+    >>> Words(ngram=2, skips=1).names("t", "The cat, the mat")
+    ['t=the', 't=cat', 't=the', 't=mat', 't=the cat', 't=cat the', 't=the mat', 't=the the', \
+'t=cat mat']
+    """
+
+    ngram: int = 1
+    skips: int = 0
+
+    def names(self, column: str, text: str) -> list[str]:
+        """Return the names of the features of a text, one that occurs twice two times."""
+        words = _WORD.findall(text.lower())
+        found = [f"{column}={word}" for word in words]
+        for length in range(2, self.ngram + 1):
+            for gaps in self._gaps(length):
+                places = list(itertools.accumulate(gaps, initial=0))
+                for start in range(len(words) - places[-1]):
+                    gram = " ".join(words[start + place] for place in places)
+                    found.append(f"{column}={gram}")
+        return found
+
+    def _gaps(self, length: int) -> list[tuple[int, ...]]:
+        """Return the steps from word to word of runs of this length, the shortest runs first."""
+        steps = itertools.product(range(1, self.skips + 2), repeat=length - 1)
+        allowed = [gaps for gaps in steps if sum(gaps) - len(gaps) <= self.skips]
+        return sorted(allowed, key=lambda gaps: (sum(gaps), gaps))
 
 
 class ColumnProducts:
