@@ -11,9 +11,11 @@ from noregret.streams.columns import (
     CLASS,
     DATE,
     FEATURES,
+    INDICATED,
     LOOK,
     MISSING_TEXTS,
     NAMED_LABEL,
+    NAMES_READ,
     NUMBER,
     TRUTHS,
     UNKNOWN,
@@ -33,7 +35,7 @@ from noregret.streams.moments import has_time, is_moment
 from noregret.streams.numbers import finite
 from noregret.streams.reading import Reading
 
-_DATA = "if the first line is data, header=False names the columns 0, 1, ..."
+_DATA = "if the first line is data, the columns can be called 0, 1, ... in its place"
 _DECIMAL_COMMA = re.compile(rb"[+-]?[0-9]{1,3}(?:[.' ][0-9]{3})*,[0-9]+|[+-]?[0-9]+,[0-9]+")
 
 #: Returns at most this many of the first lines, or as many as can be read ahead.
@@ -120,7 +122,7 @@ class Grammar:
         text = fields[fault].text
         missing, argument = text in MISSING_TEXTS, ""
         if role in FEATURES and missing:
-            expected, argument = f'a value in column {name!r}, or missing="indicator"', "missing"
+            expected, argument = f"a value in column {name!r}{INDICATED}", "missing"
         elif role == DATE:
             expected = f"an ISO date in column {name!r}, which has dates by the first lines"
             argument = "categorical"
@@ -139,7 +141,7 @@ class Grammar:
             elif self.pair is not None:
                 expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
             elif not missing:
-                expected += ' (labels="binary" for two names, labels="classes" for several)'
+                expected += NAMES_READ
         return Malformed(fields[fault].start, text, expected, argument)
 
 
@@ -153,14 +155,14 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
     except UnicodeDecodeError as error:
         raise StreamError(
             f"{where}, line 1: the header is not UTF-8 ({error.reason}): give its encoding, as "
-            "encoding='latin-1' or 'cp1252'",
+            "'latin-1' or 'cp1252'",
             "encoding",
         ) from None
     numbers = [str(k) for k in range(len(fields) + 1)]
     if len(fields) == 1:
         raise StreamError(
             f"{where}, line 1: found the one field {texts[0]!r:.60}, expected several, parted by "
-            f"{separator.decode()!r} (separator= if it is another)",
+            f"{separator.decode()!r}, or by another separator that is given",
             "separator",
         )
     if not header:
@@ -248,7 +250,7 @@ def _kind_of(name: str, texts: list[bytes], where: str) -> int:
     if commas and is_numeric(len(texts) - len(others) + len(commas), len(others) - len(commas)):
         raise StreamError(
             f"{where}: column {name!r} holds {commas[0].decode()!r}, a number with a comma; write "
-            f"{commas[0].decode().replace(',', '.')!r}, or say categorical={name!r} for names",
+            f"{commas[0].decode().replace(',', '.')!r}, or read the column as categories",
             "categorical",
         )
     return CATEGORY
@@ -272,8 +274,8 @@ def _label_names(
         names = [text.decode() for text in found]
     except UnicodeDecodeError as error:
         raise StreamError(
-            f"{where}: found the label {error.object!r:.60}, expected labels in UTF-8, or their "
-            "encoding=",
+            f"{where}: found the label {error.object!r:.60}, expected labels in UTF-8, or in an "
+            "encoding that is given",
             "encoding",
         ) from None
     return named_pair(names, where)

@@ -258,7 +258,7 @@ def _worked(pieces: Iterator[bytes], suffix: str, encoding: str, name: str) -> I
         ) from error
     except UnicodeError as error:
         raise StreamError(
-            f"{name}: is not {encoding} ({error}): give its encoding=", "encoding"
+            f"{name}: is not {encoding} ({error}): give its encoding", "encoding"
         ) from None
 
 

@@ -151,8 +151,8 @@ class LabelReader:
         before = ", ".join(f"{a} as {b:+g}" for a, b in sorted(self._written().items()))
         since = f", since those before it were read {before}" if before else ""
         return (
-            f"{allowed}{since}; name the pair (negative, positive) if it is another, or say "
-            'labels="classes" for several'
+            f"{allowed}{since}; another pair of labels can be named, and several are read as "
+            "classes"
         )
 
     def _written(self) -> dict[str, float]:
