@@ -9,7 +9,7 @@ from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import Inputs
 from noregret.streams.labelling import Labels
-from noregret.streams.reading import FIELDS, OnError, Reading
+from noregret.streams.reading import FIELDS, OnError, Reading, unknown_option
 from noregret.streams.resolve import Resolved, resolve
 from noregret.streams.stream import Stream
 
@@ -68,10 +68,7 @@ def read(
     """
     for name in options:
         if name not in FIELDS:
-            raise StreamError(
-                f"{name}={options[name]!r}: no option of reading, expected {', '.join(FIELDS)}",
-                name,
-            )
+            raise unknown_option(name, options[name])
     whole = replace(reading or Reading(), **options)
     found = resolve(inputs, whole.format)
     # Also those that are given with their default.

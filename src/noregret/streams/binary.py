@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.arguments import ArgumentError
 from noregret.streams.ahead import ahead
 from noregret.streams.binary_file import BinaryFile
 from noregret.streams.binary_write import write_binary
@@ -42,7 +43,7 @@ class BinaryStream(Stream):
         for other in files[1:]:
             if other.facts.label_map != first.facts.label_map or not other.same_columns(first):
                 raise StreamError(
-                    f"{other.path}: labels or columns were not mapped as those of {first.path} "
+                    f"{other.name}: labels or columns were not mapped as those of {first.name} "
                     "were; write both from one stream"
                 )
         self.files = files
@@ -50,31 +51,27 @@ class BinaryStream(Stream):
         if isinstance(labels, tuple) and self._label_map:
             given = {labels[0]: -1.0, labels[1]: 1.0}
             if given != self._label_map:
-                raise StreamError(
-                    f"{first.path}: found labels that were mapped when it was written, "
-                    f"{self._label_map}, expected {labels!r}",
+                raise ArgumentError(
                     "labels",
+                    f"those of {first.name} were mapped when it was written: {self._label_map}",
+                    labels,
                 )
         several = 0.0 in self._label_map.values()
         if several and labels != "real" and not are_classes(labels):
-            raise StreamError(
-                f"{first.path}: its labels are classes, numbered when it was written; read "
-                "them as classes",
-                "labels",
+            raise ArgumentError(
+                "labels", f"those of {first.name} are classes, numbered when it was written", labels
             )
         #: The names of classes in the order of their numbers, where labels have names.
         self._classes: list[str] | None = None
         if are_classes(labels) and self._label_map:
             written = sorted(self._label_map, key=lambda one: self._label_map[one])
             self._classes = [one if isinstance(one, str) else class_name(one) for one in written]
-        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         super().__init__(
-            f"{first.path}{more}",
+            files,
             reading,
             # Labels with a map were mapped when the file was written.
             labels=labels if self._classes or not self._label_map else "real",
             width=max(file.facts.width for file in files),
-            size=sum(file.size for file in files),
             names=first.names,
         )
 
@@ -95,7 +92,7 @@ class BinaryStream(Stream):
                         indptr=block.indptr,
                         indices=block.indices,
                         values=block.values,
-                        y=_places(numbers, block.y, str(file.path)) if places else block.y,
+                        y=_places(numbers, block.y, file.name) if places else block.y,
                         weight=block.weight,
                         width=block.width,
                         lines=len(block),
@@ -103,7 +100,7 @@ class BinaryStream(Stream):
                         faults=none,
                         classes=self._classes,
                         ordered=ordered,
-                        name=str(file.path),
+                        name=file.name,
                         unit="row",
                         first=row,
                         position=done + end,

@@ -186,7 +186,7 @@ class BinaryFile:
     """A file of the compact form, which is read batch by batch."""
 
     def __init__(self, path: Path) -> None:
-        self.path, where = path, str(path)
+        self.name = where = str(path)
         self._names: Names | None = None
         self._file = PrivateFile(path)
         self._guard = threading.Lock()
@@ -221,7 +221,7 @@ class BinaryFile:
                 else:
                     self._names = HashedNames.from_arrays(arrays, self.facts.bits, self.facts.limit)
             except (ValueError, KeyError) as error:
-                raise StreamError(f"{self.path}: damaged, {error}") from error
+                raise StreamError(f"{self.name}: damaged, {error}") from error
         return self._names
 
     def same_columns(self, other: BinaryFile) -> bool:
@@ -236,7 +236,7 @@ class BinaryFile:
         rows = 0
         for number in range(self.batches):
             with self._guard:
-                self._file.where = f"{self.path}, batch {number + 1} of {self.batches}"
+                self._file.where = f"{self.name}, batch {number + 1} of {self.batches}"
                 self._file.require_whole()
                 try:
                     block, end = self._checked(number, self._file.where)
@@ -246,7 +246,7 @@ class BinaryFile:
             yield block, end
         if rows != self.facts.rows:
             raise StreamError(
-                f"{self.path}: damaged, found {rows} rows, expected {self.facts.rows}"
+                f"{self.name}: damaged, found {rows} rows, expected {self.facts.rows}"
             )
 
     def _checked(self, number: int, where: str) -> tuple[Block, int]:

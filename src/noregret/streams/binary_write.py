@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from noregret.arguments import ArgumentError
 from noregret.files.replacing import replaced
 from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.binary_file import MARK, VERSION, Facts
@@ -52,7 +53,7 @@ def write_binary(
     (2, [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], dtype('float32'))
     """
     if dtype not in (None, "float32", "float64"):
-        raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
+        raise ArgumentError("dtype", "expected 'float32' or 'float64'", dtype)
     where = os.fspath(path)
     try:
         with replaced(path) as temporary, arrow_errors(where):

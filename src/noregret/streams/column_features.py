@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.arguments import ArgumentError
 from noregret.streams.block import Csr
-from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
 from noregret.streams.interactions import (
     MOST_FACTORS,
@@ -82,18 +82,19 @@ class ColumnProducts:
             parts = one.split("*")
             if not 2 <= len(parts) <= MOST_FACTORS or not known.issuperset(parts):
                 missing = next((part for part in parts if part not in known), one)
-                raise StreamError(
-                    f"{where}: interactions={one!r}: {missing!r} is no column of features, "
-                    f"expected 2 to {MOST_FACTORS} of them joined by '*', as 'age*city'",
+                raise ArgumentError(
                     "interactions",
+                    f"{missing!r} is no column of features of {where}, expected 2 to "
+                    f"{MOST_FACTORS} of them joined by '*', as 'age*city'",
+                    one,
                 )
             numbers = [self.groups.setdefault(part, len(self.groups) + 1) for part in parts]
             # A letter twice is taken in ascending order, whatever its place in the term.
             self._terms.append(bytes(sorted(numbers) if len({*parts}) < len(parts) else numbers))
         if len(self.groups) > _MOST_COLUMNS:
-            raise StreamError(
-                f"interactions= name {len(self.groups)} columns, expected at most {_MOST_COLUMNS}",
+            raise ArgumentError(
                 "interactions",
+                f"found {len(self.groups)} columns, expected at most {_MOST_COLUMNS}",
             )
 
     def __bool__(self) -> bool:
@@ -104,10 +105,9 @@ class ColumnProducts:
         terms = as_matrix(self._terms)
         counts = count_products(rows, groups, terms)
         if (counts > MOST_PRODUCTS).any():
-            raise StreamError(
-                f"interactions= give a row more than {MOST_PRODUCTS:,} products, or one that is "
-                "not finite",
+            raise ArgumentError(
                 "interactions",
+                f"a row has more than {MOST_PRODUCTS:,} products, or one that is not finite",
             )
         exact = isinstance(features.names, FeatureNames)
         last = _ALL if exact else np.uint32(features.width - 1)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError
 from noregret.streams.labelling import Labels
 from noregret.streams.reading import Reading
@@ -34,6 +35,10 @@ _POSITION = re.compile("-?[0-9]{1,9}")
 ) = range(11)  # fmt: skip
 #: What columns of features are.
 FEATURES = (NUMBER, CATEGORY, DATE, WORDS)
+
+#: What else could be done, after what is expected.
+INDICATED = " (missing values can be read as an indicator feature)"
+NAMES_READ = " (read names as two classes, or as several)"
 
 LABEL_NAMES = ("label", "target", "class", "y")
 MISSING_TEXTS = frozenset((b"", b"NA", b"NaN", b"nan", b"?"))
@@ -65,10 +70,10 @@ def target_among(names: Sequence[str], reading: Reading, where: str) -> str | No
         chosen = str(reading.target)
         if chosen not in names and _POSITION.fullmatch(chosen):
             if not -len(names) <= int(chosen) < len(names):
-                raise StreamError(
-                    f"{where}: there is no column {chosen}, expected one of {len(names)}, counted "
-                    "from 0, or from -1 at the end",
+                raise ArgumentError(
                     "target",
+                    f"{where} has {len(names)} columns, counted from 0, or from -1 at the end",
+                    reading.target,
                 )
             return names[int(chosen)]
         return None if keep and chosen not in names else chosen
@@ -77,7 +82,7 @@ def target_among(names: Sequence[str], reading: Reading, where: str) -> str | No
     found = usual_label(free)
     if found is None and not keep:
         if not free:
-            raise StreamError(f"{where}: there is no column for a label", "target")
+            raise ArgumentError("target", f"{where} has no column for a label")
         return free[-1]
     return found
 
@@ -119,8 +124,8 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> dict[str, in
             if name is not None and name not in known:
                 shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
                 more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-                raise StreamError(
-                    f"{where}: there is no column {name!r}, expected one of {shown}{more}", argument
+                raise ArgumentError(
+                    argument, f"{where} has no such column, expected one of {shown}{more}", name
                 )
     special = {reading.weight: WEIGHT, reading.id: ID, target: LABEL}
     kinds = dict.fromkeys(reading.numeric, NUMBER) | dict.fromkeys(reading.categorical, CATEGORY)

@@ -214,8 +214,8 @@ def open_csv(
     check_header = _SameHeader() if reading.header else None
     source = Source(inputs, check_header, QuotedLines(mark), reading.encoding)
     where = source.inputs[0].name
-    columns = column_names(source.first_line(), mark, reading.header, where)
-    grammar, notes = learn_grammar(columns, source.head, mark, reading, where)
+    columns = column_names(source.peek().first_line(), mark, reading.header, where)
+    grammar, notes = learn_grammar(columns, source.peek().head, mark, reading, where)
     features = Features.of(reading, names, grow)
     features.refuse_intercept(having(grammar.roles, NUMBER), where)
     held = having(grammar.roles, *FEATURES)

@@ -11,9 +11,11 @@ from noregret.streams.columns import (
     CLASS,
     DATE,
     FEATURES,
+    INDICATED,
     LOOK,
     MISSING_TEXTS,
     NAMED_LABEL,
+    NAMES_READ,
     NUMBER,
     TRUTHS,
     UNKNOWN,
@@ -120,7 +122,7 @@ class Grammar:
         text = fields[fault].text
         missing, argument = text in MISSING_TEXTS, ""
         if role in FEATURES and missing:
-            expected, argument = f'a value in column {name!r}, or missing="indicator"', "missing"
+            expected, argument = f"a value in column {name!r}{INDICATED}", "missing"
         elif role == DATE:
             expected = f"an ISO date in column {name!r}, which has dates by the first lines"
             argument = "categorical"
@@ -139,7 +141,7 @@ class Grammar:
             elif self.pair is not None:
                 expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
             elif not missing:
-                expected += " (read names as two classes, or as several)"
+                expected += NAMES_READ
             if missing:
                 expected, argument = f"{expected}; lines without one can be skipped", "on_error"
         return Malformed(fields[fault].start, text, expected, argument)
@@ -250,7 +252,7 @@ def _kind_of(name: str, texts: list[bytes], where: str) -> int:
     if commas and is_numeric(len(texts) - len(others) + len(commas), len(others) - len(commas)):
         raise StreamError(
             f"{where}: column {name!r} holds {commas[0].decode()!r}, a number with a comma; write "
-            f"{commas[0].decode().replace(',', '.')!r}, or say categorical={name!r} for names",
+            f"{commas[0].decode().replace(',', '.')!r}, or read the column as categories",
             "categorical",
         )
     return CATEGORY

@@ -77,11 +77,6 @@ def _last_end(buffer, stop, separator, whole):  # type: ignore[no-untyped-def]
         at = end
 
 
-@kernel
-def _first_end(buffer, start, stop, separator):  # type: ignore[no-untyped-def]
-    return record_end(text_of(buffer), start, stop, separator, True)
-
-
 class QuotedLines(Lines):
     """Examples end at line ends outside quotes."""
 
@@ -101,7 +96,8 @@ class QuotedLines(Lines):
         if memory.find(b'"', start, line_end) < 0:
             return line_end
         buffer = np.frombuffer(memory, np.uint8)
-        return int(_first_end(buffer, np.uint64(start), np.uint64(stop), self._separator)) - 1
+        place, end = np.uint64(start), np.uint64(stop)
+        return int(record_end(buffer, place, end, self._separator, True)) - 1
 
     def split(self, text: bytes, most: int | None) -> list[bytes]:
         """Return the first examples of text that ends with a line end."""

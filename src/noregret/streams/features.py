@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.arguments import ArgumentError
 from noregret.jit import kernel
-from noregret.streams.errors import StreamError
 from noregret.streams.hashing import CONSTANT, feature_hash, mask
 from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames, laid_out
 from noregret.streams.reading import Reading
@@ -58,9 +58,11 @@ class Features:
         grow: bool = True,
     ):
         if bits is not None and (names is not None or not grow):
-            raise StreamError(f"bits={bits}: a dictionary of names needs bits=0", "bits")
+            raise ArgumentError(
+                "bits", "names that are hashed have no dictionary, expected 0 for one", bits
+            )
         if bits is None and remember:
-            raise StreamError(f"remember={remember}: a dictionary keeps all names", "remember")
+            raise ArgumentError("remember", "a dictionary keeps all names", remember)
         self.bits = bits
         self.constant = float(constant)
         self.names: FeatureNames | HashedNames
@@ -91,10 +93,11 @@ class Features:
     def refuse_intercept(self, names: Iterable[str], where: str) -> None:
         """Refuse a table with a number of that name beside the constant: they would be added."""
         if self.constant and self.exact and INTERCEPT in names:
-            raise StreamError(
-                f"{where}: column {INTERCEPT!r} has the name of the constant feature; ignore it, "
-                "or read without a constant",
+            raise ArgumentError(
                 "constant",
+                f"{where} has a column {INTERCEPT!r}, the name of the constant feature; leave "
+                f"one of the two out",
+                self.constant,
             )
 
     @property

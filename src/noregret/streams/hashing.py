@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from noregret.arguments import ArgumentError
 from noregret.jit import byte_at, kernel
 from noregret.streams.reading import FEWEST_BITS, MOST_BITS
 
@@ -32,7 +33,7 @@ def mask(bits: int) -> int:
     (262143, 116060)
     """
     if not FEWEST_BITS <= bits <= MOST_BITS:
-        raise ValueError(f"bits={bits}: expected {FEWEST_BITS} to {MOST_BITS}")
+        raise ArgumentError("bits", f"expected {FEWEST_BITS} to {MOST_BITS}", bits)
     return (1 << bits) - 1
 
 

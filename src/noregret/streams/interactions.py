@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.arguments import ArgumentError
 from noregret.jit import kernel
 from noregret.streams.block import Csr
 from noregret.streams.hashing import combined
@@ -75,10 +76,10 @@ def _letters(wanted: str | bytes) -> bytes:
     except UnicodeEncodeError:
         term = b""
     if not 2 <= len(term) <= MOST_FACTORS or set(term) & set(b"|\t\r\n"):
-        raise ValueError(
-            f"interactions: found {wanted!r}, expected 2 to {MOST_FACTORS} first letters of "
-            "namespaces, a space for features without one, ':' for any"
+        expected = (
+            f"expected 2 to {MOST_FACTORS} first letters of namespaces, a space for features "
         )
+        raise ArgumentError("interactions", f"{expected}without one, ':' for any", wanted)
     return term
 
 

@@ -242,12 +242,12 @@ def open_jsonl(
     binary = reading.labels == "binary"
     first: list[dict[str, Any]] = []
     if reading.target is None or binary:
-        first = _objects(source.head(LOOK))
+        first = _objects(source.peek().head(LOOK))
     key = target_key(first[0] if first else {}, reading, where)
     found = [record.get(key) for record in first]
     if binary and len({name for name in found if isinstance(name, str)}) == 1:
         # Look for the other label in more lines.
-        found = [record.get(key) for record in _objects(source.head())]
+        found = [record.get(key) for record in _objects(source.peek().head())]
     pair = names_among(found, reading.labels, where)
     text = JsonFormat(reading, features, key, pair)
     return TextStream(source, text, reading, labels=pair, names=features.names)

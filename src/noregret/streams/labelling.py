@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from noregret.streams.errors import StreamError
+from noregret.arguments import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,7 @@ def check(labels: Labels) -> None:
         return
     if isinstance(labels, Classes):
         if len({*labels.known}) < len(labels.known):
-            raise StreamError(
-                f"labels={labels!r}: expected names of classes, each of them once", "labels"
-            )
+            raise ArgumentError("labels", "expected names of classes, each of them once", labels)
         return
     pair = labels
     if not (
@@ -44,9 +42,8 @@ def check(labels: Labels) -> None:
             or all(isinstance(one, int | float) and one - one == 0 for one in pair)
         )
     ):
-        raise StreamError(
-            f'labels={pair!r}: expected "real", "binary", "classes" or a pair (negative, positive)',
-            "labels",
+        raise ArgumentError(
+            "labels", 'expected "real", "binary", "classes" or a pair (negative, positive)', pair
         )
 
 

@@ -1,15 +1,16 @@
 """How examples are read: every option of `nr.read`, its default, and the formats that know it."""
 
+# ruff: noqa: RUF009 - the functions return fields
 from __future__ import annotations
 
 import codecs
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-from noregret.streams.errors import StreamError
+from noregret.arguments import ArgumentError
 from noregret.streams.labelling import Classes, Labels, check
 
 Missing: TypeAlias = Literal["indicator", "refuse"]
@@ -44,8 +45,22 @@ _SEPARATORS = ",;\t|:"
 _LONGEST_GRAM = 8
 
 
-def _about(formats: frozenset[str], help: str) -> dict[str, Any]:
-    return {"formats": formats, "help": help}
+def _option(
+    default: Any,
+    formats: frozenset[str],
+    help: str,
+    allows: Callable[[Any], bool] = lambda value: True,
+    expected: str = "",
+) -> Any:
+    """Return a field: its default, the formats that know it, its explanation, and its values."""
+    about = {"formats": formats, "help": help, "allows": allows, "expected": expected}
+    return field(default=default, metadata=about)
+
+
+def _choice(default: Any, formats: frozenset[str], help: str, *allowed: Any) -> Any:
+    *first, last = map(repr, allowed)
+    expected = f"{', '.join(first)} or {last}"
+    return _option(default, formats, help, lambda value: value in allowed, expected)
 
 
 @dataclass(frozen=True)
@@ -60,146 +75,156 @@ class Reading:
     (('id',), True)
     """
 
-    format: str | None = field(
-        default=None,
-        metadata=_about(
-            _EVERY, "svmlight, vw, csv, tsv, jsonl, parquet or arrow; None tells it by the name"
-        ),
+    format: str | None = _option(
+        None, _EVERY, "svmlight, vw, csv, tsv, jsonl, parquet or arrow; None tells it by the name"
     )
-    labels: Labels = field(
-        default="real",
-        metadata=_about(
-            _EVERY, 'what labels are: "real", "binary", "classes" or (negative, positive)'
-        ),
+    labels: Labels = _option(
+        "real", _EVERY, 'what labels are: "real", "binary", "classes" or (negative, positive)'
     )
-    target: str | int | None = field(
-        default=None,
-        metadata=_about(
-            _TABLES | {"jsonl"},
-            "the column to predict, by name or position; None for label, target, class, y or last",
-        ),
+    target: str | int | None = _option(
+        None,
+        _TABLES | {"jsonl"},
+        "the column to predict, by name or position; None for label, target, class, y or last",
     )
-    weight: str | None = field(
-        default=None,
-        metadata=_about(_TABLES | {"jsonl"}, "the column of importance weights, numbers from 0"),
+    weight: str | None = _option(
+        None, _TABLES | {"jsonl"}, "the column of importance weights, numbers from 0"
     )
-    ignore: tuple[str, ...] = field(
-        default=(),
-        metadata=_about(_NAMED, "columns to leave out; of vw first letters of namespaces"),
+    ignore: tuple[str, ...] = _option(
+        (), _NAMED, "columns to leave out; of vw first letters of namespaces"
     )
-    keep: tuple[str, ...] | None = field(
-        default=None,
-        metadata=_about(_NAMED, "the only columns to be used as features; of vw as for ignore"),
+    keep: tuple[str, ...] | None = _option(
+        None, _NAMED, "the only columns to be used as features; of vw as for ignore"
     )
-    categorical: tuple[str, ...] = field(
-        default=(), metadata=_about(_COLUMNS, "columns of categories, though they may hold numbers")
+    categorical: tuple[str, ...] = _option(
+        (), _COLUMNS, "columns of categories, though they may hold numbers"
     )
-    numeric: tuple[str, ...] = field(
-        default=(),
-        metadata=_about(_TABLES, "columns of numbers, though the first rows may not look it"),
+    numeric: tuple[str, ...] = _option(
+        (), _TABLES, "columns of numbers, though the first rows may not look it"
     )
-    dates: tuple[str, ...] = field(
-        default=(), metadata=_about(_TABLES, "columns of dates, though the first rows may be empty")
+    dates: tuple[str, ...] = _option(
+        (), _TABLES, "columns of dates, though the first rows may be empty"
     )
-    text: tuple[str, ...] = field(
-        default=(), metadata=_about(_COLUMNS, "columns of text, whose words become features")
+    text: tuple[str, ...] = _option((), _COLUMNS, "columns of text, whose words become features")
+    ngram: int = _option(
+        1,
+        _COLUMNS,
+        "words in a row that are a feature of a text, from 1",
+        lambda value: 1 <= value <= _LONGEST_GRAM,
+        f"1 to {_LONGEST_GRAM}",
     )
-    ngram: int = field(
-        default=1, metadata=_about(_COLUMNS, "words in a row that are a feature of a text, from 1")
+    skips: int = _option(
+        0,
+        _COLUMNS,
+        "words that may be left out between those, from 0",
+        lambda value: 0 <= value <= _LONGEST_GRAM,
+        f"0 to {_LONGEST_GRAM}",
     )
-    skips: int = field(
-        default=0, metadata=_about(_COLUMNS, "words that may be left out between those, from 0")
+    id: str | None = _option(
+        None,
+        _TABLES | {"jsonl", "vw"},
+        'the column that tells rows apart, no feature; "tag" for vw',
     )
-    id: str | None = field(
-        default=None,
-        metadata=_about(
-            _TABLES | {"jsonl", "vw"}, 'the column that tells rows apart, no feature; "tag" for vw'
-        ),
+    missing: Missing = _choice(
+        "indicator",
+        _COLUMNS,
+        'what an empty value is: "indicator" for 0 and a feature "column=missing", or "refuse"',
+        *get_args(Missing),
     )
-    missing: Missing = field(
-        default="indicator",
-        metadata=_about(
-            _COLUMNS,
-            'what an empty value is: "indicator" for 0 and a feature "column=missing", or "refuse"',
-        ),
+    unlabelled: Unlabelled = _choice(
+        "refuse",
+        _NAMED,
+        'what a row without a label is: "refuse", or "keep" for the label NaN',
+        *get_args(Unlabelled),
     )
-    unlabelled: Unlabelled = field(
-        default="refuse",
-        metadata=_about(
-            _NAMED, 'what a row without a label is: "refuse", or "keep" for the label NaN'
-        ),
+    header: bool = _choice(
+        True,
+        frozenset(("csv", "tsv")),
+        "whether the first line has the names of the columns; without it they are 0, 1, ...",
+        True,
+        False,
     )
-    header: bool = field(
-        default=True,
-        metadata=_about(
-            frozenset(("csv", "tsv")),
-            "whether the first line has the names of the columns; without it they are 0, 1, ...",
-        ),
+    separator: str = _option(
+        ",",
+        frozenset(("csv",)),
+        "the character between two fields",
+        lambda value: len(value) == 1 and value in _SEPARATORS,
+        f"one of {' '.join(map(repr, _SEPARATORS))}",
     )
-    separator: str = field(
-        default=",", metadata=_about(frozenset(("csv",)), "the character between two fields")
+    encoding: str = _option(
+        "utf-8", _LINES, 'how text is encoded, as Python calls it: "utf-8", "latin-1", ...'
     )
-    encoding: str = field(
-        default="utf-8",
-        metadata=_about(_LINES, 'how text is encoded, as Python calls it: "utf-8", "latin-1", ...'),
+    bits: Bits = _option(
+        "auto",
+        _NAMED,
+        'hash names into 2^bits columns, 1 to 31; 0 for a dictionary; "auto": 18 for vw, text',
+        lambda value: value in ("auto", None) or FEWEST_BITS <= int(value or 1) <= MOST_BITS,
+        f"{FEWEST_BITS} to {MOST_BITS}, 0 for a dictionary of names",
     )
-    bits: Bits = field(
-        default="auto",
-        metadata=_about(
-            _NAMED,
-            'hash names into 2^bits columns, 1 to 31; 0 for a dictionary; "auto": 18 for vw, text',
-        ),
+    remember: int = _option(
+        0,
+        _NAMED,
+        "how many names of hashed features to keep",
+        lambda value: value >= 0,
+        "how many names to keep, 0 for none",
     )
-    remember: int = field(
-        default=0, metadata=_about(_NAMED, "how many names of hashed features to keep")
+    hash: HashRule = _choice(
+        "strings",
+        frozenset(("vw",)),
+        '"strings" takes names of digits for numbers, or "all"',
+        *get_args(HashRule),
     )
-    hash: HashRule = field(
-        default="strings",
-        metadata=_about(
-            frozenset(("vw",)), '"strings" takes names of digits for numbers, or "all"'
-        ),
+    interactions: tuple[str, ...] = _option(
+        (), _TABLES | {"vw"}, 'products of columns, as "age*city"; of namespaces of vw, as "ab"'
     )
-    interactions: tuple[str, ...] = field(
-        default=(),
-        metadata=_about(
-            _TABLES | {"vw"}, 'products of columns, as "age*city"; of namespaces of vw, as "ab"'
-        ),
+    first_index: int = _choice(
+        1, frozenset(("svmlight",)), "what features count from, 0 or 1", 0, 1
     )
-    first_index: int = field(
-        default=1, metadata=_about(frozenset(("svmlight",)), "what features count from, 0 or 1")
+    width: int = _option(
+        0,
+        frozenset(("svmlight",)),
+        "how many columns there are, 0 if unknown",
+        lambda value: value >= 0,
+        "the number of features, 0 if unknown",
     )
-    width: int = field(
-        default=0,
-        metadata=_about(frozenset(("svmlight",)), "how many columns there are, 0 if unknown"),
+    constant: float = _option(
+        0.0,
+        _NAMED | {"svmlight"},
+        "the value of a feature that every row has, 0 for none",
+        lambda value: math.isfinite(value),
+        "a finite number, 0 for none",
     )
-    constant: float = field(
-        default=0.0,
-        metadata=_about(
-            _NAMED | {"svmlight"}, "the value of a feature that every row has, 0 for none"
-        ),
+    dtype: DType = _choice(
+        "float64",
+        _EVERY - {COMPACT},
+        'the type of the values, "float64" or "float32"',
+        *get_args(DType),
     )
-    dtype: DType = field(
-        default="float64",
-        metadata=_about(_EVERY - {COMPACT}, 'the type of the values, "float64" or "float32"'),
+    shuffle: int | None = _option(
+        None,
+        _EVERY - {PAIRS},
+        "a seed to shuffle all rows with, in memory; None for their order",
+        lambda value: value is None or value >= 0,
+        "a seed, from 0",
     )
-    shuffle: int | None = field(
-        default=None,
-        metadata=_about(
-            _EVERY - {PAIRS}, "a seed to shuffle all rows with, in memory; None for their order"
-        ),
+    rows: int = _option(
+        8192,
+        _EVERY,
+        "the most rows a block holds, from 1",
+        lambda value: value >= 1,
+        "at least one row in a block",
     )
-    rows: int = field(default=8192, metadata=_about(_EVERY, "the most rows a block holds, from 1"))
-    threads: int | None = field(
-        default=None,
-        metadata=_about(
-            _LINES, "how many threads parse ahead, 0 for none; None for two, if there are two cores"
-        ),
+    threads: int | None = _option(
+        None,
+        _LINES,
+        "how many threads parse ahead, 0 for none; None for two, if there are two cores",
+        lambda value: value is None or value >= 0,
+        "how many parse ahead, 0 for none",
     )
-    on_error: OnError = field(
-        default="stop",
-        metadata=_about(
-            _EVERY, 'what a bad line does: "stop", "skip", or "count" to skip and keep messages'
-        ),
+    on_error: OnError = _choice(
+        "stop",
+        _EVERY,
+        'what a bad line does: "stop", "skip", or "count" to skip and keep messages',
+        *get_args(OnError),
     )
 
     def __post_init__(self) -> None:
@@ -213,38 +238,23 @@ class Reading:
         try:
             # Encoding refuses what is a codec, but not one of text.
             "".encode(self.encoding)
-            object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
         except (LookupError, TypeError):
-            self._require(False, "encoding", "an encoding that Python knows, as 'latin-1'")
-        for name, allowed in _CHOICES.items():
-            *first, last = map(repr, allowed)
-            expected = f"{', '.join(first)} or {last}"
-            self._require(getattr(self, name) in allowed, name, expected)
-        separators = " ".join(map(repr, _SEPARATORS))
-        one = len(self.separator) == 1 and self.separator in _SEPARATORS
-        self._require(one, "separator", f"one of {separators}")
-        hashed = self.bits in ("auto", None) or FEWEST_BITS <= int(self.bits or 1) <= MOST_BITS
-        self._require(hashed, "bits", f"{FEWEST_BITS} to {MOST_BITS}, 0 for a dictionary of names")
-        self._require(self.remember >= 0, "remember", "how many names to keep, 0 for none")
-        self._require(math.isfinite(self.constant), "constant", "a finite number, 0 for none")
-        self._require(self.width >= 0, "width", "the number of features, 0 if unknown")
-        self._require(1 <= self.ngram <= _LONGEST_GRAM, "ngram", f"1 to {_LONGEST_GRAM}")
-        self._require(0 <= self.skips <= _LONGEST_GRAM, "skips", f"0 to {_LONGEST_GRAM}")
-        self._require(self.shuffle is None or self.shuffle >= 0, "shuffle", "a seed, from 0")
-        self._require(self.rows >= 1, "rows", "at least one row in a block")
-        ahead = self.threads is None or self.threads >= 0
-        self._require(ahead, "threads", "how many parse ahead, 0 for none")
+            expected = "expected an encoding that Python knows, as 'latin-1'"
+            raise ArgumentError("encoding", expected, self.encoding) from None
+        object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
+        for name, about in FIELDS.items():
+            value = getattr(self, name)
+            if not about.metadata["allows"](value):
+                raise ArgumentError(name, f"expected {about.metadata['expected']}", value)
         self._refuse_two_roles()
-
-    def _require(self, condition: bool, name: str, expected: str) -> None:
-        if not condition:
-            raise StreamError(f"{name}={getattr(self, name)!r}: expected {expected}", name)
 
     def _refuse_two_roles(self) -> None:
         """Refuse a column that would have to be two things at once."""
         if self.keep is not None and self.ignore:
-            raise StreamError(
-                "columns to keep and columns to ignore exclude each other: name one kind", "keep"
+            raise ArgumentError(
+                "keep",
+                "names all columns that are used, so that none is left to be ignored",
+                self.keep,
             )
         kinds = ("categorical", "numeric", "dates", "text")
         pairs = [
@@ -256,7 +266,7 @@ class Reading:
         for one, other in pairs:
             if both := sorted(self._columns(one) & self._columns(other)):
                 roles = f"both {_ROLES.get(one, one)} and {_ROLES.get(other, other)}"
-                raise StreamError(f"column {both[0]!r} cannot be {roles}", one)
+                raise ArgumentError(one, f"the column cannot be {roles}", both[0])
 
     def _columns(self, name: str) -> set[str]:
         value = getattr(self, name)
@@ -294,9 +304,7 @@ class Reading:
         options = translated(kept)
         for name in options:
             if name not in FIELDS:
-                raise StreamError(
-                    f"{name}: no option of reading, expected {', '.join(FIELDS)}", name
-                )
+                raise unknown_option(name, options[name])
         labels = options.get("labels")
         if isinstance(labels, dict):
             options["labels"] = Classes(tuple(labels["classes"]))
@@ -317,17 +325,13 @@ class Reading:
         return replace(self, **unknown)
 
 
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "missing": get_args(Missing),
-    "unlabelled": get_args(Unlabelled),
-    "hash": get_args(HashRule),
-    "dtype": get_args(DType),
-    "on_error": get_args(OnError),
-    "first_index": (0, 1),
-    "header": (True, False),
-}
 _ROLES = {"target": "label", "ignore": "ignored"}
 FIELDS = {one.name: one for one in fields(Reading)}
+
+
+def unknown_option(name: str, value: Any) -> ArgumentError:
+    """Return the error of an option that `Reading` does not have."""
+    return ArgumentError(name, f"no option of reading, expected {', '.join(FIELDS)}", value)
 
 
 def known_fields(format: str) -> list[str]:

@@ -17,6 +17,7 @@ from noregret.streams.columns import missing_note
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import INTERCEPT, Features
 from noregret.streams.format import Parsed
+from noregret.streams.inputs import Input
 from noregret.streams.labels import LOOK
 from noregret.streams.names import FeatureNames, Spelled, laid_out
 from noregret.streams.reading import Reading
@@ -171,7 +172,7 @@ class PairStream(Stream):
         labels = reading.labels
         pair = names_among(self._first_labels() if labels == "binary" else (), labels, name)
         self._labels = LabelRules.of(reading, pair)
-        super().__init__(name, reading, labels=pair, names=features.names)
+        super().__init__([Input(name, None)], reading, labels=pair, names=features.names)
 
     def _first_labels(self) -> list[Any]:
         """Return the first labels; an iterator will yield its examples nevertheless."""
@@ -191,7 +192,7 @@ class PairStream(Stream):
     def _pieces(self) -> Generator[Parsed, None, None]:
         examples = self._open()
         first = 1
-        while batch := list(itertools.islice(examples, self.rows)):
+        while batch := list(itertools.islice(examples, self.reading.rows)):
             parsed = self._piece(batch)
             parsed.name, parsed.unit, parsed.first = self.name, "example", first
             yield parsed

@@ -23,14 +23,17 @@ from typing import Any
 
 import numpy as np
 
+from noregret.arguments import ArgumentError
 from noregret.streams.column_features import Words
 from noregret.streams.columns import (
+    INDICATED,
     LABEL_NAMES,
+    NAMES_READ,
     given_names,
     named_pair,
     usual_label,
 )
-from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.errors import Malformed
 from noregret.streams.features import largest_of
 from noregret.streams.labelling import Labels, are_classes
 from noregret.streams.labels import class_name
@@ -196,7 +199,7 @@ class FeatureRules:
 
     def _add_missing(self, name: str, value: Any, names: list[str], values: list[float]) -> None:
         if self.missing == "refuse":
-            raise Unfit(name, value, 'a value, or missing="indicator"', "missing")
+            raise Unfit(name, value, f"a value{INDICATED}", "missing")
         names.append(Absent(name))
         values.append(1.0)
 
@@ -243,8 +246,7 @@ class LabelRules:
             return _name_of(key, value)
         if self.pair is None:
             if isinstance(value, str):
-                expected = "a number as label (read names as two classes, or as several)"
-                raise Unfit(key, value, expected, "labels")
+                raise Unfit(key, value, f"a number as label{NAMES_READ}", "labels")
             return as_number(key, value)
         name = str(value)
         if name not in self.pair:
@@ -280,8 +282,8 @@ def target_key(record: Mapping[str, Any], reading: Reading, where: str) -> str:
         return found
     if reading.unlabelled == "keep":
         return LABEL_NAMES[0]
-    raise StreamError(
-        f"{where}: the first example has no {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; "
-        "name the key that holds the label",
+    raise ArgumentError(
         "target",
+        f"the first example of {where} has no {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; "
+        "name the key that holds the label",
     )

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import COMPRESSIONS, STANDARD_INPUT, Inputs, find
-from noregret.streams.reading import COMPACT, FORMATS, FRAME, PAIRS, Reading, known_fields
+from noregret.streams.reading import COMPACT, FIELDS, FORMATS, FRAME, PAIRS, Reading, known_fields
 from noregret.streams.remote import name_in
 
 if TYPE_CHECKING:
@@ -74,13 +75,13 @@ class Resolved:
 
     def refuse_unknown(self, names: Iterable[str], reading: Reading) -> None:
         """Refuse options that the format does not know."""
-        known = self.fields
         for name in names:
-            if name not in known:
-                raise StreamError(
-                    f"{name}={getattr(reading, name)!r}: no option of format {self.format}, which "
-                    f"knows {', '.join(known)}",
+            formats = sorted(FIELDS[name].metadata["formats"])
+            if self.format not in formats:
+                raise ArgumentError(
                     name,
+                    f"no option of format {self.format}, but of {', '.join(formats)}",
+                    getattr(reading, name),
                 )
 
     def open(
@@ -89,12 +90,13 @@ class Resolved:
         """Return the stream; refuse options that the format does not know."""
         self.refuse_unknown(reading.said, reading)
         if not self.named and (names is not None or not grow):
-            raise StreamError(f"names=: format {self.format} has no dictionary of names", "names")
+            raise ArgumentError("names", f"format {self.format} has no dictionary of names")
         if reading.shuffle is not None and self._endless:
-            raise StreamError(
-                "shuffle= needs all rows in memory, and standard input may never end: save it to a "
-                "file, or shuffle it before",
+            raise ArgumentError(
                 "shuffle",
+                "needs all rows in memory, and standard input may never end: save it to a file"
+                ", or shuffle it before",
+                reading.shuffle,
             )
         module, function = _OPENERS[self.format]
         opener = getattr(importlib.import_module(f"noregret.streams.{module}"), function)
@@ -111,13 +113,11 @@ def resolve(inputs: Inputs | Any, format: str | None = None) -> Resolved:
     several, kind = _told_apart(inputs)
     if kind:
         if format is not None:
-            raise StreamError(
-                f"format={format!r}: formats are of files, and this is a {kind}", "format"
-            )
+            raise ArgumentError("format", f"formats are of files, and this is a {kind}", format)
         return Resolved(several, kind)
     chosen = _format_of_names(several) if format is None else format
     if chosen not in FORMATS:
-        raise StreamError(f"format={chosen!r}: expected one of {', '.join(FORMATS)}", "format")
+        raise ArgumentError("format", f"expected one of {', '.join(FORMATS)}", chosen)
     return Resolved(several, COMPACT if chosen == "arrow" and _is_compact(several) else chosen)
 
 
@@ -154,20 +154,19 @@ def _format_of_names(inputs: list[str | os.PathLike[str]]) -> str:
     for one in inputs:
         name = os.fspath(one)
         if name == STANDARD_INPUT:
-            raise StreamError(
-                f"standard input has no name to tell the format: say which, format= one of "
-                f"{', '.join(FORMATS)}",
+            raise ArgumentError(
                 "format",
+                f"standard input has no name to tell it, expected one of {', '.join(FORMATS)}",
             )
         stem, suffix = os.path.splitext(name_in(name).lower())
         if suffix in COMPRESSIONS:
             suffix = os.path.splitext(stem)[1]
         if suffix not in _SUFFIXES:
-            raise StreamError(
-                f"{name}: the name does not tell the format; expected it to end in "
-                f"{', '.join(_SUFFIXES)}, alone or followed by {', '.join(COMPRESSIONS)}; or say "
-                f"which, format= one of {', '.join(FORMATS)}",
+            raise ArgumentError(
                 "format",
+                f"the name {name} does not tell it, expected one that ends in "
+                f"{', '.join(_SUFFIXES)}, alone or followed by {', '.join(COMPRESSIONS)}, or "
+                f"{', '.join(FORMATS)}",
             )
         told.setdefault(_SUFFIXES[suffix], name)
     if len(told) > 1:

@@ -109,18 +109,6 @@ class Source:
         self._used = False
         self._begun: Reader | None = None
 
-    @property
-    def name(self) -> str:
-        """What to call it: the first name, and how many more there are."""
-        more = len(self.inputs) - 1
-        return self.inputs[0].name + (f" and {more} more" if more else "")
-
-    @property
-    def size(self) -> int | None:
-        """How many bytes lie on the disk; None where nobody knows."""
-        sizes = [one.size for one in self.inputs]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
-
     def open(self) -> Reader:
         """Start at the first input; the caller closes what this opens."""
         if self._begun is not None:
@@ -134,21 +122,9 @@ class Source:
         self._used = True
         return Reader(self)
 
-    def first_line(self) -> bytes:
-        """Return the first line of all, without its end; the next `open` will see it again."""
-        return self._peeking().first_line()
-
-    def head(self, lines: int | None = None) -> list[bytes]:
-        """Return the first lines, those that `header` takes left out, as `open` will see them.
-
-        They are so many, or as many as fit into a chunk, or all of the first input: what a slow
-        pipe has not delivered yet is waited for, so that nothing depends on its speed.
-        """
-        return self._peeking().head(lines)
-
-    def _peeking(self) -> Reader:
-        if self._begun is None:
-            self._begun = self.open()
+    def peek(self) -> Reader:
+        """Return the reader that the next `open` will return, to look at the first lines."""
+        self._begun = self._begun or self.open()
         return self._begun
 
 
@@ -199,7 +175,11 @@ class Reader:
         return self._heading or b""
 
     def head(self, lines: int | None = None) -> list[bytes]:
-        """Return the first lines, which `next` will return again."""
+        """Return the first lines, those that `header` takes left out, as `next` will return them.
+
+        They are so many, or as many as fit into a chunk, or all of the first input: what a slow
+        pipe has not delivered yet is waited for, so that nothing depends on its speed.
+        """
         self.first_line()
         if self._peeked is not None and self._tap is not None:
             # The same chunk once more, from an input that may have more by now.
@@ -237,8 +217,9 @@ class Reader:
         inputs = self._source.inputs
         if self._opened == len(inputs):
             if self._heading is None:
-                what = "nothing is there" if len(inputs) == 1 else "nothing is in any of them"
-                raise StreamError(f"{self._source.name}: {what}, expected lines of text")
+                more = f" and {len(inputs) - 1} more: nothing is in any of them"
+                what = ": nothing is there" if len(inputs) == 1 else more
+                raise StreamError(f"{inputs[0].name}{what}, expected lines of text")
             return False
         tap = Tap(inputs[self._opened], self._source.encoding)
         with self._guard:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,10 @@ from noregret.streams.reading import OnError, Reading
 from noregret.streams.source import Chunk, Reader, Source
 
 if TYPE_CHECKING:
+    from noregret.streams.binary_file import BinaryFile
+    from noregret.streams.inputs import Input
     from noregret.streams.names import Names
+    from noregret.streams.table_inputs import Table
 
 #: How many messages about lines left out are kept.
 KEPT = 10
@@ -42,22 +45,21 @@ class Stream(ABC):
 
     def __init__(
         self,
-        name: str,
+        inputs: Sequence[Input | Table | BinaryFile],
         reading: Reading,
         *,
         labels: Labels | None = None,
         width: int = 0,
-        size: int | None = None,
         names: Names | None = None,
         notes: Iterable[str] = (),
     ):
-        self.name = name
+        more = len(inputs) - 1
+        self.name = inputs[0].name + (f" and {more} more" if more else "")
+        sizes = [one.size for one in inputs]
+        self.size = None if None in sizes else sum(size or 0 for size in sizes)
         self.reading = reading
         #: The rule for labels: that of the reading, or the one that the first rows imply.
         self.labels = reading.labels if labels is None else labels
-        self.rows = reading.rows
-        self.on_error = reading.on_error
-        self.size = size
         self.names = names
         self.label_map: LabelMap = {}
         self.width = self._given_width = width
@@ -76,7 +78,7 @@ class Stream(ABC):
             # Import here: a stream in its own order needs no joining.
             from noregret.streams.sparse import shuffled
 
-            blocks = shuffled(blocks, self.reading.shuffle, self.rows)
+            blocks = shuffled(blocks, self.reading.shuffle, self.reading.rows)
         return blocks
 
     def _in_order(self) -> Iterator[Block]:
@@ -85,7 +87,7 @@ class Stream(ABC):
         self.complaints = []
         reader = LabelReader(self.labels, self.label_map)
         with closing(self._pieces()) as pieces:
-            for piece in _looked_at(pieces, reader, self.on_error):
+            for piece in _looked_at(pieces, reader, self.reading.on_error):
                 self.bytes_read = piece.position
                 yield from self._blocks(piece, reader)
 
@@ -113,7 +115,7 @@ class Stream(ABC):
             complaint = f"found label {found!r}{column}, expected {reader.expected(parsed.y[:row])}"
             bad.append((line, f"{parsed.place(line)}: {complaint}", "labels"))
         bad.sort()
-        if self.on_error == "stop":
+        if self.reading.on_error == "stop":
             line, complaint, argument = bad[0]
             yield from self._parts(block, 0, parsed.rows_before(line))
             if line == parsed.unended:
@@ -129,11 +131,11 @@ class Stream(ABC):
     @property
     def _wanted(self) -> int:
         """How many messages are still wanted."""
-        return {"stop": 1, "skip": 0}.get(self.on_error, KEPT - len(self.complaints))
+        return {"stop": 1, "skip": 0}.get(self.reading.on_error, KEPT - len(self.complaints))
 
     def _parts(self, block: Block, start: int, stop: int) -> Iterator[Block]:
-        for first in range(start, stop, self.rows):
-            yield block.rows(first, min(first + self.rows, stop))
+        for first in range(start, stop, self.reading.rows):
+            yield block.rows(first, min(first + self.reading.rows, stop))
 
 
 def _looked_at(
@@ -160,7 +162,7 @@ class TextStream(Stream):
     """Blocks of text: a source of lines and the format that reads them."""
 
     def __init__(self, source: Source, text_format: TextFormat, reading: Reading, **facts: Any):
-        super().__init__(source.name, reading, size=source.size, **facts)
+        super().__init__(source.inputs, reading, **facts)
         self.source = source
         self.format = text_format
         threads = reading.threads

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.arguments import ArgumentError
 from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.columns import given_names
-from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.errors import Malformed
 from noregret.streams.features import largest_of
 from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
 from noregret.streams.inputs import Inputs
@@ -44,14 +45,14 @@ class SvmlightText:
         #: The number of columns before the first feature.
         self.shift = int(constant != 0.0)
         if self.width and not self.shift < self.width <= _COLUMNS:
-            raise StreamError(
-                f"width={self.width}: expected the number of features, {1 + self.shift} to "
-                f"{_COLUMNS}, 0 if unknown",
+            raise ArgumentError(
                 "width",
+                f"expected the number of features, {1 + self.shift} to {_COLUMNS}, 0 if unknown",
+                self.width,
             )
         largest = min(largest_of(reading.dtype), LARGEST_FEATURE)
         if not abs(constant) <= largest:
-            raise StreamError(f"constant={constant}: expected at most {largest:g}", "constant")
+            raise ArgumentError("constant", f"expected at most {largest:g}", constant)
         self._dtype = np.dtype(reading.dtype)
         self._slabs = Slabs()
         self._names = given_names(reading.labels)
@@ -103,7 +104,7 @@ class SvmlightText:
         # Python refuses to read thousands of digits; twenty are too large as well.
         index = -1 if match[1] == b"-" else int(match[2][:20])
         if index < self.rules.first_index:
-            return "an index from 1 (first_index=0 if the file counts from 0)", "first_index"
+            return "an index from 1 (files that count from 0 can be read)", "first_index"
         if index > self.rules.last_index:
             given = f", since the width was given as {self.width}" if self.width else ""
             return (f"an index up to {self.rules.last_index}{given}",)

@@ -23,6 +23,7 @@ from noregret.streams.columns import (
     DATE,
     FEATURES,
     ID,
+    INDICATED,
     LABEL,
     NAMED_LABEL,
     NUMBER,
@@ -59,7 +60,7 @@ from noregret.streams.table_columns import (
     text_feature,
     texts_of,
 )
-from noregret.streams.table_inputs import TableFile, TableInput, TableObject
+from noregret.streams.table_inputs import Table, TableFile, TableObject
 
 _Problem: TypeAlias = tuple[str, NDArray[np.bool_], str, str]
 
@@ -67,7 +68,7 @@ _Problem: TypeAlias = tuple[str, NDArray[np.bool_], str, str]
 class ArrowStream(Stream):
     """Blocks of tables whose columns are named and typed."""
 
-    def __init__(self, tables: list[TableInput], reading: Reading, features: Features):
+    def __init__(self, tables: list[Table], reading: Reading, features: Features):
         first = tables[0]
         self._tables, self._features = tables, features
         self._largest = largest_of(reading.dtype)
@@ -99,14 +100,7 @@ class ArrowStream(Stream):
         self._words = Words(reading.ngram, reading.skips)
         held = having(self._roles, *FEATURES)
         self._products = ColumnProducts(reading.interactions, held, first.name)
-        sizes = [table.size for table in tables]
-        super().__init__(
-            first.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else ""),
-            reading,
-            labels=self._pair,
-            names=features.names,
-            size=None if None in sizes else sum(size or 0 for size in sizes),
-        )
+        super().__init__(tables, reading, labels=self._pair, names=features.names)
 
     def _label_names(self, reading: Reading) -> tuple[str, str] | None:
         """Return the names of the two labels by the rule and the first rows."""
@@ -161,8 +155,7 @@ class ArrowStream(Stream):
                 several = self._features_of(column, name, role, bags)
                 feature = several[0]
                 if self.reading.missing == "refuse":
-                    expected = 'a value, or missing="indicator"'
-                    problems.append((name, feature.missing, expected, "missing"))
+                    problems.append((name, feature.missing, f"a value{INDICATED}", "missing"))
                 elif feature.missing.any():
                     notes.append(missing_note(name))
                     slot = self._features.columns([f"{name}=missing"])[0]
@@ -281,7 +274,7 @@ def open_table(
     A data frame is any object that exports Arrow (`__arrow_c_stream__`): a table, a data frame
     of pandas or polars, a reader of batches.
     """
-    tables: list[TableInput] = []
+    tables: list[Table] = []
     if hasattr(inputs, "__arrow_c_stream__"):
         tables.append(TableObject(inputs))
     else:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.arguments import ArgumentError
 from noregret.jit import kernel
 from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.column_features import Words
@@ -20,6 +21,7 @@ from noregret.streams.columns import (
     ID,
     LABEL,
     NAMED_LABEL,
+    NAMES_READ,
     NUMBER,
     SKIPPED,
     UNKNOWN,
@@ -60,15 +62,15 @@ def _role(field: Any, role: int, where: str) -> int:
         return kind
     if role == LABEL:
         return LABEL if numbers else NAMED_LABEL
-    expected, argument = {
-        WORDS: ("" if _holds_texts(field.type) else "text", "text"),
-        DATE: ("" if kind == DATE else "dates", "dates"),
-        WEIGHT: ("" if numbers else "weights", ""),
-        NUMBER: ("" if numbers else "numbers", ""),
-    }.get(role, ("", ""))
-    if expected:
-        raise StreamError(
-            f"{where}: column {field.name!r} is {field.type}, expected {expected}", argument
+    fits, expected, argument = {
+        WORDS: (_holds_texts(field.type), "text", "text"),
+        DATE: (kind == DATE, "dates", "dates"),
+        WEIGHT: (numbers, "weights", "weight"),
+        NUMBER: (numbers, "numbers", "numeric"),
+    }.get(role, (True, "", ""))
+    if not fits:
+        raise ArgumentError(
+            argument, f"the column is {field.type} in {where}, expected {expected}", field.name
         )
     return role
 
@@ -81,8 +83,8 @@ def label_role(
         return CLASS if role == NAMED_LABEL else role
     if pair is None and role == NAMED_LABEL:
         raise StreamError(
-            f"{where}: column {field.name!r} is {field.type}, expected numbers as labels (read "
-            "names as two classes, or as several)",
+            f"{where}: column {field.name!r} is {field.type}, expected numbers as labels"
+            f"{NAMES_READ}",
             "labels",
         )
     return LABEL if pair is None else NAMED_LABEL

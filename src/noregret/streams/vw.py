@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.arguments import ArgumentError
 from noregret.jit import kernel
 from noregret.streams.block import Csr
-from noregret.streams.errors import Malformed, StreamError
+from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features, largest_of
 from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
 from noregret.streams.hashing import mask
@@ -137,12 +138,10 @@ class VwFormat:
     ) -> None:
         constant, bits = reading.constant, reading.hashed_bits
         if not abs(constant) <= largest_of(reading.dtype):
-            raise StreamError(f"constant={constant}: expected a number that is finite as "
-                              f"{reading.dtype}", "constant")  # fmt: skip
-        try:
-            self.interactions = Interactions(reading.interactions)
-        except ValueError as error:
-            raise StreamError(str(error), "interactions") from None
+            raise ArgumentError(
+                "constant", f"expected a number that is finite as {reading.dtype}", constant
+            )
+        self.interactions = Interactions(reading.interactions)
         self.features = Features.of(reading, names, grow)
         #: Whether names are looked up, in a dictionary or to be remembered.
         self.named = self.features.exact or reading.remember > 0
@@ -157,7 +156,7 @@ class VwFormat:
         self._slabs = Slabs()
         self._ignored = _ignored_letters(reading)
         if reading.id not in (None, "tag"):
-            raise StreamError(f'id={reading.id!r}: the id of this format is its "tag"', "id")
+            raise ArgumentError("id", 'the id of this format is its "tag"', reading.id)
         self._tagged = reading.id is not None
 
     def _read(
@@ -300,10 +299,10 @@ def _ignored_letters(reading: Reading) -> NDArray[np.uint8]:
     letters = reading.ignore if reading.keep is None else reading.keep
     for one in letters:
         if len(one.encode()) != 1:
-            raise StreamError(
-                f"{option}={one!r}: expected the first letter of namespaces, one character of "
-                "ASCII, a space for features without a namespace",
+            raise ArgumentError(
                 option,
+                "expected the first letter of namespaces, a character of ASCII, a space for none",
+                one,
             )
     ignored = np.full(256, option == "keep", np.uint8)
     ignored[[ord(one) for one in letters]] = option == "ignore"
@@ -316,7 +315,7 @@ def open_vw(
     """Open Vowpal Wabbit's text format as a stream of blocks."""
     labels = reading.labels
     if isinstance(labels, tuple) and any(isinstance(one, str) for one in labels):
-        raise StreamError(f"labels of this format are numbers, found {labels!r}", "labels")
+        raise ArgumentError("labels", "labels of this format are numbers", labels)
     text = VwFormat(reading, names, grow)
     features = text.features
     width = 0 if features.exact else features.width
