@@ -40,16 +40,17 @@ def explained(
         chosen = np.isin(numbers, rows) if rows else numbers > 0
         seen += len(block)
         part = select(block, chosen)
-        if "name_slots" in record.names and hasattr(stream.names, "arrays"):
+        seen_names = getattr(stream.names, "arrays", None)
+        if "name_slots" in record.names and seen_names is not None:
             # Hashed names are those that these rows have.
-            record.names = stream.names.arrays()
+            record.names = seen_names()
         names = names_of(learner, record)
         scores = learner.predict(part)
         for place, (row, made) in enumerate(zip(np.flatnonzero(chosen), scores, strict=True)):
             best = int(np.argmax(made))
             known = weights if scores.ndim == 1 else weights[:, best]
             span = slice(int(part.indptr[place]), int(part.indptr[place + 1]))
-            features = [
+            features: list[dict[str, Any]] = [
                 {
                     "name": names.name(j),
                     "value": float(x),
@@ -60,8 +61,8 @@ def explained(
             features.sort(key=lambda entry: -abs(entry["added"]))
             yield {
                 "row": int(numbers[row]),
-                "id": None if block.ids is None else str(block.ids[row]),
-                "class": record.classes[best] if scores.ndim == 2 else None,
+                "id": None if block.ids is None else str(block.ids[int(row)]),
+                "class": list(record.classes)[best] if scores.ndim == 2 else None,
                 "offset": offset,
                 "margin": offset + sum(entry["added"] for entry in features),
                 "prediction": float(np.ravel(made)[best]),
