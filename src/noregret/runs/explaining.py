@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noregret.evaluate.holdout import select
 from noregret.runs.naming import names_of
+from noregret.streams.names import HashedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,13 +42,13 @@ def explained(
         chosen = np.isin(numbers, rows) if rows else numbers > 0
         seen += len(block)
         part = select(block, chosen)
-        seen_names = getattr(stream.names, "arrays", None)
-        if "name_slots" in record.names and seen_names is not None:
-            # Hashed names are those that these rows have.
-            record.names = seen_names()
+        if isinstance(stream.names, HashedNames) and stream.names.limit:
+            # Hashed names are those that these rows have; those of the model stay as they are.
+            record = replace(record, names=stream.names.arrays())
         names = names_of(learner, record)
         scores = learner.predict(part)
-        for place, (row, made) in enumerate(zip(np.flatnonzero(chosen), scores, strict=True)):
+        for place, row in enumerate(np.flatnonzero(chosen).tolist()):
+            made = scores[place]
             best = int(np.argmax(made))
             known = weights if scores.ndim == 1 else weights[:, best]
             span = slice(int(part.indptr[place]), int(part.indptr[place + 1]))
@@ -61,8 +63,8 @@ def explained(
             features.sort(key=lambda entry: -abs(entry["added"]))
             yield {
                 "row": int(numbers[row]),
-                "id": None if block.ids is None else str(block.ids[int(row)]),
-                "class": list(record.classes)[best] if scores.ndim == 2 else None,
+                "id": None if block.ids is None else str(block.ids[row]),
+                "class": record.classes[best] if scores.ndim == 2 else None,
                 "offset": offset,
                 "margin": offset + sum(entry["added"] for entry in features),
                 "prediction": float(np.ravel(made)[best]),

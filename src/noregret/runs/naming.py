@@ -167,7 +167,7 @@ def _agree(one: Mapping[str, npt.NDArray[Any]], other: Mapping[str, npt.NDArray[
 
 
 def top_weights(
-    learner: Any, names: Names, count: int, classes: Sequence[str] = (), sizes: Any = None
+    learner: Any, names: Names, count: int, classes: Sequence[str | None] = (), sizes: Any = None
 ) -> list[dict[str, Any]]:
     """Return the features that move predictions most, of each class the largest first.
 
