@@ -102,13 +102,13 @@ class Stream(ABC):
             yield from self._parts(block, 0, len(block))
             return
         # Bad lines in their order, each with its message.
-        bad: list[tuple[int, str, str]] = []
         wanted = self._wanted
-        for line, reason in parsed.reasons[:wanted]:
-            bad.append((line, f"{parsed.place(line)}, {reason}", reason.argument))
+        bad = [
+            (line, f"{parsed.place(line)}, {reason}", reason.argument)
+            for line, reason in parsed.reasons[:wanted]
+        ]
         for row in strange[:wanted].tolist():
-            line = parsed.line(row)
-            label = parsed.y[row]
+            line, label = parsed.line(row), parsed.y[row]
             found = f"{label:.17g}" if parsed.classes is None else parsed.classes[int(label)]
             complaint = f"found label {found!r}, expected {reader.expected()}"
             bad.append((line, f"{parsed.place(line)}: {complaint}", "labels"))
