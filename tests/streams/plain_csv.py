@@ -7,7 +7,6 @@ import math
 import re
 from dataclasses import dataclass
 
-from noregret.streams.column_features import Words
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -22,7 +21,7 @@ from noregret.streams.columns import (
 )
 from noregret.streams.csv_grammar import Field, Grammar, split_fields
 from noregret.streams.errors import Malformed
-from noregret.streams.features import largest_of
+from noregret.streams.features import Words, largest_of
 from noregret.streams.moments import HOURS, WEEKDAYS, part_names
 from noregret.streams.numbers import decimal
 

@@ -9,14 +9,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from noregret.streams import StreamError, read, source, stream
-from noregret.streams.ahead import ahead, parts_ahead
+from noregret.streams.ahead import parts_ahead
+
+
+def ahead(fetch: Callable[[], Any], work: Callable[[Any], Any], **options: Any) -> Iterator[Any]:
+    """Yield work(item) for every item."""
+    return parts_ahead(fetch, lambda item: (work(item),), **options)
+
 
 pytestmark = pytest.mark.compiled
 

@@ -205,16 +205,17 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.usefixtures("small_chunks")
 def test_headers_are_taken_off_every_input_and_the_first_lines_can_be_seen(tmp_path: Path) -> None:
     for name in "ab":
-        (tmp_path / name).write_bytes(b"head %s\r\n" % name.encode() + b"row\n" * 200)
-    met: list[tuple[bytes, str]] = []
-    opened = Source([tmp_path / "a", tmp_path / "b"], lambda line, name: met.append((line, name)))
-    assert opened.first_line() == b"head a" and opened.head()[:2] == [b"row", b"row"]
+        (tmp_path / name).write_bytes(b"head\r\n" + b"row\n" * 200)
+    opened = Source([tmp_path / "a", tmp_path / "b"], header=True)
+    assert opened.peek().first_line() == b"head" and opened.peek().head()[:2] == [b"row", b"row"]
     reader = opened.open()
     chunk = reader.next()
     assert chunk is not None and chunk.line == 2
     reader.close()
     assert everything(opened) == b"row\n" * 400
-    assert [line for line, _ in met] == [b"head a", b"head a", b"head b"]
+    (tmp_path / "b").write_bytes(b"other\nrow\n")
+    with pytest.raises(StreamError, match=r"b, line 1: found the header 'other', expected that of"):
+        everything(opened)
 
 
 def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

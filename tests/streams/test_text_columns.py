@@ -13,7 +13,7 @@ import pytest
 
 import noregret as nr
 from noregret.streams import Block, Stream, StreamError, source
-from noregret.streams.column_features import Words
+from noregret.streams.features import Words
 from noregret.streams.names import FeatureNames
 from tests.streams.named_rows import examples_of
 from tests.streams.plain_hashing import combine, hash_name

@@ -157,15 +157,3 @@ def parts_ahead(
         for thread in crew:
             if thread.ident is not None:
                 thread.join()
-
-
-def ahead(
-    fetch: Callable[[], _Item | None], work: Callable[[_Item], _Result], **options: Any
-) -> Generator[_Result, None, None]:
-    """Yield work(item) for every item; otherwise as `parts_ahead`.
-
-    >>> numbers = iter([1, 2, 3])
-    >>> list(ahead(lambda: next(numbers, None), lambda n: n * n, threads=2))
-    [1, 4, 9]
-    """
-    return parts_ahead(fetch, lambda item: (work(item),), **options)

@@ -10,7 +10,7 @@ given, what labels became, and the names of the columns.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from functools import partial
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.arguments import ArgumentError
-from noregret.streams.ahead import ahead
+from noregret.streams.ahead import parts_ahead
 from noregret.streams.binary_file import BinaryFile
 from noregret.streams.binary_write import write_binary
 from noregret.streams.block import Block
@@ -85,7 +85,7 @@ class BinaryStream(Stream):
             row = 1
             # A second thread brings the next batch from the disk and looks at it.
             fetch = partial(next, file.blocks(), None)
-            with closing(ahead(fetch, _looked_at, threads=1)) as batches:
+            with closing(parts_ahead(fetch, _looked_at, threads=1)) as batches:
                 for block, end, ordered in batches:
                     places = self._classes is not None
                     yield Parsed(
@@ -120,9 +120,9 @@ def _places(
     return np.where(unlabelled, np.nan, places)
 
 
-def _looked_at(batch: tuple[Block, int]) -> tuple[Block, int, bool]:
+def _looked_at(batch: tuple[Block, int]) -> Iterator[tuple[Block, int, bool]]:
     block, end = batch
-    return block, end, bool(in_order(block.indptr, block.indices, block.values))
+    yield block, end, bool(in_order(block.indptr, block.indices, block.values))
 
 
 def open_binary(inputs: Inputs, reading: Reading) -> BinaryStream:

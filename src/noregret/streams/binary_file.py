@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.jit import kernel
 from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
@@ -36,12 +35,6 @@ _COLUMNS = ("label", "weight", "indices", "values")
 _LISTS = _COLUMNS[2:]
 #: Which of the buffers of a list hold offsets and content.
 _OFFSETS, _CONTENT = 1, 3
-_FAULTS = (
-    "",
-    "a row has more indices than values or fewer",
-    "expected finite labels, and weights from 0",
-    "a column index is beyond the width",
-)
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 #: Buffers are multiples of this many words, so that batches of similar size reuse them.
 _STEP = 1 << 16
@@ -56,8 +49,8 @@ class PrivateFile(io.FileIO):
     def __init__(self, path: Path) -> None:
         #: The text that error messages begin with.
         self.where = str(path)
-        #: What was read since `forget`: where in the file, and the bytes.
-        self.held: list[tuple[int, NDArray[np.uint8]]] = []
+        #: What was read since `forget`.
+        self.held: list[NDArray[np.uint8]] = []
         self._slabs = Slabs()
         try:
             descriptor = os.open(path, _FLAGS)
@@ -87,8 +80,7 @@ class PrivateFile(io.FileIO):
 
     def read(self, count: int = -1) -> NDArray[np.uint8]:  # type: ignore[override]
         """Return the next bytes, as far as the file had any when it was opened."""
-        place = self.tell()
-        left = max(self.size - place, 0)
+        left = max(self.size - self.tell(), 0)
         # A damaged file may ask for any number.
         count = left if count < 0 else min(count, left)
         words = -(-count // (8 * _STEP)) * _STEP
@@ -100,42 +92,18 @@ class PrivateFile(io.FileIO):
             if not more:
                 raise self._cut()
             done += more
-        self.held.append((place, bytes_read))
+        self.held.append(bytes_read)
         return bytes_read
 
     def array(self, buffer: Any, kind: Any, count: int) -> NDArray[Any] | None:
         """Return the content of a buffer of Arrow as an array, None if it was not read here."""
         size = count * np.dtype(kind).itemsize
-        for _, held in self.held:
+        for held in self.held:
             begin = buffer.address - held.ctypes.data
             if 0 <= begin <= len(held) - size and begin % 8 == 0:
                 part: NDArray[Any] = held[begin : begin + size].view(kind)
                 return part
         return None
-
-    def end_of(self, array: NDArray[Any]) -> int:
-        """Return where in the file an array ends, 0 for none."""
-        for place, held in self.held:
-            begin = array.ctypes.data - held.ctypes.data
-            if len(array) and 0 <= begin < len(held):
-                return int(place + begin + array.nbytes)
-        return 0
-
-
-@kernel
-def _check(offsets, others, indices, y, weight, weighted, width, indptr):  # type: ignore[no-untyped-def]
-    """Fill indptr; return which of the faults a batch has."""
-    for row in range(np.uint64(indptr.shape[0])):
-        if offsets[row] != others[row]:
-            return 1
-        indptr[row] = np.uint64(offsets[row])
-    for row in range(np.uint64(y.shape[0])):
-        if not np.isfinite(y[row]) or (weighted and not 0.0 <= weight[row] < np.inf):
-            return 2
-    largest = np.uint32(0)
-    for k in range(indptr[0], np.uint64(indices.shape[0])):
-        largest = max(largest, indices[k])
-    return 0 if largest < width or indptr[0] == np.uint64(indices.shape[0]) else 3
 
 
 @dataclass(frozen=True)
@@ -281,13 +249,19 @@ class BinaryFile:
             )
             for column in lists
         )
-        indptr = np.empty(rows + 1, np.uint64)
-        arrays = offsets, others, indices, y, y if weight is None else weight
-        fault = _check(*arrays, weight is not None, np.uint64(self.facts.width), indptr)
-        if fault:
-            raise StreamError(f"{where}: damaged, {_FAULTS[fault]}")
+        held, sizes = indices[int(offsets[0]) :], np.zeros(1) if weight is None else weight
+        sound = {
+            "a row has more indices than values or fewer": (offsets == others).all(),
+            "expected finite labels, and weights from 0": np.isfinite(y).all()
+            and ((sizes >= 0.0) & (sizes < np.inf)).all(),
+            "a column index is beyond the width": not len(held) or held.max() < self.facts.width,
+        }
+        for complaint, holds in sound.items():
+            if not holds:
+                raise StreamError(f"{where}: damaged, {complaint}")
+        indptr = offsets.astype(np.uint64)
         block = Block.sound(indptr, indices, values, y, self.facts.width, weight)
-        return block, self._file.end_of(values)
+        return block, self._file.tell()
 
     def _array(self, buffer: Any, kind: Any, count: int, where: str) -> NDArray[Any]:
         """Return the content of a buffer as a view of the bytes that were read."""

@@ -149,13 +149,11 @@ class Block:
         ids: Sequence[str] | None,
     ) -> Block:
         block = object.__new__(cls)
-        for name, value in (("y", y), ("width", width), ("weight", weight), ("ids", ids)):
-            object.__setattr__(block, name, value)
+        block.__dict__.update(y=y, width=width, weight=weight, ids=ids)
         return block
 
     def _show(self, *arrays: Any) -> None:
-        for name, array in zip(_ARRAYS, arrays, strict=True):
-            object.__setattr__(self, name, array)
+        self.__dict__.update(zip(_ARRAYS, arrays, strict=True))
 
     def __getattr__(self, name: str) -> Any:
         """Hand out an array of sealed rows, which are sealed no longer."""

@@ -93,9 +93,7 @@ def usual_label(names: Iterable[str]) -> str | None:
     >>> usual_label(["Y", "age", "Class"]), usual_label(["age"])
     ('Class', None)
     """
-    by_lower_case: dict[str, str] = {}
-    for name in names:
-        by_lower_case.setdefault(name.lower(), name)
+    by_lower_case = {name.lower(): name for name in reversed([*names])}
     return next((by_lower_case[name] for name in LABEL_NAMES if name in by_lower_case), None)
 
 
@@ -164,8 +162,8 @@ def distinct_note(name: str, distinct: int, rows: int) -> str:
     """
     if rows < _FEWEST or distinct < _NUMERIC_SHARE * rows:
         return ""
-    counted = f"{distinct:,} distinct values in {rows:,} rows"
-    return f"column {name!r}: {counted}: is it text, or to be ignored?"
+    counted = f"column {name!r}: {distinct:,} distinct values in {rows:,} rows"
+    return f"{counted}: is it text, or to be ignored?"
 
 
 def missing_note(name: str) -> str:
@@ -180,6 +178,17 @@ def given_names(labels: Labels) -> tuple[str, str] | None:
         if isinstance(negative, str) and isinstance(positive, str):
             return negative, positive
     return None
+
+
+def label_expected(pair: tuple[str, str] | None, classes: bool = False) -> str:
+    """Return what a label should have been.
+
+    >>> label_expected(("ham", "spam"))
+    "'ham' or 'spam' as label"
+    """
+    if pair is not None:
+        return f"{pair[0]!r} or {pair[1]!r} as label"
+    return f"a {'class' if classes else 'finite number'} as label"
 
 
 def named_pair(found: Iterable[str], where: str) -> tuple[str, str]:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.streams.block import Csr
-from noregret.streams.column_features import ColumnProducts, Words
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -27,8 +26,8 @@ from noregret.streams.columns import (
 from noregret.streams.csv_grammar import Grammar, column_names, learn_grammar
 from noregret.streams.csv_records import QuotedLines
 from noregret.streams.csv_rows import LineRules, Texts, parse_lines
-from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features, largest_of
+from noregret.streams.errors import Malformed
+from noregret.streams.features import ColumnProducts, Features, Words, largest_of
 from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
 from noregret.streams.inputs import Inputs
 from noregret.streams.moments import PARTS, part_names
@@ -211,8 +210,7 @@ def open_csv(
 ) -> TextStream:
     """Open separated values as a stream of blocks; `stream.format` tells what its columns are."""
     mark = b"\t" if reading.format == "tsv" else reading.separator.encode()
-    check_header = _SameHeader() if reading.header else None
-    source = Source(inputs, check_header, QuotedLines(mark), reading.encoding)
+    source = Source(inputs, reading.header, QuotedLines(mark), reading.encoding)
     where = source.inputs[0].name
     columns = column_names(source.peek().first_line(), mark, reading.header, where)
     grammar, notes = learn_grammar(columns, source.peek().head, mark, reading, where)
@@ -222,18 +220,3 @@ def open_csv(
     products = ColumnProducts(reading.interactions, held, where) if reading.interactions else None
     text = CsvFormat(grammar, features, products)
     return TextStream(source, text, reading, labels=grammar.pair, names=features.names, notes=notes)
-
-
-class _SameHeader:
-    """Refuses inputs whose header is not that of the first."""
-
-    def __init__(self) -> None:
-        self._first: tuple[bytes, str] | None = None
-
-    def __call__(self, line: bytes, name: str) -> None:
-        self._first = self._first or (line, name)
-        if line != self._first[0]:
-            found = line.decode("utf-8", "backslashreplace")
-            raise StreamError(
-                f"{name}, line 1: found the header {found!r:.60}, expected that of {self._first[1]}"
-            )

@@ -12,6 +12,7 @@ from noregret.streams.columns import (
     DATE,
     FEATURES,
     INDICATED,
+    LABEL,
     LOOK,
     MISSING_TEXTS,
     NAMED_LABEL,
@@ -23,6 +24,7 @@ from noregret.streams.columns import (
     distinct_note,
     given_names,
     is_numeric,
+    label_expected,
     named_pair,
     roles_of,
     target_of,
@@ -120,30 +122,24 @@ class Grammar:
             return Malformed(0, line, f"{fault} fields, there are {len(fields)}")
         name, role = [*self.roles.items()][fault]
         text = fields[fault].text
-        missing, argument = text in MISSING_TEXTS, ""
+        missing, more, argument = text in MISSING_TEXTS, "", ""
         if role in FEATURES and missing:
-            expected, argument = f"a value in column {name!r}{INDICATED}", "missing"
+            expected, more, argument = "a value", INDICATED, "missing"
         elif role == DATE:
-            expected = f"an ISO date in column {name!r}, which has dates by the first lines"
-            argument = "categorical"
+            expected, argument = "an ISO date", "categorical"
+            more = ", which has dates by the first lines"
         elif role == NUMBER and finite(text) is None:
-            expected = f"a finite number in column {name!r}, which is numeric by the first lines"
+            expected, more = "a finite number", ", which is numeric by the first lines"
         elif role == NUMBER:
-            largest = largest_of(self.reading.dtype)
-            expected = f"a number of size at most {largest:g} in column {name!r}"
+            expected = f"a number of size at most {largest_of(self.reading.dtype):g}"
         elif role == WEIGHT:
-            expected = f"a number from 0 as weight in column {name!r}"
+            expected = "a number from 0 as weight"
         else:
-            argument = "labels"
-            expected = f"a finite number as label in column {name!r}"
-            if role == CLASS:
-                expected = f"a class as label in column {name!r}"
-            elif self.pair is not None:
-                expected = f"{self.pair[0]!r} or {self.pair[1]!r} as label in column {name!r}"
-            elif not missing:
-                expected += NAMES_READ
+            expected, argument = label_expected(self.pair, role == CLASS), "labels"
+            more = NAMES_READ if role == LABEL and not missing else ""
             if missing:
-                expected, argument = f"{expected}; lines without one can be skipped", "on_error"
+                more, argument = "; lines without one can be skipped", "on_error"
+        expected = f"{expected} in column {name!r}{more}"
         return Malformed(fields[fault].start, text, expected, argument)
 
 

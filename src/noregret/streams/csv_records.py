@@ -98,15 +98,3 @@ class QuotedLines(Lines):
         buffer = np.frombuffer(memory, np.uint8)
         place, end = np.uint64(start), np.uint64(stop)
         return int(record_end(buffer, place, end, self._separator, True)) - 1
-
-    def split(self, text: bytes, most: int | None) -> list[bytes]:
-        """Return the first examples of text that ends with a line end."""
-        if b'"' not in text:
-            return text.split(b"\n")[:-1][:most]
-        memory, at = bytearray(text), 0
-        found: list[bytes] = []
-        while at < len(text) and (most is None or len(found) < most):
-            end = self.first_end(memory, at, len(text))
-            found.append(text[at:end])
-            at = end + 1
-        return found

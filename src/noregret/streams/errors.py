@@ -5,6 +5,11 @@ from __future__ import annotations
 _SHOWN = 40
 
 
+def short(text: str) -> str:
+    """Return a text, or its beginning, to be shown in a message."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
 class StreamError(ValueError):
     """A stream that cannot be read: one line that says where, what was found and expected.
 
@@ -35,7 +40,6 @@ class Malformed(Exception):
     """
 
     def __init__(self, column: int, text: bytes, expected: str, argument: str = ""):
-        self.argument = argument
-        shown = text.decode("utf-8", "backslashreplace")
-        shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+        shown = short(text.decode("utf-8", "backslashreplace"))
         super().__init__(f"column {column + 1}: found {shown!r}, expected {expected}")
+        self.argument = argument

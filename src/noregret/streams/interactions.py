@@ -92,11 +92,10 @@ class Terms(NamedTuple):
 
 def as_matrix(terms: list[bytes]) -> Terms:
     """Return terms as kernels take them."""
-    lengths = np.array([len(term) for term in terms], np.uint64)
-    matrix = np.zeros((len(terms), max(map(len, terms), default=1)), np.uint8)
-    for row, term in zip(matrix, terms, strict=True):
-        row[: len(term)] = list(term)
-    return Terms(matrix, lengths)
+    longest = max(map(len, terms), default=1)
+    letters = b"".join(term.ljust(longest, b"\0") for term in terms)
+    matrix = np.frombuffer(bytearray(letters), np.uint8).reshape(len(terms), longest)
+    return Terms(matrix, np.array([*map(len, terms)], np.uint64))
 
 
 def count_products(rows: Csr, groups: NDArray[np.uint8], terms: Terms) -> NDArray[np.uint64]:
@@ -140,9 +139,7 @@ def _count(rows, groups, terms, counts):  # type: ignore[no-untyped-def]
         total = 0.0
         finite = True
         for m in range(np.uint64(lengths.shape[0])):
-            number = 1.0
-            product = 1.0
-            again = 1.0
+            number = product = again = 1.0
             for d in range(lengths[m]):
                 letter = matrix[m, d]
                 again = again + 1.0 if d > _0 and letter == matrix[m, d - _1] else 1.0

@@ -147,38 +147,30 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
             continue
         n = indptr[rows]
         count = _0
-        label = np.nan
-        importance = 1.0
+        y[rows] = np.nan
+        weight[rows] = 1.0
         has_label = has_weight = False
         of_row[rows, 0] = of_row[rows, 1] = of_row[rows, 2] = of_row[rows, 3] = np.uint32(0)
         plain = byte_at(text, at) == _OPEN
         at = _blank(text, at + _1)
         closed = plain and byte_at(text, at) == _CLOSE
         while plain and not closed:
-            plain = byte_at(text, at) == _QUOTE
-            if not plain:
-                break
             key = at + _1
             key_end = _string(text, key)
-            if key_end < key:
-                plain = False
-                break
+            plain = byte_at(text, at) == _QUOTE and key_end >= key
             at = _blank(text, key_end + _1)
-            if byte_at(text, at) != _COLON:
-                plain = False
+            plain = plain and byte_at(text, at) == _COLON
+            if not plain:
                 break
             at = _blank(text, at + _1)
             # The same hash twice is the same key twice, or nearly never another.
             hashed = murmur(text, key, key_end, np.uint32(0))
             place = np.uint64(hashed) & last_place
             count += _1
-            while seen[place, 0] == np.uint32(lines):
-                if seen[place, 1] == hashed:
-                    plain = False
-                    break
+            while seen[place, 0] == np.uint32(lines) and seen[place, 1] != hashed:
                 place = (place + _1) & last_place
-            if not plain or count > _MOST_KEYS:
-                plain = False
+            plain = seen[place, 0] != np.uint32(lines) and count <= _MOST_KEYS
+            if not plain:
                 break
             seen[place, 0] = np.uint32(lines)
             seen[place, 1] = hashed
@@ -234,19 +226,19 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
                 n += np.uint64(value != 0.0)
             elif role == TARGET:
                 has_label = True
-                label = value
+                y[rows] = value
                 if kind == _STRING and classes:
                     of_row[rows, 0], of_row[rows, 1] = np.uint32(begin), np.uint32(end)
                 elif kind == _STRING and named:
-                    label = label_among(text, begin, end, False, pair)
-                    plain = plain and label != 0.0
+                    y[rows] = label_among(text, begin, end, False, pair)
+                    plain = plain and y[rows] != 0.0
                 elif classes:
                     plain = plain and kind == _NUMBER and np.isfinite(value)
                 else:
                     plain = plain and number_like and not named and np.isfinite(value)
             elif role == WEIGHT:
                 has_weight = True
-                importance = value
+                weight[rows] = value
                 plain = plain and number_like and value >= 0.0 and np.isfinite(value)
             elif role == ID:
                 of_row[rows, 2], of_row[rows, 3] = np.uint32(begin), np.uint32(end)
@@ -263,8 +255,6 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
             plain = byte_at(text, at) == _NEWLINE and (has_label or unlabelled)
             plain = plain and (has_weight or not weighted)
         if plain:
-            y[rows] = label
-            weight[rows] = importance
             line_of_row[rows] = np.uint32(lines - _1)
             rows += _1
             indptr[rows] = n

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -255,12 +256,8 @@ def open_jsonl(
 
 def _objects(lines: list[bytes]) -> list[dict[str, Any]]:
     """Return the objects of the first lines; bad ones are refused when they are parsed."""
-    found = []
+    found: list[dict[str, Any] | None] = []
     for line in lines:
-        try:
-            record = decode_line(line)
-        except Malformed:
-            continue
-        if record is not None:
-            found.append(record)
-    return found
+        with suppress(Malformed):
+            found.append(decode_line(line))
+    return [record for record in found if record is not None]

@@ -104,12 +104,8 @@ class LabelReader:
         self._narrow(y)
         negatives = sorted({negative for negative, _ in self._pairs})
         positives = sorted({positive for _, positive in self._pairs})
-        low = np.zeros(len(y), np.bool_)
-        for negative in negatives:
-            low |= y == negative
-        known = low.copy()
-        for positive in positives:
-            known |= y == positive
+        low = np.isin(y, negatives)
+        known = low | np.isin(y, positives)
         if not all(label in self._map for label in (*negatives, *positives)):
             for labels, meaning in ((negatives, -1.0), (positives, 1.0)):
                 self._map.update({a: meaning for a in labels if a not in self._map and a in y})

@@ -76,22 +76,20 @@ def read_moment(text, begin, end):  # type: ignore[no-untyped-def]
     """
     none = 0.0, _0, _0, _0, False
     length = end - begin
-    if length < np.uint64(10):
-        return none
     century, years = _two(text, begin), _two(text, begin + np.uint64(2))
     month, day = _two(text, begin + np.uint64(5)), _two(text, begin + np.uint64(8))
-    dash = np.uint8(ord("-"))
-    if century > 99 or years > 99 or century + years == 0 or month < 1 or month > 12 or day < 1:
-        return none
-    if byte_at(text, begin + np.uint64(4)) != dash or byte_at(text, begin + np.uint64(7)) != dash:
-        return none
     year = century * 100 + years
     leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
     # 31, and 30 for April, June, September, November.
-    most = 31 - ((month - 1) % 7) % 2
-    if month == 2:
-        most = 29 if leap else 28
-    if day > most:
+    most = (29 if leap else 28) if month == 2 else 31 - ((month - 1) % 7) % 2
+    dash, colon = np.uint8(ord("-")), np.uint8(ord(":"))
+    if (
+        length < np.uint64(10)
+        or byte_at(text, begin + np.uint64(4)) != dash
+        or byte_at(text, begin + np.uint64(7)) != dash
+        or not (century < 100 and 0 < year < 10000 and years < 100 and 0 < month < 13)
+        or not 0 < day <= most
+    ):
         return none
     # Years begin in March, so that the day of a leap year is the last.
     shifted = year - np.int64(month < 3)
@@ -103,44 +101,35 @@ def read_moment(text, begin, end):  # type: ignore[no-untyped-def]
     at = begin + np.uint64(10)
     if at < end:
         mark = byte_at(text, at)
-        if length < np.uint64(16) or (mark != np.uint8(ord("T")) and mark != np.uint8(ord(" "))):
-            return none
         hour, minute = _two(text, at + _1), _two(text, at + np.uint64(4))
-        if byte_at(text, at + np.uint64(3)) != np.uint8(ord(":")):
+        sound = mark == np.uint8(ord("T")) or mark == np.uint8(ord(" "))
+        if not sound or length < np.uint64(16) or byte_at(text, at + np.uint64(3)) != colon:
             return none
         at += np.uint64(6)
-        if end - at >= np.uint64(3) and byte_at(text, at) == np.uint8(ord(":")):
+        if end - at >= np.uint64(3) and byte_at(text, at) == colon:
             second = _two(text, at + _1)
             at += np.uint64(3)
             if at < end and byte_at(text, at) == np.uint8(ord(".")):
                 at += _1
-                digits = _0
+                first = at
                 number, scale = 0.0, 1.0
                 while at < end and np.uint8(byte_at(text, at) - np.uint8(48)) < np.uint8(10):
                     number = number * 10.0 + np.float64(byte_at(text, at) - np.uint8(48))
                     scale *= 10.0
-                    digits += _1
                     at += _1
-                if digits == _0 or digits > np.uint64(9):
-                    return none
+                sound = first < at <= first + np.uint64(9)
                 fraction = number / scale
         if at < end and byte_at(text, at) == np.uint8(ord("Z")):
             at += _1
         elif at < end:
             sign = byte_at(text, at)
-            colon = np.uint64(end - at == np.uint64(6))
-            if end - at != np.uint64(5) + colon:
-                return none
-            if sign != np.uint8(ord("+")) and sign != dash:
-                return none
-            if colon == _1 and byte_at(text, at + np.uint64(3)) != np.uint8(ord(":")):
-                return none
-            hours, minutes = _two(text, at + _1), _two(text, at + np.uint64(3) + colon)
-            if hours > 23 or minutes > 59:
-                return none
+            parted = np.uint64(byte_at(text, at + np.uint64(3)) == colon)
+            hours, minutes = _two(text, at + _1), _two(text, at + np.uint64(3) + parted)
+            sound = sound and (sign == np.uint8(ord("+")) or sign == dash)
+            sound = sound and end - at == np.uint64(5) + parted and hours < 24 and minutes < 60
             ahead = (hours * 60 + minutes) * 60 * (-1 if sign == dash else 1)
             at = end
-        if at != end or hour > 23 or minute > 59 or second > 59:
+        if not sound or at != end or hour > 23 or minute > 59 or second > 59:
             return none
     seconds = np.float64((hour * 60 + minute) * 60 + second - ahead) + fraction
     weekday = np.uint64((days + 719468 + 2) % 7)

@@ -233,7 +233,8 @@ class Reading:
             given = getattr(self, name)
             if given is not None:
                 several = (given,) if isinstance(given, str | bytes) else tuple(given)
-                object.__setattr__(self, name, tuple(map(_text, several)))
+                texts = (one.decode() if isinstance(one, bytes) else one for one in several)
+                object.__setattr__(self, name, tuple(texts))
         check(self.labels)
         try:
             # Encoding refuses what is a codec, but not one of text.
@@ -352,7 +353,3 @@ def translated(kept: Mapping[str, Any]) -> dict[str, Any]:
     named = {_FORMER.get(name, name): value for name, value in kept.items()}
     # In the order in which they were kept: a model that is saved again has the same bytes.
     return named | {name: one for name, one in _FORMER_DEFAULTS.items() if name not in named}
-
-
-def _text(name: str | bytes) -> str:
-    return name.decode() if isinstance(name, bytes) else name

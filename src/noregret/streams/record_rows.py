@@ -6,7 +6,7 @@ The stream is one of examples from Python: pairs (features, label), as the data 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,7 +166,6 @@ class PairStream(Stream):
         self._pairs = pairs
         self._features, self._rules = features, FeatureRules.of(reading)
         name = f"a {type(pairs).__name__}"
-        self._begun: Iterator[Any] | None = None
         self._once = iter(pairs) is pairs
         self._used = False
         labels = reading.labels
@@ -179,19 +178,14 @@ class PairStream(Stream):
         examples = iter(self._pairs)
         first = list(itertools.islice(examples, LOOK))
         if self._once:
-            self._begun = itertools.chain(first, examples)
+            self._pairs = itertools.chain(first, examples)
         return [one[1] for one in first if isinstance(one, tuple) and len(one) == 2]
 
-    def _open(self) -> Iterator[Any]:
+    def _pieces(self) -> Generator[Parsed, None, None]:
         if self._used and self._once:
             raise StreamError(f"{self.name} can be read once only; make a list of it to go again")
         self._used = True
-        begun, self._begun = self._begun, None
-        return iter(self._pairs) if begun is None else begun
-
-    def _pieces(self) -> Generator[Parsed, None, None]:
-        examples = self._open()
-        first = 1
+        examples, first = iter(self._pairs), 1
         while batch := list(itertools.islice(examples, self.reading.rows)):
             parsed = self._piece(batch)
             parsed.name, parsed.unit, parsed.first = self.name, "example", first

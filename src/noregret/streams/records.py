@@ -24,17 +24,17 @@ from typing import Any
 import numpy as np
 
 from noregret.arguments import ArgumentError
-from noregret.streams.column_features import Words
 from noregret.streams.columns import (
     INDICATED,
     LABEL_NAMES,
     NAMES_READ,
     given_names,
+    label_expected,
     named_pair,
     usual_label,
 )
-from noregret.streams.errors import Malformed
-from noregret.streams.features import largest_of
+from noregret.streams.errors import Malformed, short
+from noregret.streams.features import Words, largest_of
 from noregret.streams.labelling import Labels, are_classes
 from noregret.streams.labels import class_name
 from noregret.streams.reading import Missing, Reading
@@ -44,11 +44,6 @@ _NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)
 #: Dictionaries inside each other; names would be as long.
 _DEEPEST = 64
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_SHOWN = 40
-
-
-def _short(shown: str) -> str:
-    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
 
 
 class Absent(str):
@@ -73,10 +68,10 @@ class Unfit(Malformed):
             # Python refuses to write integers of thousands of digits.
             shown = f"a {type(found).__name__} that is too long to show"
         #: The key as it is shown to people.
-        self.place = _short(repr(key))
+        self.place = short(repr(key))
         place = f"{self.place}: " if key else ""
         # The text of the base class counts columns, which an object has none of.
-        Exception.__init__(self, f"{place}found {_short(shown)}, expected {expected}")
+        Exception.__init__(self, f"{place}found {short(shown)}, expected {expected}")
         self.key, self.found, self.expected = key, found, expected
         self.argument = argument
 
@@ -250,7 +245,7 @@ class LabelRules:
             return as_number(key, value)
         name = str(value)
         if name not in self.pair:
-            raise Unfit(key, value, f"{self.pair[0]!r} or {self.pair[1]!r} as label", "labels")
+            raise Unfit(key, value, label_expected(self.pair), "labels")
         return 1.0 if name == self.pair[1] else -1.0
 
 

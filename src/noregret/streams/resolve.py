@@ -69,10 +69,6 @@ class Resolved:
         """Whether features have names, so that a dictionary of them can be given."""
         return self.format not in _NUMBERED
 
-    @property
-    def _endless(self) -> bool:
-        return isinstance(self.inputs, list) and STANDARD_INPUT in self.inputs
-
     def refuse_unknown(self, names: Iterable[str], reading: Reading) -> None:
         """Refuse options that the format does not know."""
         for name in names:
@@ -91,7 +87,8 @@ class Resolved:
         self.refuse_unknown(reading.said, reading)
         if not self.named and (names is not None or not grow):
             raise ArgumentError("names", f"format {self.format} has no dictionary of names")
-        if reading.shuffle is not None and self._endless:
+        endless = isinstance(self.inputs, list) and STANDARD_INPUT in self.inputs
+        if reading.shuffle is not None and endless:
             raise ArgumentError(
                 "shuffle",
                 "needs all rows in memory, and standard input may never end: save it to a file"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,23 +81,19 @@ class Lines:
         """Return where the line end of the example at `start` is, in memory[:stop]."""
         return memory.index(_LINE_END, start, stop)
 
-    def split(self, text: bytes, most: int | None) -> list[bytes]:
-        """Return the first examples of text that ends with a line end."""
-        return text.split(_LINE_END)[:-1][:most]
-
 
 class Source:
     """The text of some inputs; `open` it as often as it can be read.
 
-    `header` is called with the first line of every input (without its end) and with the
-    input's name; that line is then no part of the chunks. `lines` tells where examples end, and
-    `encoding` what the bytes mean: text in another one than UTF-8 is recoded.
+    With a `header` the first line of every input, the same of all, is no part of the chunks.
+    `lines` tells where examples end, and `encoding` what the bytes mean: text in another one than
+    UTF-8 is recoded.
     """
 
     def __init__(
         self,
         inputs: Inputs,
-        header: Callable[[bytes, str], None] | None = None,
+        header: bool = False,
         lines: Lines | None = None,
         encoding: str = "utf-8",
     ):
@@ -138,8 +133,8 @@ class Reader:
         #: Bytes on the disk of the inputs that are done with.
         self._done = 0
         self._carried = b""
-        #: The first line of the first input, once it was read.
-        self._heading: bytes | None = None
+        #: The first line of all, once it was read, and the input that it is of.
+        self._heading: tuple[bytes, str] | None = None
         #: The number of the next line where no chunk of the input was returned yet, else 0.
         self._line = 1
         #: Whether the first line of the input has yet to be looked at.
@@ -172,7 +167,7 @@ class Reader:
         """Return the first line of all, without its end."""
         if self._peeked is None:
             self._peeked = self.next()
-        return self._heading or b""
+        return self._heading[0] if self._heading else b""
 
     def head(self, lines: int | None = None) -> list[bytes]:
         """Return the first lines, those that `header` takes left out, as `next` will return them.
@@ -188,15 +183,17 @@ class Reader:
             self._line = peeked.line
             self.give_back(peeked)
             self._peeked = self._lines(CHUNK if lines is None else lines)
-        if self._peeked is None:
-            return []
-        return self._source.lines.split(bytes(self._peeked.memory[: self._peeked.stop]), lines)
+        found: list[bytes] = []
+        at = 0
+        while self._peeked and at < self._peeked.stop and len(found) != lines:
+            found.append(self.line_at(self._peeked, at))
+            at += len(found[-1]) + 1
+        return found
 
     def line_at(self, chunk: Chunk, start: int) -> bytes:
         """Return the example that begins at `start` of a chunk, without its line end."""
-        return bytes(
-            chunk.memory[start : self._source.lines.first_end(chunk.memory, start, chunk.stop)]
-        )
+        end = self._source.lines.first_end(chunk.memory, start, chunk.stop)
+        return bytes(chunk.memory[start:end])
 
     def next(self) -> Chunk | None:
         """Return the next lines, or None at the end."""
@@ -227,8 +224,7 @@ class Reader:
             if self._woken:
                 tap.wake()
         self._opened += 1
-        self._line = 1
-        self._fresh = True
+        self._line, self._fresh = 1, True
         return True
 
     def _lines(self, least: int = 1) -> Chunk:
@@ -241,9 +237,8 @@ class Reader:
         if ended:
             self._done = position
             self.close()
-            if unended:
-                memory[filled] = _LINE_END[0]
-                filled += 1
+            memory[filled] = _LINE_END[0]
+            filled += unended
             cut = filled
         if self._fresh and cut:
             self._fresh = False
@@ -289,9 +284,7 @@ class Reader:
                         f"{self._source.inputs[self._opened - 1].name}: a line of more than "
                         f"{LONGEST_LINE >> 20} MiB, expected examples, one a line"
                     )
-                longer = bytearray(2 * len(memory))
-                longer[:filled] = memory[:filled]
-                memory = longer
+                memory = memory + bytearray(len(memory))
 
     def _begin(self, memory: bytearray, stop: int, name: str) -> int:
         """Look at the first lines of an input; return where its examples begin."""
@@ -311,10 +304,13 @@ class Reader:
         start = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
         end = self._source.lines.first_end(memory, start, stop)
         line = bytes(memory[start:end]).removesuffix(b"\r")
-        if self._heading is None:
-            self._heading = line
-        if self._source.header is None:
+        heading = self._heading = self._heading or (line, name)
+        if not self._source.header:
             return start
-        self._source.header(line, name)
+        if line != heading[0]:
+            found = line.decode("utf-8", "backslashreplace")
+            raise StreamError(
+                f"{name}, line 1: found the header {found!r:.60}, expected that of {heading[1]}"
+            )
         self._line = 2
         return end + 1

@@ -102,15 +102,15 @@ class Stream(ABC):
             yield from self._parts(block, 0, len(block))
             return
         # Bad lines in their order, each with its message.
-        bad: list[tuple[int, str, str]] = []
         wanted = self._wanted
         target = getattr(getattr(self, "format", None), "target", None)
         column = "" if target is None else f" in column {target!r}"
-        for line, reason in parsed.reasons[:wanted]:
-            bad.append((line, f"{parsed.place(line)}, {reason}", reason.argument))
+        bad = [
+            (line, f"{parsed.place(line)}, {reason}", reason.argument)
+            for line, reason in parsed.reasons[:wanted]
+        ]
         for row in strange[:wanted].tolist():
-            line = parsed.line(row)
-            label = parsed.y[row]
+            line, label = parsed.line(row), parsed.y[row]
             found = class_name(label) if parsed.classes is None else parsed.classes[int(label)]
             complaint = f"found label {found!r}{column}, expected {reader.expected(parsed.y[:row])}"
             bad.append((line, f"{parsed.place(line)}: {complaint}", "labels"))

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from noregret.streams.arrow import arrow_errors
 from noregret.streams.block import Csr
-from noregret.streams.column_features import ColumnProducts, Words
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -32,12 +31,13 @@ from noregret.streams.columns import (
     distinct_note,
     given_names,
     having,
+    label_expected,
     missing_note,
     named_pair,
     target_of,
 )
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import Features, largest_of
+from noregret.streams.features import ColumnProducts, Features, Words, largest_of
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
 from noregret.streams.names import FeatureNames
@@ -144,7 +144,7 @@ class ArrowStream(Stream):
                 y, classes = self._labels_of(column, role)
                 keep = self.reading.unlabelled == "keep"
                 bad = np.isinf(y) if keep else ~np.isfinite(y)
-                problems.append((name, bad, self._label_expected(role), "labels"))
+                problems.append((name, bad, label_expected(self._pair, role == CLASS), "labels"))
             elif role == ID:
                 ids = ids_of(column)
             elif role == WEIGHT:
@@ -229,13 +229,6 @@ class ArrowStream(Stream):
         meaning = {None: np.nan, self._pair[0]: -1.0, self._pair[1]: 1.0}
         # Any other name becomes infinite, which is refused as a label.
         return np.array([meaning.get(text, np.inf) for text in texts])[codes], None
-
-    def _label_expected(self, role: int) -> str:
-        if role == CLASS:
-            return "a class as label"
-        if self._pair is None:
-            return "a finite number as label"
-        return f"{self._pair[0]!r} or {self._pair[1]!r} as label"
 
     def _reasons(
         self, batch: Any, kept: NDArray[np.bool_], problems: list[_Problem]

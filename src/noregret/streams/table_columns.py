@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from noregret.arguments import ArgumentError
 from noregret.jit import kernel
 from noregret.streams.arrow import arrow, arrow_errors
-from noregret.streams.column_features import Words
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -30,7 +29,7 @@ from noregret.streams.columns import (
     roles_of,
 )
 from noregret.streams.errors import StreamError
-from noregret.streams.features import Features
+from noregret.streams.features import Features, Words
 from noregret.streams.labelling import are_classes
 from noregret.streams.moments import HOURS, MONTHS, WEEKDAYS, part_names
 from noregret.streams.names import NO_ROOM

@@ -17,11 +17,10 @@ _NEWLINE, _RETURN, _TAB, _SPACE, _BAR, _COLON, _QUOTE = (np.uint8(ord(c)) for c 
 _ONES, _TOP_BITS = np.uint64(0x0101_0101_0101_0101), np.uint64(0x8080_8080_8080_8080)
 _COLONS, _BARS = _ONES * np.uint64(ord(":")), _ONES * np.uint64(ord("|"))
 
-#: Bytes that end a name or a namespace; bytes that a number begins with.
-_ENDS = np.zeros(256, np.uint8)
-_ENDS[list(b" \t\r\n:|")] = 1
-_NUMERIC = np.zeros(256, np.uint8)
-_NUMERIC[list(b"0123456789+-.")] = 1
+#: Bytes that end a name or a namespace, or a word before the bar; that a number begins with.
+_ENDS, _HEAD_ENDS, _NUMERIC = (
+    np.isin(np.arange(256), list(some)) for some in (b" \t\r\n:|", b" \t\r\n|", b"0123456789+-.")
+)
 
 #: Columns of the spans of a feature in the text: where its namespace, name and word begin and
 #: end. Without a word the last two are 0 and, for a feature without a name, its number.
@@ -41,14 +40,6 @@ class LineRules(NamedTuple):
     #: Value and column of the constant feature of every row; no such feature if 0.
     constant: float
     slot: np.uint32
-
-
-class Space(NamedTuple):
-    """Where the features of a namespace go: seed and mask of the hash, factor of the values."""
-
-    seed: np.uint32
-    last: np.uint32
-    scale: float
 
 
 @kernel(inline=True)
@@ -98,37 +89,25 @@ def _head(text, at, unlabelled):  # type: ignore[no-untyped-def]
     while True:
         while byte_at(text, at) == _SPACE:
             at += _1
-        if byte_at(text, at) == _BAR:
-            return at, label, weight, unlabelled or numbers > 0
-        if (
-            tagged
-            or byte_at(text, at) == _TAB
-            or byte_at(text, at) == _NEWLINE
-            or byte_at(text, at) == _RETURN
-        ):
-            return at, label, weight, False
         begin = at
-        while byte_at(text, at) != _SPACE and byte_at(text, at) != _BAR:
-            if (
-                byte_at(text, at) == _TAB
-                or byte_at(text, at) == _NEWLINE
-                or byte_at(text, at) == _RETURN
-            ):
-                return at, label, weight, False
+        while not _HEAD_ENDS[byte_at(text, at)]:
             at += _1
-        if byte_at(text, at) == _BAR or byte_at(text, begin) == _QUOTE:
+        c = byte_at(text, at)
+        if at == begin and c == _BAR:
+            return at, label, weight, unlabelled or numbers > 0
+        sound = not tagged and (c == _SPACE or c == _BAR)
+        if sound and (c == _BAR or byte_at(text, begin) == _QUOTE):
             tagged = True
-        else:
+        elif sound:
             value, end = number(text, begin)
-            if end != at or numbers > 2 or not np.isfinite(value):
-                return at, label, weight, False
-            if numbers == 0:
-                label = value
-            elif numbers == 1:
-                weight = value
-            if (numbers == 1 and value < 0.0) or (numbers == 2 and value != 0.0):
-                return at, label, weight, False
+            label = value if numbers == 0 else label
+            weight = value if numbers == 1 else weight
+            # Label, importance, and an initial prediction, which must be 0.
+            sound = end == at and np.isfinite(value) and numbers < 3
+            sound = sound and (numbers == 0 or value == 0.0 or (numbers == 1 and value > 0.0))
             numbers += 1
+        if not sound:
+            return at, label, weight, False
 
 
 @kernel(inline=True)
@@ -244,9 +223,10 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
                 # Features of value 0 are no features, but must be sound all the same.
                 scale = 0.0
             if good and not everything and not detailed:
-                plain = Space(seed, last, scale)
+                # Seed and mask of the hash, factor of the values.
+                space_rules = seed, last, scale
                 at, place, least, fell = _plain_features(
-                    text, at, place, least, plain, indices, values
+                    text, at, place, least, space_rules, indices, values
                 )
                 falls |= fell
             nameless = np.uint32(0)
