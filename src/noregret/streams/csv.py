@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -133,7 +135,7 @@ class CsvFormat:
         if ID in roles:
             own, texts = texts.apart(self._rules.roles == ID)
             ids = [name[1:] for name in split_names(*self._spell(buffer, own))]
-        spelt = self._spell(buffer, texts) if len(texts.refs) else None
+        spelt = self._names(buffer, texts) if len(texts.refs) else None
         facts = {"classes": classes, "ids": ids, "notes": self._notes(texts)}
         parsed = out.parsed(rows, lines, bad, self.features.width, WEIGHT in roles, **facts)
 
@@ -155,7 +157,29 @@ class CsvFormat:
         spans[:, 0], spans[:, 1] = self._key_ends[fields], self._key_ends[fields + np.uint32(1)]
         return spelled(self._keys, buffer, spans, texts.styles)
 
-    def _finished(self, rows: Csr, texts: Texts, names: Spelled | None) -> Csr:
+    def _names(
+        self, buffer: NDArray[np.uint8], texts: Texts
+    ) -> tuple[Spelled, NDArray[np.int64] | None]:
+        """Return the names of texts or of their words, and how many each has if not one."""
+        if WORDS not in self.grammar.roles.values():
+            return self._spell(buffer, texts), None
+        columns, fields = [*self.grammar.roles], texts.refs[:, 1]
+        bags = (self._rules.roles[fields] == WORDS) & (texts.styles != MISSING)
+        arena, ends = self._spell(buffer, Texts(texts.refs[bags], texts.styles[bags]))
+        spans = itertools.pairwise(ends.tolist())
+        counts, words = np.ones(len(fields), np.int64), []
+        for k, (begin, end) in zip(np.flatnonzero(bags).tolist(), spans, strict=True):
+            column = columns[fields[k]]
+            text = arena[begin + len(column.encode()) + 1 : end].tobytes()
+            found = self._words.names(column, text.decode("utf-8", "replace"))
+            counts[k] = len(found)
+            words += found
+        others = self._spell(buffer, Texts(texts.refs[~bags], texts.styles[~bags]))
+        return woven(others, laid_out(words), np.repeat(~bags, counts)), counts
+
+    def _finished(
+        self, rows: Csr, texts: Texts, names: tuple[Spelled, NDArray[np.int64] | None] | None
+    ) -> Csr:
         """Return rows with the columns of names, words and products, in order."""
         places, used = texts.refs[:, 0], int(rows.indptr[-1])
         groups = None
@@ -165,34 +189,17 @@ class CsvFormat:
             groups = self._groups[rows.indices[:used]]
             groups[places] = self._groups[texts.refs[:, 1]]
             rows.indices[:used] = self._own[rows.indices[:used]]
-        if names is not None and WORDS in self.grammar.roles.values():
-            names, counts = self._with_words(names, texts)
-            columns = self.features.columns_of(*names)
-            rows, groups = with_names(rows, groups, places, counts, columns)
-        elif names is not None:
-            rows.indices[places] = self.features.columns_of(*names)
+        if names is not None:
+            columns, counts = self.features.columns_of(*names[0]), names[1]
+            if counts is None:
+                rows.indices[places] = columns
+            else:
+                rows, groups = with_names(rows, groups, places, counts, columns)
         if self._products and groups is not None:
             rows = self._products.multiplied(rows, groups, self.features)
         elif names is None and self._ascending:
             return Csr(rows.indptr, rows.indices[:used], rows.values[:used])
         return settled(rows)
-
-    def _with_words(self, names: Spelled, texts: Texts) -> tuple[Spelled, NDArray[np.int64]]:
-        """Return names in which texts are replaced by their words, and how many each gave."""
-        (arena, ends), fields = names, texts.refs[:, 1]
-        bags = (self._rules.roles[fields] == WORDS) & (texts.styles != MISSING)
-        counts = np.ones(len(fields), np.int64)
-        columns, held = [*self.grammar.roles], arena.tobytes()
-        words: list[str] = []
-        for k in np.flatnonzero(bags).tolist():
-            column = columns[fields[k]]
-            text = held[int(ends[k]) + len(column.encode()) + 1 : int(ends[k + 1])]
-            found = self._words.names(column, text.decode("utf-8", "replace"))
-            counts[k] = len(found)
-            words += found
-        order = np.repeat(np.arange(len(fields)), counts)
-        order[np.repeat(bags, counts)] = len(fields) + np.arange(len(words))
-        return woven(names, laid_out(words), order), counts
 
     def _notes(self, texts: Texts) -> tuple[str, ...]:
         """Return remarks about the columns in which a value is missing."""

@@ -145,18 +145,18 @@ class JsonFormat:
         counts = read_records(buffer, np.uint64(stop), self._rules, out, spans, seen)
         rows, lines, odd = map(int, counts)
         starts = out.faults[:odd]
-        line_ends = np.empty(0, np.intp)
-        if odd or not text.isascii():
-            line_ends = np.flatnonzero(buffer[:stop] == ord("\n"))
-        if not _is_text(text):
+        sound = _is_text(text)
+        line_ends = np.flatnonzero(buffer[:stop] == ord("\n")) if odd or not sound else starts
+        if not sound:
             # The kernel does not look for UTF-8: every line is read once more.
             rows, starts = 0, np.append(0, line_ends[:-1] + 1).astype(np.uint64)
         builder = RowBuilder(self.features, self._features, self.reading.dtype)
         faults: list[int] = []
-        for start in starts.tolist():
-            line = int(line_ends.searchsorted(start))
+        lines_read = line_ends.searchsorted(starts)
+        ends = line_ends[lines_read].tolist()
+        for start, end, line in zip(starts.tolist(), ends, lines_read.tolist(), strict=True):
             try:
-                self._add(text[start : line_ends[line]], builder, line)
+                self._add(text[start:end], builder, line)
             except Malformed:
                 faults.append(start)
         found, absent = self._flat(buffer, out.rows(0, rows), spans)

@@ -53,7 +53,7 @@ class NamedRows(NamedTuple):
         stops, items = gathered(ends, order)
         ids = self.ids + other.ids
         return NamedRows(
-            names=woven(self.names, other.names, items.astype(np.intp)),
+            names=woven(self.names, other.names, items < self.ends[-1]),
             ends=stops,
             values=np.concatenate([self.values, other.values])[items],
             y=np.concatenate([self.y, other.y + len(self.classes)])[order],

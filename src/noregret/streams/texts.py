@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel
 from noregret.streams.names import Spelled, laid_out
-from noregret.streams.sparse import gathered
+from noregret.streams.sparse import summed
 
 _0, _1, _2 = (np.uint64(k) for k in range(3))
 _QUOTE, _EQUALS = (np.uint8(ord(c)) for c in '"=')
@@ -110,13 +111,23 @@ def bare(buffer: NDArray[np.uint8], spans: NDArray[np.uint32]) -> Spelled:
     return spelled(buffer, buffer, spans[:, [0, 1, 0, 1]], styles)
 
 
-def woven(names: Spelled, others: Spelled, order: NDArray[np.intp]) -> Spelled:
-    """Return names in an order: numbers from the number of names on are those of the others.
+def woven(names: Spelled, others: Spelled, own: NDArray[np.bool_]) -> Spelled:
+    """Return two lists of names as one; `own` tells of each place whether the next is of `names`.
 
-    >>> arena, ends = woven(laid_out(["a", "bc"]), laid_out(["d"]), np.array([2, 0, 1, 2]))
+    >>> own = np.array([False, True, True, False])
+    >>> arena, ends = woven(laid_out(["a", "bc"]), laid_out(["d", "e"]), own)
     >>> arena.tobytes(), ends.tolist()
-    (b'dabcd', [0, 1, 2, 4, 5])
+    (b'dabce', [0, 1, 2, 4, 5])
     """
-    (arena, ends), (letters, more) = names, others
-    stops, places = gathered(np.concatenate([ends, ends[-1] + more[1:]]), order)
-    return np.concatenate([arena[: int(ends[-1])], letters])[places], stops
+    lengths = np.empty(len(own), np.uint64)
+    lengths[own], lengths[~own] = np.diff(names[1]), np.diff(others[1])
+    stops = summed(lengths)
+    # Names in a row that are of one list are copied at once.
+    turns = np.flatnonzero(np.diff(own, prepend=not own[:1].all())).tolist()
+    sources = [others[0].tobytes(), names[0].tobytes()]
+    done, pieces = [0, 0], []
+    for begin, end in itertools.pairwise(stops[[*turns, len(own)]].tolist()):
+        which = (len(pieces) + bool(own[0])) % 2
+        pieces.append(sources[which][done[which] : done[which] + end - begin])
+        done[which] += end - begin
+    return np.frombuffer(bytearray(b"".join(pieces)), np.uint8), stops

@@ -80,6 +80,22 @@ def _write(buffer, spans, k, text, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _sizes(spans, parts):  # type: ignore[no-untyped-def]
+    """Return room enough for all names."""
+    total = _0
+    for row in range(np.uint64(parts.shape[0])):
+        for d in range(np.uint64(parts.shape[1])):
+            k = parts[row, d]
+            if k != NO_PART:
+                total += np.uint64(_BESIDE)
+                total += np.uint64(spans[k, 1] - spans[k, 0])
+                total += np.uint64(spans[k, 3] - spans[k, 2])
+                if spans[k, 4] > np.uint32(0):
+                    total += np.uint64(spans[k, 5] - spans[k, 4])
+    return total
+
+
+@kernel
 def _write_all(buffer, spans, parts, text, ends):  # type: ignore[no-untyped-def]
     at = _0
     ends[0] = at
@@ -101,11 +117,7 @@ def names_of(
     Row k of `parts` has the features that are multiplied, row j of `spans` where in the buffer
     the pieces of feature j are.
     """
-    lengths = np.diff(spans.astype(np.int64))[:, ::2]
-    # Without a word the last span is a number.
-    lengths[spans[:, 4] == 0, 2] = 0
-    room = _BESIDE * parts.size + lengths.sum(axis=1)[parts[parts != NO_PART]].sum()
-    text = np.empty(int(room), np.uint8)
+    text = np.empty(int(_sizes(spans, parts)), np.uint8)
     ends = np.empty(len(parts) + 1, np.uint64)
     _write_all(buffer, spans, parts, text, ends)
     return text, ends
