@@ -12,9 +12,11 @@ from noregret.streams.columns import (
     CLASS,
     DATE,
     FEATURES,
+    INDICATED,
     LABEL,
     MISSING_TEXTS,
     NAMED_LABEL,
+    NAMES_READ,
     TRUTHS,
     WEIGHT,
     WORDS,
@@ -112,7 +114,7 @@ class Plain:
         if field.text in MISSING_TEXTS:
             if self.indicate:
                 return [(f"{name}=missing".encode(), 1.0)]
-            expected = f'a value in column {name!r}, or missing="indicator"'
+            expected = f"a value in column {name!r}{INDICATED}"
             raise Malformed(field.start, field.text, expected, "missing")
         if role == CATEGORY:
             return [(f"{name}=".encode() + field.text, 1.0)]
@@ -145,7 +147,7 @@ class Plain:
                 return value
             expected = f"a finite number as label in column {name!r}"
             if field.text not in MISSING_TEXTS:
-                expected += " (read names as two classes, or as several)"
+                expected += NAMES_READ
         else:
             written = [name.encode() for name in self.pair]
             if field.text in written:

@@ -88,7 +88,7 @@ class Rules:
             raise Malformed(
                 column,
                 token,
-                "an index from 1 (first_index=0 if the file counts from 0)",
+                "an index from 1 (files that count from 0 can be read)",
                 "first_index",
             )
         if index > self.last_index:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
 from noregret.streams.names import FeatureNames
@@ -220,31 +221,42 @@ def test_a_bad_line_is_refused_with_place_text_and_column(tmp_path, good):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a,b\n", {"target": "c"}, "there is no column 'c', expected one of 'a', 'b'"),
+        ("a,b\n", {"target": "c"}, "target='c': .* has no such column, expected one of 'a', 'b'"),
         ("a,a,y\n1,2,3\n", {}, "two columns are called 'a'"),
         ("a;b\n1;2\n", {}, "found the one field 'a;b', expected several, separated by ','"),
         ("1.5,2\n3,4\n", {}, "found numbers only, .* there is no header"),
         ("a,y\n1,u\n", {"labels": "binary"}, "found the label 'u' in the first rows, expected two"),
         ("a,y\n1,u\n1,v\n1,w\n", {"labels": "binary"}, "found the labels 'u', 'v', 'w' in"),
-        ("a,y\n1,2\n", {"keep": "a", "ignore": "a"}, "columns to ignore exclude each other"),
+        ("a,y\n1,2\n", {"keep": "a", "ignore": "a"}, "keep=.*: names all columns that are used"),
         ("a,y\n1,2\n", {"separator": "1"}, "separator='1': expected one of"),
         ("a,y\n1,2\n", {"missing": "no"}, "missing='no': expected"),
         ("a,y\n1,2\n", {"bits": 40}, "bits=40: expected 1 to 31"),
         ("a,y\n1,2\n", {"dtype": "int"}, "dtype='int': expected"),
-        ("a,y\n1,2\n", {"target": "y", "weight": "y"}, "'y' cannot be both label and weight"),
-        ("a,y\n1,2\n", {"categorical": "a", "numeric": "a"}, "both categorical and numeric"),
+        ("a,y\n1,2\n", {"target": "y", "weight": "y"}, "target='y': .* both label and weight"),
+        (
+            "a,y\n1,2\n",
+            {"categorical": "a", "numeric": "a"},
+            "categorical='a': .* numeric",
+        ),
         ('"a,y\n1,2\n', {}, "line 1, column 1: found '\"a,y', expected a closing quote"),
         ("", {}, "expected lines of text"),
-        ("intercept,y\n1,2\n", {"constant": 1.0}, "column 'intercept' has the name of the const"),
-        ("a,y\n1,2\n", {"target": "y", "ignore": "y"}, "'y' cannot be both label and ignored"),
-        ("a,y\n1,2\n", {"weight": "a", "ignore": "a"}, "'a' cannot be both weight and ignored"),
+        (
+            "intercept,y\n1,2\n",
+            {"constant": 1.0},
+            "constant=1.0: .* 'intercept', the name of",
+        ),
+        ("a,y\n1,2\n", {"target": "y", "ignore": "y"}, "target='y': .* both label and ignored"),
+        ("a,y\n1,2\n", {"weight": "a", "ignore": "a"}, "weight='a': .* both weight and ignored"),
         (b"a,y\n1,\xe9\n2,e\n", {"labels": "binary"}, r"label b'\\xe9', expected labels in UTF"),
     ],
 )
 def test_what_makes_no_stream_is_refused_in_one_line(tmp_path, text, options, message):
-    with pytest.raises(StreamError, match=message) as caught:
+    with pytest.raises((StreamError, ArgumentError), match=message) as caught:
         open_csv(write(tmp_path, text), **options)
     assert "\n" not in str(caught.value)
+    # What is said of an option begins with it.
+    of_option = isinstance(caught.value, ArgumentError)
+    assert of_option == message.startswith(tuple(f"{name}=" for name in options))
 
 
 def test_a_column_is_numeric_if_nine_tenths_of_its_first_values_are_numbers(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.arguments import ArgumentError
 from noregret.streams import StreamError
 
 PAIRS = [({"size": 0.5, "color": "red"}, 1), ({"size": 2.0, "color": "blue"}, 0)]
@@ -57,9 +58,9 @@ def test_what_is_nothing_of_these_is_refused(inputs):
 
 
 def test_formats_and_threads_belong_to_files():
-    with pytest.raises(StreamError, match="formats are of files"):
+    with pytest.raises(ArgumentError, match="format='csv': formats are of files"):
         nr.read(PAIRS, format="csv")
-    with pytest.raises(StreamError, match="threads=2: no option of format iterable"):
+    with pytest.raises(ArgumentError, match="threads=2: no option of format iterable"):
         nr.read(PAIRS, threads=2)
 
 

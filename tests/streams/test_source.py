@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from noregret.arguments import ArgumentError
 from noregret.streams import StreamError, read, source
 from noregret.streams.inputs import find
 from noregret.streams.source import Source
@@ -154,7 +155,7 @@ def test_missing_files_directories_and_patterns_without_match_are_refused(tmp_pa
 
 @pytest.mark.parametrize("name", ["data", "data.gz", "data.docx"])
 def test_a_name_that_does_not_tell_the_format_is_refused(name: str) -> None:
-    with pytest.raises(StreamError, match=r"the name does not tell the format"):
+    with pytest.raises(ArgumentError, match=f"format: the name {name} does not tell it"):
         read(name)
 
 
@@ -163,9 +164,9 @@ def test_a_format_can_be_named_and_formats_cannot_be_mixed(tmp_path: Path) -> No
     path.write_bytes(b"1 1:2\n")
     (block,) = read(path, format="svmlight")
     assert block.values.tolist() == [2.0]
-    with pytest.raises(StreamError, match=r"format='docx': expected one of svmlight"):
+    with pytest.raises(ArgumentError, match=r"format='docx': expected one of svmlight"):
         read(path, format="docx")
-    with pytest.raises(StreamError, match=r"standard input has no name to tell the format"):
+    with pytest.raises(ArgumentError, match=r"format: standard input has no name to tell it"):
         read("-")
 
 

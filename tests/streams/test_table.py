@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noregret.arguments import ArgumentError
 from noregret.streams import read
 from noregret.streams.binary import write_binary
 from noregret.streams.errors import StreamError
@@ -220,7 +221,7 @@ def test_a_bad_row_is_refused_with_row_column_and_value(tmp_path):
     column = pa.array(values, mask=np.arange(rows) == BATCH + 3)
     table = pa.table({"a": column, "y": values})
     pq.write_table(table, tmp_path / "t.parquet")
-    place = f"t.parquet, row {BATCH + 4}, 'a': found None, expected a value, or missing="
+    place = f"t.parquet, row {BATCH + 4}, 'a': found None, expected a value"
     with pytest.raises(StreamError, match=place) as caught:
         list(open_table(tmp_path / "t.parquet", missing="refuse"))
     assert caught.value.argument == "missing"
@@ -247,11 +248,23 @@ def test_a_bad_row_is_refused_with_row_column_and_value(tmp_path):
             {},
             r"'a' is list<.*>, expected numbers, booleans, dates or",
         ),
-        ({"a": ["x"], "y": [0]}, {"numeric": "a"}, "'a' is string, expected numbers"),
-        ({"a": ["x"], "y": [0]}, {"weight": "a"}, "'a' is string, expected weights"),
+        (
+            {"a": ["x"], "y": [0]},
+            {"numeric": "a"},
+            "numeric='a': .* string in .* numbers",
+        ),
+        (
+            {"a": ["x"], "y": [0]},
+            {"weight": "a"},
+            "weight='a': .* string in .* weights",
+        ),
         ({"a": [-1], "y": [0]}, {"weight": "a"}, "row 1, 'a': found -1, expected a weight from 0"),
-        ({"a": [1], "y": [0]}, {"ignore": "b"}, "there is no column 'b'"),
-        ({"intercept": [1], "y": [0]}, {"constant": 1}, "'intercept' has the name of the const"),
+        ({"a": [1], "y": [0]}, {"ignore": "b"}, "ignore='b': .* has no such column"),
+        (
+            {"intercept": [1], "y": [0]},
+            {"constant": 1},
+            "constant=1.0: .* 'intercept', the name",
+        ),
         ({"a": [1], "y": [[0]]}, {"labels": ("u", "v")}, "'y' is list<.*>, expected numbers, boo"),
         (
             {"a": [1], "y": pa.array([], pa.string()).take(pa.array([None], pa.int64()))},
@@ -261,9 +274,12 @@ def test_a_bad_row_is_refused_with_row_column_and_value(tmp_path):
     ],
 )
 def test_what_is_no_table_of_examples_is_refused_in_one_line(columns, options, message):
-    with pytest.raises(StreamError, match=message) as caught:
+    with pytest.raises((StreamError, ArgumentError), match=message) as caught:
         list(open_table(pa.table(columns), **options))
     assert "\n" not in str(caught.value)
+    # What is said of an option begins with it.
+    of_option = isinstance(caught.value, ArgumentError)
+    assert of_option == message.startswith(tuple(f"{name}=" for name in options))
 
 
 def test_labels_may_be_missing_where_that_is_wanted():
@@ -305,7 +321,7 @@ def test_damaged_files_are_read_or_refused_in_one_line(tmp_path, kind):
         try:
             for block in open_table(path, labels="binary", weight="w", on_error="skip"):
                 assert np.isfinite(block.values).all() and block.indices.max(initial=0) < 10_000
-        except StreamError as error:
+        except (StreamError, ArgumentError) as error:
             refused += 1
             assert "\n" not in str(error) and str(path) in str(error)
     assert refused
@@ -361,7 +377,7 @@ def test_the_compact_form_is_recognised(tmp_path):
     write_binary(open_table(small_table(), labels="binary", weight="w"), path)
     stream = read(path)
     assert examples_of(stream) == SMALL
-    with pytest.raises(StreamError, match="target='class': no option of format compact"):
+    with pytest.raises(ArgumentError, match="target='class': no option of format compact"):
         read(path, target="class")
 
 

@@ -41,7 +41,7 @@ class BinaryStream(Stream):
         labels = reading.labels
         first = files[0]
         for other in files[1:]:
-            if other.facts.label_map != first.facts.label_map or not other.same_columns(first):
+            if other.facts.label_map != first.facts.label_map or other.columns != first.columns:
                 raise StreamError(
                     f"{other.name}: labels or columns were not mapped as those of {first.name} "
                     "were; write both from one stream"

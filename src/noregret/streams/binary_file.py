@@ -192,12 +192,11 @@ class BinaryFile:
                 raise StreamError(f"{self.name}: damaged, {error}") from error
         return self._names
 
-    def same_columns(self, other: BinaryFile) -> bool:
-        """Return whether columns mean the same in both files, as far as they tell."""
-        kept = [key.encode() for key in NAME_ARRAYS if self.facts.bits is None]
-        return self.facts.bits == other.facts.bits and all(
-            self._told.get(key) == other._told.get(key) for key in kept
-        )
+    @property
+    def columns(self) -> list[Any]:
+        """What the file tells about its columns: bits, or names."""
+        named = NAME_ARRAYS if self.facts.bits is None else ()
+        return [self.facts.bits, *(self._told.get(key.encode()) for key in named)]
 
     def blocks(self) -> Iterator[tuple[Block, int]]:
         """Yield each batch as a block, and the bytes of the file up to its end."""

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from noregret.arguments import ArgumentError
-from noregret.streams.errors import StreamError
+from noregret.streams.errors import StreamError, short
 from noregret.streams.labelling import Labels
 from noregret.streams.reading import Reading
 
@@ -195,7 +195,7 @@ def named_pair(found: Iterable[str], where: str) -> tuple[str, str]:
     """Return the two names among labels found, in alphabetical order: negative, positive."""
     names = sorted(set(found))
     if len(names) != 2:
-        few = ", ".join(repr(_cut(name)) for name in names[:_SHOWN_LABELS])
+        few = ", ".join(repr(short(name, _SHOWN)) for name in names[:_SHOWN_LABELS])
         more = len(names) - _SHOWN_LABELS
         few += f" and {more:,} more" if more > 0 else ""
         found_them = f"the label{'s' * (len(names) > 1)} {few}" if names else "no label"
@@ -205,7 +205,3 @@ def named_pair(found: Iterable[str], where: str) -> tuple[str, str]:
             "labels",
         )
     return names[0], names[1]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -30,7 +30,7 @@ from noregret.streams.csv_records import QuotedLines
 from noregret.streams.csv_rows import LineRules, Texts, parse_lines
 from noregret.streams.errors import Malformed
 from noregret.streams.features import ColumnProducts, Features, Words, largest_of
-from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
+from noregret.streams.format import Parsed, Slabs, Written, padded
 from noregret.streams.inputs import Inputs
 from noregret.streams.moments import PARTS, part_names
 from noregret.streams.names import NO_ROOM, FeatureNames, Spelled, laid_out, split_names
@@ -106,7 +106,6 @@ class CsvFormat:
 
     def _read(self, buffer: NDArray[np.uint8], stop: int) -> tuple[Written, Texts, list[int]]:
         """Return what the kernel writes, and its counts."""
-        check_text(buffer, stop)
         roles = [*self.grammar.roles.values()]
         # A line has two bytes at least, and so has a feature, unless its value may be missing;
         # the last line may be given up after its constant, and one place is written in advance.
@@ -115,7 +114,7 @@ class CsvFormat:
         if self.features.constant:
             # In a line whose fields are all features, the constant is one more.
             most += len(buffer) // (field * len(roles))
-        out = Written.take(self._slabs, len(buffer) // 2 + 1, most, self._dtype)
+        out = Written.take(self._slabs, buffer, stop, len(buffer) // 2 + 1, most, self._dtype)
         spells = self._indicates or not {CATEGORY, WORDS, CLASS, ID}.isdisjoint(roles)
         texts = Texts.take(self._slabs, most if spells else 0)
         counts = list(map(int, parse_lines(buffer, np.uint64(stop), self._rules, out, texts)))
@@ -136,7 +135,9 @@ class CsvFormat:
             own, texts = texts.apart(self._rules.roles == ID)
             ids = [name[1:] for name in split_names(*self._spell(buffer, own))]
         spelt = self._names(buffer, texts) if len(texts.refs) else None
-        facts = {"classes": classes, "ids": ids, "notes": self._notes(texts)}
+        columns, absent = [*self.grammar.roles], texts.refs[texts.styles == MISSING, 1]
+        notes = tuple(missing_note(columns[f]) for f in np.unique(absent).tolist())
+        facts = {"classes": classes, "ids": ids, "notes": notes}
         parsed = out.parsed(rows, lines, bad, self.features.width, WEIGHT in roles, **facts)
 
         def finish() -> None:
@@ -200,12 +201,6 @@ class CsvFormat:
         elif names is None and self._ascending:
             return Csr(rows.indptr, rows.indices[:used], rows.values[:used])
         return settled(rows)
-
-    def _notes(self, texts: Texts) -> tuple[str, ...]:
-        """Return remarks about the columns in which a value is missing."""
-        columns = [*self.grammar.roles]
-        fields = np.unique(texts.refs[texts.styles == MISSING, 1])
-        return tuple(missing_note(columns[f]) for f in fields.tolist())
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""

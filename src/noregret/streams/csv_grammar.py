@@ -33,7 +33,7 @@ from noregret.streams.csv_records import LONGEST_QUOTED
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of
 from noregret.streams.labelling import Labels, are_classes
-from noregret.streams.moments import has_time, is_moment
+from noregret.streams.moments import is_moment
 from noregret.streams.numbers import finite
 from noregret.streams.reading import Reading
 
@@ -42,7 +42,8 @@ _DECIMAL_COMMA = re.compile(rb"[+-]?[0-9]{1,3}(?:[.' ][0-9]{3})*,[0-9]+|[+-]?[0-
 
 #: Returns at most this many of the first lines, or as many as can be read ahead.
 Head = Callable[[int | None], Sequence[bytes]]
-_QUOTE, _SPACE, _RETURN = b'"', b" ", b"\r"
+#: A quoted field: the quote that closes it is not doubled.
+_QUOTED = re.compile(rb' *"((?:[^"]+|"")*+)" *')
 
 
 @dataclass(frozen=True)
@@ -59,44 +60,27 @@ def split_fields(line: bytes, separator: bytes) -> list[Field]:
     >>> [field.text for field in split_fields(b' a ,"b, ""c"" d" ,', b",")]
     [b'a', b'b, "c" d', b'']
     """
-    line = line.removesuffix(_RETURN)
+    line = line.removesuffix(b"\r")
     fields: list[Field] = []
     at = 0
     while True:
-        start = at
-        while line[at : at + 1] == _SPACE:
-            at += 1
-        if line[at : at + 1] == _QUOTE:
-            text, at = _quoted(line, at, separator)
+        start, match = at, _QUOTED.match(line, at)
+        if match and match.end(1) - match.start(1) < LONGEST_QUOTED:
+            text, at = match[1].replace(b'""', b'"'), match.end()
+            if line[at : at + 1] not in (b"", separator):
+                raise Malformed(at, line[at:], "a separator after the closing quote")
         else:
-            end = line.find(separator, at)
-            end = len(line) if end < 0 else end
-            text, at = line[at:end].rstrip(_SPACE), end
+            at = line.find(separator, start)
+            at = len(line) if at < 0 else at
+            text = line[start:at].strip(b" ")
+            if text.startswith(b'"'):
+                opening = line.index(b'"', start)
+                expected = f"a closing quote within {LONGEST_QUOTED >> 20} MiB"
+                raise Malformed(opening, line[opening:], expected)
         fields.append(Field(start, text))
         if at >= len(line):
             return fields
         at += 1
-
-
-def _quoted(line: bytes, opening: int, separator: bytes) -> tuple[bytes, int]:
-    """Return the text of a quoted field and where its separator is, or the end of the line."""
-    at = opening + 1
-    parts: list[bytes] = []
-    while True:
-        end = line.find(_QUOTE, at)
-        if end < 0 or end - opening > LONGEST_QUOTED:
-            expected = f"a closing quote within {LONGEST_QUOTED >> 20} MiB"
-            raise Malformed(opening, line[opening:], expected)
-        parts.append(line[at:end])
-        if line[end + 1 : end + 2] != _QUOTE:
-            break
-        at = end + 2
-    at = end + 1
-    while line[at : at + 1] == _SPACE:
-        at += 1
-    if at < len(line) and line[at : at + 1] != separator:
-        raise Malformed(at, line[at:], "a separator after the closing quote")
-    return _QUOTE.join(parts), at
 
 
 @dataclass(frozen=True)
@@ -200,7 +184,7 @@ def learn_grammar(
         column = [row[k] for row in rows if row[k] not in MISSING_TEXTS]
         if roles[name] == UNKNOWN:
             roles[name] = _kind_of(name, column, where)
-        if roles[name] == DATE and any(map(has_time, column)):
+        if roles[name] == DATE and any(len(text) > len(b"1970-01-01") for text in column):
             timed.add(name)
         if roles[name] == CATEGORY:
             notes.append(distinct_note(name, len({*column}), len(column)))

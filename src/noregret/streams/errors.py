@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-_SHOWN = 40
 
-
-def short(text: str) -> str:
+def short(text: str, most: int = 40) -> str:
     """Return a text, or its beginning, to be shown in a message."""
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 class StreamError(ValueError):

@@ -90,17 +90,14 @@ class Features:
             )
         if bits is None and remember:
             raise ArgumentError("remember", "a dictionary keeps all names", remember)
-        self.bits = bits
-        self.constant = float(constant)
+        self.bits, self.constant, self._grow = bits, float(constant), grow
         self.names: FeatureNames | HashedNames
-        self._grow = grow
         if bits is None:
             self.names = FeatureNames() if names is None else names
             self.constant_column = self.names.add(INTERCEPT) if self.constant else 0
-            return
-        self._last = np.uint32(mask(bits))
-        self.names = HashedNames(bits, remember)
-        self.constant_column = CONSTANT & mask(bits)
+        else:
+            self.names = HashedNames(bits, remember)
+            self.constant_column = CONSTANT & mask(bits)
 
     @classmethod
     def of(cls, reading: Reading, names: FeatureNames | None = None, grow: bool = True) -> Features:
@@ -153,7 +150,7 @@ class Features:
         if isinstance(self.names, FeatureNames):
             return self.names.columns_of(arena, ends, self._grow)
         slots = np.empty(len(ends) - 1, np.uint32)
-        _hash_all(arena, ends, slots, self._last)
+        _hash_all(arena, ends, slots, np.uint32(self.width - 1))
         if self.names.limit:
             self.names.remember_all(arena, ends, slots)
         return slots

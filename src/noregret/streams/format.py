@@ -137,9 +137,24 @@ class Written(NamedTuple):
 
     @classmethod
     def take(
-        cls, slabs: Slabs, rows: int, features: int, dtype: np.dtype[Any], weights: bool = True
+        cls,
+        slabs: Slabs,
+        buffer: NDArray[np.uint8],
+        stop: int,
+        rows: int,
+        features: int,
+        dtype: np.dtype[Any],
+        weights: bool = True,
     ) -> Written:
-        """Return arrays for at most this many rows and features."""
+        """Return arrays for at most this many rows and features of buffer[:stop].
+
+        Text that a kernel would read beyond is refused: no last line end, or no PADDING.
+        """
+        if stop + PADDING > len(buffer) or (stop and buffer[stop - 1] != ord("\n")):
+            raise ValueError(
+                f"text of {stop} bytes in a buffer of {len(buffer)}: expected it to end with a "
+                f"line end and {PADDING} bytes to follow"
+            )
         return cls(
             indptr=slabs.take(np.uint64, rows + 1),
             indices=slabs.take(np.uint32, features),
@@ -195,15 +210,6 @@ class TextFormat(Protocol):
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused; called for refused lines only."""
-
-
-def check_text(buffer: NDArray[np.uint8], stop: int) -> None:
-    """Refuse text that a kernel would read beyond: no last line end, or no PADDING."""
-    if stop + PADDING > len(buffer) or (stop and buffer[stop - 1] != ord("\n")):
-        raise ValueError(
-            f"text of {stop} bytes in a buffer of {len(buffer)}: expected it to end with a line "
-            f"end and {PADDING} bytes to follow"
-        )
 
 
 def padded(text: bytes) -> tuple[NDArray[np.uint8], int]:

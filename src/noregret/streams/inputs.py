@@ -59,11 +59,6 @@ class Input:
         return facts.st_size if stat.S_ISREG(facts.st_mode) else None
 
     @property
-    def lasting(self) -> bool:
-        """Whether it can be read again: what came through a pipe is gone."""
-        return self.remote or (self.path is not None and not self.path.is_fifo())
-
-    @property
     def suffix(self) -> str:
         """The suffix of the name if it is that of a compression, else nothing."""
         suffix = "" if self.standard else os.path.splitext(name_in(self.name))[1].lower()

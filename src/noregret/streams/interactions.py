@@ -71,11 +71,9 @@ class Interactions:
 
 
 def _letters(wanted: str | bytes) -> bytes:
-    try:
-        term = wanted.encode("ascii") if isinstance(wanted, str) else bytes(wanted)
-    except UnicodeEncodeError:
-        term = b""
-    if not 2 <= len(term) <= MOST_FACTORS or set(term) & set(b"|\t\r\n"):
+    ascii = isinstance(wanted, bytes) or wanted.isascii()
+    term = wanted.encode() if isinstance(wanted, str) else wanted
+    if not ascii or not 2 <= len(term) <= MOST_FACTORS or set(term) & set(b"|\t\r\n"):
         expected = (
             f"expected 2 to {MOST_FACTORS} first letters of namespaces, a space for features "
         )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from noregret.streams.columns import LOOK
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features
-from noregret.streams.format import Parsed, Slabs, Written, check_text
+from noregret.streams.format import Parsed, Slabs, Written
 from noregret.streams.inputs import Inputs
 from noregret.streams.json_rows import (
     CATEGORY,
@@ -49,6 +49,7 @@ from noregret.streams.stream import TextStream
 from noregret.streams.texts import MISSING, Pair, bare, spelled
 
 _BLANKS = b" \t\r"
+_LARGEST = sys.float_info.max
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -96,12 +97,6 @@ def _located(error: Unfit, line: bytes) -> Malformed:
     return Malformed(max(column, 0), found, expected, error.argument)
 
 
-def _weight(key: str, value: Any) -> float:
-    if isinstance(value, int | float) and 0.0 <= value <= sys.float_info.max:
-        return float(value)
-    raise Unfit(key, value, "a number from 0 as weight")
-
-
 class JsonFormat:
     """JSON lines whose keys for label and weight are known."""
 
@@ -136,10 +131,9 @@ class JsonFormat:
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
         """Return the rows of buffer[:stop]: flat records by the kernel, odd lines one by one."""
-        check_text(buffer, stop)
         text = buffer[:stop].tobytes()
         most_rows, most = most_lines(buffer, stop), len(buffer) // 4
-        out = Written.take(self._slabs, most_rows, most, np.dtype(self.reading.dtype))
+        out = Written.take(self._slabs, buffer, stop, most_rows, most, np.dtype(self.reading.dtype))
         spans = Spans.take(self._slabs, most_rows, most)
         seen = np.zeros((SEEN, 2), np.uint32)
         counts = read_records(buffer, np.uint64(stop), self._rules, out, spans, seen)
@@ -202,14 +196,16 @@ class JsonFormat:
             return
         try:
             label = self._labels.read(self.target, record.pop(self.target, None))
-            weight = 1.0
-            if self.reading.weight is not None:
-                weight = _weight(self.reading.weight, record.pop(self.reading.weight, None))
+            weight: Any = 1.0
+            if (key := self.reading.weight) is not None:
+                weight = record.pop(key, None)
+                if not isinstance(weight, int | float) or not 0.0 <= weight <= _LARGEST:
+                    raise Unfit(key, weight, "a number from 0 as weight")
             told = None
             if self.reading.id is not None:
                 told = record.pop(self.reading.id, "")
                 told = told if isinstance(told, str) else json.dumps(told)
-            builder.add(record, label, weight, place, told)
+            builder.add(record, label, float(weight), place, told)
         except Unfit as error:
             raise _located(error, line) from None
 

@@ -25,7 +25,7 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS, WEEKDAYS, HOURS, PARTS = 1, 13, 20, 44
 
 _0, _1 = np.uint64(0), np.uint64(1)
-_MONTHS, _WEEKDAYS_AT, _HOURS = (np.uint64(k) for k in (MONTHS, WEEKDAYS, HOURS))
+_WEEKDAYS_AT, _HOURS = np.uint64(WEEKDAYS), np.uint64(HOURS)
 _ISO = re.compile(
     rb"(\d{4}-\d\d-\d\d)(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?"
     rb"(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?"
@@ -51,11 +51,6 @@ def is_moment(text: bytes) -> bool:
         return found is not None and bool(datetime.date.fromisoformat(found[1].decode()))
     except ValueError:
         return False
-
-
-def has_time(text: bytes) -> bool:
-    """Return whether a moment has a time beside its date."""
-    return len(text) > len(b"1970-01-01")
 
 
 @kernel(inline=True)

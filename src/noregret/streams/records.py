@@ -237,8 +237,12 @@ class LabelRules:
             if self.unlabelled:
                 return math.nan
             raise Unfit(key, value, "a label", "on_error")
+        if self.classes and isinstance(value, str):
+            return str.__str__(value)
+        if self.classes and isinstance(value, bool | np.bool_):
+            return "true" if value else "false"
         if self.classes:
-            return _name_of(key, value)
+            return class_name(as_number(key, value))
         if self.pair is None:
             if isinstance(value, str):
                 raise Unfit(key, value, f"a number as label{NAMES_READ}", "labels")
@@ -247,15 +251,6 @@ class LabelRules:
         if name not in self.pair:
             raise Unfit(key, value, label_expected(self.pair), "labels")
         return 1.0 if name == self.pair[1] else -1.0
-
-
-def _name_of(key: str, value: Any) -> str:
-    """Return the name of the class that a label means."""
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    return class_name(as_number(key, value))
 
 
 def names_among(found: Iterable[Any], labels: Labels, where: str) -> tuple[str, str] | None:

@@ -110,7 +110,7 @@ def resolve(inputs: Inputs | Any, format: str | None = None) -> Resolved:
     several, kind = _told_apart(inputs)
     if kind:
         if format is not None:
-            raise ArgumentError("format", f"formats are of files, and this is a {kind}", format)
+            raise ArgumentError("format", f"formats are of files, found: {kind}", format)
         return Resolved(several, kind)
     chosen = _format_of_names(several) if format is None else format
     if chosen not in FORMATS:
@@ -161,9 +161,9 @@ def _format_of_names(inputs: list[str | os.PathLike[str]]) -> str:
         if suffix not in _SUFFIXES:
             raise ArgumentError(
                 "format",
-                f"the name {name} does not tell it, expected one that ends in "
-                f"{', '.join(_SUFFIXES)}, alone or followed by {', '.join(COMPRESSIONS)}, or "
-                f"{', '.join(FORMATS)}",
+                f"the name {name} does not tell it: expected one of {', '.join(FORMATS)}, or a "
+                f"name that ends in {', '.join(_SUFFIXES)}, alone or followed by "
+                f"{', '.join(COMPRESSIONS)}",
             )
         told.setdefault(_SUFFIXES[suffix], name)
     if len(told) > 1:

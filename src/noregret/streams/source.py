@@ -46,11 +46,6 @@ class Chunk:
     unended: bool = False
 
     @property
-    def last_line(self) -> int:
-        """The number of the last line, counted from 0 within the chunk."""
-        return self.memory.count(_LINE_END, 0, self.stop) - 1
-
-    @property
     def buffer(self) -> NDArray[np.uint8]:
         """The bytes as an array."""
         return np.frombuffer(self.memory, np.uint8)
@@ -109,11 +104,11 @@ class Source:
         if self._begun is not None:
             reader, self._begun = self._begun, None
             return reader
-        passing = next((one for one in self.inputs if not one.lasting), None)
-        if self._used and passing is not None:
-            raise StreamError(
-                f"{passing.name} can be read once only; save it to a file to go again"
-            )
+        for one in self.inputs:
+            # What came through a pipe is gone.
+            if self._used and (one.standard or (one.path is not None and one.path.is_fifo())):
+                complaint = "can be read once only; save it to a file to go again"
+                raise StreamError(f"{one.name} {complaint}")
         self._used = True
         return Reader(self)
 

@@ -193,7 +193,8 @@ class TextStream(Stream):
         found = self.format.parse(chunk.buffer, chunk.stop)
         for parsed in (found,) if isinstance(found, Parsed) else found:
             parsed.name, parsed.first, parsed.position = chunk.name, chunk.line, chunk.position
-            parsed.unended = chunk.last_line if chunk.unended else None
+            last = chunk.memory.count(b"\n", 0, chunk.stop) - 1 if chunk.unended else None
+            parsed.unended = last
             starts = parsed.faults[: self._wanted].tolist()
             reasons = [self.format.explain(reader.line_at(chunk, start)) for start in starts]
             lines = [chunk.memory.count(b"\n", 0, start) for start in starts]

@@ -23,7 +23,7 @@ from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.columns import given_names, label_expected
 from noregret.streams.errors import Malformed
 from noregret.streams.features import largest_of
-from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
+from noregret.streams.format import Parsed, Slabs, Written, padded
 from noregret.streams.inputs import Inputs
 from noregret.streams.numbers import any_number, finite, integer, plain_pair
 from noregret.streams.reading import Reading
@@ -221,11 +221,10 @@ class SvmlightText:
 
     def _read(self, buffer: NDArray[np.uint8], stop: int) -> tuple[Written, list[int]]:
         """Return what the kernel writes, and its counts."""
-        check_text(buffer, stop)
         # A row has two bytes at least, and a feature four; the constant feature comes with a row.
         most = len(buffer) // (2 if self.shift else 4)
         rows = most_lines(buffer, stop)
-        out = Written.take(self._slabs, rows, most, self._dtype, weights=False)
+        out = Written.take(self._slabs, buffer, stop, rows, most, self._dtype, weights=False)
         # Interpreted, the parser counts in unsigned numbers.
         return out, list(map(int, parse_rows(buffer, np.uint64(stop), self.rules, out)))
 
@@ -239,30 +238,25 @@ class SvmlightText:
         *_, stopped, least = self._read(*padded(line))[1]
         tokens = list(_TOKEN.finditer(line.partition(b"#")[0]))
         token = next(one for one in tokens if one.end() >= stopped)
-        # Inside the token its index was read, and is the last one before `least`.
-        least = least if stopped == token.start() else 0
-        expected = self._expected(token.group(), least)
-        if token is tokens[0]:
-            expected = label_expected(self._names), ""
-        return Malformed(token.start(), token.group(), *expected)
-
-    def _expected(self, feature: bytes, least: int) -> tuple[str, str]:
-        """Return what is expected in place of a feature, and the option that changes that."""
-        written, colon, value = feature.partition(b":")
+        written, colon, value = token.group().partition(b":")
         match, rules = _INDEX.fullmatch(written), self.rules
         # Python refuses to read thousands of digits; twenty are too large as well.
         index = int(match[2][:20]) if match and match[1] != b"-" else -1
+        # Inside the token its index was read, and is the last one before `least`.
+        low = index < least and stopped == token.start()
         given = f", since the width was given as {self.width}" if self.width else ""
-        expected = (
-            (not colon or not match, "index:value"),
-            (index < rules.first_index, "an index from 1 (files that count from 0 can be read)"),
-            (index > rules.last_index, f"an index up to {rules.last_index}{given}"),
-            (index < least, f"an index above {least - 1}, the one before it"),
-            (finite(value) is None, "a finite number after the colon"),
-            (True, f"a number of size at most {rules.largest:g}"),
-        )
-        place, text = next((k, text) for k, (bad, text) in enumerate(expected) if bad)
-        return text, "first_index" if place == 1 else ""
+        expected = {
+            label_expected(self._names): token is tokens[0],
+            "index:value": not colon or not match,
+            "an index from 1 (files that count from 0 can be read)": index < rules.first_index,
+            f"an index up to {rules.last_index}{given}": index > rules.last_index,
+            f"an index above {least - 1}, the one before it": low,
+            "a finite number after the colon": finite(value) is None,
+            f"a number of size at most {rules.largest:g}": True,
+        }
+        first = next(text for text, found in expected.items() if found)
+        argument = "first_index" if first.startswith("an index from") else ""
+        return Malformed(token.start(), token.group(), first, argument)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from noregret.jit import kernel
 from noregret.streams.block import Csr
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features, largest_of
-from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
+from noregret.streams.format import Parsed, Slabs, Written, padded
 from noregret.streams.hashing import mask
 from noregret.streams.inputs import Inputs
 from noregret.streams.interactions import (
@@ -179,7 +179,6 @@ class VwFormat:
         Spans and starts are empty unless names or products need them. The results of `read_lines`
         come last.
         """
-        check_text(buffer, stop)
         detailed = self.named or bool(self.interactions)
         rules = LineRules(
             everything=self.hash == "all",
@@ -193,7 +192,7 @@ class VwFormat:
         most_rows = most_lines(buffer, stop)
         # A feature and its gap have two bytes at least, and so has a row with its constant.
         most = len(buffer) // 2
-        out = Written.take(self._slabs, most_rows, most, self.dtype)
+        out = Written.take(self._slabs, buffer, stop, most_rows, most, self.dtype)
         spans = np.empty((most if detailed else 0, SPANS), np.uint32)
         starts = np.empty(most_rows if detailed else 0, np.uint64)
         found = read_lines(buffer, np.uint64(stop), rules, out, spans, starts)
