@@ -6,6 +6,7 @@ import datetime
 import math
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from noregret.streams.columns import (
     CATEGORY,
@@ -21,7 +22,7 @@ from noregret.streams.columns import (
     WEIGHT,
     WORDS,
 )
-from noregret.streams.csv_grammar import Field, Grammar, split_fields
+from noregret.streams.csv_grammar import Grammar, split_fields
 from noregret.streams.errors import Malformed
 from noregret.streams.features import Words, largest_of
 from noregret.streams.moments import HOURS, WEEKDAYS, part_names
@@ -63,6 +64,13 @@ def moment(text: bytes) -> tuple[float, int, int, int] | None:
     return days + seconds / _DAY, day.month, WEEKDAYS + day.weekday(), HOURS + hour
 
 
+class Field(NamedTuple):
+    """Where a field begins in its line, and what it holds."""
+
+    start: int
+    text: bytes
+
+
 @dataclass(frozen=True)
 class Row:
     """The content of a line: label (of a class its name), weight, and features by name."""
@@ -88,7 +96,7 @@ class Plain:
         """Return what a line without its end says, None if it is blank; raise Malformed."""
         if line in (b"", _RETURN):
             return None
-        fields = split_fields(line, self.separator)
+        fields = [Field(*field) for field in split_fields(line, self.separator)]
         label: float | bytes = math.nan
         weight = 1.0
         features: list[tuple[bytes, float]] = []

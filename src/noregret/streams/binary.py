@@ -15,7 +15,6 @@ from contextlib import closing
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noregret.arguments import ArgumentError
 from noregret.streams.ahead import parts_ahead
@@ -79,7 +78,6 @@ class BinaryStream(Stream):
         if self._classes is None:
             self.label_map.update(self._label_map)
         numbers = np.sort([*self._label_map.values(), np.inf])
-        none = np.empty(0, np.uint64)
         done = 0
         for file in self.files:
             row = 1
@@ -87,17 +85,26 @@ class BinaryStream(Stream):
             fetch = partial(next, file.blocks(), None)
             with closing(parts_ahead(fetch, _looked_at, threads=1)) as batches:
                 for block, end, ordered in batches:
-                    places = self._classes is not None
+                    y = block.y
+                    if self._classes is not None:
+                        # The place of each label among the numbers, NaN for none.
+                        places, none = np.searchsorted(numbers, y), np.isnan(y)
+                        if not np.all(none | (numbers[np.minimum(places, len(numbers) - 1)] == y)):
+                            raise StreamError(
+                                f"{file.name}: damaged, it holds labels that its description does "
+                                "not name"
+                            )
+                        y = np.where(none, np.nan, places)
                     yield Parsed(
                         indptr=block.indptr,
                         indices=block.indices,
                         values=block.values,
-                        y=_places(numbers, block.y, file.name) if places else block.y,
+                        y=y,
                         weight=block.weight,
                         width=block.width,
                         lines=len(block),
                         line_of_row=None,
-                        faults=none,
+                        faults=np.empty(0, np.uint64),
                         classes=self._classes,
                         ordered=ordered,
                         name=file.name,
@@ -107,17 +114,6 @@ class BinaryStream(Stream):
                     )
                     row += len(block)
             done += file.size
-
-
-def _places(
-    numbers: NDArray[np.float64], y: NDArray[np.float64], where: str
-) -> NDArray[np.float64]:
-    """Return the place of each label among the sorted numbers, NaN for none."""
-    places = np.searchsorted(numbers, y)
-    unlabelled = np.isnan(y)
-    if not np.all(unlabelled | (numbers[np.minimum(places, len(numbers) - 1)] == y)):
-        raise StreamError(f"{where}: damaged, it holds labels that its description does not name")
-    return np.where(unlabelled, np.nan, places)
 
 
 def _looked_at(batch: tuple[Block, int]) -> Iterator[tuple[Block, int, bool]]:

@@ -88,7 +88,13 @@ def _write(sink: Any, stream: Iterable[Block], dtype: str | None, where: str) ->
         for group in _grouped(seen()):
             writer.write_batch(_batch(schema, group, kind, rows, where))
             rows += sum(map(len, group))
-        told = _description(stream, rows, max(width, getattr(stream, "width", 0)), weighted)
+        # The facts, and the names if there are any.
+        names = getattr(stream, "names", None)
+        hashed = (names.bits, names.limit) if isinstance(names, HashedNames) else ()
+        label_map = dict(getattr(stream, "label_map", {}))
+        facts = Facts(rows, max(width, getattr(stream, "width", 0)), weighted, label_map, *hashed)
+        arrays = names.arrays() if isinstance(names, FeatureNames | HashedNames) else {}
+        told = {MARK: facts.to_json()} | {k.encode(): one.tobytes() for k, one in arrays.items()}
         writer.write_batch(_batch(schema, [], kind, rows, where), custom_metadata=told)
     return rows
 
@@ -150,14 +156,3 @@ def _batch(schema: Any, blocks: list[Block], kind: np.dtype[Any], before: int, w
 
 def _joined(parts: list[Any], kind: Any) -> Any:
     return np.concatenate(parts) if parts else np.empty(0, kind or np.float64)
-
-
-def _description(
-    stream: Iterable[Block], rows: int, width: int, weighted: bool
-) -> dict[bytes, bytes]:
-    """Return the metadata of the last batch: the facts, and the names if there are any."""
-    names = getattr(stream, "names", None)
-    hashed = (names.bits, names.limit) if isinstance(names, HashedNames) else ()
-    facts = Facts(rows, width, weighted, dict(getattr(stream, "label_map", {})), *hashed)
-    arrays = names.arrays() if isinstance(names, FeatureNames | HashedNames) else {}
-    return {MARK: facts.to_json()} | {key.encode(): one.tobytes() for key, one in arrays.items()}

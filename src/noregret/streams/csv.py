@@ -62,7 +62,12 @@ class CsvFormat:
         slots[kinds == NUMBER] = columns
         # With a frozen dictionary, skip columns that it does not contain.
         kinds[(kinds == NUMBER) & (slots == NO_ROOM)] = SKIPPED
-        parts = self._parts()
+        # The columns of the parts of dates, of each field.
+        parts = np.full((len(kinds), PARTS), NO_ROOM, np.uint32)
+        for f, (name, role) in enumerate(roles.items()):
+            if role == DATE:
+                found = features.columns(part_names(name, name in grammar.timed))
+                parts[f, : len(found)] = found
         constant_slot = features.constant_column
         if products:
             # The kernel writes which field a feature is of; its column and group are looked up.
@@ -94,15 +99,6 @@ class CsvFormat:
         self.parallel = not (named and features.grows)
         self._defers = self._indicates and features.grows and self.parallel
         self._ascending = not products and not self.dates and features.ascending(columns)
-
-    def _parts(self) -> NDArray[np.uint32]:
-        """Return the columns of the parts of dates, of each field."""
-        parts = np.full((len(self.grammar.roles), PARTS), NO_ROOM, np.uint32)
-        for f, (name, role) in enumerate(self.grammar.roles.items()):
-            if role == DATE:
-                columns = self.features.columns(part_names(name, name in self.grammar.timed))
-                parts[f, : len(columns)] = columns
-        return parts
 
     def _read(self, buffer: NDArray[np.uint8], stop: int) -> tuple[Written, Texts, list[int]]:
         """Return what the kernel writes, and its counts."""

@@ -46,22 +46,16 @@ Head = Callable[[int | None], Sequence[bytes]]
 _QUOTED = re.compile(rb' *"((?:[^"]+|"")*+)" *')
 
 
-@dataclass(frozen=True)
-class Field:
-    """What a field holds, quotes and spaces around it aside, and where it begins in its line."""
+def split_fields(line: bytes, separator: bytes) -> list[tuple[int, bytes]]:
+    """Return where the fields of a line without its end begin, and what they hold.
 
-    start: int
-    text: bytes
+    Quotes and spaces around a field are no part of it.
 
-
-def split_fields(line: bytes, separator: bytes) -> list[Field]:
-    """Return the fields of a line without its end.
-
-    >>> [field.text for field in split_fields(b' a ,"b, ""c"" d" ,', b",")]
+    >>> [text for _, text in split_fields(b' a ,"b, ""c"" d" ,', b",")]
     [b'a', b'b, "c" d', b'']
     """
     line = line.removesuffix(b"\r")
-    fields: list[Field] = []
+    fields: list[tuple[int, bytes]] = []
     at = 0
     while True:
         start, match = at, _QUOTED.match(line, at)
@@ -77,7 +71,7 @@ def split_fields(line: bytes, separator: bytes) -> list[Field]:
                 opening = line.index(b'"', start)
                 expected = f"a closing quote within {LONGEST_QUOTED >> 20} MiB"
                 raise Malformed(opening, line[opening:], expected)
-        fields.append(Field(start, text))
+        fields.append((start, text))
         if at >= len(line):
             return fields
         at += 1
@@ -105,7 +99,7 @@ class Grammar:
         if fault == len(self.roles):
             return Malformed(0, line, f"{fault} fields, there are {len(fields)}")
         name, role = [*self.roles.items()][fault]
-        text = fields[fault].text
+        start, text = fields[fault]
         missing, more, argument = text in MISSING_TEXTS, "", ""
         if role in FEATURES and missing:
             expected, more, argument = "a value", INDICATED, "missing"
@@ -124,14 +118,14 @@ class Grammar:
             if missing:
                 more, argument = "; lines without one can be skipped", "on_error"
         expected = f"{expected} in column {name!r}{more}"
-        return Malformed(fields[fault].start, text, expected, argument)
+        return Malformed(start, text, expected, argument)
 
 
 def column_names(line: bytes, separator: bytes, header: bool, where: str) -> list[str]:
     """Return the names of the columns by the first line; numbers from 0 if it is no header."""
     try:
         fields = split_fields(line, separator)
-        texts = [field.text.decode() for field in fields]
+        texts = [text.decode() for _, text in fields]
     except Malformed as error:
         raise StreamError(f"{where}, line 1, {error}") from None
     except UnicodeDecodeError as error:
@@ -150,7 +144,7 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
     if not header:
         return numbers[:-1]
     # Data frames without names are written with numbers in their place.
-    if all(finite(field.text) is not None for field in fields):
+    if all(finite(text) is not None for _, text in fields):
         if texts not in (numbers[1:], numbers[:-1]):
             raise StreamError(
                 f"{where}, line 1: found numbers only, expected the names of the columns; {_DATA}",
@@ -158,7 +152,7 @@ def column_names(line: bytes, separator: bytes, header: bool, where: str) -> lis
             )
     names = [text or f"column {k + 1}" for k, text in enumerate(texts)]
     if twice := next((one for k, one in enumerate(names) if one in names[:k]), None):
-        hint = f"; {_DATA}" if any(finite(field.text) is not None for field in fields) else ""
+        hint = f"; {_DATA}" if any(finite(text) is not None for _, text in fields) else ""
         raise StreamError(
             f"{where}, line 1: two columns are called {twice!r}, expected different names{hint}",
             "header",
@@ -217,7 +211,7 @@ def sound_rows(
         except Malformed:
             continue
         if len(found) == width:
-            yield [found[f].text for f in fields]
+            yield [found[f][1] for f in fields]
 
 
 def _kind_of(name: str, texts: list[bytes], where: str) -> int:

@@ -91,6 +91,8 @@ class Features:
         if bits is None and remember:
             raise ArgumentError("remember", "a dictionary keeps all names", remember)
         self.bits, self.constant, self._grow = bits, float(constant), grow
+        #: Whether columns have one name each.
+        self.exact = bits is None
         self.names: FeatureNames | HashedNames
         if bits is None:
             self.names = FeatureNames() if names is None else names
@@ -123,11 +125,6 @@ class Features:
                 f"one of the two out",
                 self.constant,
             )
-
-    @property
-    def exact(self) -> bool:
-        """Whether columns have one name each."""
-        return self.bits is None
 
     @property
     def grows(self) -> bool:
@@ -212,9 +209,6 @@ class ColumnProducts:
                 "interactions",
                 f"found {len(self.groups)} columns, expected at most {_MOST_COLUMNS}",
             )
-
-    def __bool__(self) -> bool:
-        return bool(self._terms)
 
     def multiplied(self, rows: Csr, groups: NDArray[np.uint8], features: Features) -> Csr:
         """Return rows with their products behind their features."""

@@ -94,13 +94,11 @@ def feature_hash(text, begin, end, seed, everything):  # type: ignore[no-untyped
     while begin < end and byte_at(text, end - _1) <= np.uint8(_SPACE):
         end -= _1
     number = np.uint32(0)
-    place = begin
-    while place < end:
+    for place in range(begin, end):
         digit = np.uint8(byte_at(text, place) - np.uint8(48))
         if digit > np.uint8(9):
             return murmur(text, begin, end, seed)
         number = np.uint32(number * np.uint32(10) + digit)
-        place += _1
     return np.uint32(number + np.uint32(seed))
 
 

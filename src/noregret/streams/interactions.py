@@ -43,9 +43,6 @@ class Interactions:
         # The order of Vowpal Wabbit, because the first of two that mean the same is kept.
         self.wanted = sorted({_letters(one) for one in wanted}, key=lambda one: (len(one), one))
 
-    def __bool__(self) -> bool:
-        return bool(self.wanted)
-
     def terms(self, letters: bytes) -> list[bytes]:
         """Return the products of features whose namespaces begin with these letters.
 
@@ -117,7 +114,8 @@ def multiplied(
     ends = np.zeros(len(rows.indptr), np.uint64)
     out = Csr(ends, np.empty(total, np.uint32), np.empty(total, rows.values.dtype))
     parts = np.empty((total if detailed else 0, terms.matrix.shape[1]), np.uint32)
-    _multiply(rows, groups, terms, last, out, parts)
+    order = np.empty(int(np.diff(rows.indptr).max(initial=0)), np.uint64)
+    _multiply(rows, groups, terms, last, out, parts, order)
     return out, parts
 
 
@@ -155,8 +153,11 @@ def _count(rows, groups, terms, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _multiply(rows, groups, terms, last, out, parts):  # type: ignore[no-untyped-def]
-    """Write each row's features and then its products to `out`, from out.indptr[0] on."""
+def _multiply(rows, groups, terms, last, out, parts, order):  # type: ignore[no-untyped-def]
+    """Write each row's features and then its products to `out`, from out.indptr[0] on.
+
+    `order` has room for the features of a row.
+    """
     indptr, indices, values = rows
     matrix, lengths = terms
     out_indptr, out_indices, out_values = out
@@ -166,14 +167,9 @@ def _multiply(rows, groups, terms, last, out, parts):  # type: ignore[no-untyped
     at = np.zeros(depths, np.uint64)
     hashes = np.zeros(depths, np.uint32)
     factors = np.zeros(depths)
-    longest = _0
-    count = np.uint64(indptr.shape[0]) - _1
-    for t in range(count):
-        longest = max(longest, indptr[t + _1] - indptr[t])
-    order = np.zeros(longest, np.uint64)
     detailed = parts.shape[0] > 0
     place = out_indptr[0]
-    for t in range(count):
+    for t in range(np.uint64(indptr.shape[0]) - _1):
         begin, end = indptr[t], indptr[t + _1]
         first[:] = _0
         for k in range(begin, end):

@@ -26,24 +26,19 @@ def check(labels: Labels) -> None:
 
     >>> check(("ham", "spam"))
     """
-    if labels in ("real", "binary", "classes"):
-        return
-    if isinstance(labels, Classes):
-        if len({*labels.known}) < len(labels.known):
-            raise ArgumentError("labels", "expected names of classes, each of them once", labels)
-        return
-    pair = labels
-    if not (
-        isinstance(pair, tuple)
-        and len(pair) == 2
-        and pair[0] != pair[1]
-        and (
-            all(isinstance(one, str) for one in pair)
-            or all(isinstance(one, int | float) and one - one == 0 for one in pair)
-        )
+    if isinstance(labels, Classes) and len({*labels.known}) < len(labels.known):
+        raise ArgumentError("labels", "expected names of classes, each of them once", labels)
+    words = isinstance(labels, tuple) and all(isinstance(one, str) for one in labels)
+    numbers = isinstance(labels, tuple) and all(
+        isinstance(one, int | float) and one - one == 0 for one in labels
+    )
+    if (
+        labels not in ("real", "binary", "classes")
+        and not isinstance(labels, Classes)
+        and not ((words or numbers) and len(labels) == 2 and labels[0] != labels[1])
     ):
         raise ArgumentError(
-            "labels", 'expected "real", "binary", "classes" or a pair (negative, positive)', pair
+            "labels", 'expected "real", "binary", "classes" or a pair (negative, positive)', labels
         )
 
 

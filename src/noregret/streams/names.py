@@ -322,8 +322,7 @@ def laid_out(names: Sequence[str]) -> Spelled:
     joined = "".join(names)
     # Half of a surrogate pair, which JSON may hold, is a name like any other.
     keys = names if joined.isascii() else [_bytes(name) for name in names]
-    ends = np.zeros(len(names) + 1, np.uint64)
-    np.cumsum(np.fromiter(map(len, keys), np.uint64, len(names)), out=ends[1:])
+    ends = np.fromiter(itertools.accumulate(map(len, keys), initial=0), np.uint64, len(names) + 1)
     # Of a bytearray, because kernels are compiled anew for arrays that cannot be written to.
     return np.frombuffer(bytearray(_bytes(joined)), np.uint8), ends
 

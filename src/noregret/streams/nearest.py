@@ -45,6 +45,8 @@ def _power_of_five(q: int) -> tuple[int, int]:
 
 _FIVES = np.array([_power_of_five(q) for q in range(_LEAST, _MOST + 1)], np.uint64)
 
+#: Powers of ten and of two that are below 2^32.
+_TENS, _TWOS = WORD_TENS[:10].copy(), np.array([1 << k for k in range(32)], np.uint64)
 _LIMB = np.uint64(32)
 _LOW_LIMB = np.uint64(0xFFFF_FFFF)
 #: Room for 801 digits, or for a point half way times a power of ten: 4,000 bits at most.
@@ -117,33 +119,13 @@ def _times_plus(limbs, count, factor, addend):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _doubled(limbs, count, times):  # type: ignore[no-untyped-def]
-    """Multiply a long integer by 2^times; return its new length."""
-    while times >= np.uint64(31):
-        count = _times_plus(limbs, count, np.uint64(1 << 31), _0)
-        times -= np.uint64(31)
-    return _times_plus(limbs, count, _1 << times, _0)
-
-
-@kernel
-def _tenfold(limbs, count, times):  # type: ignore[no-untyped-def]
-    """Multiply a long integer by 10^times; return its new length."""
-    while times >= np.uint64(9):
-        count = _times_plus(limbs, count, np.uint64(10**9), _0)
-        times -= np.uint64(9)
-    return _times_plus(limbs, count, WORD_TENS[times], _0)
-
-
-@kernel
-def _difference_sign(left, long, right, wide):  # type: ignore[no-untyped-def]
-    """Return -1, 0 or 1 as one long integer is below, at or above another."""
-    if long != wide:
-        return 1 if long > wide else -1
-    for k in range(long):
-        place = long - _1 - k
-        if left[place] != right[place]:
-            return 1 if left[place] > right[place] else -1
-    return 0
+def _times_power(limbs, count, times, powers):  # type: ignore[no-untyped-def]
+    """Multiply a long integer by the base of some powers, so many times; return its new length."""
+    most = np.uint64(powers.shape[0]) - _1
+    while times >= most:
+        count = _times_plus(limbs, count, powers[most], _0)
+        times -= most
+    return _times_plus(limbs, count, powers[times], _0)
 
 
 @kernel
@@ -186,14 +168,16 @@ def nearest_long(text, at, digits, power, lower, upper):  # type: ignore[no-unty
     wide = _2 if right[_1] else _1
     exponent -= 1076
     if power >= 0:
-        long = _tenfold(left, long, np.uint64(power))
+        long = _times_power(left, long, np.uint64(power), _TENS)
     else:
-        wide = _tenfold(right, wide, np.uint64(-power))
+        wide = _times_power(right, wide, np.uint64(-power), _TENS)
     if exponent >= 0:
-        wide = _doubled(right, wide, np.uint64(exponent))
+        wide = _times_power(right, wide, np.uint64(exponent), _TWOS)
     else:
-        long = _doubled(left, long, np.uint64(-exponent))
-    sign = _difference_sign(left, long, right, wide)
-    if sign > 0 or (sign == 0 and mantissa & _1):
+        long = _times_power(left, long, np.uint64(-exponent), _TWOS)
+    place = np.uint64(_LIMBS - 1)
+    while place > _0 and left[place] == right[place]:
+        place -= _1
+    if left[place] > right[place] or (left[place] == right[place] and mantissa & _1):
         return upper
     return lower

@@ -141,9 +141,7 @@ def summed(lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
     >>> summed(np.array([2, 0, 3], np.uint64)).tolist()
     [0, 2, 2, 5]
     """
-    ends = np.zeros(len(lengths) + 1, np.uint64)
-    np.cumsum(lengths, out=ends[1:])
-    return ends
+    return np.concatenate((np.zeros(1, np.uint64), np.cumsum(lengths, dtype=np.uint64)))
 
 
 def gathered(

@@ -148,10 +148,8 @@ def _looked_at(
         held.append(piece)
         size += len(piece.values) + len(piece.faults)
         known = reader.look(piece.y)
-        if not known and (size > HELD or (len(piece.faults) and on_error == "stop")):
+        if known or size > HELD or (len(piece.faults) and on_error == "stop"):
             reader.decide()
-            known = True
-        if known:
             yield from held
             held.clear()
     reader.decide()

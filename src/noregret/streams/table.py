@@ -152,7 +152,15 @@ class ArrowStream(Stream):
                 bad = ~((weight >= 0.0) & (weight < np.inf))
                 problems.append((name, bad, "a weight from 0", "weight"))
             else:
-                several = self._features_of(column, name, role, bags)
+                if role == WORDS:
+                    bags.append(bag_feature(column, name, self._words, self._features))
+                    several = [bags[-1][0]]
+                elif role == DATE:
+                    several = date_features(column, self._dates[name])
+                else:
+                    feature_of = number_feature if role == NUMBER else text_feature
+                    several = [feature_of(column, name, self._features)]
+                # The first of several tells which values are missing.
                 feature = several[0]
                 if self.reading.missing == "refuse":
                     problems.append((name, feature.missing, f"a value{INDICATED}", "missing"))
@@ -173,6 +181,11 @@ class ArrowStream(Stream):
         kept = np.ones(batch.num_rows, np.bool_)
         for _, bad, _, _ in problems:
             kept &= ~bad
+        # Of each refused row the first of its columns at fault, and its value.
+        reasons: list[tuple[int, Malformed]] = []
+        for row in np.flatnonzero(~kept)[: self._wanted].tolist():
+            name, _, *expected = next(problem for problem in problems if problem[1][row])
+            reasons.append((row, Unfit(name, batch.column(name)[row].as_py(), *expected)))
         places = np.flatnonzero(kept).tolist()
         rows, beside = self._assembled(held, groups, kept)
         if bags:
@@ -180,7 +193,7 @@ class ArrowStream(Stream):
             marks = np.flatnonzero(rows.indices == BAG)
             columns = np.concatenate([np.empty(0, np.uint32), *words])
             rows, beside = with_names(rows, beside, marks, [*map(len, words)], columns)
-        if self._products and beside is not None:
+        if self._products.groups and beside is not None:
             rows = self._products.multiplied(rows, beside, self._features)
         indptr, indices, values = settled(rows)
         return Parsed(
@@ -196,27 +209,8 @@ class ArrowStream(Stream):
             classes=classes,
             ids=None if ids is None else [ids[t] for t in places],
             notes=tuple(filter(None, notes)),
-            reasons=self._reasons(batch, kept, problems),
+            reasons=reasons,
         )
-
-    def _features_of(
-        self,
-        column: Any,
-        name: str,
-        role: int,
-        bags: list[tuple[FeatureColumn, list[NDArray[np.uint32]]]],
-    ) -> list[FeatureColumn]:
-        """Return the features of a column, the first of which tells which values are missing.
-
-        The words of a column of text are added to `bags`.
-        """
-        if role == WORDS:
-            bags.append(bag_feature(column, name, self._words, self._features))
-            return [bags[-1][0]]
-        if role == DATE:
-            return date_features(column, self._dates[name])
-        feature = number_feature if role == NUMBER else text_feature
-        return [feature(column, name, self._features)]
 
     def _labels_of(self, column: Any, role: int) -> tuple[NDArray[np.float64], list[str] | None]:
         """Return the labels; of classes their places among the names, which come second."""
@@ -229,16 +223,6 @@ class ArrowStream(Stream):
         meaning = {None: np.nan, self._pair[0]: -1.0, self._pair[1]: 1.0}
         # Any other name becomes infinite, which is refused as a label.
         return np.array([meaning.get(text, np.inf) for text in texts])[codes], None
-
-    def _reasons(
-        self, batch: Any, kept: NDArray[np.bool_], problems: list[_Problem]
-    ) -> list[tuple[int, Malformed]]:
-        """Return for each refused row the first of its columns at fault, and its value."""
-        reasons: list[tuple[int, Malformed]] = []
-        for row in np.flatnonzero(~kept)[: self._wanted].tolist():
-            name, _, *expected = next(problem for problem in problems if problem[1][row])
-            reasons.append((row, Unfit(name, batch.column(name)[row].as_py(), *expected)))
-        return reasons
 
     def _assembled(
         self, held: list[FeatureColumn], groups: list[int], kept: NDArray[np.bool_]

@@ -166,7 +166,19 @@ class VwFormat:
         self.grow = grow
         self._last = np.uint32(_ALL if bits is None else mask(bits))
         self._slabs = Slabs()
-        self._ignored = _ignored_letters(reading)
+        option, letters = "ignore", reading.ignore
+        if reading.keep is not None:
+            option, letters = "keep", reading.keep
+        for one in letters:
+            if len(one.encode()) != 1:
+                raise ArgumentError(
+                    option,
+                    "expected the first letter of namespaces, one of ASCII, a space for none",
+                    one,
+                )
+        #: Of every first letter of a namespace whether its features are left out.
+        self._ignored = np.full(256, option == "keep", np.uint8)
+        self._ignored[[ord(one) for one in letters]] = option == "ignore"
         if reading.id not in (None, "tag"):
             raise ArgumentError("id", 'the id of this format is its "tag"', reading.id)
         self._tagged = reading.id is not None
@@ -179,7 +191,7 @@ class VwFormat:
         Spans and starts are empty unless names or products need them. The results of `read_lines`
         come last.
         """
-        detailed = self.named or bool(self.interactions)
+        detailed = self.named or bool(self.interactions.wanted)
         rules = LineRules(
             everything=self.hash == "all",
             unlabelled=self.unlabelled,
@@ -210,7 +222,7 @@ class VwFormat:
             facts = len(part.y), lines, refused, self.features.width, bool(weighted)
             return part.parsed(*facts, ids=ids)
 
-        if not (self.named or self.interactions):
+        if not (self.named or self.interactions.wanted):
             if falls:
                 order_rows(*out.csr)
             yield parsed(out, int(lines), int(refused))
@@ -303,22 +315,6 @@ def cut_rows(sizes: NDArray[np.uint64], most: int) -> list[int]:
         reached = int(ends.searchsorted(int(ends[begin]) + most, side="right")) - 1
         stops.append(max(reached, begin + 1))
     return stops[1:] or stops
-
-
-def _ignored_letters(reading: Reading) -> NDArray[np.uint8]:
-    """Return of every first letter of a namespace whether its features are left out."""
-    option = "ignore" if reading.keep is None else "keep"
-    letters = reading.ignore if reading.keep is None else reading.keep
-    for one in letters:
-        if len(one.encode()) != 1:
-            raise ArgumentError(
-                option,
-                "expected the first letter of namespaces, a character of ASCII, a space for none",
-                one,
-            )
-    ignored = np.full(256, option == "keep", np.uint8)
-    ignored[[ord(one) for one in letters]] = option == "ignore"
-    return ignored
 
 
 def open_vw(
