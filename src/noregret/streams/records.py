@@ -237,10 +237,8 @@ class LabelRules:
             if self.unlabelled:
                 return math.nan
             raise Unfit(key, value, "a label", "on_error")
-        if self.classes and isinstance(value, str):
-            return str.__str__(value)
-        if self.classes and isinstance(value, bool | np.bool_):
-            return "true" if value else "false"
+        if self.classes and isinstance(value, str | bool | np.bool_):
+            return str.__str__(value) if isinstance(value, str) else str(bool(value)).lower()
         if self.classes:
             return class_name(as_number(key, value))
         if self.pair is None:

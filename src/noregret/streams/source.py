@@ -107,8 +107,9 @@ class Source:
         for one in self.inputs:
             # What came through a pipe is gone.
             if self._used and (one.standard or (one.path is not None and one.path.is_fifo())):
-                complaint = "can be read once only; save it to a file to go again"
-                raise StreamError(f"{one.name} {complaint}")
+                raise StreamError(
+                    f"{one.name} can be read once only; save it to a file to go again"
+                )
         self._used = True
         return Reader(self)
 

@@ -63,8 +63,7 @@ class Stream(ABC):
         self.names = names
         self.label_map: LabelMap = {}
         self.width = self._given_width = width
-        self.bytes_read = 0
-        self.refused = 0
+        self.bytes_read = self.refused = 0
         self.complaints: list[str] = []
         self.notes = list(notes)
 
@@ -191,8 +190,8 @@ class TextStream(Stream):
         found = self.format.parse(chunk.buffer, chunk.stop)
         for parsed in (found,) if isinstance(found, Parsed) else found:
             parsed.name, parsed.first, parsed.position = chunk.name, chunk.line, chunk.position
-            last = chunk.memory.count(b"\n", 0, chunk.stop) - 1 if chunk.unended else None
-            parsed.unended = last
+            if chunk.unended:
+                parsed.unended = chunk.memory.count(b"\n", 0, chunk.stop) - 1
             starts = parsed.faults[: self._wanted].tolist()
             reasons = [self.format.explain(reader.line_at(chunk, start)) for start in starts]
             lines = [chunk.memory.count(b"\n", 0, start) for start in starts]

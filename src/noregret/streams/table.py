@@ -184,8 +184,8 @@ class ArrowStream(Stream):
         # Of each refused row the first of its columns at fault, and its value.
         reasons: list[tuple[int, Malformed]] = []
         for row in np.flatnonzero(~kept)[: self._wanted].tolist():
-            name, _, *expected = next(problem for problem in problems if problem[1][row])
-            reasons.append((row, Unfit(name, batch.column(name)[row].as_py(), *expected)))
+            name, _, *wanted = next(problem for problem in problems if problem[1][row])
+            reasons.append((row, Unfit(name, batch.column(name)[row].as_py(), *wanted)))
         places = np.flatnonzero(kept).tolist()
         rows, beside = self._assembled(held, groups, kept)
         if bags:

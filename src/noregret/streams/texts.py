@@ -125,7 +125,8 @@ def woven(names: Spelled, others: Spelled, own: NDArray[np.bool_]) -> Spelled:
     # Names in a row that are of one list are copied at once.
     turns = np.flatnonzero(np.diff(own, prepend=not own[:1].all())).tolist()
     sources = [others[0].tobytes(), names[0].tobytes()]
-    done, pieces = [0, 0], []
+    done = [0, 0]
+    pieces: list[bytes] = []
     for begin, end in itertools.pairwise(stops[[*turns, len(own)]].tolist()):
         which = (len(pieces) + bool(own[0])) % 2
         pieces.append(sources[which][done[which] : done[which] + end - begin])
