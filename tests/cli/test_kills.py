@@ -41,7 +41,7 @@ CODES = {"HUP": 129, "INT": 130, "PIPE": 141, "TERM": 143, "closed": 141, "close
 MOMENTS = ("starting", "waiting", "learning")
 #: Seconds after which a run that hangs is killed, and the test fails.
 HANGS = 300.0
-_PROGRESS = re.compile(rb"^ *([\d,]+) +[-\d]")
+_PROGRESS = re.compile(rb"([\d,]+)\t")
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def test_an_interrupted_run_saves_and_prints_what_is_proved(
     run.stdin.write(text.encode()[:-1000])
     run.stdin.flush()
     shown = b""
-    while b" 2,048 " not in shown:
+    while b"\n2,048\t" not in shown:
         line = run.stdout.readline()
         assert line, run.stderr.read().decode()
         shown += line

@@ -38,6 +38,12 @@ def _part(data: Data, rounds: int) -> Data:
     )
 
 
+def _repeated(data: Data) -> float:
+    """Return the percentage of the weight whose label is not that of the row before."""
+    differ = np.append(True, data.y[1:] != data.y[:-1])
+    return 100.0 * float((data.weights * differ).sum() / data.weights.sum())
+
+
 class Learn(Linear):
     """Judges the whole output of `noregret learn`: its table and its certificate."""
 
@@ -55,10 +61,10 @@ class Learn(Linear):
     def on_title(self, line: Line) -> None:
         self.verdicts.enter("title", bool(line.words("input")), line.raw)
 
-    on_parts = on_target = on_labels = on_columns = on_rule = lambda self, line: None
+    on_parts = on_target = on_labels = on_columns = on_worse = lambda self, line: None
 
     def on_floor_over(self, line: Line) -> None:
-        if "no larger than the weights" not in line.words("words"):
+        if "the size of the weights then" not in line.words("words"):
             self.over = space_of(line.words("words"))
 
     def on_row(self, line: Line) -> None:
@@ -93,6 +99,23 @@ class Learn(Linear):
         ties = 100.0 * float((data.weights * equal).sum() / data.weights.sum())
         near = near or abs(float(line.figure("accuracy").value) - share) <= ties + 0.0051
         self.verdicts.enter("accuracy", near, (line.raw, share))
+
+    def on_repeating(self, line: Line) -> None:
+        data = self.reading.data
+        data = _part(data, len(data.y) // data.passes[1])
+        self.repeated = _repeated(data)
+        near = abs(float(line.figure("share").value) - self.repeated) <= 0.0051
+        self.verdicts.enter("repeating the last label", near, (line.raw, self.repeated))
+
+    def on_saved(self, line: Line) -> None:
+        few = line.figure("count").value <= len(self.reading.data.y)
+        self.verdicts.enter("sample of the examples", few, line.raw)
+
+    def on_no_fewer(self, line: Line) -> None:
+        data = self.reading.data
+        data = _part(data, len(data.y) // data.passes[1])
+        made = 100.0 * float((data.weights * data.mistaken()).sum() / data.weights.sum())
+        self.verdicts.enter("no fewer mistakes", made >= self.repeated - 1e-9, (line.raw, made))
 
     def on_importance(self, line: Line) -> None:
         own = float(self.data.own_loss()) / float(self.data.weights.sum())
@@ -131,16 +154,17 @@ def certify(text: str, told: dict[str, Any], reading: Reading) -> Verdicts:
             own = Fraction(float(data.own_loss()))
             near = nearest(line.figure("loss"), own, 6, ROOM * (1 + abs(own)))
             verdicts.enter("loss", near, (line.raw, float(own)))
-            verdicts.enter("JSON", same_number(line.figure("loss"), told["loss"]), line.raw)
+            same = same_number(line.figure("loss"), told["certificate"]["loss"])
+            verdicts.enter("JSON", same, line.raw)
         elif line.kind == "floor":
             space = space_of(line.words("words"))
             floor = line.figure("floor")
             for u in members(space, data, reading.random):
                 verdicts.enter("floor", data.holds(u, floor.value), line.raw)
-            if space.radius in {Fraction(float(key)) for key in told["floors"]}:
-                key = next(k for k in told["floors"] if Fraction(float(k)) == space.radius)
-                same = same_number(floor, told["floors"][key], 6, "down")
-                verdicts.enter("JSON", same, line.raw)
+            for one in told["floors"]:
+                if Fraction(one["radius"]) == space.radius:
+                    same = same_number(floor, one["floor"], 6, "down")
+                    verdicts.enter("JSON", same, line.raw)
     return verdicts
 
 
@@ -148,13 +172,15 @@ def compare(text: str, told: dict[str, Any], rows: dict[str, Data]) -> Verdicts:
     """Judge the table of `noregret compare`: losses that were suffered, without any penalty."""
     verdicts = Verdicts()
     lines = parse(text, "compare")
-    loss = ""
     listed = {one["learner"]: one for one in told["learners"]}
     for line in lines:
-        if line.kind == "loss":
-            loss = line.words("loss")
+        if line.kind == "repeating":
+            share = _repeated(next(iter(rows.values())))
+            near = abs(float(line.figure("share").value) - share) <= 0.0051
+            verdicts.enter("repeating the last label", near, (line.raw, share))
         if line.kind != "row":
             continue
+        loss = line.words("function")
         data = rows[line.words("learner")].plain()
         if not any(one.kind == "weighted" for one in lines):
             data = data.unweighted()

@@ -294,12 +294,15 @@ FORMS: dict[str, dict[str, str]] = {
         "labels": r"(?:labels|classes) .+",
         "floor over": r"floor over (?P<words>every .+?)(?P<own>, the map's own set)?",
         "columns": r"examples\s+loss\s+since last\s+mistakes\s+floor\s+regret ≤",
-        "rule": r"─+",
         "row": (
             rf"(?P<rounds>{COUNT})\s+(?P<loss>{N})\s+(?P<since>{N})\s+(?P<mistakes>[\d.]+)%\s+"
             rf"(?P<floor>{N})\s+(?P<regret>{N})"
         ),
         "progressive": (r"progressive(?:, first pass)?: accuracy (?P<accuracy>[\d.]+)%.*"),
+        "repeating": r"repeating the last label: (?P<share>[\d.]+)% mistakes",
+        "saved": rf"saved weights, (?P<count>{COUNT}) of these examples: accuracy .+",
+        "worse": r"much worse than the predictions made on the way: accuracy .+; see .+",
+        "no fewer": r"the learner makes no fewer: if the file is sorted, see --shuffle",
         "importance": (
             rf"by importance: (?P<loss>{N}) a unit of weight, certified floor (?P<floor>{N})"
         ),
@@ -342,26 +345,25 @@ FORMS: dict[str, dict[str, str]] = {
             r"the class of its learner's own size|floors are over .+)"
         ),
         "weighted": r"losses, floors, regrets and metrics count each example by its weight",
-        "columns": r"learner\s+loss\s+floor\s+regret ≤.*",
-        "loss": r"(?P<loss>[A-Z]\w+(?:\(.*\))?)",
+        "repeating": r"repeating the last label: (?P<share>[\d.]+)% mistakes",
+        "columns": r"learner\s+loss function\s+loss\s+floor\s+regret ≤.*",
         "row": (
-            rf"(?P<learner>[a-z][\w/-]*)\s+(?P<loss>{N})\s+(?P<floor>{N})\s+(?P<regret>{N})\s+"
-            rf"(?P<accuracy>[\d.]+)%.*"
+            rf"(?P<learner>[a-z][\w/-]*)\t(?P<function>[A-Z]\w+(?:\(.*\))?)\t(?P<loss>{N})\s+"
+            rf"(?P<floor>{N})\s+(?P<regret>{N})\s+(?P<accuracy>[\d.]+)%.*"
         ),
     },
     "hindsight command": {
         "input": rf"\S+: (?P<rounds>{COUNT}) examples, (?P<features>{COUNT}) features",
         "a round": rf"a round\s+(?P<each>{N})",
-        "columns": r"feature\s+weight",
-        "feature": rf"(?P<name>feature \d+|intercept)\s+(?P<weight>[+-]{N})\s+█*",
+        "columns": r"feature\tweight\tweight × largest \|x\|",
+        "feature": (rf"(?P<name>feature \d+|intercept)\t(?P<weight>[+-]{N})\t(?P<effect>[+-]{N})"),
     },
     "drift command": {
         "input": rf"\S+: (?P<rounds>{COUNT}) examples, (?P<objective>.+)",
     },
     "audit": {
         "heading": (rf"noregret audit \S+ on .+, (?:(?P<rounds>{COUNT}) rounds|{COUNT} examples)"),
-        "verdict": r"(?P<word>PASS|FAIL|–)  (?P<statement>.+)",
-        "detail": r"(?!PASS|FAIL|–|noregret|all|nothing|\d+ of \d+ statements).+",
+        "verdict": r"(?P<word>PASS|FAIL|–)\t(?P<statement>[^\t]+)\t(?P<detail>[^\t]+)",
         "false": rf"(?P<count>{COUNT}) of {COUNT} statements are false",
         "true": rf"all (?P<count>{COUNT}) statements that could be checked hold.*",
         "nothing": r"nothing could be checked",

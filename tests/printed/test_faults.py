@@ -65,13 +65,13 @@ Certificate after 50 rounds, Absolute
 
 
 def test_audit_that_stops_at_the_last_input() -> None:
-    text = """\
+    first = "12 rounds and a loss of 9.1404771 replayed, 24 and 15.20602512 in the model"
+    second = "the minimum lies between 3.615258994 and 3.615261843"
+    text = f"""\
 noregret audit m.nr on b.svm, 12 examples
 
-FAIL  the same examples give the same model, to the last bit
-      12 rounds and a loss of 9.1404771 replayed, 24 and 15.20602512 in the model
-FAIL  every u with ||u||_2 <= 1 lost at least 7.52778
-      the minimum lies between 3.615258994 and 3.615261843
+FAIL\tthe same examples give the same model, to the last bit\t{first}
+FAIL\tevery u with ||u||_2 <= 1 lost at least 7.52778\t{second}
 
 2 of 2 statements are false
 """

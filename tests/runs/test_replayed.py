@@ -35,7 +35,7 @@ def statements() -> Any:
     found.again = SimpleNamespace(
         learner=SimpleNamespace(certificate=learner.certificate, weights=learner.weights.copy()),
         record=SimpleNamespace(points=list(points)),
-        trial=SimpleNamespace(metrics=metrics),
+        metrics=metrics,
         held=None,
     )
     return found
@@ -60,5 +60,5 @@ def test_another_line_of_the_table(statements: Any) -> None:
 
 
 def test_other_measures(statements: Any) -> None:
-    statements.again.trial.metrics.add(Y[:1], np.array([-1.0]), None)
+    statements.again.metrics.add(Y[:1], np.array([-1.0]), None)
     assert [verdict.holds for verdict in statements._metrics()] == [False]

@@ -183,7 +183,7 @@ def test_commands_name_the_weights(table: Path, tmp_path: Path, call: Call) -> N
     assert f"lost less than this by {words}" in certified.stdout
     assert "(examples by weight)" in certified.stdout
     proof = json.loads(call("certify", made, table, *weight, "--json").stdout)
-    assert proof["objective"] == words
+    assert proof["certificate"]["objective"] == words
     best = call("hindsight", table, *weight, "--class-radius", "1", "--loss", "hinge")
     assert f"sum of {RANGE.format('Hinge')}" in best.stdout
     best = call("hindsight", table, *weight, "--class-radius", "1", "--loss", "hinge", "--json")

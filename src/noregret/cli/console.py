@@ -57,7 +57,7 @@ def show_table(
     table.show_header = bool(head)
     for kind, name in zip_longest(columns, head, fillvalue=""):
         texts = {"overflow": "fold"} if kind == "t" else {"no_wrap": True}
-        table.add_column(name, justify="right" if kind == "n" else "left", **texts)  # type: ignore[arg-type]
+        table.add_column(name, justify="right" if kind == "n" else "left", **texts)
     for row in rows:
         table.add_row(*row)
     console.print(table, soft_wrap=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noregret.evaluate.holdout import select
 from noregret.runs.naming import names_of
+from noregret.streams.names import HashedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,16 +42,17 @@ def explained(
         chosen = np.isin(numbers, rows) if rows else numbers > 0
         seen += len(block)
         part = select(block, chosen)
-        if "name_slots" in record.names and hasattr(stream.names, "arrays"):
-            # Hashed names are those that these rows have.
-            record.names = stream.names.arrays()
+        if isinstance(stream.names, HashedNames) and stream.names.limit:
+            # Hashed names are those that these rows have; those of the model stay as they are.
+            record = replace(record, names=stream.names.arrays())
         names = names_of(learner, record)
         scores = learner.predict(part)
-        for place, (row, made) in enumerate(zip(np.flatnonzero(chosen), scores, strict=True)):
+        for place, row in enumerate(np.flatnonzero(chosen).tolist()):
+            made = scores[place]
             best = int(np.argmax(made))
             known = weights if scores.ndim == 1 else weights[:, best]
             span = slice(int(part.indptr[place]), int(part.indptr[place + 1]))
-            features = [
+            features: list[dict[str, Any]] = [
                 {
                     "name": names.name(j),
                     "value": float(x),
