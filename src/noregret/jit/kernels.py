@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import io
-import operator
 import pickle
 import pkgutil
 import sys
@@ -56,12 +55,13 @@ def _surroundings() -> str:
     parts += [f"{name}={getattr(config, name, None)}" for name in _SETTINGS]
     # The code of all modules of this package but the directory, which generates no machine code.
     walk, package = Fingerprint(describe), __name__.rpartition(".")[0]
-    for finder, name, _ in sorted(
-        pkgutil.iter_modules(sys.modules[package].__path__), key=operator.itemgetter(1)
+    for module in sorted(
+        pkgutil.iter_modules(sys.modules[package].__path__), key=lambda one: one.name
     ):
-        if name != "directory":
-            full = f"{package}.{name}"
-            parts += [name, walk.of(finder.find_spec(full).loader.get_code(full))]
+        if module.name != "directory":
+            finder: Any = module.module_finder
+            name = f"{package}.{module.name}"
+            parts += [name, walk.of(finder.find_spec(name).loader.get_code(name))]
     return combine(*parts)
 
 
