@@ -94,6 +94,7 @@ def test_against_costs_that_answer_the_play(kind: str) -> None:
         assert all(proof.estimated_regret <= each.value for each in certain)
 
 
+@pytest.mark.compiled
 def test_the_measure_can_tell() -> None:
     """A bound below the true mean is called violated, a true one is not."""
     costs = cost_streams(np.random.default_rng(1), 400, 10)["small gap"]

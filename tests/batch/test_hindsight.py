@@ -57,6 +57,7 @@ def liblinear(loss: nr.losses.Loss, X: sp.csr_array, y: np.ndarray, C: float) ->
     return model.fit(narrow, y).coef_[0].astype(np.float64)
 
 
+@pytest.mark.compiled
 @needs_data
 @pytest.mark.parametrize("name", sorted(ROWS))
 @pytest.mark.parametrize(
