@@ -64,6 +64,7 @@ def check(kind: str, stream: str, rounds: int, arms: int, count: int) -> None:
         assert not too_many(int((floors > best).sum()), count, delta)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_theorem_is_violated(kind: str, stream: str) -> None:

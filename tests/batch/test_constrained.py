@@ -82,6 +82,7 @@ def test_a_closed_form() -> None:
     assert best.primal == pytest.approx(57 / 32, rel=1e-11)
 
 
+@pytest.mark.compiled
 def test_the_ridge_under_one_constraint() -> None:
     """min |w - t|^2 + (l2/2)|w|^2 with <a, w> <= r: a projection along a, in closed form."""
     target, a, l2, r = np.array([2.0, -1.0, 0.5]), np.array([1.0, 2.0, -1.0]), 2.0, -2.0
@@ -92,6 +93,7 @@ def test_the_ridge_under_one_constraint() -> None:
     assert best.weights == pytest.approx(free - multiplier * a / (2.0 + l2), abs=1e-6)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("loss", [*LOSSES, nr.losses.Hinge()], ids=lambda loss: str(loss))
 @pytest.mark.parametrize("seed", range(3))
 def test_scipy_is_the_referee(loss: Any, seed: int) -> None:
@@ -166,6 +168,7 @@ def test_limits_that_do_not_bind_change_nothing() -> None:
     assert best.multipliers.tolist() == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.compiled
 def test_a_multiplier_is_the_price_of_its_limit() -> None:
     X, y, A = drawn(12)
     r = A @ nr.hindsight(X, y, nr.losses.Logistic(), l2=1.0).weights - 0.3
@@ -180,6 +183,7 @@ def test_a_multiplier_is_the_price_of_its_limit() -> None:
         assert best.multipliers[j] == pytest.approx((moved[0] - moved[1]) / 2e-3, abs=2e-2)
 
 
+@pytest.mark.compiled
 def test_weights_and_offsets_of_examples_count() -> None:
     X, y, A = drawn(13, 20)
     r = np.full(4, 0.1)

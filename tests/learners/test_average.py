@@ -189,6 +189,7 @@ def averaged(combo: Combo) -> bool:
     return combo.mirror != "soft" and combo.loss != "user"
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("combo", [*filter(averaged, COMBOS)], ids=lambda combo: combo.name)
 def test_average_is_the_mean_of_the_weights(combo: Combo) -> None:
     for seed in range(2):
@@ -207,6 +208,7 @@ LONG = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", LONG)
 def test_average_over_long_streams_with_large_drift(name: str) -> None:
     loss, mirror, rate, tails = LONG[name]

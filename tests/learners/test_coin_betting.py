@@ -215,6 +215,7 @@ def linear_regret(learner: nr.MirrorDescent, played: Vector, X: Vector, g: Vecto
     return lambda radius: float(paid + radius * length)
 
 
+@pytest.mark.compiled
 def test_the_theorem_holds_on_a_thousand_streams() -> None:
     random = np.random.default_rng(11)
     tightest, checked = math.inf, 0

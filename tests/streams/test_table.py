@@ -365,6 +365,7 @@ def test_the_compact_form_is_recognised(tmp_path):
         read(path, target="class")
 
 
+@pytest.mark.compiled
 @needs_data
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 def test_flights_read_the_same_from_csv_and_from_tables(tmp_path, kind):
