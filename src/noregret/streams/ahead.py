@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 _Item = TypeVar("_Item")
@@ -54,7 +55,7 @@ class _Pipeline(Generic[_Item, _Result]):
                     self._over = True
                     item = self._fetch()
                     self._over = item is None
-                if self._ordered and not self._may(lambda n=number: self._worked == n):
+                if self._ordered and not self._may(partial(self._is_next, number)):
                     return
                 for result in () if item is None else self._work(item):
                     if not self._store(results, result):
@@ -65,6 +66,9 @@ class _Pipeline(Generic[_Item, _Result]):
                 results.append(_END)
                 self._worked += item is not None
                 self._changed.notify_all()
+
+    def _is_next(self, number: int) -> bool:
+        return self._worked == number
 
     def _may(self, ready: Callable[[], bool]) -> bool:
         """Wait until something is so; say whether to go on."""

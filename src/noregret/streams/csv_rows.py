@@ -285,7 +285,7 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                 break
             if (byte_at(text, at) == _NEWLINE) != (f + _1 == fields):
                 sound = False
-                f = fields
+                f = fields  # type: ignore[assignment]
                 break
             at += _1
         if sound:
@@ -295,7 +295,7 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
         else:
             met = met_before
             faults[bad] = start
-            fault = f
+            fault = f  # type: ignore[assignment]
             bad += _1
             at = record_end(text, start, stop, separator, True)
             lines = line

@@ -157,9 +157,9 @@ class Written(NamedTuple):
 
     def rows(self, start: int, stop: int) -> Written:
         """Return rows start to stop (not included), which share the arrays of features."""
-        beside = [array[start:stop] for array in (self.y, self.weight, self.line_of_row)]
-        indptr = self.indptr[start : stop + 1]
-        return Written(indptr, self.indices, self.values, *beside, self.faults)
+        cut, ends = slice(start, stop), self.indptr[start : stop + 1]
+        y, weight, lines = self.y[cut], self.weight[cut], self.line_of_row[cut]
+        return Written(ends, self.indices, self.values, y, weight, lines, self.faults)
 
     def parsed(
         self, rows: int, lines: int, refused: int, width: int, weighted: bool = False, **more: Any

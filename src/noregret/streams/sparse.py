@@ -7,6 +7,7 @@ Passes allow neither: they step several features at a time, and ||x|| is that of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,15 +181,15 @@ def without_unknown(rows: Csr) -> Csr:
 def with_constant(rows: Csr, column: int, constant: float) -> Csr:
     """Return rows that end with a constant feature."""
     ends, used = rows.indptr[1:].astype(np.intp), int(rows.indptr[-1])
-    longer = rows.indptr + np.arange(len(rows.indptr), dtype=np.uint64)
-    indices = np.insert(rows.indices[:used], ends, np.uint32(column))
-    return Csr(longer, indices, np.insert(rows.values[:used], ends, constant))
+    longer: Any = rows.indptr + np.arange(len(rows.indptr), dtype=np.uint64)
+    values: Any = np.insert(rows.values[:used], ends, constant)
+    return Csr(longer, np.insert(rows.indices[:used], ends, np.uint32(column)), values)
 
 
 def with_names(
     rows: Csr,
     groups: NDArray[np.uint8] | None,
-    places: NDArray[np.intp],
+    places: NDArray[np.intp] | NDArray[np.uint32],
     counts: NDArray[np.int64] | list[int],
     columns: NDArray[np.uint32],
 ) -> tuple[Csr, NDArray[np.uint8] | None]:

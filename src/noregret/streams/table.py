@@ -256,7 +256,7 @@ class ArrowStream(Stream):
 
     def _assembled(
         self, held: list[FeatureColumn], groups: list[int], kept: NDArray[np.bool_]
-    ) -> tuple[Csr, NDArray[np.uint8]]:
+    ) -> tuple[Csr, NDArray[np.uint8] | None]:
         """Return the rows that are kept, in the order of their columns, and groups of features."""
         rows, shape = int(kept.sum()), (len(held), len(kept))
         most = rows * (len(held) + 1)

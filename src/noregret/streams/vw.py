@@ -211,8 +211,9 @@ class VwFormat:
             good = np.flatnonzero(~bad)
             faults = np.sort(np.concatenate((faults, starts[bad])))
             indptr, places = gathered(out.indptr, good)
-            beside = [array[good] for array in (out.y, out.weight, out.line_of_row)]
-            out = Written(indptr, out.indices[places], out.values[places], *beside, faults)
+            y, weight, lines_of = out.y[good], out.weight[good], out.line_of_row[good]
+            columns, values = out.indices[places], out.values[places]
+            out = Written(indptr, columns, values, y, weight, lines_of, faults)
             spans, starts = spans[places], starts[good]
             groups, counts = groups[places], counts[good]
         sizes = counts + np.diff(out.indptr)
