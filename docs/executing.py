@@ -77,7 +77,8 @@ def run(page: str, folder: Path, pictures: Path | None = None, name: str = "page
         input=json.dumps(task), capture_output=True, text=True, cwd=folder,
         env=os.environ | {
             "PYTHONPATH": os.pathsep.join(kept), "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "Agg",
-            "COLUMNS": "90", "NO_COLOR": "1",
+            # Tables as a terminal without colours shows them, and not as records for a pipe.
+            "COLUMNS": "90", "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "dumb",
         },
     )  # fmt: skip
     if process.returncode:
