@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Kernels and byte code of the tests are kept in the environment.
 KEPT := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/bytecode NOREGRET_CACHE_DIR=$(CURDIR)/$(VENV)/kernels
+# The interpreter warns of overflows, which compiled code and its checks take as they come.
+INTERPRETED := NUMBA_DISABLE_JIT=1 PYTHONWARNINGS=ignore::RuntimeWarning
 TESTING := $(KEPT) $(BIN)/python -m pytest --disable-warnings
 
 .DEFAULT_GOAL := help
@@ -54,7 +56,7 @@ suites: interpreted compiled
 
 interpreted:
 	@echo "== tests and doctests, kernels interpreted"
-	@NUMBA_DISABLE_JIT=1 $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz'
+	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz'
 
 compiled: interpreted
 	@echo "== tests of machine code"
@@ -63,7 +65,7 @@ compiled: interpreted
 
 coverage: $(VENV)/installed-test
 	@echo "== lines of src that the tests run, kernels interpreted"
-	@NUMBA_DISABLE_JIT=1 $(TESTING) -n 2 --dist loadfile -m 'not soak and not fuzz' \
+	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not soak and not fuzz' \
 		--ignore tests/project/test_docs.py --cov noregret --cov-report term:skip-covered \
 		--cov-fail-under 95
 
