@@ -43,8 +43,9 @@ docs: $(VENV)/installed-docs
 	@echo "== documentation"
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
-# Linters, types and the site beside the tests, whose logic runs interpreted: that takes a small
-# part of the time of compiling. Tests of machine code are marked `compiled`.
+# Linters, types and the site beside the tests. The logic of the files in tests/interpreted.txt runs
+# interpreted, which takes a small part of the time of compiling; their tests of machine code are
+# marked `compiled`, and all other files run compiled.
 test: $(VENV)/installed-test
 	@$(MAKE) --no-print-directory -j 2 lint-and-site suites
 
@@ -55,13 +56,16 @@ lint-and-site:
 suites: interpreted compiled
 
 interpreted:
-	@echo "== tests and doctests, kernels interpreted"
-	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz'
+	@echo "== tests, kernels interpreted"
+	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz' \
+		$$(cat tests/interpreted.txt)
 
 compiled: interpreted
 	@echo "== tests of machine code"
-	@$(TESTING) -n 2 --dist worksteal -m 'compiled and not soak and not fuzz' \
-		$$(grep -rl 'mark\.compiled' tests --include='test_*.py')
+	@$(TESTING) -n 2 --dist loadfile -m 'compiled and not soak and not fuzz' \
+		$$(grep -l 'mark\.compiled' $$(cat tests/interpreted.txt))
+	@echo "== tests and doctests, compiled"
+	@$(TESTING) -n 2 --dist loadfile $$(sed 's/^/--ignore=/' tests/interpreted.txt)
 
 coverage: $(VENV)/installed-test
 	@echo "== lines of src that the tests run, kernels interpreted"
