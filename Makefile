@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Kernels and byte code of the tests are kept in the environment.
-KEPT := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/bytecode NOREGRET_CACHE_DIR=$(CURDIR)/$(VENV)/kernels
+# Byte code of the tests is kept in the environment.
+KEPT := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/bytecode
 # The interpreter warns of overflows, which compiled code and its checks take as they come.
 INTERPRETED := NUMBA_DISABLE_JIT=1 PYTHONWARNINGS=ignore::RuntimeWarning
 TESTING := $(KEPT) $(BIN)/python -m pytest --disable-warnings
