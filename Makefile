@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Kernels and byte code of the tests are kept in the environment.
-KEPT := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/bytecode NOREGRET_CACHE_DIR=$(CURDIR)/$(VENV)/kernels
+# Byte code of the tests is kept in the environment.
+KEPT := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/bytecode
+# The interpreter warns of overflows, which compiled code and its checks take as they come.
+INTERPRETED := NUMBA_DISABLE_JIT=1 PYTHONWARNINGS=ignore::RuntimeWarning
 TESTING := $(KEPT) $(BIN)/python -m pytest --disable-warnings
 
 .DEFAULT_GOAL := help
@@ -41,8 +43,9 @@ docs: $(VENV)/installed-docs
 	@echo "== documentation"
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
-# Linters, types and the site beside the tests, whose logic runs interpreted: that takes a small
-# part of the time of compiling. Tests of machine code are marked `compiled`.
+# Linters, types and the site beside the tests. The logic of the files in tests/interpreted.txt runs
+# interpreted, which takes a small part of the time of compiling; their tests of machine code are
+# marked `compiled`, and all other files run compiled.
 test: $(VENV)/installed-test
 	@$(MAKE) --no-print-directory -j 2 lint-and-site suites
 
@@ -53,17 +56,20 @@ lint-and-site:
 suites: interpreted compiled
 
 interpreted:
-	@echo "== tests and doctests, kernels interpreted"
-	@NUMBA_DISABLE_JIT=1 $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz'
+	@echo "== tests, kernels interpreted"
+	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz' \
+		$$(cat tests/interpreted.txt)
 
 compiled: interpreted
 	@echo "== tests of machine code"
-	@$(TESTING) -n 2 --dist worksteal -m 'compiled and not soak and not fuzz' \
-		$$(grep -rl 'mark\.compiled' tests --include='test_*.py')
+	@$(TESTING) -n 2 --dist loadfile -m 'compiled and not soak and not fuzz' \
+		$$(grep -l 'mark\.compiled' $$(cat tests/interpreted.txt))
+	@echo "== tests and doctests, compiled"
+	@$(TESTING) -n 2 --dist loadfile $$(sed 's/^/--ignore=/' tests/interpreted.txt)
 
 coverage: $(VENV)/installed-test
 	@echo "== lines of src that the tests run, kernels interpreted"
-	@NUMBA_DISABLE_JIT=1 $(TESTING) -n 2 --dist loadfile -m 'not soak and not fuzz' \
+	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not soak and not fuzz' \
 		--ignore tests/project/test_docs.py --cov noregret --cov-report term:skip-covered \
 		--cov-fail-under 95
 

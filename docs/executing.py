@@ -103,7 +103,8 @@ def _server() -> subprocess.Popen[str]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {
             "PYTHONPATH": os.pathsep.join(kept), "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "Agg",
-            "COLUMNS": "90", "NO_COLOR": "1",
+            # Tables as a terminal without colours shows them, and not as records for a pipe.
+            "COLUMNS": "90", "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "dumb",
         },
     )  # fmt: skip
 

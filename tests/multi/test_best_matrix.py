@@ -250,6 +250,7 @@ def test_the_smallest_strengths_are_not_rounded(units):
     assert task.primal_upper(W) >= exact(task.loss, [[1.0]], [0], [0.0], l2, W)
 
 
+@pytest.mark.compiled
 @pytest.mark.filterwarnings("error")
 def test_what_overflows_is_refused_or_infinite():
     X, y = problem(0)

@@ -35,6 +35,7 @@ def test_the_table_has_every_contestant_and_both_bars() -> None:
     assert len(table) == 1 + 16 + 5 and program.OURS in table[-5]
 
 
+@pytest.mark.compiled
 def test_examples_cost_little() -> None:
     """Time is for the benchmark: a busy machine must not decide this.
 

@@ -148,9 +148,11 @@ def require_same_columns(learner: Learner, record: Record, stream: Stream) -> No
         raise ValueError(
             f"{stream.name}: its columns were settled in another order than those of the model"
         )
-    if found == "hashed" and stream.width != learner.dimension:
+    # Not the width of the stream, which some formats know only when they have read a row.
+    slots = 1 << stream.names.bits if isinstance(stream.names, HashedNames) else learner.dimension
+    if slots != learner.dimension:
         raise ValueError(
-            f"{stream.name}: its features are hashed into {stream.width:,} slots, and those of "
+            f"{stream.name}: its features are hashed into {slots:,} slots, and those of "
             f"the model into {learner.dimension:,}: say --bits {learner.dimension.bit_length() - 1}"
         )
 
