@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret.arguments import ArgumentError
 from noregret.streams import binary_write
 from noregret.streams.binary import write_binary
 from noregret.streams.binary_file import BinaryFile, Facts
@@ -118,7 +117,7 @@ def test_names_and_labels_are_remembered(tmp_path):
         assert isinstance(back.names, HashedNames) == (bits == 14)
         assert open_binary(path, labels="binary").labels == "real"
         assert examples_of(open_binary(path, labels=("DOWN", "UP"))) == examples_of(source)
-        with pytest.raises(ArgumentError, match="were mapped when it was written"):
+        with pytest.raises(StreamError, match="labels that were mapped when it was written"):
             open_binary(path, labels=("UP", "DOWN"))
     both = [tmp_path / "None.arrow"] * 2
     assert examples_of(open_binary(both)) == 2 * examples_of(open_binary(both[0]))

@@ -16,7 +16,6 @@ from functools import partial
 
 import numpy as np
 
-from noregret.arguments import ArgumentError
 from noregret.streams.ahead import parts_ahead
 from noregret.streams.binary_file import BinaryFile
 from noregret.streams.binary_write import write_binary
@@ -50,15 +49,17 @@ class BinaryStream(Stream):
         if isinstance(labels, tuple) and self._label_map:
             given = {labels[0]: -1.0, labels[1]: 1.0}
             if given != self._label_map:
-                raise ArgumentError(
+                raise StreamError(
+                    f"{first.name}: found labels that were mapped when it was written, "
+                    f"{self._label_map}, expected {labels!r}",
                     "labels",
-                    f"those of {first.name} were mapped when it was written: {self._label_map}",
-                    labels,
                 )
         several = 0.0 in self._label_map.values()
         if several and labels != "real" and not are_classes(labels):
-            raise ArgumentError(
-                "labels", f"those of {first.name} are classes, numbered when it was written", labels
+            raise StreamError(
+                f"{first.name}: its labels are classes, numbered when it was written; read "
+                "them as classes",
+                "labels",
             )
         #: The names of classes in the order of their numbers, where labels have names.
         self._classes: list[str] | None = None

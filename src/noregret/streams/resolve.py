@@ -159,11 +159,11 @@ def _format_of_names(inputs: list[str | os.PathLike[str]]) -> str:
         if suffix in COMPRESSIONS:
             suffix = os.path.splitext(stem)[1]
         if suffix not in _SUFFIXES:
-            raise ArgumentError(
-                "format",
-                f"the name {name} does not tell it: expected one of {', '.join(FORMATS)}, or a "
-                f"name that ends in {', '.join(_SUFFIXES)}, alone or followed by "
+            raise StreamError(
+                f"{name}: the name does not tell the format, which is one of {', '.join(FORMATS)}; "
+                f"expected it to end in {', '.join(_SUFFIXES)}, alone or followed by "
                 f"{', '.join(COMPRESSIONS)}",
+                "format",
             )
         told.setdefault(_SUFFIXES[suffix], name)
     if len(told) > 1:
