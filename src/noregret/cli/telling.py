@@ -110,12 +110,8 @@ def conclusion(session: Session, as_json: bool) -> str:
     if as_json:
         more = {"refused": session.stream.refused, "saved": saved}
         return to_json({"input": session.stream.name, **run_facts(learner, record), **more})
-    summary = session.metrics.summary()
-    lines = closing_lines(learner, record)
+    lines = closing_lines(learner, record, "see --shuffle")
     mixed = "shuffle" in record.reading
-    if summary.get("repeat_error", 2.0) <= 1.0 - summary.get("accuracy", 1.0):
-        remedy = "" if mixed else ": if the file is sorted, see --shuffle"
-        lines.append(f"    the learner makes no fewer{remedy}")
     # Only descent for one score keeps an average.
     single = record.spec.update == "descent" and learner.loss.labels != "class"
     return "\n".join([*lines, *(_saved(saved, mixed, single) if saved else ())])
