@@ -333,7 +333,9 @@ _SHARED = (
         flags="--json",
     ),
     _general("quiet", "learn predict convert report warmup demo", _QUIET),
-    _general("quiet", "compare certify hindsight drift audit inspect explain", _QUIET, passed=False),
+    _general(
+        "quiet", "compare certify hindsight drift audit inspect explain", _QUIET, passed=False
+    ),
     Option(
         "config",
         " ".join(COMMANDS),
