@@ -3,14 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Kernels and byte code of the tests are kept in the environment.
+KEPT := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/$(VENV)/bytecode NOREGRET_CACHE_DIR=$(CURDIR)/$(VENV)/kernels
+# The interpreter warns of overflows, which compiled code and its checks take as they come.
+INTERPRETED := NUMBA_DISABLE_JIT=1 PYTHONWARNINGS=ignore::RuntimeWarning
+TESTING := $(KEPT) $(BIN)/python -m pytest --disable-warnings
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint bench soak fuzz mutants clean
+.PHONY: help demo docs test lint-and-site suites interpreted compiled coverage lint site bench soak fuzz mutants clean
 
 help:
 	@echo "make demo   learn a real stream, print its certificate, draw demo.png"
 	@echo "make test   linters, types, import contracts, documentation and the test suite"
 	@echo "make lint   the first three of these alone"
+	@echo "make coverage  which lines of src the tests run"
 	@echo "make docs   build the documentation into site/, every example run"
 	@echo "make bench  the benchmarks"
 	@echo "make soak   tests that take minutes"
@@ -37,9 +43,31 @@ docs: $(VENV)/installed-docs
 	@echo "== documentation"
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
+# Linters, types and the site beside the tests, whose logic runs interpreted: that takes a small
+# part of the time of compiling. Tests of machine code are marked `compiled`.
 test: $(VENV)/installed-test
-	@echo "== linters, types, import contracts, documentation, tests and doctests"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(MAKE) --no-print-directory -j 2 lint-and-site suites
+
+lint-and-site:
+	@$(MAKE) --no-print-directory lint site > $(VENV)/lint.log 2>&1 || { cat $(VENV)/lint.log; exit 1; }
+	@echo "== linters, types, import contracts and the site: nothing to complain of"
+
+suites: interpreted compiled
+
+interpreted:
+	@echo "== tests and doctests, kernels interpreted"
+	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz'
+
+compiled: interpreted
+	@echo "== tests of machine code"
+	@$(TESTING) -n 2 --dist worksteal -m 'compiled and not soak and not fuzz' \
+		$$(grep -rl 'mark\.compiled' tests --include='test_*.py')
+
+coverage: $(VENV)/installed-test
+	@echo "== lines of src that the tests run, kernels interpreted"
+	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not soak and not fuzz' \
+		--ignore tests/project/test_docs.py --cov noregret --cov-report term:skip-covered \
+		--cov-fail-under 95
 
 lint: $(VENV)/installed-test
 	@echo "== ruff"
@@ -49,6 +77,10 @@ lint: $(VENV)/installed-test
 	@$(BIN)/mypy
 	@echo "== import contracts"
 	@$(BIN)/lint-imports
+
+site:
+	@echo "== documentation"
+	@$(BIN)/sphinx-build -W --keep-going -q -D execute=0 -b html docs $(VENV)/site
 
 bench: $(VENV)/installed-bench
 	@echo "== benchmarks"

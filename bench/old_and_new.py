@@ -39,6 +39,8 @@ class Worker:
 
     def __init__(self, source: Path, rows: int, cache: str | None = None) -> None:
         environment = os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{ROOT}"}
+        # Waiting threads of a numerical library would count as work.
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         if cache is not None:
             environment["NOREGRET_CACHE_DIR"] = cache
         command = [sys.executable, "-m", "bench.old_and_new", "--worker", "--rows", str(rows)]

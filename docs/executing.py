@@ -3,11 +3,16 @@
 All blocks of a page share one process and one empty folder. Python runs in the namespace of
 `__main__`, from a file, as a reader's script would; `sh` blocks find the command `noregret` on
 their path. A block whose every line begins with `make` or `pip` is shown and not run.
+
+Most of the time of a page would go into importing numba and matplotlib: pages, and the commands
+of their shells, are forked from a process that has imported them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import io
 import json
 import os
@@ -17,9 +22,16 @@ import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from forking import Commands
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
+#: What pages import, as far as it is installed.
+PRELOADED = (
+    "noregret.cli.main", "noregret.learners.mirror_descent", "matplotlib.pyplot", "pandas",
+    "sklearn.linear_model",
+)  # fmt: skip
 FENCE = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -63,27 +75,38 @@ def run(page: str, folder: Path, pictures: Path | None = None, name: str = "page
     """Run the blocks of a page in `folder`; pictures go to `pictures` as name-1.png and so on."""
     script = folder / f"{name}.py"
     script.write_text(_lines_kept(page), encoding="utf-8")
+    answer = folder / ".answer"
     task = {
         "blocks": blocks(page),
         "script": str(script),
         "pictures": None if pictures is None else str(pictures),
+        "answer": str(answer),
     }
+    server = _server()
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.write(json.dumps(task) + "\n")
+    server.stdin.flush()
+    if server.stdout.readline() != "0\n":
+        raise PageError(f"{name}: {answer.read_text(encoding='utf-8').strip()}")
+    return [Output(**output) for output in json.loads(answer.read_text(encoding="utf-8"))]
+
+
+@functools.cache
+def _server() -> subprocess.Popen[str]:
+    """Start the process that pages are forked from, once; it ends with this one."""
     kept = [str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
     here = str(Path(__file__).parent)
-    process = subprocess.run(
+    return subprocess.Popen(
         # Without the folder on the path: a page may have the name of a package.
         [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {here!r}); "
-         "import executing; sys.path.pop(0); executing.play()"],
-        input=json.dumps(task), capture_output=True, text=True, cwd=folder,
+         "import executing; sys.path.pop(0); executing.serve()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {
             "PYTHONPATH": os.pathsep.join(kept), "PYTHONIOENCODING": "utf-8", "MPLBACKEND": "Agg",
             # Tables as a terminal without colours shows them, and not as records for a pipe.
             "COLUMNS": "90", "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "dumb",
         },
     )  # fmt: skip
-    if process.returncode:
-        raise PageError(f"{name}: {process.stderr.strip() or process.stdout.strip()}")
-    return [Output(**output) for output in json.loads(process.stdout)]
 
 
 def _lines_kept(page: str) -> str:
@@ -96,45 +119,52 @@ def _lines_kept(page: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def play() -> None:
-    """Run a task from standard input in this process, and write its outputs to standard output."""
+def serve() -> None:
+    """Run the tasks from standard input, each in a child that has imported what pages need."""
+    for name in PRELOADED:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+            os.dup2(2, 1)
+            task = json.loads(line)
+            failure = _answered(task)
+            if failure:
+                Path(task["answer"]).write_text(failure, encoding="utf-8")
+            os._exit(bool(failure))
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _answered(task: dict[str, Any]) -> str:
+    """Run the blocks of a task and write its answer; return why a block failed, or ''."""
     import __main__
 
-    task = json.load(sys.stdin)
-    script = task["script"]
-    __main__.__file__ = script
-    environment = os.environ | {"PATH": _command(Path(script).parent) + os.environ["PATH"]}
+    script = Path(task["script"])
+    os.chdir(script.parent)
+    __main__.__file__ = str(script)
     outputs = []
-    for language, text, line, _ in task["blocks"]:
-        printed = io.StringIO()
-        if language == "python":
-            code = compile("\n" * (line - 1) + text, script, "exec")
-            with contextlib.redirect_stdout(printed):
-                try:
-                    exec(code, vars(__main__))
-                except BaseException:
-                    sys.exit(f"the block on line {line}: {traceback.format_exc()}")
-        else:
-            done = subprocess.run(
-                ["sh", "-e", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True, env=environment,
-            )  # fmt: skip
-            if done.returncode:
-                sys.exit(f"the block on line {line} ended with {done.returncode}:\n{done.stdout}")
-            printed.write(done.stdout)
-        drawn = _keep_pictures(task["pictures"], Path(script).stem, len(outputs))
-        outputs.append({"text": printed.getvalue(), "pictures": drawn})
-    print(json.dumps(outputs))
-
-
-def _command(folder: Path) -> str:
-    """Put a command `noregret` for this interpreter beside the script; return its path entry."""
-    place = folder / ".bin"
-    place.mkdir(exist_ok=True)
-    command = place / "noregret"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m noregret "$@"\n')
-    command.chmod(0o755)
-    return f"{place}{os.pathsep}"
+    with Commands(script.parent) as commands:
+        for language, text, line, _ in task["blocks"]:
+            printed = io.StringIO()
+            if language == "python":
+                code = compile("\n" * (line - 1) + text, str(script), "exec")
+                with contextlib.redirect_stdout(printed):
+                    try:
+                        exec(code, vars(__main__))
+                    except BaseException:
+                        return f"the block on line {line}: {traceback.format_exc()}"
+            else:
+                code, said = commands.shell(text)
+                if code:
+                    return f"the block on line {line} ended with {code}:\n{said}"
+                printed.write(said)
+            drawn = _keep_pictures(task["pictures"], script.stem, len(outputs))
+            outputs.append({"text": printed.getvalue(), "pictures": drawn})
+    Path(task["answer"]).write_text(json.dumps(outputs), encoding="utf-8")
+    return ""
 
 
 def _keep_pictures(folder: str | None, name: str, block: int) -> list[str]:

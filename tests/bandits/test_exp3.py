@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from bandits.measuring import Scripted, cost_streams
 from noregret.bandits import EstimatedGame, Exp3, Exp3IX, theorems
 from noregret.bandits.arms import ArmSum
 from noregret.bandits.exp3 import fill, stretch, suffer
+from tests.bandits.measuring import Scripted, cost_streams
 
 #: The survey's costs in the specification: three arms, four rounds.
 Z = np.array([[0.5, 0.0, 1.0], [1.0, 0.25, 0.0], [0.0, 1.0, 0.5], [0.75, 0.5, 0.0]])

@@ -9,10 +9,10 @@ import pytest
 from numpy.random import Generator
 
 import noregret as nr
-from bandits.measuring import violates
 from noregret.bandits import EstimatedGame, GradientBandit, theorems
 from noregret.bandits.gradient import one_point, sphere, two_points
 from noregret.domains import Ball, Box, Simplex
+from tests.bandits.measuring import violates
 
 
 def forced(bandit: GradientBandit, v: list[float]) -> np.ndarray:

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import noregret as nr
-from bandits.measuring import violates
 from noregret.bandits import GradientBandit, theorems
 from noregret.bandits.gradient import Shrunken
 from noregret.domains import Ball, Box, Domain, Simplex
+from tests.bandits.measuring import violates
 
 sizes = st.floats(1e-3, 1e3)
 

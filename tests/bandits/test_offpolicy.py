@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bandits.measuring import too_many
 from noregret.bandits import (
     ContextualBandit,
     EpsilonGreedy,
@@ -25,6 +24,7 @@ from noregret.bandits import (
     snips,
 )
 from noregret.bandits.offpolicy import mean_floor, stakes
+from tests.bandits.measuring import too_many
 
 LOG = Log([0, 1, 1, 2], [1.0, 0.5, 0.0, 1.0], [0.5, 0.25, 0.25, 0.5], arms=3)
 POLICY = [0.5, 0.25, 0.25]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bandits.measuring import cost_streams, too_many, violates
 from noregret.bandits import BanditCertificate, Exp3, Exp3IX, TsallisINF
 from noregret.bandits.arms import ArmBandit, ArmSum
+from tests.bandits.measuring import cost_streams, too_many, violates
 
 PLAYS = 1000
 KINDS: dict[str, Callable[[int, int, int], ArmBandit]] = {
@@ -64,6 +64,7 @@ def check(kind: str, stream: str, rounds: int, arms: int, count: int) -> None:
         assert not too_many(int((floors > best).sum()), count, delta)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_theorem_is_violated(kind: str, stream: str) -> None:
@@ -94,6 +95,7 @@ def test_against_costs_that_answer_the_play(kind: str) -> None:
         assert all(proof.estimated_regret <= each.value for each in certain)
 
 
+@pytest.mark.compiled
 def test_the_measure_can_tell() -> None:
     """A bound below the true mean is called violated, a true one is not."""
     costs = cost_streams(np.random.default_rng(1), 400, 10)["small gap"]

@@ -19,7 +19,9 @@ from noregret.runs.session import Session
 from noregret.streams import read
 from noregret.vocabulary.learners import Spec
 from tests.cli.program import svmlight
-from tests.full_disk import small_files
+from tests.files.full_disk import small_files
+
+pytestmark = pytest.mark.compiled
 
 
 def _send(number: int = signal.SIGINT) -> None:

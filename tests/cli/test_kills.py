@@ -26,6 +26,8 @@ import pytest
 import noregret as nr
 from tests.cli.program import ENVIRONMENT, RUN, Call, noregret, svmlight
 
+pytestmark = pytest.mark.compiled
+
 ROWS = 3000
 TEXT = svmlight(ROWS)
 OPTIONS: tuple[tuple[str, ...], ...] = (

@@ -9,7 +9,7 @@ import pytest
 
 from noregret import losses, mirrors
 from noregret.learners import DualAscent
-from oracles.data import near
+from tests.oracles.data import near
 
 HINGE = losses.Hinge()
 EUCLID = mirrors.Euclidean()

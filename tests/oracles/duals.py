@@ -21,7 +21,7 @@ from noregret.batch.mapped import MapAscent, MappedSolver
 from noregret.batch.problem import Problem, Solution, evaluate
 from noregret.losses import Loss
 from noregret.passes.dual import dual_maps
-from oracles.data import S_A, X_A, Y_A
+from tests.oracles.data import S_A, X_A, Y_A
 
 #: As good as exact: what one-variable maximisation leaves is below rounding.
 EXACT = 1e-13

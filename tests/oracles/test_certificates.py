@@ -13,7 +13,7 @@ from noregret.learners import MirrorDescent
 from noregret.learners.foreign import certify
 from noregret.norms import norm_upper
 from noregret.proof.certificate import Certificate
-from oracles.data import ROW_A, S_A, S_B, S_W, U0, X_A, X_B, X_T, X_W, Y_A, Y_T, near, total
+from tests.oracles.data import ROW_A, S_A, S_B, S_W, U0, X_A, X_B, X_T, X_W, Y_A, Y_T, near, total
 
 HINGE = losses.Hinge()
 

@@ -13,7 +13,7 @@ import pytest
 from noregret import losses, mirrors
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from oracles.data import S_A, X_A, Y_A, near
+from tests.oracles.data import S_A, X_A, Y_A, near
 
 
 def dual(loss: Loss, target: float, zeta: float) -> float:

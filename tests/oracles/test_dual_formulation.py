@@ -11,8 +11,8 @@ import pytest
 
 from noregret import losses, mirrors
 from noregret.batch.problem import evaluate, link
-from oracles.data import S_A, X_A, near
-from oracles.duals import FORMS, MAPS, Form, Map, interpreted, problem, solved, sweeps, zeta
+from tests.oracles.data import S_A, X_A, near
+from tests.oracles.duals import FORMS, MAPS, Form, Map, interpreted, problem, solved, sweeps, zeta
 
 SQUARE = MAPS["square"]
 

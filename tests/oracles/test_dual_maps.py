@@ -13,9 +13,9 @@ from noregret import losses, mirrors
 from noregret.batch.mapped import MapAscent
 from noregret.batch.problem import Problem, link
 from noregret.mirrors import Mirror
-from oracles.data import near
-from oracles.duals import EXACT, FORMS, Map, interpreted, problem, settled, zeta
-from oracles.duals import solved as solve
+from tests.oracles.data import near
+from tests.oracles.duals import EXACT, FORMS, Map, interpreted, problem, settled, zeta
+from tests.oracles.duals import solved as solve
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,18 @@ from noregret import losses
 from noregret.batch.bias import BiasSolver
 from noregret.batch.mapped import MapAscent
 from noregret.batch.problem import evaluate
-from oracles.data import ROW_A, S_A, S_B, S_N, X_A, X_B, X_N, near
-from oracles.duals import EXACT, FORMS, MAPS, Form, interpreted, problem, settled, sweeps, zeta
+from tests.oracles.data import ROW_A, S_A, S_B, S_N, X_A, X_B, X_N, near
+from tests.oracles.duals import (
+    EXACT,
+    FORMS,
+    MAPS,
+    Form,
+    interpreted,
+    problem,
+    settled,
+    sweeps,
+    zeta,
+)
 
 SQUARE, ENTROPY = MAPS["square"], MAPS["normalised entropy"]
 

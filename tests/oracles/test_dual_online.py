@@ -11,9 +11,9 @@ import pytest
 from noregret import losses, mirrors
 from noregret.learners import DualAscent
 from noregret.proof import closed_forms
-from oracles import printed_forms
-from oracles.data import S_A, S_B, S_W, U0, X_A, X_B, X_W, bound, near, total
-from oracles.dual_runs import BEST, FULLY, HINGE, ascent, numbers, run, theta
+from tests.oracles import printed_forms
+from tests.oracles.data import S_A, S_B, S_W, U0, X_A, X_B, X_W, bound, near, total
+from tests.oracles.dual_runs import BEST, FULLY, HINGE, ascent, numbers, run, theta
 
 
 def test_pd9_conservative() -> None:

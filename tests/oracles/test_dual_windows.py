@@ -10,8 +10,8 @@ import pytest
 from noregret import losses, mirrors
 from noregret.learners import DualAscent
 from noregret.learners.dual_certificate import DualCertificate
-from oracles.data import S_A, S_N, U_N, X_A, X_N, near, total
-from oracles.dual_runs import (
+from tests.oracles.data import S_A, S_N, U_N, X_A, X_N, near, total
+from tests.oracles.dual_runs import (
     BEST,
     EUCLID,
     FULLY,

@@ -13,8 +13,8 @@ from noregret import losses, mirrors
 from noregret.catalogue import bregman_step
 from noregret.learners import DualAscent
 from noregret.oco import divergence
-from oracles.data import S_A, S_N, U_N, X_A, X_N, Y_A, near
-from oracles.dual_runs import PROXIMAL_STEPS
+from tests.oracles.data import S_A, S_N, U_N, X_A, X_N, Y_A, near
+from tests.oracles.dual_runs import PROXIMAL_STEPS
 
 #: A dot product a row: a product of matrices may round otherwise.
 MARGINS_N = np.array([y * float(x @ U_N) for x, y in zip(X_N, S_N, strict=True)])

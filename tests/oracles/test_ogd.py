@@ -9,8 +9,8 @@ import numpy as np
 from noregret import catalogue, losses
 from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
-from oracles import printed_forms
-from oracles.data import ROW_A, S_A, U0, X_A, Y_A, bound, near, played, total
+from tests.oracles import printed_forms
+from tests.oracles.data import ROW_A, S_A, U0, X_A, Y_A, bound, near, played, total
 
 HINGE = losses.Hinge()
 

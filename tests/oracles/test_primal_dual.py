@@ -13,8 +13,8 @@ from noregret.learners import MirrorDescent
 from noregret.norms import norm_upper
 from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
-from oracles import printed_forms
-from oracles.data import ROW_A, S_A, S_N, S_W, U0, U_N, X_A, X_N, X_W, bound, near, total
+from tests.oracles import printed_forms
+from tests.oracles.data import ROW_A, S_A, S_N, S_W, U0, U_N, X_A, X_N, X_W, bound, near, total
 
 HINGE = losses.Hinge()
 

@@ -15,8 +15,8 @@ from noregret.batch.problem import evaluate
 from noregret.learners import DualAscent
 from noregret.proof.ledger import Entry
 from noregret.proof.statement import RANGE, contradicted
-from oracles.data import S_A, X_A, Y_A, near
-from oracles.duals import FORMS, MAPS, problem
+from tests.oracles.data import S_A, X_A, Y_A, near
+from tests.oracles.duals import FORMS, MAPS, problem
 
 
 @pytest.mark.parametrize(("fraction", "count"), [(1.0, 17), (0.5, 62), (0.1, 368)])

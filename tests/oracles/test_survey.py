@@ -13,8 +13,8 @@ from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
-from oracles import printed_forms
-from oracles.data import X_T, Y_T, ZS, Linear, Z, bound, near, played, total
+from tests.oracles import printed_forms
+from tests.oracles.data import X_T, Y_T, ZS, Linear, Z, bound, near, played, total
 
 THETA = np.array([0.3, -0.2, 0.5])
 

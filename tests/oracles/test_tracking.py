@@ -11,7 +11,7 @@ import pytest
 from noregret import catalogue, losses, mirrors
 from noregret.proof import closed_forms
 from noregret.proof.ledger import Entry
-from oracles.data import X_T, Y_T, near, played, total
+from tests.oracles.data import X_T, Y_T, near, played, total
 
 SQUARED = losses.Squared()
 U = np.array([0.7, 0.1, 0.2])

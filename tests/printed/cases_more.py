@@ -10,7 +10,7 @@ import numpy as np
 import noregret as nr
 from noregret import catalogue, domains, experts, losses, mirrors, rates, river, tracking
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
-from tests.own_map import Cosh
+from tests.mirrors.own_map import Cosh
 from tests.printed.aggregate import Aggregate
 from tests.printed.cases_games import members_of, real_or_sign
 from tests.printed.cases_linear import Random, Stream, stream

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("river", reason="river is not installed")
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from bench import one_example as program
 from bench.timing import interleave
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
-from tests.own_map import Cosh
+from tests.mirrors.own_map import Cosh
 from tests.same_bits.examples import FEATURES, LAYOUTS, Scenarios, learnt, number
 from tests.same_bits.names import PAIRS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.refused_rounds import GAMES
+from tests.learners.refused_rounds import GAMES
 from tests.same_bits.examples import Scenarios
 from tests.same_bits.observe import Content, asked, facts, plain
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from bench.estimators import contest, kinds
+
+pytestmark = pytest.mark.compiled
 
 KINDS = list(kinds(90))
 

@@ -46,6 +46,7 @@ def test_estimators_keep_the_contract_of_scikit_learn(estimator, check) -> None:
     check(estimator)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("model", [*DEFAULTS, EXACT], ids=repr)
 def test_the_defaults_pass_all_checks_that_are_not_excused(model, capsys) -> None:
     with warnings.catch_warnings():

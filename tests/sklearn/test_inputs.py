@@ -59,6 +59,7 @@ def test_a_frame_of_float32_stays_so(kind, cancer, monkeypatch) -> None:
     assert given == [np.float32]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_copy_of_the_rows_is_made(dtype) -> None:
     X = np.ones((50_000, 200), dtype)

@@ -81,6 +81,7 @@ def played(model, X, y, weight, kind):
     return model
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("form", ["float64", "float32", "CSR of int64"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -123,6 +124,7 @@ def test_many_chunks_are_one(name, monkeypatch) -> None:
         assert small.predict(forms(X)[form]).shape == y.shape
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_rows_of_weight_0_change_nothing(name) -> None:
     X, y, weight = stream()

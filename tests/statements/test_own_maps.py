@@ -13,7 +13,7 @@ import noregret as nr
 from noregret import losses, mirrors, oco, rates
 from noregret.mirrors.base import declares
 from noregret.proof.convexity import require_declared
-from tests.own_map import Cosh
+from tests.mirrors.own_map import Cosh
 
 RANDOM = np.random.default_rng(5)
 X, Y = RANDOM.normal(size=(60, 3)), RANDOM.normal(size=60)

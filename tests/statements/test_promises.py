@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from numba import config
 
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
@@ -22,7 +21,6 @@ from noregret.learners.foreign import Certifier
 from noregret.proof.wording import assumption_of
 from noregret.tracking import KernelDescent
 from noregret.tracking.kernels import Polynomial
-from tests.without_compiler import compiled_only, passed_without_compiler
 
 #: Beyond this size of a prediction the losses below break their word; trial points are nearer.
 FAR = 20.0
@@ -128,8 +126,6 @@ LEARNERS: dict[str, Callable[[Any], Any]] = {
         [MirrorDescent(loss, EUCLIDEAN, rates.Constant(eta)) for eta in (2.0, 3.0)]
     ),
 }
-#: Compiled one of them; interpreted, in a process of their own, all of them.
-NAMES = tuple(LEARNERS) if config.DISABLE_JIT else ("linear",)
 
 
 def certificate_of(learner: Any) -> Any:
@@ -137,7 +133,7 @@ def certificate_of(learner: Any) -> Any:
     return found.account if isinstance(learner, KernelDescent) else found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LEARNERS)
 def test_an_honest_loss_keeps_its_certificate(name: str) -> None:
     learner = LEARNERS[name](Honest())
     made = learner.learn(X, Y)
@@ -151,7 +147,7 @@ def test_an_honest_loss_keeps_its_certificate(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WORDS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LEARNERS)
 def test_a_broken_promise_ends_what_is_said_and_not_the_learning(
     name: str, kind: type[Any]
 ) -> None:
@@ -188,7 +184,7 @@ def test_the_round_is_that_of_the_violation() -> None:
         assert 1 < learner.certificate().broken.round == far
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("kernel", "aggregate")])
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in ("kernel", "aggregate")])
 def test_it_survives_files_and_what_is_learnt_later(name: str, tmp_path: Path) -> None:
     learner = LEARNERS[name](Steep())
     learner.learn(X, Y)
@@ -282,7 +278,7 @@ SCORES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SCORES if config.DISABLE_JIT else ("own",))
+@pytest.mark.parametrize("name", SCORES)
 def test_losses_of_several_scores(name: str) -> None:
     learner = SCORES[name]()
     classes = RNG.integers(0, 3, 400)
@@ -336,8 +332,3 @@ def test_drift_is_not_proved_by_a_loss_that_broke_its_word() -> None:
     rows = np.ones((60, 1))
     assert nr.drift_proof(rows, jump, Honest(), 100.0).proved
     assert not nr.drift_proof(rows, jump, Bent(), 100.0).proved
-
-
-@compiled_only
-def test_every_pass_interpreted() -> None:
-    assert passed_without_compiler(__file__) > len(LEARNERS) * (len(WORDS) + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from noregret.streams import Reading, Stream, binary, csv, iterables, jsonl, svmlight, table, vw
+from noregret.streams import Reading, Stream, binary, csv, jsonl, record_rows, svmlight, table, vw
 
 
 def open_csv(inputs: Any, names: Any = None, grow: bool = True, **options: Any) -> Any:
@@ -20,7 +20,7 @@ def open_table(inputs: Any, names: Any = None, grow: bool = True, **options: Any
 
 
 def open_pairs(inputs: Any, names: Any = None, grow: bool = True, **options: Any) -> Stream:
-    return iterables.open_pairs(inputs, Reading(**options), names, grow)
+    return record_rows.open_pairs(inputs, Reading(**options), names, grow)
 
 
 def open_vw(inputs: Any, names: Any = None, grow: bool = True, **options: Any) -> Any:

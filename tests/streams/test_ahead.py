@@ -18,6 +18,8 @@ import pytest
 from noregret.streams import StreamError, read, source, stream
 from noregret.streams.ahead import ahead, parts_ahead
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:

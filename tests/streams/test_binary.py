@@ -19,7 +19,7 @@ from noregret.streams.binary_file import BinaryFile, Facts
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.names import HashedNames
-from tests.full_disk import small_files
+from tests.files.full_disk import small_files
 from tests.streams.named_rows import examples_of
 from tests.streams.opening import open_binary, open_csv
 

@@ -13,8 +13,8 @@ import pytest
 
 from noregret.streams import StreamError, read
 from noregret.streams.binary_write import write_binary
-from noregret.streams.csv_grammar import Grammar
 from noregret.streams.labels import MOST_CLASSES, Classes
+from tests.streams.plain_csv import Plain
 
 NAMES = ["3", "1", "3", "2", "1", "7"]
 NUMBERS = [0.0, 1.0, 0.0, 2.0, 1.0, 3.0]
@@ -73,10 +73,10 @@ def test_names_in_csv_are_what_the_grammar_reads(tmp_path: Path) -> None:
     path.write_text("\n".join(["x,label,w", *(f"1,{field},2" for field in fields)]) + "\n")
     stream = read(path, labels="classes", target="label", threads=0)
     found = [y for block in stream for y in block.y.tolist()]
-    grammar: Grammar = stream.format.grammar  # type: ignore[attr-defined]
+    plain = Plain(stream.format.grammar)  # type: ignore[attr-defined]
     names = {number: str(name) for name, number in stream.label_map.items()}
     for field, number in zip(fields, found, strict=True):
-        row = grammar.read(f"1,{field},2".encode())
+        row = plain.read(f"1,{field},2".encode())
         assert row is not None and row.label == names[number].encode()
     assert stream.format.target == "label"  # type: ignore[attr-defined]
 

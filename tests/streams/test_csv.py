@@ -156,6 +156,7 @@ def test_a_dictionary_that_does_not_grow_leaves_new_names_out(tmp_path):
     assert list(names) == ["city=Rome", "age"]
 
 
+@pytest.mark.compiled
 def test_many_categories_and_small_blocks(tmp_path):
     rows = [f"{k % 7},name {k % 5000},{k}" for k in range(20_000)]
     path = write(tmp_path, "\n".join(["a,b,y", *rows]))
@@ -262,6 +263,7 @@ def test_weights_are_not_negative_and_values_fit_their_type(tmp_path):
     assert len(examples_of(narrow)) == 1 and "at most 3.40282e+38" in narrow.complaints[1]
 
 
+@pytest.mark.compiled
 @needs_data
 @pytest.mark.parametrize(
     ("name", "options", "categorical"),

@@ -14,8 +14,9 @@ import pytest
 
 import noregret as nr
 from noregret.streams import StreamError, csv_records, source
-from noregret.streams.moments import moment, part_names
+from noregret.streams.moments import part_names
 from tests.streams.named_rows import examples_of
+from tests.streams.plain_csv import moment
 
 
 def write(folder: Path, text: str | bytes, name: str = "table.csv") -> Path:

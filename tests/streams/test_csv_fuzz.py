@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,17 +16,36 @@ from hypothesis import strategies as st
 from noregret.streams import source
 from noregret.streams.columns import CATEGORY, DATE, LABEL, NAMED_LABEL, NUMBER, SKIPPED, WEIGHT
 from noregret.streams.csv import CsvFormat
-from noregret.streams.csv_grammar import Grammar, Row, split_fields
-from noregret.streams.csv_head import sound_rows
+from noregret.streams.csv_grammar import Grammar, sound_rows, split_fields
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features
-from noregret.streams.format import Deferred, padded
+from noregret.streams.format import padded
+from noregret.streams.reading import Reading
 from tests.streams.decimals import decimal
 from tests.streams.named_rows import examples_of
 from tests.streams.opening import open_csv
+from tests.streams.plain_csv import Plain, Row
 
 ROLES = (NUMBER, CATEGORY, SKIPPED, WEIGHT, LABEL)
-FLOAT32 = float(np.finfo(np.float32).max)
+
+
+def grammar_of(
+    names: Iterable[str],
+    roles: Iterable[int],
+    pair: tuple[str, str] | None = None,
+    separator: bytes = b",",
+    timed: Iterable[str] = (),
+    **options: Any,
+) -> Grammar:
+    """Return a grammar; options of its reading may be flags."""
+    if options.pop("indicate", False) is False:
+        options["missing"] = "refuse"
+    if options.pop("unlabelled", False):
+        options["unlabelled"] = "keep"
+    if options.pop("narrow", False):
+        options["dtype"] = "float32"
+    columns = dict(zip(names, roles, strict=True))
+    return Grammar(Reading(**options), separator, columns, pair, frozenset(timed))
 
 
 #: A quoted field, line ends inside it included, or what a quote that is not closed begins.
@@ -44,18 +64,23 @@ def examples_in(text: bytes, separator: bytes) -> Iterator[tuple[int, bytes]]:
         start = match.end()
 
 
-def rows_of(text: bytes, grammar: Grammar) -> tuple[list[tuple[int, Row]], list[int]]:
-    """Return the rows of a text with their lines, and where the lines that are refused begin."""
-    rows, refused = [], []
+Reasons = list[tuple[bytes, Malformed]]
+
+
+def rows_of(text: bytes, grammar: Grammar) -> tuple[list[tuple[int, Row]], list[int], Reasons]:
+    """Return the rows of a text with their lines, where lines that are refused begin, and why."""
+    reasons: Reasons = []
+    rows, refused, plain = [], [], Plain(grammar)
     for start, line in examples_in(text, grammar.separator):
         try:
-            row = grammar.read(line)
-        except Malformed:
+            row = plain.read(line)
+        except Malformed as reason:
             refused.append(start)
+            reasons.append((line, reason))
         else:
             if row is not None:
                 rows.append((text.count(b"\n", 0, start), row))
-    return rows, refused
+    return rows, refused, reasons
 
 
 def check(formats: CsvFormat, text: bytes) -> None:
@@ -63,9 +88,13 @@ def check(formats: CsvFormat, text: bytes) -> None:
     grammar, features = formats.grammar, formats.features
     buffer, stop = padded(text)
     parsed = formats.parse(buffer, stop)
-    parsed = parsed.finish() if isinstance(parsed, Deferred) else parsed
+    if parsed.finish is not None:
+        parsed.finish()
     whole = bytes(buffer[:stop])
-    expected, refused = rows_of(whole, grammar)
+    expected, refused, reasons = rows_of(whole, grammar)
+    for line, reason in reasons:
+        explained = formats.explain(line)
+        assert (str(explained), explained.argument) == (str(reason), reason.argument), line
     assert parsed.lines == whole.count(b"\n")
     assert parsed.faults.tolist() == refused, text
     where = parsed.line_of_row
@@ -113,21 +142,15 @@ LINES = st.lists(LINE, max_size=8).map(b"\n".join)
 @example(b'z,a,"x\n",1,2\n1,a,"x,1,2\n', False, False, False, False)
 @example(b',,,,\n"",?,,0,NA\r\n', False, True, True, False)
 def test_the_kernel_reads_what_the_grammar_reads(text, named, indicate, unlabelled, narrow):
-    grammar = Grammar(
-        separator=b",",
-        names="abcde",
-        roles=ROLES[:-1] + ((NAMED_LABEL,) if named else (LABEL,)),
-        pair=("down", "up") if named else None,
-        indicate=indicate,
-        unlabelled=unlabelled,
-        largest=FLOAT32 if narrow else np.finfo(np.float64).max,
-    )
-    check(CsvFormat(grammar, Features(), "float32" if narrow else "float64"), text)
+    roles = ROLES[:-1] + ((NAMED_LABEL,) if named else (LABEL,))
+    pair = ("down", "up") if named else None
+    flags = {"indicate": indicate, "unlabelled": unlabelled, "narrow": narrow}
+    check(CsvFormat(grammar_of("abcde", roles, pair, **flags), Features()), text)
 
 
 @pytest.mark.parametrize("written", [b'"5"" nail"', b'"5"" nail" \r', b' "5"" nail"'])
 def test_names_of_labels_may_hold_quotes(written):
-    grammar = Grammar(b",", "ay", (NUMBER, NAMED_LABEL), ('5" nail', '5"" nail'))
+    grammar = grammar_of("ay", (NUMBER, NAMED_LABEL), ('5" nail', '5"" nail'))
     formats = CsvFormat(grammar, Features())
     text = b"1," + written + b'\n2,"5"""" nail"\n3,"5 nail"\n4,5" nail\n5,5"" nail\n'
     check(formats, text)
@@ -135,7 +158,7 @@ def test_names_of_labels_may_hold_quotes(written):
 
 
 def test_a_name_of_a_label_is_not_missing_though_it_looks_so():
-    grammar = Grammar(b",", "ay", (NUMBER, NAMED_LABEL), ("NA", "EU"), unlabelled=True)
+    grammar = grammar_of("ay", (NUMBER, NAMED_LABEL), ("NA", "EU"), unlabelled=True)
     formats = CsvFormat(grammar, Features())
     check(formats, b"1,NA\n2,EU\n3,\n4,?\n5,NaN\n")
     assert formats.parse(*padded(b"1,NA\n2,EU\n")).y.tolist() == [-1.0, 1.0]
@@ -145,7 +168,7 @@ def test_a_name_of_a_label_is_not_missing_though_it_looks_so():
 @pytest.mark.parametrize("indicate", [False, True])
 @pytest.mark.parametrize("roles", [(NUMBER, NUMBER), (NUMBER, LABEL), (CATEGORY, SKIPPED)])
 def test_there_is_room_for_a_constant_in_the_shortest_lines(line, indicate, roles):
-    grammar = Grammar(b",", "ab", roles, indicate=indicate, unlabelled=True)
+    grammar = grammar_of("ab", roles, indicate=indicate, unlabelled=True)
     check(CsvFormat(grammar, Features(constant=0.5)), (line + b"\n") * 400)
 
 
@@ -161,19 +184,19 @@ def made(rng: random.Random) -> CsvFormat:
         roles[roles.index(SKIPPED)] = WEIGHT
     narrow = rng.random() < 0.3
     names = [f"column {k}" if rng.random() < 0.9 else f"é{k}" for k in range(len(roles))]
-    grammar = Grammar(
+    grammar = grammar_of(
         separator=rng.choice([b",", b",", b";", b"\t", b":"]),
         names=names,
-        timed=frozenset(name for name in names if rng.random() < 0.5),
+        timed=[name for name in names if rng.random() < 0.5],
         roles=roles,
         pair=pair,
         indicate=rng.random() < 0.5,
         unlabelled=unlabelled,
-        largest=FLOAT32 if narrow else float(np.finfo(np.float64).max),
+        narrow=narrow,
     )
     bits = rng.choice([None, None, None, 3, 18])
     features = Features(bits, constant=rng.choice([0.0, 0.0, 0.5]))
-    return CsvFormat(grammar, features, "float32" if narrow else "float64")
+    return CsvFormat(grammar, features)
 
 
 PLAIN = [b"x", b"a b", b" y ", b"", b"?", b"NA", b'say "no"', b"\xc3\xa9", b'"q"', b'"a ""b"""']
@@ -199,7 +222,7 @@ def lines(rng: random.Random, grammar: Grammar) -> bytes:
     """Return a few lines, most of them sound."""
     rows = []
     for _ in range(rng.randint(1, 6)):
-        row = [field(rng, role, grammar.pair) for role in grammar.roles]
+        row = [field(rng, role, grammar.pair) for role in grammar.roles.values()]
         rows.append(grammar.separator.join(row) + rng.choice([b"\n", b"\n", b"\r\n", b"\n\n"]))
     return b"".join(rows)
 
@@ -268,7 +291,7 @@ def test_it_does_not_matter_where_chunks_are_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, threads: int
 ) -> None:
     rng = random.Random(chunk)
-    grammar = Grammar(b",", ["a", "b", "c", "y"], (NUMBER, CATEGORY, NUMBER, LABEL), indicate=True)
+    grammar = grammar_of("abcy", (NUMBER, CATEGORY, NUMBER, LABEL), indicate=True)
     text = b"".join(spoilt(rng, lines(rng, grammar)) for _ in range(100)).replace(b"\0", b"")
     path = tmp_path / "table.csv"
     path.write_bytes(b"a,b,c,y\r\n" + text)
@@ -281,7 +304,7 @@ def test_it_does_not_matter_where_chunks_are_cut(
     assert examples_of(stream) == whole
     assert list(stream.names) == list(reference.names)
     assert (stream.refused, stream.complaints) == (reference.refused, reference.complaints)
-    rows, refused = rows_of(text.removesuffix(b"\n") + b"\n", grammar)
+    rows, refused, _ = rows_of(text.removesuffix(b"\n") + b"\n", grammar)
     assert len(refused) == stream.refused
     for (label, _, features), (_, row) in zip(whole, rows, strict=True):
         assert label == row.label and features.pop(INTERCEPT) == 1.0

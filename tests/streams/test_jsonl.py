@@ -21,7 +21,7 @@ from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
 from noregret.streams.format import padded
 from noregret.streams.jsonl import JsonFormat
-from noregret.streams.records import FeatureRules, LabelRules
+from noregret.streams.reading import Reading
 from tests.streams.named_rows import examples_of
 from tests.streams.opening import open_jsonl, open_pairs
 
@@ -210,8 +210,8 @@ def flat(value: object, name: str, missing: bool) -> dict[str, float] | None:
 
 
 def reader(missing: bool) -> JsonFormat:
-    rules = FeatureRules(missing="indicator" if missing else "refuse")
-    return JsonFormat(Features(), rules, "y", LabelRules(), None, "float64")
+    reading = Reading(missing="indicator" if missing else "refuse")
+    return JsonFormat(reading, Features(), "y", None)
 
 
 @given(values=st.lists(VALUES, max_size=6), missing=st.booleans())

@@ -63,6 +63,7 @@ def test_known_numbers() -> None:
     check(halves + edges + small + normal + plain + more + long + far)
 
 
+@pytest.mark.compiled
 def test_random_numbers_of_every_shape() -> None:
     rng = random.Random(1)
     check([decimal(rng) for _ in range(20_000)])

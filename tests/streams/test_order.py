@@ -13,7 +13,7 @@ import noregret as nr
 from noregret.streams import read
 from noregret.streams.binary import write_binary
 from noregret.streams.block import Block
-from noregret.streams.order import in_order, order_rows
+from noregret.streams.sparse import in_order, order_rows
 
 ROW = st.lists(
     st.tuples(st.one_of(st.integers(0, 4), st.integers(0, 2**32 - 1)), st.integers(-8, 8)),

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CODE = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -16,9 +18,16 @@ print([block.y.tolist() for block in stream], stream.refused)
 """
 
 
-def test_a_missing_number_that_is_refused_writes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["1.5,2.5,1", ",2.5,2", "3.5,,3", "4.5,5.5,4"],
+        ["2024-01-01,2.5,1", ",2.5,2", "NA,2.5,3", "2024-01-02,5.5,4"],
+    ],
+)
+def test_a_missing_value_that_is_refused_writes_nothing(tmp_path: Path, lines: list[str]) -> None:
     path = tmp_path / "numbers.csv"
-    path.write_text("a,b,y\n1.5,2.5,1\n,2.5,2\n3.5,,3\n4.5,5.5,4\n")
+    path.write_text("\n".join(["a,b,y", *lines, ""]))
     # Interpreted, an index outside of an array is an error; compiled, it would write there.
     run = subprocess.run(
         [sys.executable, "-c", CODE, str(path)],

@@ -190,6 +190,7 @@ def test_arguments_that_make_no_stream_are_refused(
         read(write("1 1:1\n"), **arguments)  # type: ignore[arg-type]
 
 
+@pytest.mark.compiled
 @needs_data
 @pytest.mark.parametrize(
     ("name", "rows", "width", "positive", "label_map"),
@@ -212,6 +213,7 @@ def test_real_files_have_the_known_counts(
     assert stream.label_map == label_map
 
 
+@pytest.mark.compiled
 @needs_data
 def test_real_files_are_read_as_scikit_learn_reads_them() -> None:
     datasets = pytest.importorskip("sklearn.datasets")

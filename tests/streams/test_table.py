@@ -6,6 +6,7 @@ import gzip
 import math
 import os
 import random
+import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +22,7 @@ from noregret.streams.errors import StreamError
 from noregret.streams.names import FeatureNames
 from noregret.streams.table_inputs import BATCH
 from tests.streams.named_rows import examples_of
-from tests.streams.opening import open_binary, open_csv, open_table
+from tests.streams.opening import open_csv, open_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -325,14 +326,34 @@ def test_other_files_are_refused_in_one_line(tmp_path):
         open_table("-")
 
 
-def test_a_missing_pyarrow_is_one_line_that_says_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for opened in (open_table, open_binary):
-        with pytest.raises(
-            StreamError, match=r"needs the package pyarrow: pip install 'noregret\["
-        ):
-            (tmp_path / "a.arrow").write_bytes(b"ARROW1")
-            opened(tmp_path / "a.arrow")
+WITHOUT_PYARROW = """
+import sys
+sys.modules["pyarrow"] = None
+import noregret as nr
+
+def write(path):
+    from noregret.streams.binary_write import write_binary
+    write_binary([], path)
+
+for use in (nr.read, lambda path: nr.read(path.replace(".arrow", ".parquet")), write):
+    try:
+        use(sys.argv[1])
+    except nr.streams.StreamError as error:
+        print(error)
+"""
+
+
+def test_a_missing_pyarrow_is_one_line_that_says_how_to_get_it(tmp_path):
+    for name in ("a.arrow", "a.parquet"):
+        (tmp_path / name).write_bytes(b"ARROW1")
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PYARROW, str(tmp_path / "a.arrow")],
+        capture_output=True,
+        text=True,
+    )
+    complaints = run.stdout.splitlines()
+    assert len(complaints) == 3, run.stderr
+    assert all("the package pyarrow: pip install 'noregret[arrow]'" in one for one in complaints)
 
 
 def test_the_compact_form_is_recognised(tmp_path):
@@ -344,6 +365,7 @@ def test_the_compact_form_is_recognised(tmp_path):
         read(path, target="class")
 
 
+@pytest.mark.compiled
 @needs_data
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
 def test_flights_read_the_same_from_csv_and_from_tables(tmp_path, kind):

@@ -13,10 +13,10 @@ import pytest
 
 import noregret as nr
 from noregret.streams import Block, Stream, StreamError, source
-from noregret.streams.hashing import combine, hash_name
+from noregret.streams.column_features import Words
 from noregret.streams.names import FeatureNames
-from noregret.streams.words import Words
 from tests.streams.named_rows import examples_of
+from tests.streams.plain_hashing import combine, hash_name
 
 ROWS: list[dict[str, Any]] = [
     {"id": f"r{k}", "age": float(k % 5), "city": ["Bonn", "Rome", "Ulm"][k % 3],

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from noregret.streams import interactions, vw
 from noregret.streams.errors import StreamError
 from noregret.streams.format import padded
-from noregret.streams.hashing import CONSTANT, hash_name, mask
+from noregret.streams.hashing import CONSTANT, mask
 from noregret.streams.names import FeatureNames
 from noregret.streams.vw import VwFormat
 from tests.streams.decimals import decimal
 from tests.streams.opening import open_vw, vw_format
+from tests.streams.plain_hashing import hash_name
 from tests.streams.vw_examples import check, rows_of, sound_line, spoilt
 
 OPTIONS: list[dict[str, Any]] = [
@@ -175,6 +176,7 @@ def test_what_is_refused_and_why(line: bytes, column: int, found: str, expected:
     assert reason.startswith(f"column {column}: found ") and found in reason and expected in reason
 
 
+@pytest.mark.compiled
 def test_products_that_are_too_large_or_too_many_are_refused() -> None:
     text_format = vw_format(interactions=["aa"])
     many = b"1 |a " + b" ".join(b"%d" % k for k in range(2900))

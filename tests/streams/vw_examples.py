@@ -9,6 +9,7 @@ import numpy as np
 from noregret.streams.errors import Malformed
 from noregret.streams.format import Parsed, padded
 from noregret.streams.vw import VwFormat
+from tests.streams.plain_vw import Plain
 
 LETTERS = "x y zz foo price 12 007 99999999999 18446744073709551617 héllo a^b w*v # 'q -5 1.5 e5"
 NAMES = [name.encode() for name in LETTERS.split()]
@@ -81,14 +82,15 @@ def check(kernel: VwFormat, plain: VwFormat, text: bytes) -> Parsed:
     buffer, stop = padded(text)
     (parsed,) = kernel.parse(buffer, stop)
     faults, expected, lines_of_rows = [], [], []
-    place = 0
+    place, reader = 0, Plain(plain)
     lines = bytes(buffer[:stop]).split(b"\n")[:-1]
     for number, line in enumerate(lines):
         try:
-            plain.read_line(line)
-            read = plain.read_line(line, add=plain.grow)
-        except Malformed:
+            reader.read_line(line)
+            read = reader.read_line(line, add=plain.grow)
+        except Malformed as reason:
             faults.append(place)
+            assert str(kernel.explain(line)) == str(reason), line
         else:
             if read is not None:
                 expected.append(read)
@@ -104,7 +106,4 @@ def check(kernel: VwFormat, plain: VwFormat, text: bytes) -> Parsed:
     weight = np.ones(len(parsed.y)) if parsed.weight is None else parsed.weight
     np.testing.assert_array_equal(weight, [line.weight for line, _ in expected])
     assert rows_of(parsed) == [row for _, row in expected]
-    for offset in faults:
-        explained = kernel.explain(text[offset : (text + b"\n").index(b"\n", offset)])
-        assert "expected" in str(explained)
     return parsed

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles.data import X_T, Y_T, near, played
 
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
@@ -21,7 +20,8 @@ from noregret.passes.descent.groups import Column, Mark, Memory
 from noregret.passes.descent.implicit import SEARCH
 from noregret.passes.rounds import Round
 from noregret.passes.rows import Row
-from tracking.dense import Tracker
+from tests.oracles.data import X_T, Y_T, near, played
+from tests.tracking.dense import Tracker
 
 ENTROPY, SQUARED = mirrors.Entropy(), losses.Squared()
 

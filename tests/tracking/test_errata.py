@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from oracles.data import near
 
 import noregret as nr
 from noregret import catalogue
 from noregret.tracking.potentials import Entropic
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds
+from tests.oracles.data import near
 
 
 def totals(

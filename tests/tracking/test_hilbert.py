@@ -11,7 +11,6 @@ import mpmath
 import numpy as np
 import pytest
 from mpmath import mpf
-from oracles.data import X_T, Y_T, near
 from scipy.sparse import csr_array
 
 import noregret as nr
@@ -23,6 +22,7 @@ from noregret.tracking.kernels import Gaussian, Kernel, Linear, Polynomial, gram
 from noregret.tracking.lemmas import ShiftingBounds
 from noregret.tracking.schedules import KernelSchedule, Schedule
 from noregret.tracking.shifting import shifting_bounds
+from tests.oracles.data import X_T, Y_T, near
 
 KERNELS = [Linear(), Polynomial(2), Polynomial(3, 0.5), Gaussian(0.7)]
 

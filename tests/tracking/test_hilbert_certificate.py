@@ -20,7 +20,7 @@ from noregret.tracking import Gaussian, KernelDescent, Linear, Polynomial
 from noregret.tracking.hilbert_certificate import KernelCertificate
 from noregret.tracking.hilbert_pass import Place
 from noregret.tracking.kernels import Kernel
-from tracking.test_hilbert import stream
+from tests.tracking.test_hilbert import stream
 
 KERNELS = [Linear(), Polynomial(2), Polynomial(3, 0.5), Gaussian(0.7)]
 

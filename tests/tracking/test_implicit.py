@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles.data import near, total
 
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.losses import Loss
-from tracking.dense import Tracker
+from tests.oracles.data import near, total
+from tests.tracking.dense import Tracker
 
 SQUARED = losses.Squared()
 

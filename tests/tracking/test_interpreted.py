@@ -10,19 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from tracking.interpreted import learners, outcomes
+from tests.tracking.interpreted import learners, outcomes
 
-TESTS = Path(__file__).parent.parent
+pytestmark = pytest.mark.compiled
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_compiled_equals_interpreted() -> None:
-    paths = [str(TESTS), str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "NUMBA_DISABLE_JIT": "1",
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
     }
     run = subprocess.run(
-        [sys.executable, "-m", "tracking.interpreted"],
+        [sys.executable, "-m", "tests.tracking.interpreted"],
         capture_output=True,
         text=True,
         env=environment,

@@ -11,7 +11,7 @@ import scipy.sparse
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.losses import Loss
-from tracking import exact
+from tests.tracking import exact
 
 SQUARED, HINGE = losses.Squared(), losses.Hinge()
 LOSSES = [SQUARED, losses.Absolute(), HINGE, losses.Hinge(1000.0), losses.Logistic()]

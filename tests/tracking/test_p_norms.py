@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles.data import near, total
 
 from noregret import catalogue, domains, losses
 from noregret.proof import closed_forms
 from noregret.tracking.potentials import PNormSquare
-from tracking.dense import Tracker
+from tests.oracles.data import near, total
+from tests.tracking.dense import Tracker
 
 SQUARED = losses.Squared()
 

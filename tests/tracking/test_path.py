@@ -135,6 +135,7 @@ def test_small_numbers_have_the_bound_of_large_ones() -> None:
     assert small.lower_bound > 0.0
 
 
+@pytest.mark.compiled
 def test_change_points_are_found_within_a_cell_of_a_long_stream() -> None:
     random = np.random.default_rng(5)
     X = random.normal(size=(6000, 3))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.data import near
 
 from noregret import mirrors
 from noregret.tracking.potentials import (
@@ -21,6 +20,7 @@ from noregret.tracking.potentials import (
     entropy,
     potential_of,
 )
+from tests.oracles.data import near
 
 U = np.array([0.7, 0.1, 0.2])
 POTENTIALS = (Square(), PNormSquare(3.0), Entropic(), SimplexEntropic())

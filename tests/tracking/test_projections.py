@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.data import near
 
 from noregret.domains import ClippedSimplex, PNormBall
 from noregret.domains.medians import (
@@ -26,6 +25,7 @@ from noregret.tracking.potentials import (
     Square,
 )
 from noregret.tracking.projections import project_affine, project_halfspace, project_hyperplane
+from tests.oracles.data import near
 
 W = np.array([0.2, 0.3, 0.5])
 X = np.array([1.0, 0.0, 2.0])

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles.data import X_T, Y_T, near
 from scipy.sparse import csr_array
 
 from noregret import losses
 from noregret.tracking.schedules import Schedule, segment_loss, summed
+from tests.oracles.data import X_T, Y_T, near
 
 UA = Schedule([(0, (0.7, 0.1, 0.2)), (2, (0.1, 0.2, 0.7))])
 US = Schedule([(0, (1, 0, 0)), (2, (0, 0, 1))])

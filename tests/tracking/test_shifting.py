@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles.data import X_T, Y_T, near
 from scipy.sparse import csr_array
 
 import noregret as nr
@@ -18,6 +17,7 @@ from noregret.tracking.lemmas import ShiftingBounds
 from noregret.tracking.rerun import rerun
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds, tuned_alpha
+from tests.oracles.data import X_T, Y_T, near
 
 SQUARED = nr.losses.Squared()
 UG = Schedule([(0, (0.2, 0.1, 0.1)), (2, (0.1, 0.1, 0.25))])

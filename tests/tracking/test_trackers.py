@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles.data import X_T, Y_T, near, played, total
 
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.catalogue.trackers import doubled_features, folded_weights
 from noregret.losses import Loss
 from noregret.proof import closed_forms
-from tracking.dense import Tracker
+from tests.oracles.data import X_T, Y_T, near, played, total
+from tests.tracking.dense import Tracker
 
 SQUARED = losses.Squared()
 ROOT_2 = math.sqrt(2)

@@ -22,8 +22,8 @@ from tests.truth.learners import COMBOS, SCALE_FREE, TRACKERS
 from tests.truth.referee import Referee, exact_loss
 from tests.truth.streams import KINDS, LONG
 
-#: Kinds of streams for each combination: 59 times 6 are 354 streams.
-STREAMS = 6
+#: Kinds of streams for each combination; `make soak` plays thousands.
+STREAMS = 2
 
 
 ALL = COMBOS + SCALE_FREE + TRACKERS
@@ -38,8 +38,8 @@ def test_every_statement_is_true(number: int) -> None:
         tally, what = soak.run_one(ALL[number], kind, [number, k])
         assert not tally.false, "\n".join([what, *tally.false[:5]])
         total.add(tally)
-    assert total.checked["floor"] > 100
-    assert total.checked["regret"] > 50
+    assert total.checked["floor"] > 16 * STREAMS
+    assert total.checked["regret"] > 8 * STREAMS
 
 
 @pytest.mark.parametrize("name", ["logistic, ball, adaptive", "hinge, plain, curved"])
@@ -49,8 +49,8 @@ def test_long_streams(name: str) -> None:
     assert not tally.false, "\n".join([what, *tally.false[:5]])
 
 
-#: Streams of dual ascent for each pair that the tests compile anyway.
-DUAL_STREAMS = 4
+#: Streams of dual ascent for each pair.
+DUAL_STREAMS = 2
 
 
 @pytest.mark.parametrize(

@@ -195,8 +195,9 @@ class Policy(Decider[PendingRow]):
         drawn = chances[np.arange(count), arms]
         self._width = max(self._width, rows.width)
         # The cost of an arm that had probability 0 cannot be estimated, now or later.
-        hopeless = (chances == 0.0).any(axis=0).reshape(self._copies, -1).any(axis=1)
-        self._estimates[hopeless] = np.nan
+        if not chances.all():
+            hopeless = (chances == 0.0).any(axis=0).reshape(self._copies, -1).any(axis=1)
+            self._estimates[hopeless] = np.nan
         ids = np.empty(count, np.int64)
         for k, (arm, chance) in enumerate(zip(arms.tolist(), drawn.tolist(), strict=True)):
             row = k * choices + arm

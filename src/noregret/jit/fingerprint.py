@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import enum
+import functools
 import hashlib
 import itertools
 import sys
@@ -44,20 +45,65 @@ def _versioned(module: str | None) -> bool:
     return (module or "").partition(".")[0] in _VERSIONED
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
+#: Instructions that load a global, with the bits of their argument before the number of its name.
+_LOADS_GLOBAL = {dis.opmap["LOAD_GLOBAL"]: 1, dis.opmap["LOAD_NAME"]: 0}
+_LOADS_CONSTANT = {code for name, code in dis.opmap.items() if name.endswith("_CONST")}
 
 
-def _constants(code: types.CodeType) -> tuple[object, ...]:
-    """Return the constants of a function without its docstring, which compiles to nothing."""
-    first, *rest = code.co_consts or (None,)
-    if not isinstance(first, str):
-        return code.co_consts
-    loads = (one.arg for one in dis.get_instructions(code) if one.opname.endswith("_CONST"))
-    return code.co_consts if 0 in loads else tuple(rest)
+def _steps(code: types.CodeType) -> Iterator[tuple[int, int]]:
+    """Return the instructions of a function as numbers and arguments; `dis` takes 20 times long."""
+    high = 0
+    for number, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        argument = high | low
+        high = argument << 8 if number == dis.EXTENDED_ARG else 0
+        yield number, argument
+
+
+def _constants(code: types.CodeType) -> list[object]:
+    """Return the constants of a function, class or module, None in place of its docstring.
+
+    That compiles to nothing: a function never loads it, a class or module only to store it.
+    """
+    stored = dis.opmap["STORE_NAME"]
+    users: dict[int, list[str]] = {}
+    for (number, place), (following, name) in itertools.pairwise(_steps(code)):
+        if number in _LOADS_CONSTANT:
+            users.setdefault(place, []).append(code.co_names[name] if following == stored else "")
+    constants: list[object] = list(code.co_consts)
+    for place, one in enumerate(constants):
+        unused = place == 0 and place not in users
+        if isinstance(one, str) and (unused or users.get(place) == ["__doc__"]):
+            constants[place] = None
+    return constants
+
+
+@functools.cache
+def _code(code: types.CodeType) -> str:
+    """Return the digest of a function's own code, without what it refers to."""
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    of = Fingerprint(lambda value: None).of
+    constants = [
+        f"{type(one).__name__} {one!r}" if isinstance(one, _SCALARS) else of(one)
+        for one in _constants(code)
+    ]
+    table = code.co_exceptiontable
+    return combine("code", code.co_code.hex(), table.hex(), repr(names), repr(shape), *constants)
+
+
+@functools.cache
+def _names(code: types.CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """Return all names in a function and those inside it, and the ones it loads as globals."""
+    inside = [_names(inner) for inner in code.co_consts if isinstance(inner, types.CodeType)]
+    loads = {
+        code.co_names[argument >> _LOADS_GLOBAL[number]]
+        for number, argument in _steps(code)
+        if number in _LOADS_GLOBAL
+    }
+    return (
+        frozenset(code.co_names).union(*(names for names, _ in inside)),
+        frozenset(loads).union(*(loaded for _, loaded in inside)),
+    )
 
 
 def _asked(module: types.ModuleType, names: frozenset[str]) -> list[tuple[str, object]]:
@@ -91,7 +137,7 @@ class Fingerprint:
         if isinstance(value, np.ufunc) and vars(np).get(title) is value:
             return combine("ufunc", title)
         if isinstance(value, types.CodeType):
-            return self._code(value)
+            return _code(value)
         if isinstance(value, types.ModuleType):
             return self._module(value, names)
         known = self._done.get(id(value))
@@ -137,7 +183,7 @@ class Fingerprint:
         for wrapper in ("py_func", "__func__", "fget"):
             value = getattr(value, wrapper, value)
         if isinstance(value, types.FunctionType):
-            return self._code(value.__code__)
+            return _code(value.__code__)
         if isinstance(value, type) and not isinstance(value, enum.EnumMeta):
             return value.__qualname__
         if isinstance(value, types.ModuleType):
@@ -145,24 +191,8 @@ class Fingerprint:
             return combine(*(name + self._own(found, names - {name}) for name, found in asked))
         return self.of(value)
 
-    def _code(self, code: types.CodeType) -> str:
-        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-        table = code.co_exceptiontable
-        return combine(
-            "code",
-            code.co_code.hex(),
-            table.hex(),
-            repr(names),
-            repr(shape),
-            self.of(_constants(code)),
-        )
-
     def _function(self, function: types.FunctionType) -> str:
-        codes = list(_codes(function.__code__))
-        attributes = frozenset(name for code in codes for name in code.co_names)
-        instructions = itertools.chain.from_iterable(map(dis.get_instructions, codes))
-        loads = {one.argval for one in instructions if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        attributes, loads = _names(function.__code__)
         reached: list[tuple[str, object]] = [
             # Arguments' defaults are constants of the compiled code as well.
             ("defaults", function.__defaults__),
@@ -176,7 +206,7 @@ class Fingerprint:
                 reached.append(("empty cell", None))
         known = function.__globals__
         reached += [(name, known[name]) for name in sorted(loads & known.keys())]
-        body = self._code(function.__code__)
+        body = _code(function.__code__)
         self._remember(function, [body, *(n + self._own(v, attributes) for n, v in reached)])
         return combine("function", body, *(n + self.of(v, attributes) for n, v in reached))
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
 import io
 import pickle
+import pkgutil
 import sys
 import types
 import warnings
@@ -53,14 +53,15 @@ def _surroundings() -> str:
     parts = [sys.version, numba.__version__, llvmlite.__version__, np.__version__]
     parts += map(repr, cpu_target.target_context.codegen().magic_tuple())
     parts += [f"{name}={getattr(config, name, None)}" for name in _SETTINGS]
-    package = importlib.resources.files("noregret.jit")
-    # All sources of this package but that of the directory, which generates no machine code.
-    sources = [
-        file
-        for file in package.iterdir()
-        if file.name.endswith(".py") and file.name != "directory.py"
-    ]
-    parts += [file.read_text("utf-8") for file in sorted(sources, key=lambda file: file.name)]
+    # The code of all modules of this package but the directory, which generates no machine code.
+    walk, package = Fingerprint(describe), __name__.rpartition(".")[0]
+    for module in sorted(
+        pkgutil.iter_modules(sys.modules[package].__path__), key=lambda one: one.name
+    ):
+        if module.name != "directory":
+            finder: Any = module.module_finder
+            name = f"{package}.{module.name}"
+            parts += [name, walk.of(finder.find_spec(name).loader.get_code(name))]
     return combine(*parts)
 
 

@@ -7,8 +7,6 @@ Checking all rows beforehand would read the memory twice.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from noregret.jit import kernel
@@ -96,7 +94,7 @@ def sound_rows(rows: Rows, offset: int) -> Rows:
         rows = canonical(rows)
         row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
     if not fault:
-        return replace(rows, trusted=len(rows))
+        return Rows(rows.indptr, rows.indices, rows.values, rows.width, len(rows))
     if fault == INDEX_OUT_OF_RANGE:
         problem = f"a column index is outside 0 ... {rows.width - 1}"
     else:

@@ -62,6 +62,7 @@ def uncompiled(error: Exception, *parts: Component) -> Exception:
     )
 
 
+@functools.lru_cache(maxsize=64)
 def require_convex(loss: Loss) -> None:
     """Refuse a loss whose slopes do not support it from below on a grid.
 

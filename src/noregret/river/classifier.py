@@ -122,7 +122,7 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         if len(labels) < 2:
             return labels[0] if labels else None
         score = self._features.ask(self._scorer.learner, x)
-        return labels[score > 0.0 if isinstance(score, float) else int(score.argmax())]
+        return labels[int(score > 0.0) if isinstance(score, float) else int(score.argmax())]
 
     def predict_proba_one(self, x: Mapping[Any, Any], **options: Any) -> dict[Any, float]:
         """Return the probability of every label; hinges have Platt's, see `Platt`."""

@@ -188,6 +188,7 @@ def top_weights(
 
     values, unit = effects(learner, sizes)
     outputs = values if values.ndim == 2 else values[:, None]
+    named: Sequence[str | None] = classes or [None]
     weights = learner.weights.reshape(outputs.shape)
     return [
         {
@@ -198,6 +199,6 @@ def top_weights(
             "effect": float(outputs[column, k]) if unit == SIZED else None,
         }
         # A class that was held out only has no weights.
-        for k, name in zip(range(outputs.shape[1]), classes or [None], strict=False)
+        for k, name in zip(range(outputs.shape[1]), named, strict=False)
         for column in largest(outputs[:, k], count).tolist()
     ]

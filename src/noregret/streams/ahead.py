@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+
+
+#: The end of the results of an item.
+_END: Any = object()
 
 
 class _Pipeline(Generic[_Item, _Result]):
@@ -22,131 +27,92 @@ class _Pipeline(Generic[_Item, _Result]):
         depth: int,
     ):
         self._fetch, self._work = fetch, work
-        self._ordered = ordered
-        self._depth = depth
+        self._ordered, self._depth = ordered, depth
         #: Held by the one thread that fetches.
         self._turn = threading.Lock()
         self._changed = threading.Condition()
-        self._fetched = 0
-        self._worked = 0
-        self._delivered = 0
-        #: How many items there are, once that is known.
-        self._total: int | None = None
-        #: The results of each item that wait to be taken, and how many wait in all.
-        self._results: defaultdict[int, deque[_Result | BaseException]] = defaultdict(deque)
+        #: The results of the items under way that wait to be taken, in the order of the items.
+        self._items: deque[deque[Any]] = deque()
+        self._fetched = self._worked = 0
+        #: How many results wait in all.
         self._waiting = 0
-        #: The items of which no more results will come.
-        self._ended: set[int] = set()
-        self.stopped = False
+        #: Whether nothing more is to be fetched.
+        self._over = False
+        self._stopped = False
 
     def run(self) -> None:
         """Fetch and work until there is nothing left; the body of every thread."""
         while True:
-            with self._turn:
-                number = self._fetched
-                try:
-                    if not self._may_fetch(number):
-                        return
-                    item = self._fetch()
-                except BaseException as error:
-                    self._fail(number, error)
-                    return
-                if item is None:
-                    self._finish(number)
-                    return
-                self._fetched += 1
+            results, item = deque[Any](), None
             try:
-                if self._ordered and not self._my_turn(number):
+                with self._turn:
+                    if not self._may(lambda: len(self._items) < self._depth) or self._over:
+                        return
+                    number = self._fetched
+                    self._fetched += 1
+                    self._items.append(results)
+                    # After an exception nothing is fetched either.
+                    self._over = True
+                    item = self._fetch()
+                    self._over = item is None
+                if self._ordered and not self._may(partial(self._is_next, number)):
                     return
-                for result in self._work(item):
-                    if not self._store(number, result):
+                for result in () if item is None else self._work(item):
+                    if not self._store(results, result):
                         return
             except BaseException as error:
-                self._fail(number, error)
-            self._end(number)
+                results.append(error)
+            with self._changed:
+                results.append(_END)
+                self._worked += item is not None
+                self._changed.notify_all()
 
-    def _may_fetch(self, number: int) -> bool:
+    def _is_next(self, number: int) -> bool:
+        return self._worked == number
+
+    def _may(self, ready: Callable[[], bool]) -> bool:
+        """Wait until something is so; say whether to go on."""
         with self._changed:
-            self._changed.wait_for(
-                lambda: (
-                    self.stopped
-                    or self._total is not None
-                    or number - self._delivered < self._depth
-                )
-            )
-            return not self.stopped and self._total is None
+            self._changed.wait_for(lambda: self._stopped or ready())
+            return not self._stopped
 
-    def _my_turn(self, number: int) -> bool:
-        with self._changed:
-            self._changed.wait_for(lambda: self.stopped or self._worked == number)
-            return not self.stopped
-
-    def _store(self, number: int, result: _Result) -> bool:
+    def _store(self, results: deque[Any], result: _Result) -> bool:
         """Leave a result for the consumer, once there is room; say whether to go on."""
-        with self._changed:
+
+        def room() -> bool:
             # The item that the consumer waits for always has room: otherwise both would deadlock.
-            self._changed.wait_for(
-                lambda: (
-                    self.stopped
-                    or self._waiting < self._depth
-                    or (number == self._delivered and not self._results[number])
-                )
-            )
-            if self.stopped:
-                return False
-            self._results[number].append(result)
+            first = results is self._items[0] and not results
+            return self._stopped or self._waiting < self._depth or first
+
+        with self._changed:
+            self._changed.wait_for(room)
+            results.append(result)
             self._waiting += 1
             self._changed.notify_all()
-            return True
-
-    def _fail(self, number: int, error: BaseException) -> None:
-        with self._changed:
-            self._results[number].append(error)
-            self._total = number + 1 if self._total is None else min(number + 1, self._total)
-            self._changed.notify_all()
-
-    def _end(self, number: int) -> None:
-        with self._changed:
-            self._ended.add(number)
-            self._worked += 1
-            self._changed.notify_all()
-
-    def _finish(self, number: int) -> None:
-        with self._changed:
-            if self._total is None:
-                self._total = number
-            self._changed.notify_all()
+            return not self._stopped
 
     def take(self) -> Iterator[_Result]:
         """Yield the results in the order of their items."""
         while True:
             with self._changed:
-                self._changed.wait_for(
-                    lambda: (
-                        self._results[self._delivered]
-                        or self._delivered in self._ended
-                        or self._delivered == self._total
-                    )
-                )
-                if not self._results[self._delivered]:
-                    if self._delivered == self._total:
-                        return
-                    del self._results[self._delivered]
-                    self._ended.remove(self._delivered)
-                    self._delivered += 1
-                    self._changed.notify_all()
-                    continue
-                result = self._results[self._delivered].popleft()
-                self._waiting -= 1
+                self._changed.wait_for(lambda: self._items[0] if self._items else self._over)
+                if not self._items:
+                    return
+                result = self._items[0].popleft()
+                if result is _END:
+                    self._items.popleft()
+                else:
+                    self._waiting -= 1
                 self._changed.notify_all()
             if isinstance(result, BaseException):
                 raise result
-            yield result
+            if result is not _END:
+                yield result
 
     def stop(self) -> None:
         """Let every thread end after its current item."""
         with self._changed:
-            self.stopped = True
+            self._stopped = True
             self._changed.notify_all()
 
 

@@ -1,4 +1,4 @@
-"""Access to pyarrow: imported when it is needed, its errors in one line."""
+"""pyarrow, an optional package: imported here alone, and its errors in one line."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ from typing import Any
 
 from noregret.streams.errors import StreamError
 
+try:
+    import pyarrow
+    import pyarrow.ipc
+except ImportError:
+    raise StreamError(
+        "tables of Arrow and Parquet need the package pyarrow: pip install 'noregret[arrow]'"
+    ) from None
 
-def import_arrow(purpose: str) -> Any:
-    """Return the module pyarrow, or say how to get it."""
-    try:
-        import pyarrow
-        import pyarrow.ipc
-    except ImportError:
-        raise StreamError(
-            f"{purpose} needs the package pyarrow: pip install 'noregret[arrow]'"
-        ) from None
-    return pyarrow
+arrow: Any = pyarrow
 
 
 @contextmanager
 def arrow_errors(where: str) -> Iterator[None]:
     """Turn what pyarrow raises about a file into one line about that file."""
-    arrow = import_arrow(where)
     try:
         yield
     except StreamError:

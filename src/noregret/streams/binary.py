@@ -26,9 +26,9 @@ from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
 from noregret.streams.labelling import are_classes
 from noregret.streams.labels import class_name
-from noregret.streams.order import in_order
 from noregret.streams.reading import Reading
-from noregret.streams.stream import Piece, Stream
+from noregret.streams.sparse import in_order
+from noregret.streams.stream import Stream
 
 __all__ = ["BinaryStream", "open_binary", "write_binary"]
 
@@ -78,7 +78,7 @@ class BinaryStream(Stream):
             names=first.names,
         )
 
-    def _pieces(self) -> Generator[Piece, None, None]:
+    def _pieces(self) -> Generator[Parsed, None, None]:
         if self._classes is None:
             self.label_map.update(self._label_map)
         numbers = np.sort([*self._label_map.values(), np.inf])
@@ -90,22 +90,24 @@ class BinaryStream(Stream):
             fetch = partial(next, file.blocks(), None)
             with closing(ahead(fetch, _looked_at, threads=1)) as batches:
                 for block, end, ordered in batches:
-                    y = block.y
-                    if self._classes is not None:
-                        y = _places(numbers, y, str(file.path))
-                    parsed = Parsed(
+                    places = self._classes is not None
+                    yield Parsed(
                         indptr=block.indptr,
                         indices=block.indices,
                         values=block.values,
-                        y=y,
+                        y=_places(numbers, block.y, str(file.path)) if places else block.y,
                         weight=block.weight,
                         width=block.width,
                         lines=len(block),
                         line_of_row=None,
                         faults=none,
                         classes=self._classes,
+                        ordered=ordered,
+                        name=str(file.path),
+                        unit="row",
+                        first=row,
+                        position=done + end,
                     )
-                    yield Piece(parsed, str(file.path), "row", row, done + end, (), ordered)
                     row += len(block)
             done += file.size
 

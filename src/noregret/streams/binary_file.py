@@ -1,12 +1,20 @@
-"""A file of the compact form, read batch by batch and checked before it is used."""
+"""A file of the compact form, read batch by batch and checked before it is used.
+
+Arrow reads it into memory of this process, so that nobody can change what was read. A mapped file
+is shared: cut short by somebody else it ends the program (SIGBUS), and an index that is overwritten
+after it was checked is used unchecked.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import os
 import threading
+import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import kernel
-from noregret.streams.arrow import arrow_errors, import_arrow
+from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
+from noregret.streams.format import Slabs
 from noregret.streams.labels import LabelMap
 from noregret.streams.names import FeatureNames, HashedNames, Names
-from noregret.streams.private_file import PrivateFile
 
 MARK = b"noregret"
 VERSION = 1
@@ -34,6 +42,84 @@ _FAULTS = (
     "expected finite labels, and weights from 0",
     "a column index is beyond the width",
 )
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+#: Buffers are multiples of this many words, so that batches of similar size reuse them.
+_STEP = 1 << 16
+
+
+class PrivateFile(io.FileIO):
+    """A file as `pyarrow.PythonFile` wants it; each read returns an array of its own.
+
+    It stays open and the same file whatever its name becomes. One thread at a time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        #: The text that error messages begin with.
+        self.where = str(path)
+        #: What was read since `forget`: where in the file, and the bytes.
+        self.held: list[tuple[int, NDArray[np.uint8]]] = []
+        self._slabs = Slabs()
+        try:
+            descriptor = os.open(path, _FLAGS)
+            # Closed with the last reference: Arrow closes what it was given, and reads go on.
+            weakref.finalize(self, os.close, descriptor)
+            super().__init__(descriptor, closefd=False)
+        except OSError as error:
+            raise StreamError(f"{path}: {error.strerror or error}") from error
+        self.size = os.fstat(descriptor).st_size
+        if self.size == 0:
+            raise StreamError(f"{path}: the file is empty")
+
+    def close(self) -> None:
+        """Do nothing: the file may be read again."""
+
+    def forget(self) -> None:
+        """Drop what was read; memory that nobody refers to is used again."""
+        self.held.clear()
+
+    def require_whole(self) -> None:
+        """Refuse a file that has become shorter."""
+        if os.fstat(self.fileno()).st_size < self.size:
+            raise self._cut()
+
+    def _cut(self) -> StreamError:
+        return StreamError(f"{self.where}: the file was cut short while it was read")
+
+    def read(self, count: int = -1) -> NDArray[np.uint8]:  # type: ignore[override]
+        """Return the next bytes, as far as the file had any when it was opened."""
+        place = self.tell()
+        left = max(self.size - place, 0)
+        # A damaged file may ask for any number.
+        count = left if count < 0 else min(count, left)
+        words = -(-count // (8 * _STEP)) * _STEP
+        bytes_read = self._slabs.take(np.uint64, words).view(np.uint8)[:count]
+        view = memoryview(bytes_read)  # type: ignore[arg-type]
+        done = 0
+        while done < count:
+            more = self.readinto(view[done:])
+            if not more:
+                raise self._cut()
+            done += more
+        self.held.append((place, bytes_read))
+        return bytes_read
+
+    def array(self, buffer: Any, kind: Any, count: int) -> NDArray[Any] | None:
+        """Return the content of a buffer of Arrow as an array, None if it was not read here."""
+        size = count * np.dtype(kind).itemsize
+        for _, held in self.held:
+            begin = buffer.address - held.ctypes.data
+            if 0 <= begin <= len(held) - size and begin % 8 == 0:
+                part: NDArray[Any] = held[begin : begin + size].view(kind)
+                return part
+        return None
+
+    def end_of(self, array: NDArray[Any]) -> int:
+        """Return where in the file an array ends, 0 for none."""
+        for place, held in self.held:
+            begin = array.ctypes.data - held.ctypes.data
+            if len(array) and 0 <= begin < len(held):
+                return int(place + begin + array.nbytes)
+        return 0
 
 
 @kernel
@@ -96,25 +182,19 @@ class Facts:
         return facts
 
 
-@dataclass(eq=False)
 class BinaryFile:
     """A file of the compact form, which is read batch by batch."""
 
-    path: Path
-    facts: Facts = field(init=False)
-    _names: Names | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        """Open the file and read what it says about itself."""
-        where = str(self.path)
-        self._file = PrivateFile(self.path)
+    def __init__(self, path: Path) -> None:
+        self.path, where = path, str(path)
+        self._names: Names | None = None
+        self._file = PrivateFile(path)
         self._guard = threading.Lock()
-        arrow = import_arrow(where)
         with arrow_errors(where):
             self._reader = arrow.ipc.open_file(arrow.PythonFile(self._file, mode="r"))
             schema = self._reader.schema
             self.batches: int = self._reader.num_record_batches - 1
-            _check_schema(arrow, schema, where)
+            _check_schema(schema, where)
             if self.batches < 0:
                 raise StreamError(f"{where}: damaged, it has no description")
             last, told = self._reader.get_batch_with_custom_metadata(self.batches)
@@ -123,12 +203,8 @@ class BinaryFile:
             raise StreamError(f"{where}: damaged, its last batch is not a description")
         self.facts = Facts.from_json(self._told[MARK], where)
         self._file.forget()
+        self.size = self._file.size
         self._weighted = self.facts.weighted and "weight" in schema.names
-
-    @property
-    def size(self) -> int:
-        """How many bytes the file has."""
-        return self._file.size
 
     @property
     def names(self) -> Names | None:
@@ -159,8 +235,13 @@ class BinaryFile:
         """Yield each batch as a block, and the bytes of the file up to its end."""
         rows = 0
         for number in range(self.batches):
-            where = f"{self.path}, batch {number + 1} of {self.batches}"
-            block, end = self._block(number, where)
+            with self._guard:
+                self._file.where = f"{self.path}, batch {number + 1} of {self.batches}"
+                self._file.require_whole()
+                try:
+                    block, end = self._checked(number, self._file.where)
+                finally:
+                    self._file.forget()
             rows += len(block)
             yield block, end
         if rows != self.facts.rows:
@@ -168,18 +249,8 @@ class BinaryFile:
                 f"{self.path}: damaged, found {rows} rows, expected {self.facts.rows}"
             )
 
-    def _block(self, number: int, where: str) -> tuple[Block, int]:
-        """Return a batch, the arrays of which lie in memory that nobody else has."""
-        with self._guard:
-            file = self._file
-            file.where = where
-            file.require_whole()
-            try:
-                return self._checked(number, where)
-            finally:
-                file.forget()
-
     def _checked(self, number: int, where: str) -> tuple[Block, int]:
+        """Return a batch, the arrays of which lie in memory that nobody else has."""
         with arrow_errors(where):
             batch = self._reader.get_batch(number)
             # Buffers that are not read here must lie within the file, too.
@@ -193,38 +264,30 @@ class BinaryFile:
         if not rows:
             raise StreamError(f"{where}: damaged, found no rows")
         y = self._array(label.buffers()[1], np.float64, rows, where)
-        weight = None
-        for column in weights:
-            weight = self._array(column.buffers()[1], np.float64, rows, where)
-        offsets, others = (self._offsets(column, where) for column in lists)
-        used = int(offsets[-1])
+        weight = self._array(weights[0].buffers()[1], np.float64, rows, where) if weights else None
+        offsets, others = (
+            self._array(
+                column.buffers()[_OFFSETS],
+                np.int64 if str(column.type).startswith("large") else np.int32,
+                rows + 1,
+                where,
+            )
+            for column in lists
+        )
+        used = min(int(offsets[-1]), int(others[-1]))
         indices, values = (
-            self._content(column, min(used, int(others[-1])), where) for column in lists
+            self._array(
+                column.buffers()[_CONTENT], column.type.value_type.to_pandas_dtype(), used, where
+            )
+            for column in lists
         )
         indptr = np.empty(rows + 1, np.uint64)
-        given = y if weight is None else weight
-        fault = _check(
-            offsets,
-            others,
-            indices,
-            y,
-            given,
-            weight is not None,
-            np.uint64(self.facts.width),
-            indptr,
-        )
+        arrays = offsets, others, indices, y, y if weight is None else weight
+        fault = _check(*arrays, weight is not None, np.uint64(self.facts.width), indptr)
         if fault:
             raise StreamError(f"{where}: damaged, {_FAULTS[fault]}")
         block = Block.sound(indptr, indices, values, y, self.facts.width, weight)
         return block, self._file.end_of(values)
-
-    def _offsets(self, column: Any, where: str) -> NDArray[Any]:
-        kind = np.int64 if str(column.type).startswith("large") else np.int32
-        return self._array(column.buffers()[_OFFSETS], kind, len(column) + 1, where)
-
-    def _content(self, column: Any, count: int, where: str) -> NDArray[Any]:
-        kind = column.type.value_type.to_pandas_dtype()
-        return self._array(column.buffers()[_CONTENT], kind, count, where)
 
     def _array(self, buffer: Any, kind: Any, count: int, where: str) -> NDArray[Any]:
         """Return the content of a buffer as a view of the bytes that were read."""
@@ -241,7 +304,7 @@ def is_binary(schema: Any) -> bool:
     return MARK in (schema.metadata or {})
 
 
-def _check_schema(arrow: Any, schema: Any, where: str) -> None:
+def _check_schema(schema: Any, where: str) -> None:
     if not is_binary(schema):
         raise StreamError(f"{where}: an Arrow file, but not one that noregret has written")
     if schema.metadata[MARK] != str(VERSION).encode():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
@@ -9,11 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from noregret.files.replacing import replaced
-from noregret.streams.arrow import arrow_errors, import_arrow
+from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.binary_file import MARK, VERSION, Facts
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.names import FeatureNames, HashedNames
+from noregret.streams.sparse import summed
 
 #: Largest numbers of nonzeros and rows of a batch: little memory, yet much more than its header.
 BATCH_NONZEROS = 1 << 20
@@ -52,44 +54,41 @@ def write_binary(
     if dtype not in (None, "float32", "float64"):
         raise StreamError(f"dtype={dtype!r}: expected 'float32' or 'float64'")
     where = os.fspath(path)
-    arrow = import_arrow("the compact form")
     try:
         with replaced(path) as temporary, arrow_errors(where):
             with arrow.OSFile(str(temporary.name), "wb") as sink:
-                return _write(arrow, sink, stream, dtype, where)
+                return _write(sink, stream, dtype, where)
     except OSError as error:
         raise StreamError(f"{where}: cannot be written: {error.strerror}") from error
 
 
-def _write(arrow: Any, sink: Any, stream: Iterable[Block], dtype: str | None, where: str) -> int:
-    writer: Any = None
-    kind = np.dtype(dtype or np.float64)
+def _write(sink: Any, stream: Iterable[Block], dtype: str | None, where: str) -> int:
+    blocks = iter(stream)
+    first = [*itertools.islice(blocks, 1)]
+    kind = np.dtype(dtype or (first[0].values.dtype if first else np.float64))
+    fields = [
+        ("label", arrow.float64()),
+        ("weight", arrow.float64()),
+        ("indices", arrow.list_(arrow.uint32())),
+        ("values", arrow.list_(arrow.from_numpy_dtype(kind))),
+    ]
+    schema = arrow.schema(fields, metadata={MARK: str(VERSION)})
     rows = width = 0
     weighted = False
 
     def seen() -> Iterator[Block]:
         nonlocal width, weighted
-        for block in stream:
+        for block in itertools.chain(first, blocks):
             width = max(width, block.width)
-            weighted = weighted or block.weight is not None
+            weighted |= block.weight is not None
             yield block
 
-    try:
-        for blocks in _grouped(seen()):
-            if writer is None:
-                kind = np.dtype(dtype or blocks[0].values.dtype)
-                schema = _schema(arrow, kind)
-                writer = arrow.ipc.new_file(sink, schema)
-            writer.write_batch(_batch(arrow, schema, blocks, kind, rows, where))
-            rows += sum(map(len, blocks))
-        if writer is None:
-            schema = _schema(arrow, kind)
-            writer = arrow.ipc.new_file(sink, schema)
+    with arrow.ipc.new_file(sink, schema) as writer:
+        for group in _grouped(seen()):
+            writer.write_batch(_batch(schema, group, kind, rows, where))
+            rows += sum(map(len, group))
         told = _description(stream, rows, max(width, getattr(stream, "width", 0)), weighted)
-        writer.write_batch(_batch(arrow, schema, [], kind, rows, where), custom_metadata=told)
-    finally:
-        if writer is not None:
-            writer.close()
+        writer.write_batch(_batch(schema, [], kind, rows, where), custom_metadata=told)
     return rows
 
 
@@ -122,23 +121,9 @@ def _parts(block: Block) -> Iterator[Block]:
         start = stop
 
 
-def _schema(arrow: Any, kind: np.dtype[Any]) -> Any:
-    fields = [
-        ("label", arrow.float64()),
-        ("weight", arrow.float64()),
-        ("indices", arrow.list_(arrow.uint32())),
-        ("values", arrow.list_(arrow.from_numpy_dtype(kind))),
-    ]
-    return arrow.schema(fields, metadata={MARK: str(VERSION)})
-
-
-def _batch(
-    arrow: Any, schema: Any, blocks: list[Block], kind: np.dtype[Any], before: int, where: str
-) -> Any:
-    lengths = [np.diff(block.indptr) for block in blocks]
+def _batch(schema: Any, blocks: list[Block], kind: np.dtype[Any], before: int, where: str) -> Any:
     spans = [slice(int(block.indptr[0]), int(block.indptr[-1])) for block in blocks]
-    offsets = np.zeros(1 + sum(map(len, blocks)), np.uint64)
-    np.cumsum(_joined(lengths, np.uint64), out=offsets[1:])
+    offsets = summed(_joined([np.diff(block.indptr) for block in blocks], np.uint64))
     if int(offsets[-1]) > _MOST_NONZEROS:
         raise StreamError(f"{where}, row {before + 1}: more than {_MOST_NONZEROS} nonzeros")
     indices = _joined([b.indices[span] for b, span in zip(blocks, spans, strict=True)], np.uint32)
@@ -171,16 +156,7 @@ def _description(
 ) -> dict[bytes, bytes]:
     """Return the metadata of the last batch: the facts, and the names if there are any."""
     names = getattr(stream, "names", None)
-    facts = Facts(
-        rows=rows,
-        width=width,
-        weighted=weighted,
-        label_map=dict(getattr(stream, "label_map", {})),
-        bits=names.bits if isinstance(names, HashedNames) else None,
-        limit=names.limit if isinstance(names, HashedNames) else 0,
-    )
-    told = {MARK: facts.to_json()}
-    if isinstance(names, FeatureNames | HashedNames):
-        arrays = names.arrays()
-        told |= {key.encode(): array.tobytes() for key, array in arrays.items()}
-    return told
+    hashed = (names.bits, names.limit) if isinstance(names, HashedNames) else ()
+    facts = Facts(rows, width, weighted, dict(getattr(stream, "label_map", {})), *hashed)
+    arrays = names.arrays() if isinstance(names, FeatureNames | HashedNames) else {}
+    return {MARK: facts.to_json()} | {key.encode(): one.tobytes() for key, one in arrays.items()}

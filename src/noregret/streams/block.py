@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.rows.sealed import Sealed, sealed_rows
+from noregret.rows.sealed import Seal, Sealed, sealed_rows
 
 _ARRAYS = ("indptr", "indices", "values")
 
@@ -124,6 +124,21 @@ class Block:
         block = cls._bare(y, rows.width, weight, ids)
         object.__setattr__(block, "_sealed", rows)
         return block
+
+    @classmethod
+    def _of_parser(
+        cls,
+        rows: Csr,
+        ordered: bool,
+        y: NDArray[np.float64],
+        width: int,
+        weight: NDArray[np.float64] | None,
+        ids: Sequence[str] | None,
+    ) -> Block:
+        """Return a block of rows that a parser wrote, sealed if it has found them in order."""
+        if ordered:
+            return cls._of_sealed(Sealed(*rows, width, Seal()), y, weight, ids)
+        return cls.sound(*rows, y, width, weight, ids)
 
     @classmethod
     def _bare(

@@ -20,7 +20,7 @@ The same rules hold for CSV, Arrow, Parquet and data frames:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from noregret.streams.errors import StreamError
 from noregret.streams.labelling import Labels
@@ -30,10 +30,10 @@ _POSITION = re.compile("-?[0-9]{1,9}")
 
 #: What a column is for, as the kernels know it.
 (
-    SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN, CLASS, DATE, TEXT, ID,
+    SKIPPED, NUMBER, CATEGORY, LABEL, NAMED_LABEL, WEIGHT, UNKNOWN, CLASS, DATE, WORDS, ID,
 ) = range(11)  # fmt: skip
 #: What columns of features are.
-FEATURES = (NUMBER, CATEGORY, DATE, TEXT)
+FEATURES = (NUMBER, CATEGORY, DATE, WORDS)
 
 LABEL_NAMES = ("label", "target", "class", "y")
 MISSING_TEXTS = frozenset((b"", b"NA", b"NaN", b"nan", b"?"))
@@ -94,8 +94,8 @@ def usual_label(names: Iterable[str]) -> str | None:
     return next((by_lower_case[name] for name in LABEL_NAMES if name in by_lower_case), None)
 
 
-def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[int], str | None]:
-    """Return what each column is for, and the name of the target's column.
+def roles_of(names: Sequence[str], reading: Reading, where: str) -> dict[str, int]:
+    """Return what each column is for.
 
     Features are UNKNOWN unless the reading says which are categorical or numeric, and whether
     the label is a name is not known: that is for the reader to find out from the first rows.
@@ -122,27 +122,28 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> tuple[list[i
                 raise StreamError(
                     f"{where}: there is no column {name!r}, expected one of {shown}{more}", argument
                 )
-    ignore, keep = {*reading.ignore}, None if reading.keep is None else {*reading.keep}
-    categorical, numeric = {*reading.categorical}, {*reading.numeric}
+    special = {reading.weight: WEIGHT, reading.id: ID, target: LABEL}
+    kinds = dict.fromkeys(reading.numeric, NUMBER) | dict.fromkeys(reading.categorical, CATEGORY)
+    kinds |= dict.fromkeys(reading.dates, DATE) | dict.fromkeys(reading.text, WORDS)
+    kept = ({*names} if reading.keep is None else {*reading.keep}) - {*reading.ignore}
+    return {
+        name: special.get(name, kinds.get(name, UNKNOWN) if name in kept else SKIPPED)
+        for name in names
+    }
 
-    def role(name: str) -> int:
-        if name == target:
-            return LABEL
-        if name == reading.weight:
-            return WEIGHT
-        if name == reading.id:
-            return ID
-        if name in ignore or (keep is not None and name not in keep):
-            return SKIPPED
-        if name in reading.text:
-            return TEXT
-        if name in reading.dates:
-            return DATE
-        if name in categorical:
-            return CATEGORY
-        return NUMBER if name in numeric else UNKNOWN
 
-    return [role(name) for name in names], target
+def having(roles: Mapping[str, int], *wanted: int) -> list[str]:
+    """Return the names of the columns with one of some roles, role by role.
+
+    >>> having({"a": NUMBER, "b": CATEGORY, "c": NUMBER}, CATEGORY, NUMBER)
+    ['b', 'a', 'c']
+    """
+    return [name for role in wanted for name, its_role in roles.items() if its_role == role]
+
+
+def target_of(roles: Mapping[str, int]) -> str | None:
+    """Return the name of the column that holds the labels, None if there is none."""
+    return next(iter(having(roles, LABEL, NAMED_LABEL, CLASS)), None)
 
 
 def is_numeric(numbers: int, others: int) -> bool:

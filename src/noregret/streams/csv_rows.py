@@ -23,25 +23,38 @@ from noregret.streams.columns import (
     DATE,
     ID,
     LABEL,
+    MISSING_TEXTS,
     NAMED_LABEL,
     NUMBER,
-    TEXT,
+    TRUTHS,
     WEIGHT,
+    WORDS,
 )
 from noregret.streams.csv_records import quoted_end, record_end
+from noregret.streams.format import Slabs
 from noregret.streams.moments import read_moment
 from noregret.streams.names import NO_ROOM
 from noregret.streams.numbers import number
+from noregret.streams.texts import DOUBLED_TEXT, MISSING, TEXT, Pair, label_among
 
-_0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
-_NEWLINE, _RETURN, _SPACE, _QUOTE, _ZERO = (np.uint8(ord(c)) for c in '\n\r "0')
+_0, _1, _5, _8 = (np.uint64(k) for k in (0, 1, 5, 8))
+_NEWLINE, _RETURN, _SPACE, _QUOTE, _ZERO, _QUESTION, _N = (np.uint8(ord(c)) for c in '\n\r "0?n')
+_LOWER_CASE = np.uint8(32)
 
-_TRUTHS = np.array(list(b"truefalse"), np.uint8)
+#: In place of how a field was written: it cannot be read.
+_BROKEN = np.uint8(4)
 
-#: How a field was written.
-PLAIN, QUOTED, DOUBLED, BROKEN = (np.uint8(k) for k in range(4))
-#: In place of how it was written: the value was missing.
-ABSENT = np.uint8(4)
+
+def _word(text: bytes) -> np.uint64:
+    """Return what `_word_of` does."""
+    return np.uint64(int.from_bytes(bytes([len(text)]) + text))
+
+
+_, _ASK, _NA, _NAN, _LOWER_NAN = map(_word, sorted(MISSING_TEXTS))
+_TRUTH, _FALSITY = (
+    np.array([_word(text) for text, truth in TRUTHS.items() if truth == meant])
+    for meant in (1.0, 0.0)
+)
 
 
 @kernel(inline=True)
@@ -57,15 +70,15 @@ def _field(text, at, stop, separator):  # type: ignore[no-untyped-def]
         begin = at + _1
         end, closed, doubled, breaks = quoted_end(text, begin, stop)
         if not closed:
-            return begin, end, at, BROKEN, _0
-        style = DOUBLED if doubled else QUOTED
+            return begin, end, at, _BROKEN, _0
+        style = DOUBLED_TEXT if doubled else TEXT
         at = end + _1
         while byte_at(text, at) == _SPACE:
             at += _1
         if byte_at(text, at) == _RETURN and byte_at(text, at + _1) == _NEWLINE:
             at += _1
         if byte_at(text, at) != _NEWLINE and byte_at(text, at) != separator:
-            style = BROKEN
+            style = _BROKEN
         return begin, end, at, style, breaks
     while byte_at(text, at) != separator and byte_at(text, at) != _NEWLINE:
         at += _1
@@ -74,54 +87,38 @@ def _field(text, at, stop, separator):  # type: ignore[no-untyped-def]
         end -= _1
     while end > begin and byte_at(text, end - _1) == _SPACE:
         end -= _1
-    return begin, end, at, PLAIN, _0
+    return begin, end, at, TEXT, _0
 
 
 @kernel(inline=True)
-def _means(text, begin, end, doubled, name, first, last):  # type: ignore[no-untyped-def]
-    """Return whether text[begin:end], where quotes may be doubled, means name[first:last]."""
-    at = begin
-    for k in range(first, last):
-        if at >= end or byte_at(text, at) != name[k]:
-            return False
-        at += _2 if doubled and name[k] == _QUOTE else _1
-    return at == end
+def _word_of(text, begin, end):  # type: ignore[no-untyped-def]
+    """Return up to five bytes and their number as one word, 0 for more."""
+    word = end - begin
+    if word > _5:
+        return _0
+    for k in range(begin, end):
+        word = (word << _8) | np.uint64(byte_at(text, k))
+    return word
 
 
 @kernel(inline=True)
 def _is_missing(text, begin, end):  # type: ignore[no-untyped-def]
-    length = end - begin
-    if length == _0:
+    if begin == end:
         return True
     c = byte_at(text, begin)
-    if length == _1:
-        return c == np.uint8(ord("?"))
-    d = byte_at(text, begin + _1)
-    if length == _2:
-        return c == np.uint8(ord("N")) and d == np.uint8(ord("A"))
-    if length != np.uint64(3) or byte_at(text, begin + _2) != c:
+    if c != _QUESTION and c | _LOWER_CASE != _N:
         return False
-    upper, lower = np.uint8(ord("N")), np.uint8(ord("n"))
-    return (c == upper or c == lower) and d == np.uint8(ord("a"))
+    word = _word_of(text, begin, end)
+    return word == _ASK or word == _NA or word == _NAN or word == _LOWER_NAN
 
 
 @kernel(inline=True)
 def _truth(text, begin, end):  # type: ignore[no-untyped-def]
     """Return 1 for true, 0 for false, written as programs do, and 2 for anything else."""
-    length = end - begin
-    if length != np.uint64(4) and length != np.uint64(5):
-        return 2.0
-    word = _0 if length == np.uint64(4) else np.uint64(4)
-    # All letters after the first are of one case, which is upper only if the first is.
-    upper = byte_at(text, begin + _1) < np.uint8(97)
-    for k in range(length):
-        c = byte_at(text, begin + k)
-        if c | np.uint8(32) != _TRUTHS[word + k]:
-            return 2.0
-        lower = c >= np.uint8(97)
-        if (k > _0 and lower == upper) or (k == _0 and upper and lower):
-            return 2.0
-    return 1.0 if length == np.uint64(4) else 0.0
+    word = _word_of(text, begin, end)
+    if word == _TRUTH[0] or word == _TRUTH[1] or word == _TRUTH[2]:
+        return 1.0
+    return 0.0 if word == _FALSITY[0] or word == _FALSITY[1] or word == _FALSITY[2] else 2.0
 
 
 class LineRules(NamedTuple):
@@ -133,9 +130,8 @@ class LineRules(NamedTuple):
     slots: NDArray[np.uint32]
     #: Of each field that is a date, the columns of its features, as `moments.PARTS` counts them.
     parts: NDArray[np.uint32]
-    #: The bytes of the two names of labels, one after the other, and the length of the first.
-    pair: NDArray[np.uint8]
-    negative_length: np.uint64
+    #: The names of labels, where there are two.
+    pair: Pair
     #: Whether values and labels may be missing; such a label is NaN.
     indicate: bool
     unlabelled: bool
@@ -152,23 +148,35 @@ class Texts(NamedTuple):
     #: Where in the row arrays the column belongs (of a class its row), the field, and begin and
     #: end in the buffer.
     refs: NDArray[np.uint32]
-    #: How it is written.
+    #: How it is written: TEXT, DOUBLED_TEXT, or MISSING.
     styles: NDArray[np.uint8]
+
+    @classmethod
+    def take(cls, slabs: Slabs, most: int) -> Texts:
+        """Return arrays for at most this many texts."""
+        refs = slabs.take(np.uint32, 4 * most).reshape(most, 4)
+        return cls(refs, slabs.take(np.uint8, most))
+
+    def apart(self, chosen: NDArray[np.bool_]) -> tuple[Texts, Texts]:
+        """Return the texts of the fields that are chosen, and the others."""
+        own = chosen[self.refs[:, 1]]
+        return Texts(self.refs[own], self.styles[own]), Texts(self.refs[~own], self.styles[~own])
 
 
 @kernel
 def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def]
     """Read buffer[:stop], which ends with a line end, into `out`, a `Written`, and `Texts`.
 
-    Returns the counts of lines, rows, faults and texts.
+    Returns the counts of lines, rows, faults and texts, and of the last line that was refused which
+    field is at fault, the number of fields if all are sound but too few or too many.
     """
-    separator, roles, slots, parts, pair, negative_length = rules[:6]
-    indicate, unlabelled, largest, constant, constant_slot = rules[6:]
+    separator, roles, slots, parts, pair = rules[:5]
+    indicate, unlabelled, largest, constant, constant_slot = rules[5:]
     indptr, indices, values, y, weight, line_of_row, faults = out
     refs, styles = texts
     text = text_of(buffer)
     fields = np.uint64(roles.shape[0])
-    at = lines = rows = bad = met = _0
+    at = lines = rows = bad = met = fault = _0
     indptr[0] = _0
     while at < stop:
         start = at
@@ -209,7 +217,7 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                     if stopped != end and role == NUMBER:
                         value = _truth(text, begin, end)
                         stopped = end if value < 2.0 else begin
-                    sound = style != BROKEN and (missing or stopped == end)
+                    sound = style != _BROKEN and (missing or stopped == end)
                 sound = sound and abs(value) < np.inf
                 if not sound:
                     break
@@ -218,10 +226,10 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                 elif missing:
                     sound = indicate
                     if not sound:
-                        # There may be no room for references to texts.
+                        # There may be no room for references to texts, here and below.
                         break
                     refs[met, 0], refs[met, 1] = n, f
-                    styles[met] = ABSENT
+                    styles[met] = MISSING
                     met += _1
                     values[n] = 1.0
                     n += _1
@@ -238,7 +246,7 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
             else:
                 begin, end, at, style, breaks = _field(text, at, stop, separator)
                 lines += breaks
-                if style == BROKEN:
+                if style == _BROKEN:
                     sound = False
                     break
                 if role == DATE and not _is_missing(text, begin, end):
@@ -250,10 +258,12 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                         indices[n] = parts[f, part]
                         values[n] = 1.0
                         n += np.uint64(parts[f, part] != NO_ROOM)
-                elif role == CATEGORY or role == DATE or role == TEXT:
+                elif role == CATEGORY or role == DATE or role == WORDS:
                     if _is_missing(text, begin, end):
-                        style = ABSENT
+                        style = MISSING
                         sound = indicate
+                        if not sound:
+                            break
                     refs[met, 0], refs[met, 1], refs[met, 2], refs[met, 3] = n, f, begin, end
                     styles[met] = style
                     met += _1
@@ -267,17 +277,15 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
                         styles[met] = style
                         met += _1
                 elif role == NAMED_LABEL:
-                    length = np.uint64(pair.shape[0])
-                    doubled = style == DOUBLED
-                    if _means(text, begin, end, doubled, pair, _0, negative_length):
-                        y[rows] = -1.0
-                    elif _means(text, begin, end, doubled, pair, negative_length, length):
-                        y[rows] = 1.0
-                    else:
+                    y[rows] = label_among(text, begin, end, style == DOUBLED_TEXT, pair)
+                    if y[rows] == 0.0:
+                        y[rows] = np.nan
                         sound = unlabelled and _is_missing(text, begin, end)
+            if not sound:
+                break
             if (byte_at(text, at) == _NEWLINE) != (f + _1 == fields):
                 sound = False
-            if not sound:
+                f = fields  # type: ignore[assignment]
                 break
             at += _1
         if sound:
@@ -287,36 +295,10 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
         else:
             met = met_before
             faults[bad] = start
+            fault = f  # type: ignore[assignment]
             bad += _1
             at = record_end(text, start, stop, separator, True)
             lines = line
             for k in range(start, at):
                 lines += np.uint64(byte_at(text, k) == _NEWLINE)
-    return lines, rows, bad, met
-
-
-@kernel(counted=False)
-def spell(buffer, texts, prefixes, prefix_ends, absent, arena, ends):  # type: ignore[no-untyped-def]
-    """Write the names "column=value" of categories one after the other, each up to its end."""
-    refs, styles = texts
-    place = _0
-    ends[0] = _0
-    for k in range(np.uint64(styles.shape[0])):
-        f = np.uint64(refs[k, 1])
-        for p in range(prefix_ends[f], prefix_ends[f + _1]):
-            arena[place] = prefixes[p]
-            place += _1
-        if styles[k] == ABSENT:
-            for p in range(np.uint64(absent.shape[0])):
-                arena[place] = absent[p]
-                place += _1
-        else:
-            at, end = np.uint64(refs[k, 2]), np.uint64(refs[k, 3])
-            doubled = styles[k] == DOUBLED
-            while at < end:
-                c = buffer[at]
-                arena[place] = c
-                place += _1
-                # Of two quotes the first is kept.
-                at += _2 if doubled and c == _QUOTE else _1
-        ends[k + _1] = place
+    return lines, rows, bad, met, fault

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import kernel
-from noregret.streams.block import Csr
 from noregret.streams.errors import StreamError
 from noregret.streams.hashing import CONSTANT, feature_hash, mask
-from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
+from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames, laid_out
 from noregret.streams.reading import Reading
 
 #: The name of the constant feature in a dictionary.
@@ -115,23 +114,9 @@ class Features:
         """The number of columns so far."""
         return len(self.names) if self.bits is None else 1 << self.bits
 
-    def columns(self, names: list[str]) -> NDArray[np.uint32]:
+    def columns(self, names: Sequence[str]) -> NDArray[np.uint32]:
         """Return the columns of names, NO_ROOM for those that have none."""
-        joined = "".join(names)
-        if joined.isascii():
-            return self._columns(bytearray(joined, "ascii"), names)
-        # Half of a surrogate pair, which JSON may hold, is a name like any other.
-        return self.columns_of_keys([name.encode("utf-8", "surrogatepass") for name in names])
-
-    def columns_of_keys(self, keys: list[bytes]) -> NDArray[np.uint32]:
-        """Return the columns of names as they are kept, NO_ROOM for those that have none."""
-        return self._columns(bytearray(b"".join(keys)), keys)
-
-    def _columns(self, arena: bytearray, names: Sequence[str | bytes]) -> NDArray[np.uint32]:
-        # Of a bytearray, because kernels are compiled anew for arrays that cannot be written to.
-        ends = np.zeros(len(names) + 1, np.uint64)
-        np.cumsum(np.fromiter(map(len, names), np.uint64, len(names)), out=ends[1:])
-        return self.columns_of(np.frombuffer(arena, np.uint8), ends)
+        return self.columns_of(*laid_out(names))
 
     def columns_of(self, arena: NDArray[np.uint8], ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the columns of the names arena[ends[k]:ends[k + 1]], NO_ROOM for none."""
@@ -142,20 +127,3 @@ class Features:
         if self.names.limit:
             self.names.remember_all(arena, ends, slots)
         return slots
-
-
-def without_unknown(rows: Csr) -> Csr:
-    """Return rows without the features whose column is NO_ROOM.
-
-    >>> indptr, indices = np.array([0, 2, 3], np.uint64), np.array([5, NO_ROOM, NO_ROOM], np.uint32)
-    >>> parts = without_unknown(Csr(indptr, indices, np.array([1.0, 2.0, 3.0])))
-    >>> [part.tolist() for part in parts]
-    [[0, 1, 1], [5], [1.0]]
-    """
-    used = int(rows.indptr[-1])
-    known = rows.indices[:used] != NO_ROOM
-    if known.all():
-        return rows
-    before = np.zeros(used + 1, np.uint64)
-    np.cumsum(known, out=before[1:])
-    return Csr(before[rows.indptr], rows.indices[:used][known], rows.values[:used][known])

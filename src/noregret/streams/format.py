@@ -2,24 +2,76 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from noregret.streams.block import Csr, Floats
 from noregret.streams.errors import Malformed
-from noregret.streams.slabs import Slabs
 
 #: Kernels load whole words, so they may read up to this many bytes beyond the last line.
 PADDING = 64
+#: How many arrays of a kind are kept, for all who parse, wait and consume.
+_KEPT = 12
+#: Arrays of more elements are not kept: a line may be a thousand times as long as most.
+_LARGEST = 1 << 23
 
 
-@dataclass(frozen=True, eq=False)
+def _references(arrays: list[NDArray[Any]]) -> list[int]:
+    return [sys.getrefcount(array) for array in arrays]
+
+
+#: The reference count of an array that only a list holds; it depends on the interpreter.
+(_UNUSED,) = _references([np.empty(0)])
+
+
+class Slabs:
+    """A pool of arrays by type and size.
+
+    An array handed out is a view, and a view of a view refers to the same owner: as long as a
+    block or any part of it is alive, its memory is not handed out again.
+
+    >>> slabs = Slabs()
+    >>> kept = slabs.take(np.float64, 4)[1:2]
+    >>> other = slabs.take(np.float64, 4)
+    >>> np.shares_memory(kept, other)
+    False
+    >>> place = kept.ctypes.data
+    >>> del kept
+    >>> slabs.take(np.float64, 4)[1:2].ctypes.data == place
+    True
+    """
+
+    def __init__(self) -> None:
+        self._slabs: dict[tuple[np.dtype[Any], int], list[NDArray[Any]]] = {}
+        self._guard = threading.Lock()
+
+    def take(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
+        """Return an uninitialised array that nobody else has."""
+        if size > _LARGEST:
+            return np.empty(size, dtype)
+        kind = np.dtype(dtype), size
+        with self._guard:
+            slabs = self._slabs.setdefault(kind, [])
+            for place, references in enumerate(_references(slabs)):
+                if references == _UNUSED:
+                    return slabs[place][:]
+            slab = np.empty(size, dtype)
+            slabs.append(slab)
+            if len(slabs) > _KEPT:
+                # A consumer that keeps every block owns the memory: take it out of the pool.
+                slabs.pop(0)
+            return slab[:]
+
+
+@dataclass(eq=False)
 class Parsed:
-    """The rows of one chunk of text or a part of them, with labels as they were written."""
+    """Rows as they come from an input, labels as they were written, and where they stood."""
 
     indptr: NDArray[np.uint64]
     indices: NDArray[np.uint32]
@@ -36,20 +88,38 @@ class Parsed:
     faults: NDArray[np.uint64]
     #: Where labels are names of classes: those of these rows, and `y` holds places among them.
     classes: Sequence[str] | None = None
-    #: Whether the format vouches for columns that ascend and values within LARGEST_FEATURE.
-    ordered: bool = False
     #: What tells the rows apart, where that was asked for.
     ids: Sequence[str] | None = None
     #: Remarks about what was met, each in one line.
     notes: tuple[str, ...] = ()
+    #: Whether `in_order` holds for the rows, or the format vouches for it.
+    ordered: bool = False
+    #: Settles the columns of rows that wait for their turn, since they may add names.
+    finish: Callable[[], None] | None = None
+    #: The input, and what its examples are: "line" in text, "row" in a table.
+    name: str = ""
+    unit: str = "line"
+    #: The number of the first line or row, counted from 1.
+    first: int = 0
+    #: How many bytes of all inputs were read to get here.
+    position: int = 0
+    #: The first of the lines refused, counted from 0 within these rows, and why.
+    reasons: Sequence[tuple[int, Malformed]] = ()
+    #: The line in which the input ends without a line end, counted from 0 within these rows.
+    unended: int | None = None
 
+    def line(self, row: int) -> int:
+        """Return where a row stands, counted from 0."""
+        return row if self.line_of_row is None else int(self.line_of_row[row])
 
-@dataclass(frozen=True, eq=False)
-class Deferred:
-    """Rows that are finished in the order of the text, since they may add names."""
+    def rows_before(self, line: int) -> int:
+        """Return how many rows stand before a line."""
+        lines = self.line_of_row
+        return min(line, len(self.y)) if lines is None else int(lines.searchsorted(line))
 
-    faults: NDArray[np.uint64]
-    finish: Callable[[], Parsed]
+    def place(self, line: int) -> str:
+        """Return the name of the input and the number of a line."""
+        return f"{self.name}, {self.unit} {self.first + line}"
 
 
 class Written(NamedTuple):
@@ -85,6 +155,12 @@ class Written(NamedTuple):
         """The features of the rows."""
         return Csr(self.indptr, self.indices, self.values)
 
+    def rows(self, start: int, stop: int) -> Written:
+        """Return rows start to stop (not included), which share the arrays of features."""
+        cut, ends = slice(start, stop), self.indptr[start : stop + 1]
+        y, weight, lines = self.y[cut], self.weight[cut], self.line_of_row[cut]
+        return Written(ends, self.indices, self.values, y, weight, lines, self.faults)
+
     def parsed(
         self, rows: int, lines: int, refused: int, width: int, weighted: bool = False, **more: Any
     ) -> Parsed:
@@ -110,7 +186,7 @@ class TextFormat(Protocol):
     #: Whether chunks may be parsed at once; a dictionary that grows needs them in order.
     parallel: bool
 
-    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed | Deferred | Iterator[Parsed]:
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed | Iterator[Parsed]:
         """Return the rows of buffer[:stop], which ends with a line end; PADDING bytes follow it.
 
         They come in parts of bounded size where they may be many times as large as the text. The
@@ -119,15 +195,6 @@ class TextFormat(Protocol):
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused; called for refused lines only."""
-
-
-def explained(read: Callable[[bytes], object], line: bytes) -> Malformed:
-    """Return the reason why `read`, the format in plain Python, refuses a line."""
-    try:
-        read(line)
-    except Malformed as reason:
-        return reason
-    raise AssertionError(f"{line!r} was refused, but can be read")
 
 
 def check_text(buffer: NDArray[np.uint8], stop: int) -> None:

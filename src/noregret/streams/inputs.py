@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import codecs
 import glob
-import io
 import lzma
 import os
 import select
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -109,82 +108,21 @@ def _file(text: str) -> Input:
 
 
 class Tap:
-    """The bytes of one input, uncompressed, as they come."""
+    """The bytes of one input, uncompressed and as UTF-8, as they come.
+
+    It waits for a pipe in such a way that it can be woken.
+    """
 
     def __init__(self, source: Input, encoding: str = "utf-8"):
-        self._input = source
-        self._raw = _Raw(source)
-        self._unpacked: _Unpacked | None = None
-        self._recoded = None if encoding == "utf-8" else _Recoded(self._read, encoding, source.name)
-        #: Whether the first bytes were examined; that may have to wait for a pipe.
-        self._begun = False
-
-    def _begin(self) -> None:
-        self._begun = True
-        name = self._input.name
-        seen = self._raw.begins_like([magic for magic, _ in _MAGIC.values()])
-        found = next((suffix for suffix, (magic, _) in _MAGIC.items() if seen == magic), "")
-        told = self._input.suffix
-        if not self._input.standard and told != found and (found or not self._raw.empty):
-            if not told:
-                raise StreamError(
-                    f"{name}: the content is {_MAGIC[found][1]}-compressed, expected a name that "
-                    f"ends in {found}"
-                )
-            content = f"the content is that of {found}" if found else "the content is not"
-            raise StreamError(f"{name}: the name ends in {told} but {content}")
-        if found:
-            self._unpacked = _Unpacked(self._raw, found)
-
-    @property
-    def position(self) -> int:
-        """How many bytes were taken from the disk or the pipe."""
-        return self._raw.position
-
-    def readinto(self, room: memoryview) -> int:
-        """Fill room with at least one byte, more if they are there; 0 says that it is the end."""
-        if not self._begun:
-            self._begin()
-        if self._recoded is None:
-            return self._read(room)
-        data = self._recoded.read(len(room))
-        room[: len(data)] = data
-        return len(data)
-
-    def _read(self, room: memoryview) -> int:
-        if self._unpacked is None:
-            return self._raw.readinto(room)
-        try:
-            data = self._unpacked.read(len(room))
-        except EOFError as error:
-            raise StreamError(
-                f"{self._input.name}: the compressed file is damaged or cut short ({error})"
-            ) from error
-        room[: len(data)] = data
-        return len(data)
-
-    def waiting(self) -> bool:
-        """Say whether the next byte has yet to arrive."""
-        return self._raw.waiting()
-
-    def wake(self) -> None:
-        """Make a `readinto` that waits for a pipe return as if it had ended."""
-        self._raw.wake()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._raw.close()
-
-
-class _Raw(io.RawIOBase):
-    """Bytes as they lie on the disk; waits for a pipe in such a way that it can be woken."""
-
-    def __init__(self, source: Input):
+        #: How many bytes were taken from the disk or the pipe.
         self.position = 0
-        self._name = source.name
+        self._input, self._encoding = source, encoding
+        #: What was read to recognise the content, and bytes that wait to be handed out.
         self._ahead = b""
-        self._remote = source.remote
-        self._owned = not source.standard
+        #: What unpacks or recodes, where that is needed; the first bytes tell, and a pipe may keep
+        #: them waiting.
+        self._pieces: Iterator[bytes] | None = None
+        self._begun = False
         self._file: Any
         if source.remote:
             self._file = open_remote(source.name)
@@ -195,63 +133,79 @@ class _Raw(io.RawIOBase):
         else:
             self._file = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
         self._poll: Any = None
-        self._alarm: tuple[int, int] | None = None
+        self._alarm: tuple[int, ...] = ()
         if hasattr(select, "poll") and not source.remote and _may_wait(self._file):
             self._alarm = os.pipe()
             self._poll = select.poll()
             for descriptor in (self._file.fileno(), self._alarm[0]):
                 self._poll.register(descriptor, select.POLLIN)
 
-    @property
-    def empty(self) -> bool:
-        """Whether no byte was read."""
-        return self.position == 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def begins_like(self, patterns: list[bytes]) -> bytes | None:
-        """Return the pattern that the content begins with; reads no further than to decide."""
-        while fitting := [pattern for pattern in patterns if pattern.startswith(self._ahead)]:
-            longest = max(map(len, fitting)) - len(self._ahead)
-            room = bytearray(longest)
-            count = self._take(room) if longest else 0
-            if not count:
+    def _begin(self) -> None:
+        """Look at the first bytes, and no further than to recognise a compression."""
+        name, told = self._input.name, self._input.suffix
+        found = ""
+        patterns = {magic: suffix for suffix, (magic, _) in _MAGIC.items()}
+        while not found and any(magic.startswith(self._ahead) for magic in patterns):
+            more = self._take(max(map(len, patterns)) - len(self._ahead))
+            self._ahead += more
+            found = next((patterns[one] for one in patterns if self._ahead.startswith(one)), "")
+            if not more:
                 break
-            self._ahead += room[:count]
-            for pattern in patterns:
-                if self._ahead.startswith(pattern):
-                    return pattern
-        return None
+        if not self._input.standard and told != found and (found or self.position):
+            if not told:
+                raise StreamError(
+                    f"{name}: the content is {_MAGIC[found][1]}-compressed, expected a name that "
+                    f"ends in {found}"
+                )
+            content = f"the content is that of {found}" if found else "the content is not"
+            raise StreamError(f"{name}: the name ends in {told} but {content}")
+        self._begun = True
+        if found or self._encoding != "utf-8":
+            self._pieces = _worked(self._raw(self._ahead), found, self._encoding, name)
+            self._ahead = b""
 
-    def readinto(self, room: Any) -> int:
-        """Fill room with what is there, waiting for the first byte only."""
-        view = memoryview(room).cast("B")
-        if self._ahead:
-            part = self._ahead[: len(view)]
-            view[: len(part)] = part
-            self._ahead = self._ahead[len(part) :]
-            return len(part)
-        return self._take(view)
+    def _raw(self, first: bytes) -> Iterator[bytes]:
+        piece = first or self._take(_PIECE)
+        while piece:
+            yield piece
+            piece = self._take(_PIECE)
 
-    def _take(self, room: Any) -> int:
-        if self._alarm is not None:
-            ready = self._poll.poll()
-            if any(descriptor == self._alarm[0] for descriptor, _ in ready):
+    def readinto(self, room: memoryview) -> int:
+        """Fill room with at least one byte, more if they are there; 0 says that it is the end."""
+        if not self._begun:
+            self._begin()
+        while not self._ahead and self._pieces is not None:
+            piece = next(self._pieces, None)
+            if piece is None:
                 return 0
-        if self._remote:
-            with remote_errors(self._name):
+            self._ahead = piece
+        if not self._ahead:
+            return self._take_into(room)
+        part, self._ahead = self._ahead[: len(room)], self._ahead[len(room) :]
+        room[: len(part)] = part
+        return len(part)
+
+    def _take(self, count: int) -> bytes:
+        room = bytearray(count)
+        return bytes(room[: self._take_into(memoryview(room))])
+
+    def _take_into(self, room: memoryview) -> int:
+        """Fill room with what is there, waiting for the first byte only."""
+        if self._poll is not None:
+            if any(descriptor == self._alarm[0] for descriptor, _ in self._poll.poll()):
+                return 0
+        if self._input.remote:
+            with remote_errors(self._input.name):
                 # Not all of them can read into memory that is there.
                 data = self._file.read(len(room))
-            room[: len(data)] = data
-            self.position += len(data)
-            return len(data)
-        try:
-            count = int(self._file.readinto(room) or 0)
-        except OSError as error:
-            # Only opening a file adds its name.
-            raise OSError(error.errno, error.strerror, self._name) from error
+            count = len(data)
+            room[:count] = data
+        else:
+            try:
+                count = int(self._file.readinto(room) or 0)
+            except OSError as error:
+                # Only opening a file adds its name.
+                raise OSError(error.errno, error.strerror, self._input.name) from error
         self.position += count
         return count
 
@@ -260,19 +214,17 @@ class _Raw(io.RawIOBase):
         return self._poll is not None and not self._ahead and not self._poll.poll(0)
 
     def wake(self) -> None:
-        """End a wait."""
-        if self._alarm is not None:
-            os.write(self._alarm[1], b"!")
+        """Make a `readinto` that waits for a pipe return as if it had ended."""
+        for descriptor in self._alarm[1:]:
+            os.write(descriptor, b"!")
 
     def close(self) -> None:
         """Close what was opened here."""
-        if not self.closed:
-            if self._owned:
-                self._file.close()
-            for descriptor in self._alarm or ():
-                os.close(descriptor)
-            self._alarm = self._poll = None
-        super().close()
+        if not self._input.standard:
+            self._file.close()
+        for descriptor in self._alarm:
+            os.close(descriptor)
+        self._alarm, self._poll = (), None
 
 
 def _open(path: Path) -> Any:
@@ -292,68 +244,45 @@ def _may_wait(file: Any) -> bool:
         return False
 
 
-class _Unpacked:
-    """Decompressed bytes of one archive after another; every one of them must be whole.
+def _worked(pieces: Iterator[bytes], suffix: str, encoding: str, name: str) -> Iterator[bytes]:
+    """Yield the content of a file, unpacked and recoded; say what is wrong with it."""
+    pieces = _unpacked(pieces, suffix) if suffix else pieces
+    try:
+        if encoding == "utf-8":
+            yield from pieces
+        else:
+            yield from (text.encode() for text in codecs.iterdecode(pieces, encoding))
+    except EOFError as error:
+        raise StreamError(
+            f"{name}: the compressed file is damaged or cut short ({error})"
+        ) from error
+    except UnicodeError as error:
+        raise StreamError(
+            f"{name}: is not {encoding} ({error}): name its encoding", "encoding"
+        ) from None
+
+
+def _unpacked(pieces: Iterator[bytes], suffix: str) -> Iterator[bytes]:
+    """Yield what archives hold, one after the other; every one of them must be whole.
 
     The readers of the packages take what follows an archive of xz, or the end of a file within
     one of zstd, for the end of all.
     """
-
-    def __init__(self, raw: _Raw, suffix: str):
-        self._raw = raw
-        self._fresh, self._damaged = _UNPACKERS[suffix]()
-        self._archive: Any = None
-        self._packed = b""
-        self._made = b""
-
-    def read(self, size: int) -> bytes:
-        """Return at least one byte, at most `size`, or nothing at the end of all."""
-        while not self._made:
-            self._packed = self._packed or self._raw.read(_PIECE) or b""
-            if not self._packed:
-                if self._archive is not None:
-                    raise EOFError("the last archive has no end")
-                return b""
-            if self._archive is None:
-                # Zeros between archives are padding.
-                self._packed = self._packed.lstrip(b"\0")
-                self._archive = self._fresh() if self._packed else None
-                continue
+    fresh, damaged = _UNPACKERS[suffix]()
+    archive: Any = None
+    for piece in pieces:
+        packed = piece
+        # Zeros between archives are padding.
+        while packed := packed if archive else packed.lstrip(b"\0"):
+            archive = archive or fresh()
             try:
-                self._made = self._archive.decompress(self._packed)
-            except self._damaged as error:
+                yield archive.decompress(packed)
+            except damaged as error:
                 raise EOFError(str(error)) from error
-            self._packed = self._archive.unused_data if self._archive.eof else b""
-            if self._archive.eof:
-                self._archive = None
-        part, self._made = self._made[:size], self._made[size:]
-        return part
-
-
-class _Recoded:
-    """Text in any encoding as UTF-8."""
-
-    def __init__(self, read: Callable[[memoryview], int], encoding: str, name: str):
-        self._read, self._encoding, self._name = read, encoding, name
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._room = bytearray(_PIECE)
-        self._made = b""
-        self._ended = False
-
-    def read(self, size: int) -> bytes:
-        """Return at least one byte, at most `size`, or nothing at the end of all."""
-        while not self._made and not self._ended:
-            count = self._read(memoryview(self._room))
-            self._ended = not count
-            try:
-                self._made = self._decoder.decode(self._room[:count], self._ended).encode()
-            except UnicodeError as error:
-                raise StreamError(
-                    f"{self._name}: is not {self._encoding} ({error}): name its encoding",
-                    "encoding",
-                ) from None
-        part, self._made = self._made[:size], self._made[size:]
-        return part
+            packed = archive.unused_data if archive.eof else b""
+            archive = None if archive.eof else archive
+    if archive is not None:
+        raise EOFError("the last archive has no end")
 
 
 def _zstd() -> tuple[Callable[[], Any], type[Exception]]:

@@ -10,20 +10,22 @@ itself included.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import kernel
+from noregret.streams.block import Csr
 from noregret.streams.hashing import combined
-from noregret.streams.vw_names import NO_PART
 
 #: More products of one line are a mistake, not an example.
 MOST_PRODUCTS = 1 << 22
 #: Features multiplied at most.
 MOST_FACTORS = 8
+#: In place of a feature where a product has fewer factors than others.
+NO_PART = np.uint32(0xFFFFFFFF)
 
 _ANY = ord(":")
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -42,11 +44,6 @@ class Interactions:
 
     def __bool__(self) -> bool:
         return bool(self.wanted)
-
-    @property
-    def longest(self) -> int:
-        """The largest number of factors."""
-        return max(map(len, self.wanted), default=0)
 
     def terms(self, letters: bytes) -> list[bytes]:
         """Return the products of features whose namespaces begin with these letters.
@@ -85,19 +82,6 @@ def _letters(wanted: str | bytes) -> bytes:
     return term
 
 
-def products(groups: Sequence[int], term: bytes) -> Iterator[tuple[int, ...]]:
-    """Yield which features are multiplied for a term, given the letter of each feature.
-
-    >>> list(products(b"aab", b"aa")), list(products(b"aab", b"ba"))
-    ([(0, 0), (0, 1), (1, 1)], [(2, 0), (2, 1)])
-    """
-    members = [[k for k, group in enumerate(groups) if group == letter] for letter in term]
-    for choice in itertools.product(*members):
-        pairs = zip(itertools.pairwise(term), itertools.pairwise(choice), strict=True)
-        if all(a != b or k <= m for (a, b), (k, m) in pairs):
-            yield choice
-
-
 class Terms(NamedTuple):
     """Terms of several lengths as kernels take them: their letters in rows, then zeros."""
 
@@ -114,9 +98,33 @@ def as_matrix(terms: list[bytes]) -> Terms:
     return Terms(matrix, lengths)
 
 
+def count_products(rows: Csr, groups: NDArray[np.uint8], terms: Terms) -> NDArray[np.uint64]:
+    """Return how many products each row gives.
+
+    That is MOST_PRODUCTS + 1 for too many, and + 2 if one of them would not be finite.
+    """
+    counts = np.zeros(len(rows.indptr) - 1, np.uint64)
+    _count(rows, groups, terms, counts)
+    return counts
+
+
+def multiplied(
+    rows: Csr, groups: NDArray[np.uint8], terms: Terms, last: np.uint32, total: int, detailed: bool
+) -> tuple[Csr, NDArray[np.uint32]]:
+    """Return rows of `total` features: their own, and then their products.
+
+    Columns are combined as hashes and masked by `last`. If `detailed`, the features of each
+    product, or the one feature, come second.
+    """
+    ends = np.zeros(len(rows.indptr), np.uint64)
+    out = Csr(ends, np.empty(total, np.uint32), np.empty(total, rows.values.dtype))
+    parts = np.empty((total if detailed else 0, terms.matrix.shape[1]), np.uint32)
+    _multiply(rows, groups, terms, last, out, parts)
+    return out, parts
+
+
 @kernel
-def count_products(rows, groups, terms, counts):  # type: ignore[no-untyped-def]
-    """Write how many products each row gives, MOST_PRODUCTS + 1 if too many or too large."""
+def _count(rows, groups, terms, counts):  # type: ignore[no-untyped-def]
     indptr, _, values = rows
     matrix, lengths = terms
     members = np.zeros(256)
@@ -146,17 +154,13 @@ def count_products(rows, groups, terms, counts):  # type: ignore[no-untyped-def]
                 probe[0] = product
                 finite &= np.isfinite(probe[0])
         if total > MOST_PRODUCTS or not finite:
-            total = MOST_PRODUCTS + 1.0
+            total = MOST_PRODUCTS + (1.0 if total > MOST_PRODUCTS else 2.0)
         counts[t] = np.uint64(total)
 
 
 @kernel
-def multiply(rows, groups, terms, last, out, parts):  # type: ignore[no-untyped-def]
-    """Write each row's features and then its products to `out`, from out.indptr[0] on.
-
-    Columns are combined as hashes and masked by `last`; parts, if it has rows, gets the
-    features of each product, or the one feature, beside it.
-    """
+def _multiply(rows, groups, terms, last, out, parts):  # type: ignore[no-untyped-def]
+    """Write each row's features and then its products to `out`, from out.indptr[0] on."""
     indptr, indices, values = rows
     matrix, lengths = terms
     out_indptr, out_indices, out_values = out

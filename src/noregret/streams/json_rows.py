@@ -13,17 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.jit import byte_at, kernel, text_of
+from noregret.jit import byte_at, kernel, load_word, text_of
+from noregret.streams.format import Slabs
 from noregret.streams.hashing import murmur
 from noregret.streams.names import NO_ROOM, Dictionary, find_or_add
 from noregret.streams.numbers import number
+from noregret.streams.texts import KEY, MISSING, TEXT, Pair, label_among
 
 #: What a key is for.
 FEATURE, LEFT_OUT, TARGET, WEIGHT, ID, CATEGORY, EXACT = (np.uint8(k) for k in range(7))
-#: What a feature is called: its key, key=text, or key=missing.
-NAMED_KEY, NAMED_TEXT, NAMED_MISSING = (np.uint8(k) for k in range(3))
 
-_0, _1, _2, _4 = (np.uint64(k) for k in (0, 1, 2, 4))
+_0, _1, _4 = (np.uint64(k) for k in (0, 1, 4))
 _NEWLINE, _RETURN, _TAB, _SPACE, _QUOTE, _ESCAPE = (np.uint8(ord(c)) for c in '\n\r\t "\\')
 _OPEN, _CLOSE, _COMMA, _COLON, _MINUS, _ZERO, _POINT = (np.uint8(ord(c)) for c in "{},:-0.")
 #: Kinds of values.
@@ -32,7 +32,10 @@ _STRING, _NUMBER, _TRUE, _FALSE, _NULL, _ODD = range(6)
 _LONGEST_NUMBER = np.uint64(300)
 #: Places to note the keys of a line, and how many of them are used at most.
 SEEN, _MOST_KEYS = 1024, np.uint64(512)
-_WORDS = np.array(list(b"true\0false\0null\0"), np.uint8)
+_FOUR, _FIVE = np.uint64(0xFFFF_FFFF), np.uint64(0xFF_FFFF_FFFF)
+_TRUE_TEXT, _FALSE_TEXT, _NULL_TEXT = (
+    np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"false", b"null")
+)
 
 
 class RecordRules(NamedTuple):
@@ -42,9 +45,8 @@ class RecordRules(NamedTuple):
     keys: Dictionary
     roles: NDArray[np.uint8]
     other: np.uint8
-    #: The bytes of the two names of labels, one after the other, and the length of the first.
-    pair: NDArray[np.uint8]
-    negative_length: np.uint64
+    #: The names of labels, where there are two.
+    pair: Pair
     #: Whether labels are names of the pair, or of classes; whether they may be missing.
     named: bool
     classes: bool
@@ -63,6 +65,13 @@ class Spans(NamedTuple):
     styles: NDArray[np.uint8]
     #: Of each row begin and end of the label, if that is a text, and of the id.
     rows: NDArray[np.uint32]
+
+    @classmethod
+    def take(cls, slabs: Slabs, rows: int, most: int) -> Spans:
+        """Return arrays for at most this many rows and features."""
+        features = slabs.take(np.uint32, 4 * most).reshape(most, 4)
+        of_row = slabs.take(np.uint32, 4 * rows).reshape(rows, 4)
+        return cls(features, slabs.take(np.uint8, most), of_row)
 
 
 @kernel(inline=True)
@@ -84,14 +93,6 @@ def _string(text, at):  # type: ignore[no-untyped-def]
         if c == _ESCAPE or c < _SPACE:
             return begin - _1
         at += _1
-
-
-@kernel(inline=True)
-def _is_word(text, at, first, length):  # type: ignore[no-untyped-def]
-    for k in range(length):
-        if byte_at(text, at + k) != _WORDS[first + k]:
-            return False
-    return True
 
 
 @kernel(inline=True)
@@ -122,16 +123,6 @@ def _number(text, at):  # type: ignore[no-untyped-def]
     return value, end, whole
 
 
-@kernel(inline=True)
-def _same(text, begin, end, name, first, last):  # type: ignore[no-untyped-def]
-    if end - begin != last - first:
-        return False
-    for k in range(last - first):
-        if byte_at(text, begin + k) != name[first + k]:
-            return False
-    return True
-
-
 @kernel
 def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-untyped-def]
     """Read buffer[:stop] by `RecordRules` into `out`, a `Written`, and `Spans`.
@@ -139,8 +130,8 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
     `seen` has SEEN places for a line number and a hash. Returned are the numbers of rows, of
     lines and of odd lines, whose begins are in out.faults.
     """
-    keys, roles, other, pair, negative_length, named, classes = rules[:7]
-    unlabelled, indicate, weighted, largest = rules[7:]
+    keys, roles, other, pair, named, classes = rules[:6]
+    unlabelled, indicate, weighted, largest = rules[6:]
     indptr, _, values, y, weight, line_of_row, faults = out
     features, styles, of_row = spans
     text = text_of(buffer)
@@ -208,13 +199,13 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
                 if end >= begin:
                     kind = _STRING
                     at = end + _1
-            elif c == np.uint8(ord("t")) and _is_word(text, at, _0, _4):
+            elif c == np.uint8(ord("t")) and load_word(text, at) & _FOUR == _TRUE_TEXT:
                 kind, value = _TRUE, 1.0
                 at += _4
-            elif c == np.uint8(ord("f")) and _is_word(text, at, np.uint64(5), np.uint64(5)):
+            elif c == np.uint8(ord("f")) and load_word(text, at) & _FIVE == _FALSE_TEXT:
                 kind = _FALSE
                 at += np.uint64(5)
-            elif c == np.uint8(ord("n")) and _is_word(text, at, np.uint64(11), _4):
+            elif c == np.uint8(ord("n")) and load_word(text, at) & _FOUR == _NULL_TEXT:
                 kind = _NULL
                 at += _4
             else:
@@ -225,15 +216,15 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
             plain = kind != _ODD and role != EXACT
             number_like = kind == _NUMBER or kind == _TRUE or kind == _FALSE
             if role == FEATURE or role == CATEGORY:
-                style = NAMED_KEY
+                style = KEY
                 if kind == _STRING or (role == CATEGORY and kind == _NUMBER):
                     plain = plain and (kind == _STRING or whole)
                     value = 1.0
-                    style = NAMED_TEXT
+                    style = TEXT
                 elif kind == _NULL:
                     plain = plain and indicate
                     value = 1.0
-                    style = NAMED_MISSING
+                    style = MISSING
                 elif role == CATEGORY or not abs(value) <= largest:
                     plain = False
                 features[n, 0], features[n, 1] = np.uint32(key), np.uint32(key_end)
@@ -247,13 +238,8 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
                 if kind == _STRING and classes:
                     of_row[rows, 0], of_row[rows, 1] = np.uint32(begin), np.uint32(end)
                 elif kind == _STRING and named:
-                    length = np.uint64(pair.shape[0])
-                    if _same(text, begin, end, pair, _0, negative_length):
-                        label = -1.0
-                    elif _same(text, begin, end, pair, negative_length, length):
-                        label = 1.0
-                    else:
-                        plain = False
+                    label = label_among(text, begin, end, False, pair)
+                    plain = plain and label != 0.0
                 elif classes:
                     plain = plain and kind == _NUMBER and np.isfinite(value)
                 else:
@@ -290,26 +276,3 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
                 at += _1
         at += _1
     return rows, lines, odd
-
-
-@kernel
-def spell_names(buffer, spans, styles, missing, arena, ends):  # type: ignore[no-untyped-def]
-    """Write the names of features one after the other, each up to its end."""
-    place = _0
-    ends[0] = _0
-    equals = np.uint8(ord("="))
-    for k in range(np.uint64(styles.shape[0])):
-        for p in range(np.uint64(spans[k, 0]), np.uint64(spans[k, 1])):
-            arena[place] = buffer[p]
-            place += _1
-        if styles[k] == NAMED_TEXT:
-            arena[place] = equals
-            place += _1
-            for p in range(np.uint64(spans[k, 2]), np.uint64(spans[k, 3])):
-                arena[place] = buffer[p]
-                place += _1
-        elif styles[k] == NAMED_MISSING:
-            for p in range(np.uint64(missing.shape[0])):
-                arena[place] = missing[p]
-                place += _1
-        ends[k + _1] = place

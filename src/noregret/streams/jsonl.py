@@ -16,23 +16,36 @@ from numpy.typing import NDArray
 
 from noregret.streams.columns import LOOK
 from noregret.streams.errors import Malformed
-from noregret.streams.features import Features
-from noregret.streams.format import Parsed, check_text, explained
+from noregret.streams.features import INTERCEPT, Features
+from noregret.streams.format import Parsed, Slabs, Written, check_text
 from noregret.streams.inputs import Inputs
-from noregret.streams.json_flat import FlatRecords
-from noregret.streams.labelling import are_classes
-from noregret.streams.names import FeatureNames
+from noregret.streams.json_rows import (
+    CATEGORY,
+    EXACT,
+    FEATURE,
+    ID,
+    LEFT_OUT,
+    SEEN,
+    TARGET,
+    WEIGHT,
+    RecordRules,
+    Spans,
+    read_records,
+)
+from noregret.streams.labels import class_name
+from noregret.streams.names import FeatureNames, split_names
 from noregret.streams.reading import Reading
+from noregret.streams.record_rows import NamedRows, RowBuilder
 from noregret.streams.records import (
     FeatureRules,
     LabelRules,
-    RowBuilder,
     Unfit,
     names_among,
     target_key,
 )
-from noregret.streams.source import Source
+from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
+from noregret.streams.texts import MISSING, Pair, bare, spelled
 
 _BLANKS = b" \t\r"
 
@@ -92,64 +105,108 @@ class JsonFormat:
     """JSON lines whose keys for label and weight are known."""
 
     def __init__(
-        self,
-        features: Features,
-        rules: FeatureRules,
-        target: str,
-        labels: LabelRules,
-        weight: str | None,
-        dtype: str,
-        id: str | None = None,
+        self, reading: Reading, features: Features, target: str, pair: tuple[str, str] | None
     ):
-        self.features, self.rules, self.dtype = features, rules, dtype
-        self.target, self.weight, self.id = target, weight, id
-        self._labels = labels
+        self.reading, self.features, self.target = reading, features, target
         self.parallel = not features.grows
-        keys = {"target": target, "weight": weight, "id": id}
-        self._flat = FlatRecords(features, rules, labels, keys, dtype)
+        self._features, self._labels = FeatureRules.of(reading), LabelRules.of(reading, pair)
+        self._slabs = Slabs()
+        roles = dict.fromkeys(reading.keep or (), FEATURE)
+        categories = [key for key in reading.categorical if reading.keep is None or key in roles]
+        roles |= dict.fromkeys(categories, CATEGORY)
+        if features.constant and features.exact:
+            roles[INTERCEPT] = EXACT
+        roles |= dict.fromkeys(reading.text, EXACT) | dict.fromkeys(reading.ignore, LEFT_OUT)
+        for key, role in ((reading.id, ID), (reading.weight, WEIGHT), (target, TARGET)):
+            if key is not None:
+                roles[key] = role
+        self._rules = RecordRules(
+            keys=FeatureNames(roles).dictionary,
+            roles=np.array([*roles.values()], np.uint8),
+            other=FEATURE if reading.keep is None else LEFT_OUT,
+            pair=Pair.of(pair),
+            named=pair is not None,
+            classes=self._labels.classes,
+            unlabelled=self._labels.unlabelled,
+            indicate=reading.missing == "indicator",
+            weighted=reading.weight is not None,
+            largest=self._features.largest,
+        )
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
-        """Return the rows of buffer[:stop]."""
+        """Return the rows of buffer[:stop]: flat records by the kernel, odd lines one by one."""
         check_text(buffer, stop)
         text = buffer[:stop].tobytes()
-        builder = RowBuilder(self.features, self.rules, self.dtype)
-
-        def read(line: bytes, place: int) -> bool:
-            try:
-                self._read(line, builder, place)
-            except Malformed:
-                return False
-            return True
-
-        found = self._flat.parse(buffer, text, builder, read)
-        return self._exact(text) if found is None else found
-
-    def _exact(self, text: bytes) -> Parsed:
-        """Return the rows of a text, every line in plain Python."""
-        builder = RowBuilder(self.features, self.rules, self.dtype)
-        lines = text.split(b"\n")[:-1]
+        most_rows, most = most_lines(buffer, stop), len(buffer) // 4
+        out = Written.take(self._slabs, most_rows, most, np.dtype(self.reading.dtype))
+        spans = Spans.take(self._slabs, most_rows, most)
+        seen = np.zeros((SEEN, 2), np.uint32)
+        counts = read_records(buffer, np.uint64(stop), self._rules, out, spans, seen)
+        rows, lines, odd = map(int, counts)
+        starts = out.faults[:odd]
+        line_ends = np.empty(0, np.intp)
+        if odd or not text.isascii():
+            line_ends = np.flatnonzero(buffer[:stop] == ord("\n"))
+        if not _is_text(text):
+            # The kernel does not look for UTF-8: every line is read once more.
+            rows, starts = 0, np.append(0, line_ends[:-1] + 1).astype(np.uint64)
+        builder = RowBuilder(self.features, self._features, self.reading.dtype)
         faults: list[int] = []
-        start = 0
-        for place, line in enumerate(lines):
+        for start in starts.tolist():
+            line = int(line_ends.searchsorted(start))
             try:
-                self._read(line, builder, place)
+                self._add(text[start : line_ends[line]], builder, line)
             except Malformed:
                 faults.append(start)
-            start += len(line) + 1
-        return builder.parsed(len(lines), faults, self.weight is not None)
+        found, absent = self._flat(buffer, out.rows(0, rows), spans)
+        if builder.places:
+            found, absent = found.joined(builder.rows()), absent | dict.fromkeys(builder.absent)
+        return found.parsed(self.features, lines, faults, self.reading.weight is not None, absent)
 
-    def _read(self, line: bytes, builder: RowBuilder, place: int) -> None:
+    def _flat(
+        self, buffer: NDArray[np.uint8], out: Written, spans: Spans
+    ) -> tuple[NamedRows, dict[str, None]]:
+        """Return the rows that the kernel has read, and the keys of values that are missing."""
+        rows, used = len(out.y), int(out.indptr[-1])
+        features, styles, of_row = spans.features[:used], spans.styles[:used], spans.rows[:rows]
+        classes: list[str] = []
+        if self._labels.classes:
+            names = FeatureNames()
+            texts = of_row[:, 0] > 0
+            out.y[texts] = names.columns_of(*bare(buffer, of_row[texts]))
+            numbers = np.flatnonzero(~texts & ~np.isnan(out.y))
+            distinct, places = np.unique(out.y[numbers], return_inverse=True)
+            out.y[numbers] = places + len(names)
+            classes = [*names, *map(class_name, distinct)]
+        ids = [] if self.reading.id is None else split_names(*bare(buffer, of_row[:, 2:]))
+        absent = FeatureNames()
+        if self._features.missing == "indicator":
+            absent.columns_of(*bare(buffer, features[styles == MISSING]))
+        found = NamedRows(
+            names=spelled(buffer, buffer, features, styles),
+            ends=out.indptr,
+            values=out.values[:used],
+            y=out.y,
+            classes=classes,
+            weight=out.weight,
+            places=out.line_of_row,
+            ids=ids,
+        )
+        return found, dict.fromkeys(absent)
+
+    def _add(self, line: bytes, builder: RowBuilder, place: int) -> None:
+        """Add the row of a line, unless it is blank; raise Malformed."""
         record = decode_line(line)
         if record is None:
             return
         try:
             label = self._labels.read(self.target, record.pop(self.target, None))
             weight = 1.0
-            if self.weight is not None:
-                weight = _weight(self.weight, record.pop(self.weight, None))
+            if self.reading.weight is not None:
+                weight = _weight(self.reading.weight, record.pop(self.reading.weight, None))
             told = None
-            if self.id is not None:
-                told = record.pop(self.id, "")
+            if self.reading.id is not None:
+                told = record.pop(self.reading.id, "")
                 told = told if isinstance(told, str) else json.dumps(told)
             builder.add(record, label, weight, place, told)
         except Unfit as error:
@@ -157,8 +214,18 @@ class JsonFormat:
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""
-        builder = RowBuilder(self.features, self.rules, self.dtype)
-        return explained(lambda line: self._read(line, builder, 0), line)
+        try:
+            self._add(line, RowBuilder(self.features, self._features, self.reading.dtype), 0)
+        except Malformed as reason:
+            return reason
+        raise AssertionError(f"{line!r} was refused, but can be read")
+
+
+def _is_text(text: bytes) -> bool:
+    try:
+        return text.isascii() or bool(text.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def open_jsonl(
@@ -182,10 +249,7 @@ def open_jsonl(
         # Look for the other label in more lines.
         found = [record.get(key) for record in _objects(source.head())]
     pair = names_among(found, reading.labels, where)
-    rules = LabelRules(pair, reading.unlabelled == "keep", are_classes(reading.labels))
-    text = JsonFormat(
-        features, FeatureRules.of(reading), key, rules, reading.weight, reading.dtype, reading.id
-    )
+    text = JsonFormat(reading, features, key, pair)
     return TextStream(source, text, reading, labels=pair, names=features.names)
 
 

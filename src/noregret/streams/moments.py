@@ -27,7 +27,8 @@ MONTHS, WEEKDAYS, HOURS, PARTS = 1, 13, 20, 44
 _0, _1 = np.uint64(0), np.uint64(1)
 _MONTHS, _WEEKDAYS_AT, _HOURS = (np.uint64(k) for k in (MONTHS, WEEKDAYS, HOURS))
 _ISO = re.compile(
-    rb"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?)?"
+    rb"(\d{4}-\d\d-\d\d)(?:[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?"
+    rb"(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?"
 )
 _DAY = 86400.0
 
@@ -39,33 +40,17 @@ def part_names(column: str, timed: bool) -> list[str]:
     return [column, *months, *weekdays, *(f"{column}.hour={h}" for h in range(24) if timed)]
 
 
-def moment(text: bytes) -> tuple[float, int, int, int] | None:
-    """Return days since 1970 and the places of month, weekday and hour; None for no moment.
+def is_moment(text: bytes) -> bool:
+    """Return whether a text is a date or a moment, by the rules of `read_moment`.
 
-    >>> moment(b"1970-01-02"), moment(b"2024-02-29T18:00:00+02:00"), moment(b"2023-02-29")
-    ((1.0, 1, 17, 20), (19782.666666666668, 2, 16, 38), None)
+    >>> [is_moment(text) for text in (b"1970-01-02", b"2024-02-29T18:00:00+02:00", b"2023-02-29")]
+    [True, True, False]
     """
     found = _ISO.fullmatch(text)
-    if found is None:
-        return None
-    *date, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    fraction, zone = found[7] or b"", found[8] or b"Z"
     try:
-        day = datetime.date(*date)
+        return found is not None and bool(datetime.date.fromisoformat(found[1].decode()))
     except ValueError:
-        return None
-    ahead = 0
-    if zone != b"Z":
-        hours, minutes = int(zone[1:3]), int(zone[-2:])
-        ahead = (hours * 60 + minutes) * 60 * (-1 if zone[:1] == b"-" else 1)
-        if hours > 23 or minutes > 59:
-            return None
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    seconds = float((hour * 60 + minute) * 60 + second - ahead)
-    seconds += int(fraction or b"0") / 10.0 ** len(fraction)
-    days = day.toordinal() - datetime.date(1970, 1, 1).toordinal()
-    return days + seconds / _DAY, day.month, WEEKDAYS + day.weekday(), HOURS + hour
+        return False
 
 
 def has_time(text: bytes) -> bool:
@@ -85,7 +70,10 @@ def _two(text, at):  # type: ignore[no-untyped-def]
 
 @kernel
 def read_moment(text, begin, end):  # type: ignore[no-untyped-def]
-    """Return what `moment` does of text[begin:end], and whether it is one."""
+    """Return days since 1970 and the places of month, weekday and hour of text[begin:end].
+
+    Last comes whether it is a date or a moment at all.
+    """
     none = 0.0, _0, _0, _0, False
     length = end - begin
     if length < np.uint64(10):

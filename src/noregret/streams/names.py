@@ -8,7 +8,7 @@ kernel never enlarges anything: `reserve` does, before or between its calls.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -125,17 +125,6 @@ def _find_all(dictionary, buffer, ends, columns, first, most):  # type: ignore[n
     return np.uint64(columns.shape[0])
 
 
-@kernel(counted=False)
-def _restore(dictionary, buffer, ends):  # type: ignore[no-untyped-def]
-    """Add the names buffer[ends[k]:ends[k + 1]]; return the first that occurs twice, or all."""
-    names = np.uint64(ends.shape[0]) - _1
-    for k in range(names):
-        begin, end = ends[k], ends[k + _1]
-        if find_or_add(dictionary, buffer, begin, end, True) != k:
-            return k
-    return names
-
-
 class FeatureNames:
     """A dictionary that gives every new name the next column.
 
@@ -147,47 +136,47 @@ class FeatureNames:
     """
 
     def __init__(self, names: Iterable[str | bytes] = ()) -> None:
-        self.table: NDArray[np.uint32] = np.zeros(2 * _FIRST_NAMES, np.uint32)
-        self.hashes: NDArray[np.uint32] = np.empty(_FIRST_NAMES, np.uint32)
-        self.offsets: NDArray[np.uint64] = np.zeros(_FIRST_NAMES + 1, np.uint64)
-        self.text: NDArray[np.uint8] = np.empty(_FIRST_BYTES, np.uint8)
-        self.count = np.zeros(1, np.uint64)
+        #: The arrays that kernels take, good until the next `reserve`.
+        self.dictionary = Dictionary(
+            table=np.zeros(2 * _FIRST_NAMES, np.uint32),
+            hashes=np.empty(_FIRST_NAMES, np.uint32),
+            offsets=np.zeros(_FIRST_NAMES + 1, np.uint64),
+            letters=np.empty(_FIRST_BYTES, np.uint8),
+            total=np.zeros(1, np.uint64),
+        )
         for name in names:
             self.add(name)
 
     def __len__(self) -> int:
-        return int(self.count[0])
+        return int(self.dictionary.total[0])
 
     def __iter__(self) -> Iterator[str]:
         return (self.name(column) for column in range(len(self)))
 
     def reserve(self, names: int, size: int) -> None:
         """Make room for `names` more names with `size` bytes in all."""
-        known = len(self)
-        if known + names > len(self.hashes):
-            room = _power(max(known + names, 2 * len(self.hashes)))
-            self.hashes = _enlarged(self.hashes, room, known)
-            self.offsets = _enlarged(self.offsets, room + 1, known + 1)
-            self.table = np.zeros(2 * room, np.uint32)
-            _fill(self.table, self.hashes, np.uint64(known))
-        used = int(self.offsets[known])
-        if used + size > len(self.text):
-            self.text = _enlarged(self.text, _power(max(used + size, 2 * len(self.text))), used)
+        known, (table, hashes, offsets, letters, total) = len(self), self.dictionary
+        if known + names > len(hashes):
+            room = _power(max(known + names, 2 * len(hashes)))
+            hashes, offsets = (
+                _enlarged(hashes, room, known),
+                _enlarged(offsets, room + 1, known + 1),
+            )
+            table = np.zeros(2 * room, np.uint32)
+            _fill(table, hashes, np.uint64(known))
+        used = int(offsets[known])
+        if used + size > len(letters):
+            letters = _enlarged(letters, _power(max(used + size, 2 * len(letters))), used)
+        self.dictionary = Dictionary(table, hashes, offsets, letters, total)
 
     def add(self, name: str | bytes) -> int:
         """Return the column of a name, a new one if it was not known."""
-        key = _bytes(name)
-        self.reserve(1, len(key))
-        return self._find(key, add=True)
+        return int(self.columns_of(*_alone(name))[0])
 
     def column(self, name: str | bytes) -> int | None:
         """Return the column of a name, None if it is not known."""
-        found = self._find(_bytes(name), add=False)
-        return None if found == NO_ROOM else found
-
-    def _find(self, key: bytes, add: bool) -> int:
-        buffer, end = np.frombuffer(key, np.uint8), np.uint64(len(key))
-        return int(find_or_add(self.dictionary, buffer, _0, end, add))
+        (found,) = self.columns_of(*_alone(name), add=False)
+        return None if found == NO_ROOM else int(found)
 
     def columns_of(
         self,
@@ -210,11 +199,6 @@ class FeatureNames:
                 return columns
             self.reserve(1, int(ends[done + 1]) - int(ends[done]))
 
-    @property
-    def dictionary(self) -> Dictionary:
-        """The arrays that kernels take, good until the next `reserve`."""
-        return Dictionary(self.table, self.hashes, self.offsets, self.text, self.count)
-
     def name(self, column: int) -> str:
         """Return the name of a column; bytes that are not text are shown by their numbers."""
         return self.key(column).decode("utf-8", "backslashreplace")
@@ -223,8 +207,8 @@ class FeatureNames:
         """Return the name of a column as it was read."""
         if not 0 <= column < len(self):
             raise IndexError(f"column {column} of {len(self)} names")
-        begin, end = int(self.offsets[column]), int(self.offsets[column + 1])
-        return self.text[begin:end].tobytes()
+        begin, end = self.dictionary.offsets[column : column + 2].tolist()
+        return self.dictionary.letters[begin:end].tobytes()
 
     def arrays(self) -> Arrays:
         """Return the arrays for a model file: the bytes of all names, and where each ends.
@@ -233,8 +217,9 @@ class FeatureNames:
         >>> kept["name_text"].tobytes(), kept["name_offsets"].tolist()
         (b'abc', [0, 1, 3])
         """
-        offsets = self.offsets[: len(self) + 1].copy()
-        return {"name_text": self.text[: int(offsets[-1])].copy(), "name_offsets": offsets}
+        offsets = self.dictionary.offsets[: len(self) + 1].copy()
+        letters = self.dictionary.letters[: int(offsets[-1])].copy()
+        return {"name_text": letters, "name_offsets": offsets}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> FeatureNames:
@@ -254,9 +239,9 @@ class FeatureNames:
             raise ValueError(f"names: offsets must ascend from 0 to the {len(text)} bytes of text")
         names = cls()
         names.reserve(len(offsets) - 1, len(text))
-        twice = int(_restore(names.dictionary, text, offsets))
-        if twice < len(offsets) - 1:
-            begin, end = int(offsets[twice]), int(offsets[twice + 1])
+        twice = np.flatnonzero(names.columns_of(text, offsets) != np.arange(len(offsets) - 1))
+        if len(twice):
+            begin, end = offsets[twice[0] : twice[0] + 2].tolist()
             raise ValueError(f"names: {text[begin:end].tobytes()!r} occurs twice")
         return names
 
@@ -265,8 +250,8 @@ class HashedNames:
     """Names of hashed features, remembered until there are too many, for people to read.
 
     >>> names = HashedNames(bits=18, limit=2)
-    >>> names.remember(b"a^x", 55432), names.remember(b"b^y", 55432), names.remember(b"c", 7)
-    (True, True, False)
+    >>> names.remember_all(*laid_out(["a^x", "b^y", "c"]), np.array([55432, 55432, 7], np.uint32))
+    False
     >>> names.name(55432), names.name(7), names.name(CONSTANT & mask(18)), names.column("b^y")
     ('a^x or b^y', 'slot 7', 'Constant', 55432)
     """
@@ -281,11 +266,6 @@ class HashedNames:
     def __len__(self) -> int:
         return len(self.names)
 
-    def remember(self, name: bytes, slot: int) -> bool:
-        """Keep the slot of a name; return False where there is no room for one more."""
-        text, ends = np.frombuffer(bytearray(name), np.uint8), np.array([0, len(name)], np.uint64)
-        return self.remember_all(text, ends, np.array([slot], np.uint32))
-
     def remember_all(
         self, text: NDArray[np.uint8], ends: NDArray[np.uint64], slots: NDArray[np.uint32]
     ) -> bool:
@@ -293,8 +273,9 @@ class HashedNames:
         if not self.limit:
             return False
         found = self.names.columns_of(text, ends, most=self.limit)
-        if len(self.slots) < len(self.names.hashes):
-            self.slots = _enlarged(self.slots, len(self.names.hashes), len(self.slots))
+        room = len(self.names.dictionary.hashes)
+        if len(self.slots) < room:
+            self.slots = _enlarged(self.slots, room, len(self.slots))
         known = found != NO_ROOM
         self.slots[found[known]] = slots[known]
         return bool(known.all())
@@ -327,14 +308,35 @@ class HashedNames:
             raise ValueError(f"names: expected {len(made)} slots of uint32, found {slots.dtype}")
         if len(slots) and int(slots.max()) > mask(bits):
             raise ValueError(f"names: slot {slots.max()} is beyond {bits} bits")
-        made.slots = _enlarged(slots, len(made.names.hashes), len(made))
+        made.slots = _enlarged(slots, len(made.names.dictionary.hashes), len(made))
         return made
+
+
+def laid_out(names: Sequence[str]) -> Spelled:
+    r"""Return names one after the other.
+
+    >>> arena, ends = laid_out(["a", "é"])
+    >>> arena.tobytes(), ends.tolist()
+    (b'a\xc3\xa9', [0, 1, 3])
+    """
+    joined = "".join(names)
+    # Half of a surrogate pair, which JSON may hold, is a name like any other.
+    keys = names if joined.isascii() else [_bytes(name) for name in names]
+    ends = np.zeros(len(names) + 1, np.uint64)
+    np.cumsum(np.fromiter(map(len, keys), np.uint64, len(names)), out=ends[1:])
+    # Of a bytearray, because kernels are compiled anew for arrays that cannot be written to.
+    return np.frombuffer(bytearray(_bytes(joined)), np.uint8), ends
 
 
 def split_names(text: NDArray[np.uint8], ends: NDArray[np.uint64]) -> list[str]:
     """Return the names text[ends[k]:ends[k + 1]]; bytes that are not text by their numbers."""
     held, stops = text.tobytes(), ends.tolist()
     return [held[a:b].decode("utf-8", "backslashreplace") for a, b in itertools.pairwise(stops)]
+
+
+def _alone(name: str | bytes) -> Spelled:
+    key = bytearray(_bytes(name))
+    return np.frombuffer(key, np.uint8), np.array([0, len(key)], np.uint64)
 
 
 def _bytes(name: str | bytes) -> bytes:

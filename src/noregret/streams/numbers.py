@@ -2,18 +2,21 @@
 
 `text` is an array of bytes or, much faster, what `text_of` makes of it. It must end in a byte that
 belongs to no number (a line end does) and `PADDING` bytes more: eight bytes are looked at at a
-time. `nan`, `inf` and underscores are no numbers here.
+time. `nan`, `inf` and underscores are no numbers here, and neither for `decimal`, in plain Python.
 """
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 
-from noregret.jit import byte_at, kernel, load_word, trailing_zeros
+from noregret.jit import byte_at, kernel, load_word, strangers, trailing_zeros
 from noregret.streams.nearest import TENS, WORD_TENS, nearest, nearest_long
 
-_0, _1, _2, _3, _7, _8, _19, _64 = (np.uint64(k) for k in (0, 1, 2, 3, 7, 8, 19, 64))
-_PLUS, _MINUS, _POINT, _ZERO, _NINE, _E = (np.uint8(ord(c)) for c in "+-.09e")
+_0, _1, _3, _7, _8, _19, _64 = (np.uint64(k) for k in (0, 1, 3, 7, 8, 19, 64))
+_PLUS, _MINUS, _POINT, _ZERO, _NINE, _E, _SPACE, _COLON = (np.uint8(ord(c)) for c in "+-.09e :")
 _LOWER_CASE = np.uint8(32)
 #: Eight times '0'.
 ZEROS = np.uint64(0x3030_3030_3030_3030)
@@ -25,6 +28,7 @@ _RIGHT_PAIRS = np.uint64(1 + (10_000 << 32))
 #: Exponents are cut off here: no text has enough digits to make up for a larger one.
 _FAR = 10**12
 _TEN_TO_8 = np.uint64(10**8)
+_DECIMAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 #: The value of integers with more digits than a word holds.
 HUGE = np.uint64(2**64 - 1)
 
@@ -185,3 +189,68 @@ def integer(text, at):  # type: ignore[no-untyped-def]
         if end - at > _19:
             return HUGE, end
     return value, end
+
+
+@kernel(inline=True)
+def plain_pair(text, start):  # type: ignore[no-untyped-def]
+    """Return the number before a colon, the one after it, and where that ends.
+
+    The end is `start` for what is not up to eight digits, a colon and a number that a space or
+    a control character follows. Where the parts end is seen in their bytes at once, before they
+    are read: so the processor can begin with the next feature while it works on this.
+    """
+    marks = strangers(text, start)
+    count = trailing_zeros(marks)
+    colon = start + count
+    index, value, after = _0, 0.0, start
+    if count - _1 < _8 and byte_at(text, colon) == _COLON:
+        index = few_digits(load_word(text, start) ^ ZEROS, count)
+        marks &= marks - _1
+        first = count + _1
+        negative = byte_at(text, colon + _1) == _MINUS
+        if negative:
+            marks &= marks - _1
+            first += _1
+        end = trailing_zeros(marks)
+        whole = end - first
+        places = mantissa = _0
+        plain = whole - _1 < _7
+        if plain:
+            mantissa = few_digits(load_word(text, start + first) ^ ZEROS, whole)
+            if byte_at(text, start + end) == _POINT:
+                point = end
+                end = trailing_zeros(marks & (marks - _1))
+                places = end - point - _1
+                plain = places - _1 < _8
+                if plain:
+                    fraction = few_digits(load_word(text, start + point + _1) ^ ZEROS, places)
+                    mantissa = mantissa * WORD_TENS[places] + fraction
+        if plain and byte_at(text, start + end) <= _SPACE:
+            # Fifteen digits: the mantissa and the power are floats, and the division rounds once.
+            value = np.float64(np.int64(mantissa)) / TENS[places]
+            value = -value if negative else value
+            after = start + end
+        else:
+            value, end = any_number(text, colon + _1)
+            if end > colon + _1 and byte_at(text, end) <= _SPACE:
+                after = end
+    return index, value, after
+
+
+def decimal(text: bytes) -> float:
+    """Return the number that a text writes, nan if it writes none: `float` without its names.
+
+    >>> decimal(b"-1.5e3"), decimal(b"1_000"), decimal(b"inf"), decimal(b"1e999")
+    (-1500.0, nan, nan, inf)
+    """
+    return float(text) if _DECIMAL.fullmatch(text) else math.nan
+
+
+def finite(text: bytes) -> float | None:
+    """Return the number that a text writes, None if it writes none or one too large.
+
+    >>> finite(b".5"), finite(b"1e999")
+    (0.5, None)
+    """
+    value = decimal(text)
+    return value if math.isfinite(value) else None

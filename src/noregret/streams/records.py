@@ -23,23 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from noregret.streams.block import Csr
+from noregret.streams.column_features import Words
 from noregret.streams.columns import (
     LABEL_NAMES,
     given_names,
-    missing_note,
     named_pair,
     usual_label,
 )
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import INTERCEPT, Features, largest_of, without_unknown
-from noregret.streams.format import Parsed
-from noregret.streams.labelling import Labels
+from noregret.streams.features import largest_of
+from noregret.streams.labelling import Labels, are_classes
 from noregret.streams.labels import class_name
-from noregret.streams.order import order_rows
 from noregret.streams.reading import Missing, Reading
-from noregret.streams.vw_parts import with_constant
-from noregret.streams.words import Words
 
 #: Numbers of any kind, and booleans.
 _NUMBERS = (float, int, numbers.Real, np.bool_, Decimal)
@@ -233,6 +228,11 @@ class LabelRules:
     #: Whether any label is the name of a class.
     classes: bool = False
 
+    @classmethod
+    def of(cls, reading: Reading, pair: tuple[str, str] | None) -> LabelRules:
+        """Return the rules of a reading; of two labels with names, `pair` has them."""
+        return cls(pair, reading.unlabelled == "keep", are_classes(reading.labels))
+
     def read(self, key: str, value: Any) -> float | str:
         """Return a label as a number, or the name of its class; NaN for none where that may be."""
         if _no_label(value):
@@ -285,86 +285,3 @@ def target_key(record: Mapping[str, Any], reading: Reading, where: str) -> str:
         "name the key that holds the label",
         "target",
     )
-
-
-class RowBuilder:
-    """Collects rows of named features and makes arrays of them."""
-
-    def __init__(self, features: Features, rules: FeatureRules, dtype: str):
-        self.features, self.rules, self.dtype = features, rules, dtype
-        self._reserved = bool(features.constant) and features.exact
-        self.names: list[str] = []
-        self.values: list[float] = []
-        self.ends: list[int] = [0]
-        #: Numbers, or names of classes, NaN for none.
-        self.y: list[float | str] = []
-        self.weight: list[float] = []
-        #: The numbers of the rows, as their source counts them from 0.
-        self.places: list[int] = []
-        #: What tells the rows apart, where that was asked for.
-        self.ids: list[str] = []
-
-    def add(
-        self,
-        record: Mapping[Any, Any],
-        label: float | str,
-        weight: float,
-        place: int,
-        id: str | None = None,
-    ) -> None:
-        """Add a row, or raise Unfit and leave everything as it was."""
-        try:
-            self.rules.add(record, self.names, self.values)
-            if self._reserved and INTERCEPT in record and INTERCEPT in self.names[self.ends[-1] :]:
-                raise Unfit(
-                    INTERCEPT, record[INTERCEPT], "another key: this is the constant feature"
-                )
-        except Unfit:
-            del self.names[self.ends[-1] :], self.values[self.ends[-1] :]
-            raise
-        self.ends.append(len(self.names))
-        self.y.append(label)
-        self.weight.append(weight)
-        self.places.append(place)
-        if id is not None:
-            self.ids.append(id)
-
-    @property
-    def absent(self) -> list[str]:
-        """The keys of the values that are missing."""
-        found = dict.fromkeys(name for name in self.names if isinstance(name, Absent))
-        return [name.removesuffix("=missing") for name in found]
-
-    def parsed(self, lines: int, faults: list[int], weighted: bool) -> Parsed:
-        """Return the rows, with the constant feature if there is one, columns in order."""
-        columns = self.features.columns(self.names)
-        values = np.array(self.values, self.dtype)
-        rows = Csr(np.array(self.ends, np.uint64), columns, values)
-        indptr, columns, values = in_columns(rows, self.features)
-        places = np.array(self.places, np.uint32)
-        names = [*dict.fromkeys(label for label in self.y if isinstance(label, str))]
-        number: dict[float | str, float] = {name: k for k, name in enumerate(names)}
-        return Parsed(
-            indptr=indptr,
-            indices=columns,
-            values=values,
-            y=np.array([number.get(label, label) for label in self.y], np.float64),
-            weight=np.array(self.weight) if weighted else None,
-            width=self.features.width,
-            lines=lines,
-            line_of_row=None if len(places) == lines else places,
-            faults=np.array(faults, np.uint64),
-            classes=names or None,
-            ids=self.ids or None,
-            notes=tuple(map(missing_note, self.absent)),
-        )
-
-
-def in_columns(rows: Csr, features: Features) -> Csr:
-    """Return rows with the constant feature if there is one, columns known and in order."""
-    rows = without_unknown(rows)
-    if features.constant:
-        rows = with_constant(rows, features.constant_column, features.constant)
-    order_rows(*rows)
-    used = int(rows.indptr[-1])
-    return Csr(rows.indptr, rows.indices[:used], rows.values[:used])

@@ -28,7 +28,7 @@ _OPENERS = {
     "parquet": ("table", "open_table"),
     "arrow": ("table", "open_table"),
     FRAME: ("table", "open_table"),
-    PAIRS: ("iterables", "open_pairs"),
+    PAIRS: ("record_rows", "open_pairs"),
     COMPACT: ("binary", "open_binary"),
 }
 #: Formats whose columns have no names of their own.

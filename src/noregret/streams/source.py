@@ -39,8 +39,8 @@ class Chunk:
     memory: bytearray
     stop: int
     name: str
-    #: The number of the first line where a new input begins, None where one goes on.
-    line: int | None
+    #: The number of the first line where a new input begins, 0 where one goes on.
+    line: int
     #: How many bytes of all inputs, as they lie on the disk, were read to get here.
     position: int
     #: Whether the input ended without a line end, which was added to its last line.
@@ -164,8 +164,8 @@ class Reader:
         self._carried = b""
         #: The first line of the first input, once it was read.
         self._heading: bytes | None = None
-        #: The number of the next line where no chunk of the input was returned yet, else None.
-        self._line: int | None = 1
+        #: The number of the next line where no chunk of the input was returned yet, else 0.
+        self._line = 1
         #: Whether the first line of the input has yet to be looked at.
         self._fresh = True
         self._peeked: Chunk | None = None
@@ -271,7 +271,7 @@ class Reader:
             filled, cut = filled - start, cut - start
         self._carried = bytes(memory[cut:filled])
         chunk = Chunk(memory, cut, name, self._line, position, unended)
-        self._line = self._line if cut == 0 else None
+        self._line = self._line if cut == 0 else 0
         return chunk
 
     def _fill(self, tap: Tap, least: int) -> tuple[bytearray, int, int, bool]:

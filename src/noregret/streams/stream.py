@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from noregret.rows.sealed import Seal, Sealed
 from noregret.streams.ahead import parts_ahead
-from noregret.streams.block import Block
-from noregret.streams.errors import CutShort, Malformed, StreamError
-from noregret.streams.format import Deferred, Parsed, TextFormat
+from noregret.streams.block import Block, Csr
+from noregret.streams.errors import CutShort, StreamError
+from noregret.streams.format import Parsed, TextFormat
 from noregret.streams.labelling import Labels
 from noregret.streams.labels import LabelMap, LabelReader, class_name
 from noregret.streams.reading import OnError, Reading
@@ -27,40 +24,6 @@ if TYPE_CHECKING:
 KEPT = 10
 #: Largest number of values and refused lines held back until the meaning of labels is known.
 HELD = 1 << 23
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """Rows as they come from a file, and where in it they stood."""
-
-    parsed: Parsed
-    #: The input, and what its examples are: "line" in text, "row" in a table.
-    name: str
-    unit: str
-    #: The number of the first line or row, counted from 1.
-    first: int
-    #: How many bytes of all inputs were read to get here.
-    position: int
-    #: The first of the lines refused, counted from 0 within the piece, and why.
-    reasons: Sequence[tuple[int, Malformed]] = ()
-    #: Whether `in_order` has found the rows so.
-    ordered: bool = False
-    #: The line in which the input ends without a line end, counted from 0 within the piece.
-    unended: int | None = None
-
-    def line(self, row: int) -> int:
-        """Return where a row stands, counted from 0 within the piece."""
-        lines = self.parsed.line_of_row
-        return row if lines is None else int(lines[row])
-
-    def rows_before(self, line: int) -> int:
-        """Return how many rows stand before a line of the piece."""
-        lines = self.parsed.line_of_row
-        return min(line, len(self.parsed.y)) if lines is None else int(lines.searchsorted(line))
-
-    def place(self, line: int) -> str:
-        """Return the name and number of a line of the piece."""
-        return f"{self.name}, {self.unit} {self.first + line}"
 
 
 class Stream(ABC):
@@ -104,14 +67,14 @@ class Stream(ABC):
         self.notes = list(notes)
 
     @abstractmethod
-    def _pieces(self) -> Generator[Piece, None, None]:
+    def _pieces(self) -> Generator[Parsed, None, None]:
         """Read everything from the beginning."""
 
     def __iter__(self) -> Iterator[Block]:
         blocks = self._in_order()
         if self.reading.shuffle is not None:
             # Import here: a stream in its own order needs no joining.
-            from noregret.streams.shuffle import shuffled
+            from noregret.streams.sparse import shuffled
 
             blocks = shuffled(blocks, self.reading.shuffle, self.rows)
         return blocks
@@ -126,17 +89,13 @@ class Stream(ABC):
                 self.bytes_read = piece.position
                 yield from self._blocks(piece, reader)
 
-    def _blocks(self, piece: Piece, reader: LabelReader) -> Iterator[Block]:
-        parsed = piece.parsed
+    def _blocks(self, parsed: Parsed, reader: LabelReader) -> Iterator[Block]:
         self.notes += [note for note in parsed.notes if note not in self.notes]
         y, strange = reader.read(parsed.y, parsed.classes)
         self.width = max(self.width, parsed.width)
-        arrays = parsed.indptr, parsed.indices, parsed.values
-        if piece.ordered:
-            rows = Sealed(*arrays, self.width, Seal())
-            block = Block._of_sealed(rows, y, parsed.weight, parsed.ids)
-        else:
-            block = Block.sound(*arrays, y, self.width, parsed.weight, parsed.ids)
+        arrays = Csr(parsed.indptr, parsed.indices, parsed.values)
+        facts = y, self.width, parsed.weight, parsed.ids
+        block = Block._of_parser(arrays, parsed.ordered, *facts)
         if not len(parsed.faults) and not len(strange):
             yield from self._parts(block, 0, len(block))
             return
@@ -145,19 +104,19 @@ class Stream(ABC):
         wanted = self._wanted
         target = getattr(getattr(self, "format", None), "target", None)
         column = "" if target is None else f" in column {target!r}"
-        for line, reason in piece.reasons[:wanted]:
-            bad.append((line, f"{piece.place(line)}, {reason}", reason.argument))
+        for line, reason in parsed.reasons[:wanted]:
+            bad.append((line, f"{parsed.place(line)}, {reason}", reason.argument))
         for row in strange[:wanted].tolist():
-            line = piece.line(row)
+            line = parsed.line(row)
             label = parsed.y[row]
             found = class_name(label) if parsed.classes is None else parsed.classes[int(label)]
             complaint = f"found label {found!r}{column}, expected {reader.expected(parsed.y[:row])}"
-            bad.append((line, f"{piece.place(line)}: {complaint}", "labels"))
+            bad.append((line, f"{parsed.place(line)}: {complaint}", "labels"))
         bad.sort()
         if self.on_error == "stop":
             line, complaint, argument = bad[0]
-            yield from self._parts(block, 0, piece.rows_before(line))
-            if line == piece.unended:
+            yield from self._parts(block, 0, parsed.rows_before(line))
+            if line == parsed.unended:
                 raise CutShort(f"{complaint}; the input ends inside this line", argument)
             raise StreamError(complaint, argument)
         self.refused += len(parsed.faults) + len(strange)
@@ -170,28 +129,24 @@ class Stream(ABC):
     @property
     def _wanted(self) -> int:
         """How many messages are still wanted."""
-        match self.on_error:
-            case "stop":
-                return 1
-            case "skip":
-                return 0
-        return KEPT - len(self.complaints)
+        return {"stop": 1, "skip": 0}.get(self.on_error, KEPT - len(self.complaints))
 
     def _parts(self, block: Block, start: int, stop: int) -> Iterator[Block]:
         for first in range(start, stop, self.rows):
             yield block.rows(first, min(first + self.rows, stop))
 
 
-def _looked_at(pieces: Iterable[Piece], reader: LabelReader, on_error: OnError) -> Iterator[Piece]:
-    """Hold pieces back until the meaning of their labels is known or must be decided."""
-    held: list[Piece] = []
+def _looked_at(
+    pieces: Iterable[Parsed], reader: LabelReader, on_error: OnError
+) -> Iterator[Parsed]:
+    """Hold rows back until the meaning of their labels is known or must be decided."""
+    held: list[Parsed] = []
     size = 0
     for piece in pieces:
         held.append(piece)
-        faults = len(piece.parsed.faults)
-        size += len(piece.parsed.values) + faults
-        known = reader.look(piece.parsed.y)
-        if not known and (size > HELD or (faults and on_error == "stop")):
+        size += len(piece.values) + len(piece.faults)
+        known = reader.look(piece.y)
+        if not known and (size > HELD or (len(piece.faults) and on_error == "stop")):
             reader.decide()
             known = True
         if known:
@@ -199,20 +154,6 @@ def _looked_at(pieces: Iterable[Piece], reader: LabelReader, on_error: OnError) 
             held.clear()
     reader.decide()
     yield from held
-
-
-#: Rows of a chunk of text: the name of the input, the number of the first line of the chunk where
-#: the input begins, the position, the rows and whether they are in order (or what finishes them),
-#: why lines were refused, and which line lacks its end.
-_Rows: TypeAlias = tuple[Parsed, bool]
-_Part: TypeAlias = tuple[
-    str,
-    int | None,
-    int,
-    _Rows | Callable[[], _Rows],
-    list[tuple[int, Malformed]],
-    int | None,
-]
 
 
 class TextStream(Stream):
@@ -225,51 +166,45 @@ class TextStream(Stream):
         threads = reading.threads
         self.threads = min(2, os.cpu_count() or 1) if threads is None else threads
 
-    def _pieces(self) -> Generator[Piece, None, None]:
+    def _pieces(self) -> Generator[Parsed, None, None]:
         reader = self.source.open()
-        try:
-            following = 1
-            parts = parts_ahead(
-                reader.next,
-                lambda chunk: self._parse(reader, chunk),
-                threads=self.threads,
-                ordered=not self.format.parallel,
-                wake=reader.wake,
-            )
-            with closing(parts):
-                for name, line, position, found, reasons, unended in parts:
-                    parsed, ordered = found() if callable(found) else found
-                    first = following if line is None else line
-                    following = first + parsed.lines
-                    yield Piece(parsed, name, "line", first, position, reasons, ordered, unended)
-        finally:
-            reader.close()
+        following = 1
+        parts = parts_ahead(
+            reader.next,
+            lambda chunk: self._parse(reader, chunk),
+            threads=self.threads,
+            ordered=not self.format.parallel,
+            wake=reader.wake,
+        )
+        with closing(reader), closing(parts):
+            for parsed in parts:
+                if parsed.finish is not None:
+                    parsed.finish()
+                    # What refers to itself would keep its memory from being used again.
+                    parsed.finish = None
+                    _check_order(parsed)
+                parsed.first = parsed.first or following
+                following = parsed.first + parsed.lines
+                yield parsed
 
-    def _parse(self, reader: Reader, chunk: Chunk) -> Iterator[_Part]:
-        place = chunk.name, chunk.line, chunk.position
-        unended = chunk.last_line if chunk.unended else None
+    def _parse(self, reader: Reader, chunk: Chunk) -> Iterator[Parsed]:
         found = self.format.parse(chunk.buffer, chunk.stop)
-        for parsed in (found,) if isinstance(found, Parsed | Deferred) else found:
-            reasons = []
-            for offset in parsed.faults[: self._wanted].tolist():
-                reason = self.format.explain(reader.line_at(chunk, offset))
-                reasons.append((chunk.memory.count(b"\n", 0, offset), reason))
-            if isinstance(parsed, Deferred):
-                yield *place, partial(_finished, parsed), reasons, unended
-            else:
-                yield *place, _checked(parsed), reasons, unended
+        for parsed in (found,) if isinstance(found, Parsed) else found:
+            parsed.name, parsed.first, parsed.position = chunk.name, chunk.line, chunk.position
+            parsed.unended = chunk.last_line if chunk.unended else None
+            starts = parsed.faults[: self._wanted].tolist()
+            reasons = [self.format.explain(reader.line_at(chunk, start)) for start in starts]
+            lines = [chunk.memory.count(b"\n", 0, start) for start in starts]
+            parsed.reasons = [*zip(lines, reasons, strict=True)]
+            if parsed.finish is None:
+                _check_order(parsed)
+            yield parsed
         reader.give_back(chunk)
 
 
-def _finished(deferred: Deferred) -> tuple[Parsed, bool]:
-    return _checked(deferred.finish())
-
-
-def _checked(parsed: Parsed) -> tuple[Parsed, bool]:
-    """Return rows and whether they are in order."""
-    if parsed.ordered:
-        return parsed, True
+def _check_order(parsed: Parsed) -> None:
+    """Look whether rows are in order, unless the format vouches for that."""
     # Import here: opening a stream without reading it should not wait for the compiler.
-    from noregret.streams.order import in_order
+    from noregret.streams.sparse import in_order
 
-    return parsed, bool(in_order(parsed.indptr, parsed.indices, parsed.values))
+    parsed.ordered = parsed.ordered or bool(in_order(parsed.indptr, parsed.indices, parsed.values))

@@ -10,115 +10,28 @@ The rules, since the format has no standard:
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noregret.rows.soundness import LARGEST_FEATURE
-from noregret.streams.decimals import decimal
+from noregret.streams.columns import given_names
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of
-from noregret.streams.format import Parsed, Written, check_text, explained
+from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
 from noregret.streams.inputs import Inputs
+from noregret.streams.numbers import finite
 from noregret.streams.reading import Reading
-from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
 from noregret.streams.stream import TextStream
 from noregret.streams.svmlight_rows import LineRules, parse_rows
+from noregret.streams.texts import Pair
 
 _COLUMNS = 2**32
 _TOKEN = re.compile(rb"[^ \t\r\v\f]+")
-_INDEX = re.compile(rb"\+?0*([0-9]+)")
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The grammar of a line in plain Python: slow, and the reference for tests of the kernel."""
-
-    first_index: int = 1
-    #: The number of columns where it is known, else 0.
-    width: int = 0
-    #: The value of a feature in column 0 of every row, before the others; 0 for none.
-    constant: float = 0.0
-    #: The largest value that the type of the values holds.
-    largest: float = float(np.finfo(np.float64).max)
-    #: The two labels where they are names.
-    names: tuple[str, str] | None = None
-
-    @property
-    def shift(self) -> int:
-        """The number of columns before the first feature."""
-        return int(self.constant != 0.0)
-
-    @property
-    def last_index(self) -> int:
-        """The largest index allowed."""
-        return (self.width or _COLUMNS) - 1 - self.shift + self.first_index
-
-    def parse_line(self, line: bytes) -> tuple[float, list[int], list[float]] | None:
-        """Return label, columns and values of a line, None if it is blank; raise Malformed.
-
-        >>> Rules().parse_line(b"+1 qid:7 1:0.5 4:-2  # a comment")
-        (1.0, [0, 3], [0.5, -2.0])
-        """
-        tokens = [
-            (match.start(), match.group()) for match in _TOKEN.finditer(line.partition(b"#")[0])
-        ]
-        if not tokens:
-            return None
-        label = self._label(*tokens[0])
-        columns = [0] * self.shift
-        values = [self.constant] * self.shift
-        least = self.first_index
-        skipped = 2 if len(tokens) > 1 and tokens[1][1].startswith(b"qid:") else 1
-        for column, token in tokens[skipped:]:
-            index, value = self._feature(column, token, least)
-            columns.append(index - self.first_index + self.shift)
-            values.append(value)
-            least = index + 1
-        return label, columns, values
-
-    def _label(self, column: int, token: bytes) -> float:
-        if self.names is not None:
-            written = [name.encode() for name in self.names]
-            if token not in written:
-                negative, positive = self.names
-                raise Malformed(column, token, f"{negative!r} or {positive!r} as label")
-            return -1.0 if token == written[0] else 1.0
-        label = decimal(token)
-        if not math.isfinite(label):
-            raise Malformed(column, token, "a finite number as label")
-        return label
-
-    def _feature(self, column: int, token: bytes, least: int) -> tuple[int, float]:
-        index_text, colon, value_text = token.partition(b":")
-        match = _INDEX.fullmatch(index_text)
-        if not colon or not (match or re.fullmatch(rb"-[0-9]+", index_text)):
-            raise Malformed(column, token, "index:value")
-        # Python refuses to read thousands of digits; twenty are too large as well.
-        index = int(match[1][:20]) if match else -1
-        if index < self.first_index:
-            raise Malformed(
-                column,
-                token,
-                "an index from 1 (first_index=0 if the file counts from 0)",
-                "first_index",
-            )
-        if index > self.last_index:
-            given = f", since the width was given as {self.width}" if self.width else ""
-            raise Malformed(column, token, f"an index up to {self.last_index}{given}")
-        if index < least:
-            raise Malformed(column, token, f"an index above {least - 1}, the one before it")
-        value = decimal(value_text)
-        if not math.isfinite(value):
-            raise Malformed(column, token, "a finite number after the colon")
-        if abs(value) > self.largest:
-            raise Malformed(column, token, f"a number of size at most {self.largest:g}")
-        return index, value
+_INDEX = re.compile(rb"([+-]?)0*([0-9]+)")
 
 
 class SvmlightText:
@@ -126,37 +39,79 @@ class SvmlightText:
 
     parallel = True
 
-    def __init__(self, rules: Rules, dtype: Literal["float32", "float64"] = "float64"):
-        self.rules = rules
-        self._dtype = np.dtype(dtype)
+    def __init__(self, reading: Reading):
+        constant, self.width = float(reading.constant), reading.width
+        #: The number of columns before the first feature.
+        self.shift = int(constant != 0.0)
+        if self.width and not self.shift < self.width <= _COLUMNS:
+            raise StreamError(
+                f"width={self.width}: expected the number of features, {1 + self.shift} to "
+                f"{_COLUMNS}, 0 if unknown",
+                "width",
+            )
+        largest = min(largest_of(reading.dtype), LARGEST_FEATURE)
+        if not abs(constant) <= largest:
+            raise StreamError(f"constant={constant}: expected at most {largest:g}", "constant")
+        self._dtype = np.dtype(reading.dtype)
         self._slabs = Slabs()
-        written = [name.encode() for name in rules.names or ()]
-        self._line_rules = LineRules(
-            first_index=np.uint64(rules.first_index),
-            last_index=np.uint64(rules.last_index),
-            constant=rules.constant,
-            largest=rules.largest,
-            names=np.frombuffer(b"".join(written), np.uint8),
-            first_name=np.uint64(len(written[0]) if written else 0),
+        self._names = given_names(reading.labels)
+        last_index = (self.width or _COLUMNS) - 1 - self.shift + reading.first_index
+        self.rules = LineRules(
+            first_index=np.uint64(reading.first_index),
+            last_index=np.uint64(last_index),
+            constant=constant,
+            largest=largest,
+            named=self._names is not None,
+            pair=Pair.of(self._names),
         )
+
+    def _read(self, buffer: NDArray[np.uint8], stop: int) -> tuple[Written, list[int]]:
+        """Return what the kernel writes, and its counts."""
+        check_text(buffer, stop)
+        # A row has two bytes at least, and a feature four; the constant feature comes with a row.
+        most = len(buffer) // (2 if self.shift else 4)
+        rows = most_lines(buffer, stop)
+        out = Written.take(self._slabs, rows, most, self._dtype, weights=False)
+        # Interpreted, the parser counts in unsigned numbers.
+        return out, list(map(int, parse_rows(buffer, np.uint64(stop), self.rules, out)))
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Parsed:
         """Return the rows of buffer[:stop]."""
-        check_text(buffer, stop)
-        most_rows = most_lines(buffer, stop)
-        # A row has two bytes at least, and a feature four; the constant feature comes with a row.
-        most = len(buffer) // (2 if self.rules.shift else 4)
-        out = Written.take(self._slabs, most_rows, most, self._dtype, weights=False)
-        counts = parse_rows(buffer, np.uint64(stop), self._line_rules, out)
-        # Interpreted, the parser counts in unsigned numbers.
-        rows, width, lines, refused = map(int, counts)
-        return out.parsed(
-            rows, lines, refused, width, ordered=self.rules.largest <= LARGEST_FEATURE
-        )
+        out, (rows, width, lines, refused, _, _) = self._read(buffer, stop)
+        return out.parsed(rows, lines, refused, width, ordered=True)
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""
-        return explained(self.rules.parse_line, line)
+        *_, stopped, least = self._read(*padded(line))[1]
+        tokens = list(_TOKEN.finditer(line.partition(b"#")[0]))
+        token = next(one for one in tokens if one.end() >= stopped)
+        if token is not tokens[0]:
+            # Inside the token its index was read, and is the last one before `least`.
+            expected = self._expected(token.group(), least if stopped == token.start() else 0)
+        elif self._names is None:
+            expected = ("a finite number as label",)
+        else:
+            expected = (f"{self._names[0]!r} or {self._names[1]!r} as label",)
+        return Malformed(token.start(), token.group(), *expected)
+
+    def _expected(self, feature: bytes, least: int) -> tuple[str, ...]:
+        """Return what is expected in place of a feature, and the option that changes that."""
+        written, colon, value = feature.partition(b":")
+        match = _INDEX.fullmatch(written)
+        if not colon or not match:
+            return ("index:value",)
+        # Python refuses to read thousands of digits; twenty are too large as well.
+        index = -1 if match[1] == b"-" else int(match[2][:20])
+        if index < self.rules.first_index:
+            return "an index from 1 (first_index=0 if the file counts from 0)", "first_index"
+        if index > self.rules.last_index:
+            given = f", since the width was given as {self.width}" if self.width else ""
+            return (f"an index up to {self.rules.last_index}{given}",)
+        if index < least:
+            return (f"an index above {least - 1}, the one before it",)
+        if finite(value) is None:
+            return ("a finite number after the colon",)
+        return (f"a number of size at most {self.rules.largest:g}",)
 
 
 @dataclass(frozen=True)
@@ -190,23 +145,11 @@ class NumberedColumns:
 
 def open_svmlight(inputs: Inputs, reading: Reading) -> TextStream:
     """Open svmlight text, plain or compressed, as a stream of blocks."""
-    constant, width = float(reading.constant), reading.width
-    least = 1 + int(constant != 0.0)
-    if width and not least <= width <= _COLUMNS:
-        raise StreamError(
-            f"width={width}: expected the number of features, {least} to {_COLUMNS}, 0 if unknown",
-            "width",
-        )
-    largest = min(largest_of(reading.dtype), LARGEST_FEATURE)
-    if not abs(constant) <= largest:
-        raise StreamError(f"constant={constant}: expected at most {largest:g}", "constant")
-    labels = reading.labels
-    names = labels if isinstance(labels, tuple) and isinstance(labels[0], str) else None
-    rules = Rules(reading.first_index, width, constant, largest, names)
+    text = SvmlightText(reading)
     return TextStream(
         Source(inputs, encoding=reading.encoding),
-        SvmlightText(rules, reading.dtype),
+        text,
         reading,
-        width=width,
-        names=NumberedColumns(reading.first_index, rules.shift, width),
+        width=reading.width,
+        names=NumberedColumns(reading.first_index, text.shift, reading.width),
     )

@@ -1,15 +1,14 @@
-"""The kernel that reads svmlight text; `svmlight.Rules` is the same in plain Python."""
+"""The kernel that reads svmlight text; `svmlight` has the rules."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, text_of
-from noregret.streams.numbers import any_number, integer
-from noregret.streams.pairs import plain_pair
+from noregret.streams.numbers import any_number, integer, plain_pair
+from noregret.streams.texts import Pair, label_among
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _TAB, _LINE_END, _RETURN, _SPACE, _HASH, _COLON, _PLUS, _Q, _I, _D = (
@@ -19,16 +18,18 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 class LineRules(NamedTuple):
-    """`svmlight.Rules` as the kernel takes them."""
+    """How lines become rows."""
 
+    #: The smallest and the largest index allowed.
     first_index: np.uint64
     last_index: np.uint64
+    #: The value of a feature in column 0 of every row, before the others; 0 for none.
     constant: float
+    #: The largest value that a feature may have.
     largest: float
-    #: The bytes of the two labels where they are names, one after the other.
-    names: NDArray[np.uint8]
-    #: How many of these bytes are the first name; 0 where labels are numbers.
-    first_name: np.uint64
+    #: Whether labels are names, and those names.
+    named: bool
+    pair: Pair
 
 
 class FeatureRules(NamedTuple):
@@ -60,26 +61,6 @@ def _word_end(text, at):  # type: ignore[no-untyped-def]
         if is_blank(byte) or byte == _LINE_END or byte == _HASH:
             return at
         at += _1
-
-
-@kernel(counted=False)
-def _same(text, at, names, begin, count):  # type: ignore[no-untyped-def]
-    for k in range(count):
-        if byte_at(text, at + k) != names[begin + k]:
-            return False
-    return True
-
-
-@kernel(counted=False)
-def _named_label(text, at, names, first):  # type: ignore[no-untyped-def]
-    """Return -1 or +1 for the first or the second name and where it ends, `at` for neither."""
-    end = _word_end(text, at)
-    if end - at == first and _same(text, at, names, _0, first):
-        return -1.0, end
-    second = np.uint64(len(names)) - first
-    if end - at == second and _same(text, at, names, first, second):
-        return 1.0, end
-    return 0.0, at
 
 
 @kernel
@@ -119,12 +100,13 @@ def _plain_features(text, at, k, least, rules, indices, values):  # type: ignore
 def parse_rows(buffer, stop, rules, out):  # type: ignore[no-untyped-def]
     """Read buffer[:stop] by `LineRules` into the arrays of `out`, a `Written`.
 
-    Returned are the numbers of rows, columns, lines and refused lines.
+    Returned are the numbers of rows, columns, lines and refused lines, and of the last line that
+    was refused where that happened and the least index that could have followed.
     """
     text = text_of(buffer)
-    first_index, last_index, constant, largest, names, first_name = rules
+    first_index, last_index, constant, largest, named, pair = rules
     indptr, indices, values = out.indptr, out.indices, out.values
-    at = row = line = fault = width = k = _0
+    at = row = line = fault = width = k = stopped = least = _0
     before = np.uint64(constant != 0.0)
     offset = before - first_index
     features = FeatureRules(last_index, offset, largest)
@@ -137,11 +119,13 @@ def parse_rows(buffer, stop, rules, out):  # type: ignore[no-untyped-def]
             at = line_end(text, at) + _1
             line += _1
             continue
-        if first_name:
-            label, end = _named_label(text, at, names, first_name)
+        if named:
+            end = _word_end(text, at)
+            label = label_among(text, at, end, False, pair)
+            sound = label != 0.0
         else:
             label, end = any_number(text, at)
-        sound = end != at and abs(label) <= _LARGEST
+            sound = end != at and abs(label) <= _LARGEST
         at = end
         first = k
         if before:
@@ -195,7 +179,8 @@ def parse_rows(buffer, stop, rules, out):  # type: ignore[no-untyped-def]
             k = first
             out.faults[fault] = begin
             fault += _1
+            stopped = at
             at = line_end(text, at)
         at += _1
         line += _1
-    return row, width, line, fault
+    return row, width, line, fault, stopped, least

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from noregret.streams.arrow import arrow_errors, import_arrow
+from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import COMPRESSIONS, Input
 from noregret.streams.labels import LOOK
@@ -124,14 +124,12 @@ class TableFile:
 
     def _opened(self) -> Any:
         # Not mapped: a file that is cut short or overwritten meanwhile must not end the program.
-        arrow = import_arrow(self.name)
         if self.file.path is None:
             return arrow.PythonFile(open_remote(self.name), mode="r")
         return arrow.OSFile(os.fsencode(self.file.path))
 
     def _reader(self, file: Any) -> Any:
-        ipc = import_arrow(self.name).ipc
-        return ipc.open_file(file) if self.magic == _ARROW else ipc.open_stream(file)
+        return (arrow.ipc.open_file if self.magic == _ARROW else arrow.ipc.open_stream)(file)
 
     def _parquet(self, file: Any, columns: list[str]) -> Iterator[tuple[Any, float]]:
         import pyarrow.parquet
@@ -165,12 +163,12 @@ class TableObject:
     def __post_init__(self) -> None:
         """Open it to see its columns."""
         self.name = f"a {type(self.held).__module__.split('.')[0]} {type(self.held).__name__}"
-        self._once = isinstance(self.held, import_arrow(self.name).RecordBatchReader)
+        self._once = isinstance(self.held, arrow.RecordBatchReader)
         self._reader = self._open()
 
     def _open(self) -> Any:
         with arrow_errors(self.name):
-            return import_arrow(self.name).RecordBatchReader.from_stream(self.held)
+            return arrow.RecordBatchReader.from_stream(self.held)
 
     @property
     def size(self) -> int | None:

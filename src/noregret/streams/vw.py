@@ -1,47 +1,122 @@
 """Streams of Vowpal Wabbit's text format; `vw_grammar` defines it.
 
 Features are hashed to the slots where Vowpal Wabbit has them, or get columns of their own by
-an exact dictionary of their names.
+an exact dictionary of their names, which are put together as Vowpal Wabbit shows them.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.jit import kernel
 from noregret.streams.block import Csr
 from noregret.streams.errors import Malformed, StreamError
-from noregret.streams.features import INTERCEPT, Features, largest_of, without_unknown
-from noregret.streams.format import Parsed, Written, check_text, explained
-from noregret.streams.hashing import combine, mask
+from noregret.streams.features import INTERCEPT, Features, largest_of
+from noregret.streams.format import Parsed, Slabs, Written, check_text, padded
+from noregret.streams.hashing import mask
 from noregret.streams.inputs import Inputs
 from noregret.streams.interactions import (
     MOST_PRODUCTS,
+    NO_PART,
     Interactions,
     Terms,
     as_matrix,
     count_products,
-    multiply,
-    products,
+    multiplied,
 )
 from noregret.streams.names import FeatureNames, HashedNames
-from noregret.streams.order import order_rows
 from noregret.streams.reading import Reading
-from noregret.streams.slabs import Slabs
 from noregret.streams.source import Source, most_lines
+from noregret.streams.sparse import gathered, order_rows, settled, summed
 from noregret.streams.stream import TextStream
-from noregret.streams.vw_grammar import Feature, Line, parse_line, tag_of
+from noregret.streams.vw_grammar import refusal, tag_of
 from noregret.streams.vw_lines import SPANS, LineRules, read_lines
-from noregret.streams.vw_names import called, names_of
-from noregret.streams.vw_parts import PART, Lines, cut_rows, with_constant
 
 _ALL = 0xFFFFFFFF
-_NO_COLUMN = -1
+#: At most this many features and products are held at once, unless a single line has more.
+PART = 1 << 20
+_0, _1, _10 = np.uint64(0), np.uint64(1), np.uint64(10)
+_CARET, _STAR, _COLON, _ZERO = (np.uint8(ord(c)) for c in "^*:0")
+#: Most bytes of a name beside its parts: two carets, or a colon and ten digits.
+_BESIDE = 12
+
+
+@kernel
+def _copy(buffer, begin, end, text, at):  # type: ignore[no-untyped-def]
+    for k in range(np.uint64(begin), np.uint64(end)):
+        text[at] = buffer[k]
+        at += _1
+    return at
+
+
+@kernel
+def _write(buffer, spans, k, text, at):  # type: ignore[no-untyped-def]
+    """Write namespace^name, namespace^name^word or namespace^:number; return where it ends."""
+    if spans[k, 1] > spans[k, 0]:
+        at = _copy(buffer, spans[k, 0], spans[k, 1], text, at)
+        text[at] = _CARET
+        at += _1
+    at = _copy(buffer, spans[k, 2], spans[k, 3], text, at)
+    if spans[k, 4] > np.uint32(0):
+        text[at] = _CARET
+        at = _copy(buffer, spans[k, 4], spans[k, 5], text, at + _1)
+    elif spans[k, 2] == spans[k, 3]:
+        text[at] = _COLON
+        power = _1
+        number = np.uint64(spans[k, 5])
+        while number // power >= _10:
+            power *= _10
+        while power > _0:
+            at += _1
+            text[at] = _ZERO + np.uint8(number // power % _10)
+            power //= _10
+        at += _1
+    return at
+
+
+@kernel
+def _write_all(buffer, spans, parts, text, ends):  # type: ignore[no-untyped-def]
+    at = _0
+    ends[0] = at
+    for row in range(np.uint64(parts.shape[0])):
+        for d in range(np.uint64(parts.shape[1])):
+            if parts[row, d] != NO_PART:
+                if d > _0:
+                    text[at] = _STAR
+                    at += _1
+                at = _write(buffer, spans, np.uint64(parts[row, d]), text, at)
+        ends[row + _1] = at
+
+
+def names_of(
+    buffer: NDArray[np.uint8], spans: NDArray[np.uint32], parts: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+    """Return the names of products of features, one after the other, and where each ends.
+
+    Row k of `parts` has the features that are multiplied, row j of `spans` where in the buffer
+    the pieces of feature j are.
+    """
+    lengths = np.diff(spans.astype(np.int64))[:, ::2]
+    # Without a word the last span is a number.
+    lengths[spans[:, 4] == 0, 2] = 0
+    room = _BESIDE * parts.size + lengths.sum(axis=1)[parts[parts != NO_PART]].sum()
+    text = np.empty(int(room), np.uint8)
+    ends = np.empty(len(parts) + 1, np.uint64)
+    _write_all(buffer, spans, parts, text, ends)
+    return text, ends
+
+
+def called(buffer: NDArray[np.uint8], spans: NDArray[np.uint32], name: bytes) -> NDArray[np.intp]:
+    """Return which features, described as for `names_of`, have a name and no namespace or word."""
+    begin, end, first, last, word, _ = spans.T
+    found = np.flatnonzero((begin == end) & (last - first == len(name)) & (word == 0))
+    letters = buffer[first[found].astype(np.intp)[:, None] + np.arange(len(name))]
+    same: NDArray[np.bool_] = (letters == np.frombuffer(name, np.uint8)).all(axis=1)
+    return found[same]
 
 
 class VwFormat:
@@ -85,8 +160,14 @@ class VwFormat:
             raise StreamError(f'id={reading.id!r}: the id of this format is its "tag"', "id")
         self._tagged = reading.id is not None
 
-    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Iterator[Parsed]:
-        """Yield the rows of buffer[:stop], each with ascending columns; in parts if products."""
+    def _read(
+        self, buffer: NDArray[np.uint8], stop: int
+    ) -> tuple[Written, NDArray[np.uint32], NDArray[np.uint64], tuple[Any, ...]]:
+        """Return what the kernel writes: rows, of each feature its spans, of each row its start.
+
+        Spans and starts are empty unless names or products need them. The results of `read_lines`
+        come last.
+        """
         check_text(buffer, stop)
         detailed = self.named or bool(self.interactions)
         rules = LineRules(
@@ -104,148 +185,114 @@ class VwFormat:
         out = Written.take(self._slabs, most_rows, most, self.dtype)
         spans = np.empty((most if detailed else 0, SPANS), np.uint32)
         starts = np.empty(most_rows if detailed else 0, np.uint64)
-        *counts, weighted, falls = read_lines(buffer, np.uint64(stop), rules, out, spans, starts)
-        rows, lines, refused = map(int, counts)
-        if detailed:
-            text = Lines(out, starts, spans[: int(out.indptr[rows])]).rows(0, rows)
-            faults = out.faults[:refused]
-            yield from self._parts(buffer, stop, text, faults, lines, bool(weighted))
+        found = read_lines(buffer, np.uint64(stop), rules, out, spans, starts)
+        rows = int(found[0])
+        out = out.rows(0, rows)
+        return out, spans[: int(out.indptr[rows])], starts[:rows], found
+
+    def parse(self, buffer: NDArray[np.uint8], stop: int) -> Iterator[Parsed]:
+        """Yield the rows of buffer[:stop], each with ascending columns; in parts if products."""
+        out, spans, starts, (_, lines, refused, weighted, falls, _) = self._read(buffer, stop)
+        held = buffer[:stop].tobytes().split(b"\n") if self._tagged else []
+
+        def parsed(part: Written, lines: int, refused: int) -> Parsed:
+            ids = [tag_of(held[k]) for k in part.line_of_row.tolist()] if self._tagged else None
+            facts = len(part.y), lines, refused, self.features.width, bool(weighted)
+            return part.parsed(*facts, ids=ids)
+
+        if not (self.named or self.interactions):
+            if falls:
+                order_rows(*out.csr)
+            yield parsed(out, int(lines), int(refused))
             return
-        if falls:
-            order_rows(out.indptr[: rows + 1], out.indices, out.values)
-        ids = self._tags(buffer, stop, out, rows)
-        yield out.parsed(rows, lines, refused, self.features.width, bool(weighted), ids=ids)
+        groups, terms, counts, bad = self._multiplied(buffer, out, spans)
+        faults = out.faults[: int(refused)]
+        if bad.any():
+            good = np.flatnonzero(~bad)
+            faults = np.sort(np.concatenate((faults, starts[bad])))
+            indptr, places = gathered(out.indptr, good)
+            y, weight, lines_of = out.y[good], out.weight[good], out.line_of_row[good]
+            columns, values = out.indices[places], out.values[places]
+            out = Written(indptr, columns, values, y, weight, lines_of, faults)
+            spans, starts = spans[places], starts[good]
+            groups, counts = groups[places], counts[good]
+        sizes = counts + np.diff(out.indptr)
+        first = 0
+        for end in cut_rows(sizes, PART):
+            last = end == len(sizes)
+            # Lines that are refused go with the rows before them.
+            count = len(faults) if last else int(faults.searchsorted(starts[end]))
+            part = out.rows(first, end)
+            total = int(sizes[first:end].sum())
+            arrays = self._expanded(buffer, spans, part.csr, groups, terms, total)
+            part = part._replace(**arrays._asdict(), faults=faults)
+            yield parsed(part, int(lines) if last else 0, count)
+            first, faults = end, faults[count:]
 
-    def _tags(
-        self, buffer: NDArray[np.uint8], end: int, out: Written, rows: int
-    ) -> list[str] | None:
-        """Return the tags of rows, where they are asked for."""
-        if not self._tagged:
-            return None
-        lines = buffer[:end].tobytes().split(b"\n")
-        return [tag_of(lines[k]) for k in out.line_of_row[:rows].tolist()]
-
-    def _parts(
-        self,
-        buffer: NDArray[np.uint8],
-        end: int,
-        text: Lines,
-        faults: NDArray[np.uint64],
-        lines: int,
-        weighted: bool,
-    ) -> Iterator[Parsed]:
-        """Yield the rows with products, columns by name and constant, in parts of size PART."""
-        begins = text.spans[:, 0]
-        groups = np.where(text.spans[:, 1] > begins, buffer[begins], np.uint8(ord(" ")))
+    def _multiplied(
+        self, buffer: NDArray[np.uint8], out: Written, spans: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.uint8], Terms, NDArray[np.uint64], NDArray[np.bool_]]:
+        """Return groups of features, terms, numbers of products by row, and rows to refuse."""
+        begins = spans[:, 0]
+        groups = np.where(spans[:, 1] > begins, buffer[begins], np.uint8(ord(" ")))
         terms = as_matrix(self.interactions.terms(bytes(np.unique(groups).tolist())))
-        counts = np.zeros(len(text.out.y), np.uint64)
-        count_products(text.out.csr, groups, terms, counts)
+        counts = count_products(out.csr, groups, terms)
         bad = counts > MOST_PRODUCTS
         if self._reserved:
-            bad[text.rows_of(called(buffer, text.spans, self._reserved))] = True
-        if bad.any():
-            faults = np.sort(np.concatenate((faults, text.starts[bad])))
-            groups = groups[np.repeat(~bad, np.diff(text.out.indptr).astype(np.intp))]
-            text, counts = text.only(~bad), counts[~bad]
-        sizes = counts + np.diff(text.out.indptr)
-        first = 0
-        for stop in cut_rows(sizes, PART):
-            last = stop == len(sizes)
-            # Lines that are refused go with the rows before them.
-            count = len(faults) if last else int(faults.searchsorted(text.starts[stop]))
-            total = int(sizes[first:stop].sum())
-            part = text.rows(first, stop)
-            rows = self._expanded(buffer, part, groups, terms, total)
-            order_rows(*rows)
-            out = part.out._replace(**rows._asdict(), faults=faults)
-            ended = lines if last else 0
-            ids = self._tags(buffer, end, part.out, stop - first)
-            width = self.features.width
-            yield out.parsed(stop - first, ended, count, width, weighted, ids=ids)
-            first, faults = stop, faults[count:]
+            features = called(buffer, spans, self._reserved).astype(np.uint64)
+            bad[out.indptr.searchsorted(features, side="right") - 1] = True
+        return groups, terms, counts, bad
 
     def _expanded(
         self,
         buffer: NDArray[np.uint8],
-        text: Lines,
+        spans: NDArray[np.uint32],
+        rows: Csr,
         groups: NDArray[np.uint8],
         terms: Terms,
         total: int,
     ) -> Csr:
         """Return the rows with their products, `total` features in all, and the constant."""
-        rows = Csr(
-            np.zeros(len(text.out.indptr), np.uint64),
-            np.empty(total, np.uint32),
-            np.empty(total, self.dtype),
-        )
-        parts = np.empty((total if self.named else 0, terms.matrix.shape[1]), np.uint32)
-        multiply(text.out.csr, groups, terms, self._last, rows, parts)
+        rows, parts = multiplied(rows, groups, terms, self._last, total, self.named)
         names = self.features.names
         if self.named:
-            written, ends = names_of(buffer, text.spans, parts)
+            written = names_of(buffer, spans, parts)
             if isinstance(names, HashedNames):
-                names.remember_all(written, ends, rows.indices)
+                names.remember_all(*written, rows.indices)
             else:
-                rows = rows._replace(indices=names.columns_of(written, ends, self.grow))
-        rows = without_unknown(rows)
-        if self.features.constant:
-            rows = with_constant(rows, self.features.constant_column, self.features.constant)
-        return rows
-
-    def read_line(self, line: bytes, add: bool = False) -> tuple[Line, dict[int, float]] | None:
-        """Return what one line means and its row, in plain Python; raise Malformed.
-
-        Names that a dictionary does not know are left out unless it is to `add` them.
-        """
-        rounded: Callable[[float], Any] = self.dtype.type
-        parsed = parse_line(line, unlabelled=self.unlabelled, rounded=rounded)
-        if parsed is None:
-            return None
-        kept = tuple(one for one in parsed.features if not self._ignored[one.group])
-        parsed = replace(parsed, features=kept)
-        if self._reserved and any(one.key == self._reserved for one in parsed.features):
-            expected = "another name: this is that of the constant feature"
-            raise Malformed(line.find(self._reserved), self._reserved, expected)
-        groups = bytes(feature.group for feature in parsed.features)
-        chosen: list[tuple[int, ...]] = [(k,) for k in range(len(groups))]
-        for term in self.interactions.terms(bytes(set(groups))):
-            for choice in products(groups, term):
-                chosen.append(choice)
-                if len(chosen) - len(groups) > MOST_PRODUCTS:
-                    raise Malformed(0, line, f"interactions of at most {MOST_PRODUCTS} products")
-        row: list[tuple[int, float]] = []
-        with np.errstate(over="ignore", under="ignore"):
-            for choice in chosen:
-                members = [parsed.features[k] for k in choice]
-                value = float(rounded(math.prod(float(rounded(one.value)) for one in members)))
-                if not math.isfinite(value):
-                    raise Malformed(0, line, "interactions whose values are finite")
-                row.append((self._column(members, add), value))
-            if self.features.constant:
-                constant = float(rounded(self.features.constant))
-                row.append((self.features.constant_column, constant))
-            merged: dict[int, float] = {}
-            for column, value in sorted(row, key=lambda pair: pair[0]):
-                merged[column] = merged[column] + value if column in merged else value
-            merged.pop(_NO_COLUMN, None)
-            return parsed, {column: float(rounded(total)) for column, total in merged.items()}
-
-    def _column(self, members: list[Feature], add: bool) -> int:
-        names = self.features.names
-        if isinstance(names, FeatureNames):
-            key = b"*".join(member.key for member in members)
-            if add:
-                return names.add(key)
-            found = names.column(key)
-            return _NO_COLUMN if found is None else found
-        hashed = members[0].hash(self.hash)
-        for member in members[1:]:
-            hashed = combine(hashed, member.hash(self.hash))
-        return hashed & int(self._last)
+                rows = rows._replace(indices=names.columns_of(*written, self.grow))
+        return settled(rows, self.features.constant_column, self.features.constant)
 
     def explain(self, line: bytes) -> Malformed:
         """Return the reason why a line is refused."""
-        return explained(self.read_line, line)
+        buffer, stop = padded(line)
+        out, spans, _, (*_, refused, _, _, token) = self._read(buffer, stop)
+        if refused:
+            return refusal(line, int(token))
+        if self._reserved and len(called(buffer, spans, self._reserved)):
+            expected = "another name: this is that of the constant feature"
+            return Malformed(line.find(self._reserved), self._reserved, expected)
+        (number,) = self._multiplied(buffer, out, spans)[2]
+        many = f"interactions of at most {MOST_PRODUCTS} products"
+        finite = "interactions whose values are finite"
+        return Malformed(0, line, many if number == MOST_PRODUCTS + 1 else finite)
+
+
+def cut_rows(sizes: NDArray[np.uint64], most: int) -> list[int]:
+    """Return where to cut rows of these sizes so that no part is larger, or it is one row.
+
+    >>> cut_rows(np.array([3, 1, 1, 9, 2], np.uint64), 4)
+    [2, 3, 4, 5]
+    >>> cut_rows(np.empty(0, np.uint64), 4)
+    [0]
+    """
+    ends = summed(sizes)
+    stops = [0]
+    while stops[-1] < len(sizes):
+        begin = stops[-1]
+        reached = int(ends.searchsorted(int(ends[begin]) + most, side="right")) - 1
+        stops.append(max(reached, begin + 1))
+    return stops[1:] or stops
 
 
 def _ignored_letters(reading: Reading) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""The text format of Vowpal Wabbit in plain Python: what a line means, and why one is refused.
+"""The text format of Vowpal Wabbit, and why the kernel of `vw_lines` refuses a line.
 
     [label [importance [0]]] ['tag]|[namespace[:scale]] feature[:value] ... |...
 
@@ -20,102 +20,38 @@ begin with inf or nan are words here; there they are numbers.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import sys
 
-import numpy as np
-
-from noregret.streams.decimals import finite
 from noregret.streams.errors import Malformed
-from noregret.streams.hashing import hash_name
-from noregret.streams.reading import HashRule
+from noregret.streams.numbers import decimal
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-#: First bytes of numbers; a value that begins so and is no number is refused.
-_NUMERIC = b"0123456789+-."
-_NOT_FINITE = frozenset({b"inf", b"infinity", b"nan"})
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _HEAD_WORD = re.compile(rb"[^ |]+")
-_NAME = re.compile(rb"[^ \t:|]*")
-_UNTIL_BAR = re.compile(rb"[^ \t|]*")
-_UNTIL_SPACE = re.compile(rb"[^ \t]*")
-_GAP = re.compile(rb"[ \t]*")
+_FEATURE = re.compile(rb"[^ \t:|]*(?::([^ \t|]*))?")
+#: First bytes of numbers; a value that begins so and is no number is refused.
+_NUMERIC = tuple(bytes([byte]) for byte in b"0123456789+-.")
+_NOT_FINITE = (b"", b"inf", b"infinity", b"nan")
+_LARGEST = sys.float_info.max
+#: The range of each number before the bar, by its place; there is no fourth.
+_HEAD = {
+    3: (1.0, 0.0, "at most three numbers before the '|'"),
+    0: (-_LARGEST, _LARGEST, "a finite number as label"),
+    1: (
+        0.0,
+        _LARGEST,
+        "an importance of 0 or more, or a tag that begins with ' or touches the '|'",
+    ),
+    2: (0.0, 0.0, "no initial prediction other than 0"),
+}
 
 
-@dataclass(frozen=True)
-class Feature:
-    """One feature as it is written."""
-
-    #: Empty for none.
-    namespace: bytes
-    name: bytes
-    value: float
-    #: The word after the colon, where it is not a number.
-    word: bytes = b""
-    #: The place of a feature without a name among those of its namespace.
-    number: int = 0
-
-    @property
-    def group(self) -> int:
-        """The first byte of the namespace, by which interactions choose; a space for none."""
-        return self.namespace[0] if self.namespace else ord(" ")
-
-    @property
-    def key(self) -> bytes:
-        """The name under which it is shown; a nameless one by its number."""
-        own = self.name if self.name or self.word else b":%d" % self.number
-        whole = own + b"^" + self.word if self.word else own
-        return self.namespace + b"^" + whole if self.namespace else whole
-
-    def hash(self, rule: HashRule = "strings") -> int:
-        """The 32-bit hash."""
-        # No namespace means 0 by either rule, not the hash of an empty name.
-        seed = hash_name(self.namespace, 0, rule) if self.namespace else 0
-        if self.word:
-            return hash_name(self.word, hash_name(self.name, seed, rule), rule)
-        if self.name:
-            return hash_name(self.name, seed, rule)
-        return (seed + self.number) & 0xFFFFFFFF
-
-
-@dataclass(frozen=True)
-class Line:
-    """One example as it is written; the label of an unlabelled one is not a number."""
-
-    label: float
-    weight: float
-    features: tuple[Feature, ...]
-
-
-def parse_line(
-    line: bytes, *, unlabelled: bool = False, rounded: Callable[[float], Any] = float
-) -> Line | None:
-    """Return what a line without its line end means, None if it is blank; raise Malformed.
-
-    `rounded` is the type of the values: they must be finite in it, and not 0 in it.
-
-    >>> parsed = parse_line(b"1 0.5 'tag|a:2 x y:3 |b z:red")
-    >>> parsed.label, parsed.weight, [(f.key, f.value) for f in parsed.features]
-    (1.0, 0.5, [(b'a^x', 2.0), (b'a^y', 6.0), (b'b^z^red', 1.0)])
-    """
-    line = line.removesuffix(b"\r")
-    start = len(BYTE_ORDER_MARK) if line.startswith(BYTE_ORDER_MARK) else 0
-    if not line[start:].strip(b" \t"):
-        return None
-    if b"\r" in line:
-        raise Malformed(line.index(b"\r"), b"\r", "no carriage return within a line")
-    bar = line.find(b"|")
-    if bar < 0:
-        raise Malformed(start, line[start:], "a '|' before the features")
-    label, weight = _head(line, start, bar, unlabelled)
-    features: list[Feature] = []
-    place = bar
-    while place < len(line):
-        place = _namespace(line, place + 1, features, rounded)
-    return Line(label, weight, tuple(features))
+def _words(line: bytes, start: int, bar: int) -> tuple[list[re.Match[bytes]], str]:
+    """Return the words before the bar, and the tag among them, which is none of them."""
+    words = list(_HEAD_WORD.finditer(line, start, bar))
+    if words and (words[-1].end() == bar or words[-1].group().startswith(b"'")):
+        return words, words.pop().group().removeprefix(b"'").decode("utf-8", "backslashreplace")
+    return words, ""
 
 
 def tag_of(line: bytes) -> str:
@@ -124,102 +60,54 @@ def tag_of(line: bytes) -> str:
     >>> tag_of(b"1 0.5 'first|a x"), tag_of(b"1 second|a x"), tag_of(b"1 |a x")
     ('first', 'second', '')
     """
+    return _words(line, 0, max(line.find(b"|"), 0))[1]
+
+
+def refusal(line: bytes, start: int) -> Malformed:
+    """Return why a line is refused.
+
+    Args:
+        line: the line without its end.
+        start: where the kernel stopped: the namespace or feature that begins here is at fault, or
+            what is before the first bar.
+
+    >>> str(refusal(b"1 |f x:1 y:2.5.1", 9))
+    "column 10: found 'y:2.5.1', expected a finite number after the colon"
+    >>> str(refusal(b"1 |f:two x", 3))
+    "column 4: found 'f:two', expected a finite number as scale of the namespace"
+    """
+    line = line.removesuffix(b"\r")
     bar = line.find(b"|")
-    words = list(_HEAD_WORD.finditer(line, 0, max(bar, 0)))
-    if not words or not (words[-1].end() == bar or words[-1].group().startswith(b"'")):
-        return ""
-    return words[-1].group().removeprefix(b"'").decode("utf-8", "backslashreplace")
+    if b"\r" in line:
+        return Malformed(line.index(b"\r"), b"\r", "no carriage return within a line")
+    if start <= bar or bar < 0:
+        return _head_refusal(line, bar)
+    token = _FEATURE.match(line, start)
+    assert token is not None
+    value = token[1]
+    if line[start - 1] == ord("|"):
+        if line[start] == ord(":"):
+            return Malformed(start - 1, line[start - 1 :], "a namespace or a space after the '|'")
+        expected = "a finite number as scale of the namespace"
+    elif value is not None and value.lower() in _NOT_FINITE:
+        expected = "a value after the colon"
+    elif value is not None and value.startswith(_NUMERIC) and not abs(decimal(value)) <= _LARGEST:
+        expected = "a finite number after the colon"
+    else:
+        expected = "a value times its scale that is finite"
+    return Malformed(start, token[0], expected)
 
 
-def _head(line: bytes, start: int, bar: int, unlabelled: bool) -> tuple[float, float]:
+def _head_refusal(line: bytes, bar: int) -> Malformed:
+    start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
+    if bar < 0:
+        return Malformed(start, line[start:], "a '|' before the features")
     tab = line.find(b"\t", start, bar)
     if tab >= 0:
-        raise Malformed(tab, line[tab : bar + 1], "spaces, not a tab, before the '|'")
-    words = list(_HEAD_WORD.finditer(line, start, bar))
-    if words and (words[-1].end() == bar or words[-1].group().startswith(b"'")):
-        words.pop()
-    if len(words) > 3:
-        raise Malformed(words[3].start(), words[3].group(), "at most three numbers before the '|'")
-    if not words:
-        if not unlabelled:
-            raise Malformed(
-                start,
-                line[start : bar + 1],
-                "a label and a space before the '|' (what touches the '|' is a tag)",
-            )
-        return math.nan, 1.0
-    label = finite(words[0].group())
-    if label is None:
-        raise Malformed(words[0].start(), words[0].group(), "a finite number as label")
-    if len(words) < 2:
-        return label, 1.0
-    weight = finite(words[1].group())
-    if weight is None or weight < 0:
-        raise Malformed(
-            words[1].start(),
-            words[1].group(),
-            "an importance of 0 or more, or a tag that begins with ' or touches the '|'",
-        )
-    if len(words) == 3 and finite(words[2].group()) != 0:
-        raise Malformed(words[2].start(), words[2].group(), "no initial prediction other than 0")
-    return label, weight
-
-
-def _matched(pattern: re.Pattern[bytes], line: bytes, place: int) -> tuple[bytes, int]:
-    match = pattern.match(line, place)
-    assert match is not None
-    return match.group(), match.end()
-
-
-def _at(line: bytes, place: int, character: bytes) -> bool:
-    return line[place : place + 1] == character
-
-
-def _namespace(
-    line: bytes, place: int, features: list[Feature], rounded: Callable[[float], Any]
-) -> int:
-    """Read what follows a bar up to the next; return where that is."""
-    if _at(line, place, b":"):
-        raise Malformed(place - 1, line[place - 1 :], "a namespace or a space after the '|'")
-    begin = place
-    namespace, place = _matched(_NAME, line, place)
-    scale = 1.0
-    if _at(line, place, b":"):
-        text, place = _matched(_UNTIL_BAR, line, place + 1)
-        read = finite(text)
-        if read is None:
-            raise Malformed(begin, line[begin:place], "a finite number as scale of the namespace")
-        scale = read
-    nameless = 0
-    while True:
-        _, place = _matched(_GAP, line, place)
-        if place >= len(line) or _at(line, place, b"|"):
-            return place
-        begin = place
-        name, place = _matched(_NAME, line, place)
-        value, word = scale, b""
-        if _at(line, place, b":"):
-            place += 1
-            if line[place : place + 1] and line[place] in _NUMERIC:
-                text, place = _matched(_UNTIL_BAR, line, place)
-                read = finite(text)
-                if read is None:
-                    raise Malformed(begin, line[begin:place], "a finite number after the colon")
-                value = scale * read
-            else:
-                until_bar, _ = _matched(_UNTIL_BAR, line, place)
-                if not until_bar or until_bar.lower() in _NOT_FINITE:
-                    raise Malformed(
-                        begin, line[begin : place + len(until_bar)], "a value after the colon"
-                    )
-                word, place = _matched(_UNTIL_SPACE, line, place)
-                value = 1.0
-        feature = Feature(namespace, name, value, word, nameless)
-        if not name and not word:
-            nameless += 1
-        with np.errstate(over="ignore", under="ignore"):
-            kept = float(rounded(value))
-        if not math.isfinite(kept):
-            raise Malformed(begin, line[begin:place], "a value times its scale that is finite")
-        if kept != 0.0:
-            features.append(feature)
+        return Malformed(tab, line[tab : bar + 1], "spaces, not a tab, before the '|'")
+    words, _ = _words(line, start, bar)
+    for place, (least, most, expected) in _HEAD.items():
+        if place < len(words) and not least <= decimal(words[place].group()) <= most:
+            return Malformed(words[place].start(), words[place].group(), expected)
+    expected = "a label and a space before the '|' (what touches the '|' is a tag)"
+    return Malformed(start, line[start : bar + 1], expected)

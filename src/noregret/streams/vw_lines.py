@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel, load_word, text_of, trailing_zeros
 from noregret.streams.hashing import feature_hash, murmur
-from noregret.streams.numbers import digits_at, few_digits, number
-from noregret.streams.pairs import plain_pair
+from noregret.streams.numbers import digits_at, few_digits, number, plain_pair
 
 _0, _1, _2, _3, _8 = (np.uint64(k) for k in (0, 1, 2, 3, 8))
 _NEWLINE, _RETURN, _TAB, _SPACE, _BAR, _COLON, _QUOTE = (np.uint8(ord(c)) for c in "\n\r\t |:'")
@@ -200,14 +199,14 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
     """Read buffer[:stop] by `LineRules` into `out`, a `Written`.
 
     `spans` and `starts` get where in the text each feature and each row is, unless `spans` is
-    empty. Returned are the numbers of rows, lines and faults, whether any weight is not 1, and
-    whether a row's columns do not ascend.
+    empty. Returned are the numbers of rows, lines and faults, whether any weight is not 1,
+    whether a row's columns do not ascend, and where the last token begins, for `refusal`.
     """
     text = text_of(buffer)
     everything, unlabelled, last, ignored, constant, slot = rules
     indptr, indices, values = out.indptr, out.indices, out.values
     detailed = spans.shape[0] > 0
-    rows = lines = refused = nonzeros = _0
+    rows = lines = refused = nonzeros = token = _0
     weighted = falls = False
     at = _0
     indptr[0] = _0
@@ -218,7 +217,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
                 at += _3
         line = lines
         lines += _1
-        begin = at
+        token = begin = at
         while byte_at(text, at) == _SPACE or byte_at(text, at) == _TAB:
             at += _1
         if _line_end(text, at):
@@ -230,7 +229,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
         while good and byte_at(text, at) == _BAR:
             at += _1
             # A namespace, or none.
-            space = at
+            token = space = at
             space_end = at = _name_end(text, at)
             seed = np.uint32(0)
             scale = 1.0
@@ -254,7 +253,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
             # Anything but a space here ends the namespace, or is an error.
             while good and (byte_at(text, at) == _SPACE or byte_at(text, at) == _TAB):
                 at += _1
-                name = at
+                token = name = at
                 digits, count = digits_at(text, at)
                 at += count
                 if count - _1 < _8 and _ENDS[byte_at(text, at)] and not everything:
@@ -333,4 +332,4 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
         while byte_at(text, at) != _NEWLINE:
             at += _1
         at += _1
-    return rows, lines, refused, weighted, falls
+    return rows, lines, refused, weighted, falls, token

@@ -132,8 +132,9 @@ class ImplicitScoresRule(LinearScoresRule):
         if mass * norm < LARGEST_GRADIENT and q < LARGEST_LOSS:
             value = loss.value_and_slopes(label, scores, slopes)
             # A loss of one's own is checked where it was played: keep its slopes there.
-            for k in range(outputs):
-                work[0, k] = slopes[k]
+            if loss.checked():
+                for k in range(outputs):
+                    work[0, k] = slopes[k]
             loss.proximal_slopes(label, scores, q, slopes)  # type: ignore[attr-defined]
             conjugate = loss.conjugate(label, slopes)  # type: ignore[attr-defined]
             fits = playable_scores(mass, value, scores, slopes, norm)

@@ -1,0 +1,62 @@
+"""The table of default quality: what is measured, and our own figures on a made-up stream."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+pytest.importorskip("pandas", reason="pandas is not installed")
+
+from bench.quality import __main__ as program
+from bench.quality import several
+from bench.quality.data import Stream
+
+pytestmark = pytest.mark.compiled
+
+
+def made_up(outputs: int) -> Stream:
+    random = np.random.default_rng(4)
+    X = random.normal(size=(400, 6))
+    X[random.random(X.shape) < 0.3] = 0.0
+    y = (X @ random.normal(size=(6, max(outputs, 1)))).argmax(axis=1).astype(float)
+    if outputs == 1:
+        y = np.where(X[:, 0] > X[:, 1], 1.0, -1.0)
+    return Stream("made up", sp.csr_matrix(X), y, True, outputs)
+
+
+def test_errors_and_log_losses() -> None:
+    y = np.array([0.0, 1.0, 1.0])
+    scores = np.array([[2.0, 1.0], [3.0, 3.0], [math.nan, 5.0]])
+    found = several.judged(y, scores, np.log([[0.5, 0.5], [1.0, 1e-30], [0.2, math.nan]]))
+    assert found.errors.tolist() == [False, True, True]
+    assert found.losses is not None
+    assert found.losses == pytest.approx([math.log(2.0), *[15.0 * math.log(10.0)] * 2])
+    # Of three rounds out of six the rates are lower bounds.
+    assert found.rates(6)[0] == pytest.approx(2.0 / 6.0)
+    assert several.judged(y, scores).rates(3) == (pytest.approx(2.0 / 3.0), None)
+    logs = several.one_against_rest(np.array([[0.0, 0.0], [40.0, -800.0]]))
+    assert np.exp(logs).sum(axis=1) == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_other_units_change_nothing_of_ours(outputs: int) -> None:
+    stream = made_up(outputs)
+    moved = stream.in_other_units()
+    factors = moved.rows.sum(axis=0) / stream.rows.sum(axis=0)
+    assert 1e-3 <= factors.min() < 0.01 * factors.max() <= 10.0
+    run = program.measure if outputs == 1 else program.measure_several
+    results = run(stream, ["noregret"], True)
+    assert [r.measure for r in results] == (["log"] if outputs == 1 else ["error", "log"])
+    for result in results:
+        assert result.change == pytest.approx(0.0, abs=1e-6)
+        assert result.losses["noregret"] < 0.4 and result.best() == "noregret"
+    table = program.markdown(results, ["noregret"])
+    assert table.splitlines()[0].endswith("| ours, other units |") and "+0.00%" in table
+
+
+def test_a_tool_that_was_stopped_is_told_as_a_bound() -> None:
+    result = program.Result("s", "error", {"a": 0.25, "b": 0.5, "c": math.inf}, {}, ["b"])
+    assert result.cells(["a", "b", "c", "d"]) == ["**0.25**", "> 0.5", "diverged", "", ""]
