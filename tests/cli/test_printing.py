@@ -163,6 +163,8 @@ def test_a_sorted_file_is_told_by_the_last_label_and_the_saved_weights(
     assert "repeating the last label: 1.00% mistakes" in shown
     assert "the learner makes no fewer: if the file is sorted, see --shuffle" in shown
     assert "much worse than the predictions made on the way" in shown
+    # An average is kept for one score only.
+    assert ("--average" in shown) == (not options)
     told = json.loads(call("learn", path, *options, "--save", model, "--json").stdout)
     assert told["metrics"]["repeat_error"] == 0.01 and told["saved"]["much_worse"] is True
     mixed = call("learn", path, *options, "--save", model, "--shuffle", "1", "--quiet").stdout

@@ -94,9 +94,13 @@ def _show(
     console, columns, before = plain_console(), _COLUMNS[kind], ""
     rows: list[list[Any]] = []
     # The same loss together, the best of each first.
-    losses = [math.inf if one.failure else one.points[-1].loss for one in trials]
-    order = sorted(range(len(trials)), key=lambda k: (named(trials[k].learner.loss), losses[k]))
-    for trial in map(trials.__getitem__, order):
+    for trial in sorted(
+        trials,
+        key=lambda one: (
+            named(one.learner.loss),
+            math.inf if one.failure else one.points[-1].loss,
+        ),
+    ):
         function = named(trial.learner.loss)
         style, before = "bold" if function != before else "", function
         if console.is_terminal and style:

@@ -95,8 +95,10 @@ def hindsight(
         )
         return
     console = plain_console()
-    counts = f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features"
-    console.print(fitted(counts), style="dim")
+    console.print(
+        fitted(f"{visible(stream.name)}: {len(rows):,} examples, {rows.width:,} features"),
+        style="dim",
+    )
     each = up(up_each(solution.primal, len(rows)))
     console.print(fitted(f"{solution}\n  {'a round':<28}{each:>18}"))
     if heaviest:

@@ -37,8 +37,10 @@ def inspect(
     if tops:
         show_weights(console, tops)
     if any(one["name"].startswith("slot ") for one in tops) and not files:
-        hint = f"hashed features: `noregret inspect {visible(model)} FILE` finds their names"
-        console.print(fitted(hint), style="dim")
+        console.print(
+            fitted(f"hashed features: `noregret inspect {visible(model)} FILE` finds their names"),
+            style="dim",
+        )
 
 
 def names_for(

@@ -110,23 +110,25 @@ def conclusion(session: Session, as_json: bool) -> str:
     if as_json:
         more = {"refused": session.stream.refused, "saved": saved}
         return to_json({"input": session.stream.name, **run_facts(learner, record), **more})
-    summary = session.metrics.summary()
-    lines = closing_lines(learner, record)
+    lines = closing_lines(learner, record, "see --shuffle")
     mixed = "shuffle" in record.reading
-    if summary.get("repeat_error", 2.0) <= 1.0 - summary.get("accuracy", 1.0):
-        remedy = "" if mixed else ": if the file is sorted, see --shuffle"
-        lines.append(f"    the learner makes no fewer{remedy}")
-    return "\n".join([*lines, *(_saved(saved, mixed) if saved else ())])
+    # Only descent for one score keeps an average.
+    single = record.spec.update == "descent" and learner.loss.labels != "class"
+    return "\n".join([*lines, *(_saved(saved, mixed, single) if saved else ())])
 
 
-def _saved(scores: dict[str, Any], mixed: bool) -> Iterator[str]:
-    """Yield what the saved weights are worth, beside the predictions made on the way."""
+def _saved(scores: dict[str, Any], mixed: bool, single: bool) -> Iterator[str]:
+    """Yield what the saved weights are worth, beside the predictions made on the way.
+
+    `mixed`: whether the examples were shuffled; `single`: whether an average could be kept.
+    """
     made, last, average = (scores[name] for name in ("progressive", "last", "average"))
     yield f"  saved weights, {made['examples']:,.0f} of these examples: {metrics_line(last)}"
     if average is not None:
         yield f"  their average, by predict --average: {metrics_line(average)}"
     if scores["much_worse"]:
-        remedies = ["--shuffle"] * (not mixed) + ["--rate adaptive --average"] * (average is None)
+        remedies = ["--shuffle"] * (not mixed)
+        remedies += ["--rate adaptive --average"] * (single and average is None)
         see = f"; see {', or '.join(remedies)}" if remedies else ""
         yield f"    much worse than the predictions made on the way: {metrics_line(made)}{see}"
 

@@ -48,8 +48,7 @@ def explained(
         names = names_of(learner, record)
         scores = learner.predict(part)
         for place, row in enumerate(np.flatnonzero(chosen).tolist()):
-            made = scores[place]
-            best = int(np.argmax(made))
+            best = int(np.argmax(scores[place]))
             known = weights if scores.ndim == 1 else weights[:, best]
             span = slice(int(part.indptr[place]), int(part.indptr[place + 1]))
             features: list[dict[str, Any]] = [
@@ -67,7 +66,7 @@ def explained(
                 "class": record.classes[best] if scores.ndim == 2 else None,
                 "offset": offset,
                 "margin": offset + sum(entry["added"] for entry in features),
-                "prediction": float(np.ravel(made)[best]),
+                "prediction": float(np.ravel(scores[place])[best]),
                 "features": features,
             }
         if rows and seen >= rows[-1]:

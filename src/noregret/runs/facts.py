@@ -62,8 +62,11 @@ def run_words(learner: Learner, record: Record) -> list[tuple[str, str]]:
     return [(visible(name), visible(_joined(value))) for name, value in facts]
 
 
-def closing_lines(learner: Learner, record: Record) -> list[str]:
-    """Return the certificate of a run and its metrics, of what was learnt and held out."""
+def closing_lines(learner: Learner, record: Record, shuffle: str = "shuffle it") -> list[str]:
+    """Return the certificate of a run and its metrics, of what was learnt and held out.
+
+    `shuffle` says what to do with a file that is sorted.
+    """
     kept = record.metrics, record.held_metrics
     summary, held = (metrics_for(learner.loss, arrays).summary() for arrays in kept)
     certificate = record.certificate(learner)
@@ -77,12 +80,17 @@ def closing_lines(learner: Learner, record: Record) -> list[str]:
     if "accuracy" in summary or "rmse" in summary:
         counted = round((1.0 - summary.get("accuracy", 1.0)) * summary["examples"])
         # Among no other classes a first row is no mistake, but it was not predicted either.
-        new = "macro_f1" in summary and record.passes == 1 and counted > certificate.mistakes
-        remark = " (the first row of a class counts as wrong)" if new else ""
-        first = "" if record.passes == 1 else ", first pass"
-        lines.append(f"  progressive{first}: {metrics_line(summary)}{remark}")
+        alike = record.passes == 1 and not summary.get("weighted")
+        new = "macro_f1" in summary and alike and counted > certificate.mistakes
+        remark = " (the first row of a class counts as wrong)" * new
+        lines.append(
+            f"  progressive{', first pass' * (record.passes > 1)}: {metrics_line(summary)}{remark}"
+        )
     if "repeat_error" in summary:
         lines.append(f"  repeating the last label: {summary['repeat_error']:.2%} mistakes")
+        if summary["repeat_error"] <= 1.0 - summary["accuracy"]:
+            remedy = "" if "shuffle" in record.reading else f": if the file is sorted, {shuffle}"
+            lines.append(f"    the learner makes no fewer{remedy}")
     if held["examples"]:
         lines.append(f"  {held['examples']:,.0f} held out: {metrics_line(held)}")
     return lines
