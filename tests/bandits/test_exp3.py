@@ -312,6 +312,7 @@ def test_forgetting_a_decision_is_told() -> None:
     assert not bandit.waiting
 
 
+@pytest.mark.compiled
 def test_compiled_and_interpreted_agree() -> None:
     costs = cost_streams(np.random.default_rng(1), 60, 4)["uniform"]
     compiled, interpreted = Exp3(4, eta=0.5, seed=3), Exp3(4, eta=0.5, seed=3)

@@ -69,6 +69,7 @@ def test_ties_of_rounding_stay_within_the_weights() -> None:
     assert find(tree, last) == 2
 
 
+@pytest.mark.compiled
 def test_compiled_and_interpreted_agree() -> None:
     rng = np.random.default_rng(5)
     compiled, interpreted = planted(rng.random(9)), new_tree(9)

@@ -131,6 +131,7 @@ def test_one_decision_at_a_time_is_the_same_game() -> None:
     assert np.array_equal(whole.probabilities, stepwise.probabilities)
 
 
+@pytest.mark.compiled
 def test_compiled_and_interpreted_agree() -> None:
     costs = np.random.default_rng(1).random((40, 4))
     compiled, interpreted = TsallisINF(4, seed=3), TsallisINF(4, seed=3)

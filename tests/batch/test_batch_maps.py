@@ -123,6 +123,7 @@ def as_sparse(problem: Problem, strength: float | None = None) -> Problem:
     )
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("loss", "mirror"), PAIRS, ids=name)
 def test_compiled_sparse_is_interpreted_dense(loss: Loss, mirror: Mirror) -> None:
     problem = random_problem(1, loss, mirror, 12, 5)

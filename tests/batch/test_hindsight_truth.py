@@ -197,6 +197,7 @@ def test_huge_and_tiny_features(size: float) -> None:
     assert np.allclose(scaled.weights * size, plain.weights, atol=1e-6)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("mirror", [nr.mirrors.Euclidean(), nr.mirrors.Ball(0.2)], ids=str)
 def test_compiled_epochs_do_what_is_written(

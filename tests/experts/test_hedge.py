@@ -229,6 +229,7 @@ def test_an_old_leader_is_not_forgotten_by_underflow() -> None:
     assert learner.weights[1] == pytest.approx(1.0 / (1.0 + math.exp(-5.0)))
 
 
+@pytest.mark.compiled
 def test_the_kernel_is_what_was_written() -> None:
     costs = np.random.default_rng(5).uniform(size=(30, 4))
     runs = []

@@ -125,6 +125,7 @@ def test_the_switching_bound_holds_where_it_is_tight(update: str) -> None:
         assert regret <= Fraction(bound) <= regret + Fraction(1, 10**9)
 
 
+@pytest.mark.compiled
 def test_the_kernel_is_what_was_written() -> None:
     costs = np.random.default_rng(3).uniform(size=(20, 4))
     runs = []

@@ -377,8 +377,8 @@ def test_what_a_forged_record_says_is_not_believed(tmp_path: Path, forged: dict[
 
 
 def test_spoilt_models(tmp_path: Path) -> None:
-    refused, accepted = fuzz(tmp_path, seed=0, files=1500)
-    assert refused > 500 and accepted > 50
+    refused, accepted = fuzz(tmp_path, seed=0, files=300)
+    assert refused > 100 and accepted > 10
 
 
 @pytest.mark.fuzz

@@ -227,6 +227,7 @@ def asked(function: Callable[..., Any], loss: losses.ScoreLoss, *point: Any) -> 
     return [failed] if isinstance(failed, str) else [*slopes.tolist(), *out.tolist()]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("loss", SCORES, ids=str)
 def test_losses_of_scores_agree_at_extreme_points(loss: losses.ScoreLoss) -> None:
     chosen = random.Random(1)

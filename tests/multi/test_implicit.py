@@ -96,6 +96,7 @@ def test_two_classes_are_the_passive_aggressive_learner(C: float) -> None:
     assert several.certificate().mistakes == binary.certificate().mistakes
 
 
+@pytest.mark.compiled
 @each
 def test_sparse_saved_grown_and_interpreted_are_the_same(
     loss: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -130,6 +130,7 @@ def test_sparse_rows_are_dense_rows(make: Any) -> None:
     np.testing.assert_allclose(sparse.predict(csr_array(X)), X @ dense.weights, atol=1e-9)
 
 
+@pytest.mark.compiled
 @every
 def test_interpreted_passes_do_the_same(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, weight = (part[:25] for part in stream(4))

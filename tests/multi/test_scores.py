@@ -100,6 +100,7 @@ def _sums(loss, targets, scores, slopes, results):  # type: ignore[no-untyped-de
         results[t, 3] = 1.0 if loss.mistake(target, s) else 0.0
 
 
+@pytest.mark.compiled
 @each
 def test_compiled_and_interpreted_agree(loss: ScoreLoss, kind: str) -> None:
     random = np.random.default_rng(4)

@@ -1,7 +1,8 @@
-"""The project as a whole: style, types, import directions."""
+"""The project as a whole; `make lint` has style, types and import directions."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -26,20 +27,6 @@ def python(*arguments: str, folder: Path = ROOT) -> str:
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
-
-
-def test_ruff_finds_nothing() -> None:
-    python("-m", "ruff", "check", ".")
-    python("-m", "ruff", "format", "--check", ".")
-
-
-def test_types_are_strict() -> None:
-    python("-m", "mypy")
-
-
-def test_imports_point_one_way() -> None:
-    # the command `lint-imports` does no more, but lies wherever the environment put it
-    python("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())")
 
 
 def test_every_module_has_its_place_in_the_import_contract() -> None:
@@ -69,3 +56,16 @@ def test_no_property_depends_on_the_clock() -> None:
         str(path) for path in (ROOT / "tests").rglob("test_*.py") if "deadline=" in path.read_text()
     ]
     assert [path for path in own if path != __file__] == []
+
+
+def test_what_compares_machine_code_with_the_interpreter_runs_compiled() -> None:
+    for source in (ROOT / "tests").rglob("test_*.py"):
+        tree = ast.parse(source.read_text(encoding="utf-8"))
+        marks = [ast.unparse(one) for one in tree.body if isinstance(one, ast.Assign)]
+        if any("pytestmark" in mark and "compiled" in mark for mark in marks):
+            continue
+        for test in tree.body:
+            if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
+                names = {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
+                marked = any("mark.compiled" in ast.unparse(one) for one in test.decorator_list)
+                assert marked or "py_func" not in names, f"{source}: {test.name}"

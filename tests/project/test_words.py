@@ -62,6 +62,7 @@ def bits(results: Any) -> list[bytes]:
 words = st.integers(0, 2**64 - 1) | st.integers(0, 63).map(lambda k: 1 << k) | st.just(0)
 
 
+@pytest.mark.compiled
 @given(words, words)
 def test_words(a: int, b: int) -> None:
     pair = np.uint64(a), np.uint64(b)
@@ -70,6 +71,7 @@ def test_words(a: int, b: int) -> None:
     assert (high << 64) + low == a * b
 
 
+@pytest.mark.compiled
 @given(
     st.binary(min_size=SPAN + 20, max_size=SPAN + 20)
     | st.text("0123456789:. ", min_size=SPAN + 20, max_size=SPAN + 20).map(str.encode),

@@ -52,6 +52,7 @@ def test_rates_never_rise(rate: Rate) -> None:
     assert rate.constant() == bool(np.all(found == found[0]))
 
 
+@pytest.mark.compiled
 @every_rate
 def test_compiled_equals_interpreted(rate: Rate) -> None:
     assert values(rate, compiled=True) == pytest.approx(values(rate), rel=1e-15)

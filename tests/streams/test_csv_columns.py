@@ -116,6 +116,10 @@ def test_a_stray_quote_costs_its_line_only(tmp_path, monkeypatch):
     stream = nr.read(write(tmp_path, "a,t,y\n" + "".join(lines)), on_error="count")
     assert len(examples_of(stream)) == 299 and stream.refused == 1
     assert "line 9, column 3: found '\"x,2', expected a closing quote" in stream.complaints[0]
+
+
+@pytest.mark.compiled
+def test_a_quoted_field_has_a_longest_length(tmp_path):
     limit = csv_records.LONGEST_QUOTED
     fits = write(tmp_path, f'a,t,y\n1,"{"x" * (limit - 1)}",2\n1,"{"x" * limit}",2\n1,x,3\n')
     stream = nr.read(fits, on_error="count")

@@ -110,6 +110,7 @@ def is_number(text: str) -> bool:
     return text.strip() == text and not set(text) & set("_nai")
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     "text", ["1.5", "-12.25e3", "0.1", "123456789012345678901234567890.5", "x"]
 )

@@ -73,6 +73,7 @@ def test_rates_fall_by_a_ratio_from_the_steepest() -> None:
     assert etas[0] == pytest.approx(4.0 * 5.0 / 2.0)
 
 
+@pytest.mark.compiled
 def test_the_kernel_is_what_was_written() -> None:
     random = np.random.default_rng(3)
     made, y, weight = random.normal(size=(4, 30)), random.normal(size=30), random.uniform(size=30)

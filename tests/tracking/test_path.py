@@ -168,6 +168,7 @@ def test_shifting_regret_can_be_measured() -> None:
     assert learner.certificate().loss > path.loss
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("count", [6, LANES + 3])
 def test_the_kernel_is_what_was_written(count: int) -> None:
     random = np.random.default_rng(7)
