@@ -43,9 +43,9 @@ docs: $(VENV)/installed-docs
 	@echo "== documentation"
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
-# Linters, types and the site beside the tests. The logic of the files in tests/interpreted.txt runs
-# interpreted, which takes a small part of the time of compiling; their tests of machine code are
-# marked `compiled`, and all other files run compiled.
+# Linters, types and the site beside the tests. The logic of the kernels is that of plain Python and
+# runs so, which takes a small part of the time of compiling; tests of machine code, and those that
+# are long for the interpreter, are marked `compiled`.
 test: $(VENV)/installed-test
 	@$(MAKE) --no-print-directory -j 2 lint-and-site suites
 
@@ -56,16 +56,12 @@ lint-and-site:
 suites: interpreted compiled
 
 interpreted:
-	@echo "== tests, kernels interpreted"
-	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz' \
-		$$(cat tests/interpreted.txt)
+	@echo "== tests and doctests, kernels interpreted"
+	@$(INTERPRETED) $(TESTING) -n 2 --dist loadfile -m 'not compiled and not soak and not fuzz'
 
 compiled: interpreted
 	@echo "== tests of machine code"
-	@$(TESTING) -n 2 --dist loadfile -m 'compiled and not soak and not fuzz' \
-		$$(grep -l 'mark\.compiled' $$(cat tests/interpreted.txt))
-	@echo "== tests and doctests, compiled"
-	@$(TESTING) -n 2 --dist loadfile $$(sed 's/^/--ignore=/' tests/interpreted.txt)
+	@$(TESTING) -n 2 --dist loadfile -m 'compiled and not soak and not fuzz' tests
 
 coverage: $(VENV)/installed-test
 	@echo "== lines of src that the tests run, kernels interpreted"

@@ -60,6 +60,7 @@ def test_clicks_are_estimated() -> None:
     assert sum("finite-sample" in line for line in lines) == 15
 
 
+@pytest.mark.compiled
 def test_digits_as_arms() -> None:
     """3,000 digits: with one cost a round not far from what all costs give, and far from chance."""
     if not (Path(os.environ.get("NOREGRET_DATA", "")) / "mnist_t10k").is_dir():

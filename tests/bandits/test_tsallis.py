@@ -86,6 +86,7 @@ def test_the_bound_in_expectation_is_below_four_roots() -> None:
         assert value <= 4.0 * math.sqrt(d * T)
 
 
+@pytest.mark.compiled
 def test_chance_is_easier_than_malice() -> None:
     """With a gap of 0.4 its regret grows by as much from 1,000 rounds to 4,000 as to 16,000."""
     rng = np.random.default_rng(6)

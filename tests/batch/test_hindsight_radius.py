@@ -112,6 +112,7 @@ def test_the_floor_of_a_run_is_below_the_best_in_the_ball() -> None:
     assert certificate.loss - best.dual <= certificate.regret_bound(2.0) + best.gap
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(
     "NOREGRET_DATA" not in os.environ, reason="NOREGRET_DATA does not name a folder of real data"
 )

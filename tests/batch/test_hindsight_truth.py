@@ -91,13 +91,26 @@ def exact_objective(problem: Problem, w: np.ndarray) -> tuple[Fraction, Fraction
     return low + half, high + half
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @given(seeds, powers, powers, powers)
-@settings(max_examples=100)
+@settings(max_examples=25)
 def test_weak_duality_at_every_epoch(
     loss: nr.losses.Loss, seed: int, feature: int, label: int, strength: int
 ) -> None:
+    weak_duality(loss, seed, feature, label, strength)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@given(seeds, powers, powers, powers)
+@settings(max_examples=400)
+def test_weak_duality_at_every_epoch_of_many_problems(
+    loss: nr.losses.Loss, seed: int, feature: int, label: int, strength: int
+) -> None:
+    weak_duality(loss, seed, feature, label, strength)
+
+
+def weak_duality(loss: nr.losses.Loss, seed: int, feature: int, label: int, strength: int) -> None:
     problem = draw(seed, loss, feature, label, strength, None)
     ascent = Ascent(problem, problem.initial_slopes(), seed)
     duals, weights = [], []

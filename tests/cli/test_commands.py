@@ -235,7 +235,7 @@ def test_names_that_hashing_lost_are_found_in_the_file(tmp_path: Path, call: Cal
             words = rng.permutation(40)[:6]
             label = 1 if 7 in words else -1
             file.write(f"{label} |text {' '.join(f'w{k}' for k in words)} |user id\n")
-    assert call("learn", path, "-q", "tu", "--save", model).returncode == 0
+    assert call("learn", path, "-q", "tu", "--bits", "12", "--save", model).returncode == 0
     hidden = json.loads(call("inspect", model, "--json").stdout)["top"]
     lost = [one["name"] for one in hidden]
     assert all(name.startswith("slot ") or name == "intercept" for name in lost)
@@ -246,9 +246,11 @@ def test_names_that_hashing_lost_are_found_in_the_file(tmp_path: Path, call: Cal
     assert not [one for one in named if one["name"].startswith("slot ")]
     # Every name is told to the slot where the parser puts it.
     full = tmp_path / "full.nr"
-    call("learn", path, "-q", "tu", "--remember", "1000", "--save", full)
+    call("learn", path, "-q", "tu", "--bits", "12", "--remember", "1000", "--save", full)
     assert json.loads(call("inspect", full, "--json").stdout)["top"] == named
-    best = json.loads(call("hindsight", path, "--class-radius", "3", "--json").stdout)["top"]
+    best = json.loads(
+        call("hindsight", path, "--class-radius", "3", "--bits", "12", "--json").stdout
+    )["top"]
     assert "text^w7" in {one["name"] for one in best}
     run = call("inspect", full, path)
     assert run.returncode == 0 and "text^w7*user^id" in run.stdout

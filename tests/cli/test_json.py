@@ -77,9 +77,9 @@ LEARN: dict[str, tuple[str, ...]] = {
     "several, hinge": ("--loss", "multiclass-hinge", "--target", "kind", "--holdout", "5"),
     "numbers": ("--loss", "squared"),
     "numbers, penalised": ("--loss", "huber", "--rate", "strongly-convex"),
-    "hashed": ("-q", "ww", "--remember", "9", "--id", "tag"),
+    "hashed": ("-q", "ww", "--remember", "9", "--id", "tag", "--bits", "9"),
     "svm": ("--mirror", "signed-entropy", "--radius", "2", "--features", "5"),
-    "text": ("--text", "note", "--ngram", "2", "--target", "-1"),
+    "text": ("--text", "note", "--ngram", "2", "--bits", "9", "--target", "-1"),
 }  # fmt: skip
 
 

@@ -154,6 +154,7 @@ def test_shells_complete_commands_options_and_words() -> None:
     assert source.returncode == 0 and "_NOREGRET_COMPLETE=zsh_complete" in source.stdout
 
 
+@pytest.mark.compiled
 def test_quiet_prints_the_result_only(
     stream: Path, model: Path, tmp_path: Path, call: Call
 ) -> None:

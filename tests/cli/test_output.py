@@ -19,6 +19,8 @@ import noregret as nr
 from noregret.cli.output import OutputLost
 from tests.cli.program import ENVIRONMENT, RUN, Call, noregret, start, svmlight
 
+pytestmark = pytest.mark.compiled
+
 ROWS = 5000
 #: Seconds after which a hang must end.
 HANGS = 300.0

@@ -86,6 +86,7 @@ def test_tables_and_certificates_fit_a_terminal(table: Path, tmp_path: Path) -> 
         assert command[0] != "inspect" or any("█" in line for line in lines)
 
 
+@pytest.mark.compiled
 def test_a_pipe_gets_a_record_a_line(
     table: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -241,6 +241,7 @@ def test_the_kernel_is_what_was_written() -> None:
     np.testing.assert_allclose(runs[0], runs[1], rtol=1e-12)
 
 
+@pytest.mark.compiled
 def test_many_experts() -> None:
     d = 1_000_000
     learner = Hedge(d, "anytime")

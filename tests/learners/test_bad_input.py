@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 from noregret.learners.foreign import certify
-from noregret.rows.examples import CHUNK
 
 #: One learner of each engine, and one that restarts.
 LEARNERS: dict[str, Callable[[], MirrorDescent]] = {
@@ -172,10 +171,19 @@ def test_certify_checks_predictions(predictions: Any, message: str) -> None:
         certify(X, Y, predictions, losses.Hinge())
 
 
+#: Features of a chunk of 60 rows.
+SMALL_CHUNK = 64 * 60
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noregret.rows.examples.CHUNK", SMALL_CHUNK)
+
+
 def large(kind: str, bad_row: int) -> tuple[Any, np.ndarray]:
     """Return rows that are learnt in several chunks, one of them bad."""
     rng = np.random.default_rng(0)
-    rows = CHUNK // 64 * 3
+    rows = SMALL_CHUNK // 64 * 3
     values = rng.uniform(0.1, 1.0, rows * 64)
     values[bad_row * 64 + 5] = math.nan
     labels = rng.choice([-1.0, 1.0], rows)
@@ -185,12 +193,12 @@ def large(kind: str, bad_row: int) -> tuple[Any, np.ndarray]:
     return csr_array((values, indices, np.arange(0, rows * 64 + 1, 64)), (rows, 64)), labels
 
 
-@pytest.mark.compiled
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_many_chunks_are_undone(kind: str, form: str) -> None:
     """The bad row is in the last chunk, after others have been learnt."""
-    bad = CHUNK // 64 * 2 + 7
+    bad = SMALL_CHUNK // 64 * 2 + 7
     rows, labels = large(form, bad)
     learner = LEARNERS[kind]()
     start = rows[:50] if form == "sparse" else rows[:50].copy()
@@ -210,9 +218,9 @@ def test_many_chunks_are_undone(kind: str, form: str) -> None:
     assert same(state(learner), state(again))
 
 
-@pytest.mark.compiled
+@pytest.mark.usefixtures("small_chunks")
 def test_many_chunks_are_undone_to_a_fresh_learner() -> None:
-    bad = CHUNK // 64 + 3
+    bad = SMALL_CHUNK // 64 + 3
     rows, labels = large("sparse", bad)
     learner = LEARNERS["mapped"]()
     with pytest.raises(ValueError, match=f"X row {bad}"):

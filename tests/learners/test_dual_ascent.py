@@ -23,7 +23,7 @@ from tests.learners.dual_product import (
     PAIRS,
     ROUNDS,
     UPDATES,
-    all_outcomes,
+    outcomes,
     everything,
     learners,
     stream,
@@ -264,24 +264,34 @@ def test_cut_anywhere_resumes_to_the_bit(pair: str, update: str, tmp_path: Path)
     assert everything(broken) == everything(whole)
 
 
-@pytest.mark.compiled
-def test_compiled_equals_interpreted() -> None:
+def _compiled_equals_interpreted(pair: str) -> None:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(Path(nr.__file__).parents[1]), str(ROOT)])
     run = subprocess.run(
-        [sys.executable, "-W", "error::RuntimeWarning", "-m", "tests.learners.dual_product"],
+        [sys.executable, "-W", "error::RuntimeWarning", "-m", "tests.learners.dual_product", pair],
         capture_output=True,
         text=True,
         env=environment,
     )
     assert run.returncode == 0, run.stderr
     interpreted = json.loads(run.stdout)
-    compiled = all_outcomes()
-    assert len(compiled) == len(PAIRS) * len(UPDATES) and set(compiled) == set(interpreted)
-    for case, parts in compiled.items():
-        # A search may stop one step earlier: it is as exact as the maximum it looks for.
-        searched = "Euclidean" not in case
-        tolerance = 1e-9 if searched else 1e-12
+    compiled = outcomes(pair)
+    assert set(compiled) == set(interpreted) == set(UPDATES)
+    # A search may stop one step earlier: it is as exact as the maximum it looks for.
+    tolerance = 1e-12 if "Euclidean" in pair else 1e-9
+    for update, parts in compiled.items():
         for name, numbers in parts.items():
-            wanted = interpreted[case][name]
-            assert numbers == pytest.approx(wanted, rel=tolerance, abs=tolerance), (case, name)
+            wanted = interpreted[update][name]
+            assert numbers == pytest.approx(wanted, rel=tolerance, abs=tolerance), (update, name)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("pair", ["hinge, Euclidean", "hinge, simplex"])
+def test_compiled_equals_interpreted(pair: str) -> None:
+    _compiled_equals_interpreted(pair)
+
+
+@pytest.mark.soak
+@each_pair
+def test_every_pair_compiled_equals_it_interpreted(pair: str) -> None:
+    _compiled_equals_interpreted(pair)

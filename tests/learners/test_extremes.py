@@ -268,6 +268,7 @@ BINARY = (elementary.power, elementary.divide)
 EDGES = (-745.0, -708.0000001, -708.0, 709.78, 709.7827128933841, 710.0, -3.0, -2.0, -0.5, 2.0, 3.0)
 
 
+@pytest.mark.compiled
 def test_elementary_functions_agree_at_extreme_points() -> None:
     named = {value for value in vars(elementary).values() if inspect.isfunction(value)}
     # `log_sum_exp` takes arrays and is not called in passes.
@@ -296,6 +297,7 @@ def rows_interpreted(*arguments: str) -> extreme_rows.Outcomes:
     return found
 
 
+@pytest.mark.compiled
 def test_rows_of_extreme_size_are_learnt_or_refused_alike() -> None:
     """Predictions agree to the rounding of their terms; refusals word for word."""
     found, expected = rows_interpreted(), extreme_rows.of_each_kind()

@@ -18,8 +18,6 @@ import noregret as nr
 from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 
-pytestmark = pytest.mark.compiled
-
 ROUNDS, DIMENSION = 150, 9
 INDEX = np.array([0, 3], np.uint32)
 
@@ -119,6 +117,13 @@ def test_one_and_many_take_turns(name: str) -> None:
             mixed = copy.deepcopy(mixed)
     many.learn(X, y, weight)
     assert state(mixed) == state(many)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["scale-free", "p-norm", "box", "floored"])
+def test_machine_code_of_one_row_does_what_that_of_many_does(name: str) -> None:
+    test_rows_one_after_the_other_are_learnt_as_all_at_once(name)
+    test_one_and_many_take_turns(name)
 
 
 BAD: dict[str, tuple[Any, ...]] = {
@@ -232,6 +237,7 @@ def run(**environment: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.compiled
 def test_nothing_is_compiled_twice_and_interpreted_code_agrees() -> None:
     run()
     again, interpreted = run(), run(NUMBA_DISABLE_JIT="1")

@@ -19,8 +19,6 @@ from noregret import bandits, classes, experts, losses, mirrors, oco, rates, tra
 from noregret.learners.foreign import Certifier
 from noregret.tracking.static import Moments
 
-pytestmark = pytest.mark.compiled
-
 X = np.array([[1.0, 0.5], [0.0, 1.0], [1.0, 1.0]])
 SIGNS = np.array([1.0, -1.0, 1.0])
 
@@ -202,6 +200,7 @@ def test_a_second_thread_that_learns_gets_one_clear_error(name):
     assert in_another_thread(lambda: learn(learner, X)).error is None
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["MirrorDescent", "ScaleFree", "MatrixDescent"])
 def test_learn_one_is_refused_while_another_thread_learns(name):
     make, learn = LEARNERS[name]
@@ -223,6 +222,7 @@ def test_learn_one_is_refused_while_another_thread_learns(name):
     assert learner.rounds == rounds + 4
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["MirrorDescent", "ScaleFree", "MatrixDescent", "DualAscent"])
 def test_readers_are_served_while_a_thread_learns(name):
     make, learn = LEARNERS[name]
@@ -281,6 +281,7 @@ def test_a_copy_made_meanwhile_has_a_turn_of_its_own(name, copied):
     learn(kept[0], X)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("singly", [False, True])
 @pytest.mark.parametrize("rate", [rates.Constant(0.01), rates.ScaleFree()], ids=str)
 def test_rounds_counted_are_those_of_the_calls_that_returned(rate, singly):

@@ -138,6 +138,7 @@ def test_sparse_equals_dense_and_saved_goes_on_to_the_bit(mirror, tmp_path):
     assert second.certificate().as_dict() == whole.certificate().as_dict()
 
 
+@pytest.mark.compiled
 def test_large_groups_have_more_roundings():
     """A sum over pairs loses a rounding a row, all in one direction where the terms are equal."""
     margin, rows = 4123.754494040761, 4000

@@ -248,6 +248,7 @@ def test_pd29_and_gc6_tables(row: tuple[Any, ...], share: float) -> None:
         assert certificate.floor(radius) <= least + 1e-11
 
 
+@pytest.mark.compiled
 def test_gc6_the_more_is_revisited_the_higher_the_floor() -> None:
     """300 unit vectors in 20 dimensions with noisy labels: the order of the rules' floors."""
     random = np.random.default_rng(6)

@@ -89,6 +89,7 @@ def test_bytes(data: bytes, k: int, byte: int) -> None:
     )
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("array", [np.zeros(64), np.zeros(64, np.uint8)[::2]])
 def test_what_is_no_text_is_refused(array: np.ndarray) -> None:
     with pytest.raises(TypingError, match="takes contiguous bytes"):

@@ -57,6 +57,7 @@ def best_in_ball(X: Vector, y: Vector, radius: float) -> tuple[float, float]:
     return loss, loss + 0.5 * multiplier * (float(w @ w) - radius**2)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_floor_is_within_two_percent_of_the_optimum(seed: int) -> None:
     X, y = flipped_logistic_stream(seed)

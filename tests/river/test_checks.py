@@ -26,6 +26,7 @@ MODELS: dict[str, Any] = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", MODELS)
 def test_all_checks_pass(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     model = MODELS[name]

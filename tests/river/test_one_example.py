@@ -29,6 +29,7 @@ def _calls(run: Callable[[], object], rows: int) -> float:
     return count / rows
 
 
+@pytest.mark.compiled
 def test_the_table_has_every_contestant_and_both_bars() -> None:
     rows = 200
     table = list(program.lines(interleave(program.contestants(30, rows), 2), rows))

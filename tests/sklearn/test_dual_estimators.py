@@ -79,6 +79,7 @@ def test_three_classes_in_a_pipeline_and_a_grid() -> None:
     assert grid.decision_function(X).shape == (150, 3)
 
 
+@pytest.mark.compiled
 def test_a_weight_is_a_repetition_and_balance_counts(cancer) -> None:
     X, y = cancer
     weight = np.where(y == 0, 2.0, 1.0)

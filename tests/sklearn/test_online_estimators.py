@@ -29,6 +29,7 @@ DATA = {
 REACHED = {"digits": 0.94, "cancer": 0.93, "wine": 0.91, "iris": 0.93}
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", DATA)
 def test_the_defaults_are_better_than_sgd_on_raw_features(name) -> None:
     X, y = DATA[name](return_X_y=True)
@@ -104,6 +105,7 @@ def test_balance_of_fit_is_that_of_scikit_learn(class_weight) -> None:
     assert model.coef_.tobytes() == weighted.coef_.tobytes()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["cancer", "digits"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_margins_are_calibrated_about_as_well_as_by_cross_validation(name, loss) -> None:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import pytest
 
 import noregret as nr
@@ -109,7 +108,7 @@ def test_a_map_that_is_no_gradient_of_a_convex_function_is_refused(
     nr.MirrorDescent(losses.Hinge(), Half(), rates.Constant(1.0))
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.compiled
 def test_a_loss_beyond_the_compiler_is_told_in_one_line_with_its_place() -> None:
     learner = nr.MirrorDescent(Beyond(), mirrors.Euclidean(), rates.Constant(0.1))
     calls = (

@@ -377,6 +377,7 @@ def test_a_compressed_file_is_refused(tmp_path):
         list(open_binary(path))
 
 
+@pytest.mark.compiled
 @needs_data
 def test_a_real_stream_is_the_same_from_text_and_from_the_compact_form(tmp_path):
     source = open_csv(Path(str(DATA)) / "elec2/elec2.csv.xz", labels="binary", constant=1.0)

@@ -306,6 +306,7 @@ def test_a_data_set_of_river_is_a_stream():
         assert features == {name: float(value) for name, value in x.items() if value}
 
 
+@pytest.mark.compiled
 @needs_data
 def test_text_messages_as_bags_of_words(tmp_path):
     with lzma.open(Path(str(DATA)) / "sms_spam/SMSSpamCollection.tsv.xz", "rt") as file:

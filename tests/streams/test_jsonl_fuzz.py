@@ -271,6 +271,7 @@ def named_labels(parsed: Parsed) -> list[str]:
     return ["nan" if math.isnan(y) else parsed.classes[int(y)] for y in parsed.y.tolist()]
 
 
+@pytest.mark.compiled
 def test_the_kernel_reads_what_the_exact_path_reads() -> None:
     assert compare(random.Random(5), texts=1700) > 11_000
 

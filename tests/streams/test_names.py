@@ -38,6 +38,7 @@ def test_it_numbers_names_as_a_dictionary_does(names: list[bytes]) -> None:
         assert all(dictionary.column(name) == column for name, column in truth.items())
 
 
+@pytest.mark.compiled
 def test_it_grows_far_beyond_its_first_size() -> None:
     names = [f"name {k} {'x' * (k % 50)}".encode() for k in range(20_000)]
     dictionary = FeatureNames()

@@ -109,6 +109,7 @@ def mutate(seed: int, texts: int) -> None:
         assert time.process_time() - began < 120.0
 
 
+@pytest.mark.compiled
 def test_spoilt_lines() -> None:
     mutate(seed=0, texts=3000)
 

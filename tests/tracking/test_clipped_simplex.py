@@ -62,6 +62,7 @@ def test_the_run_of_the_paper() -> None:
     assert learner.certificate().loss == near(0.481951576839)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("alpha", [1e-6, 0.05, 0.5, 0.95, 1.0])
 @pytest.mark.parametrize(("n", "density"), [(2, 0.5), (30, 0.1), (200, 0.02)])
 def test_sparse_equals_the_dense_algorithm(alpha: float, n: int, density: float) -> None:
@@ -280,6 +281,7 @@ def test_refused() -> None:
         nr.MirrorDescent(*parts, domains.ClippedSimplex(0.5), lazy=False, clip=1.0)
 
 
+@pytest.mark.compiled
 def test_the_benchmark_runs(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     program = importlib.import_module("bench.tracking")

@@ -260,6 +260,7 @@ def prepared(name: str) -> tuple[np.ndarray, np.ndarray]:
     return stream.X, stream.y
 
 
+@pytest.mark.compiled
 @real
 def test_usenet_needs_a_moving_predictor() -> None:
     X, y = prepared("usenet")
@@ -270,6 +271,7 @@ def test_usenet_needs_a_moving_predictor() -> None:
     assert proof.average_loss < 0.75
 
 
+@pytest.mark.compiled
 @real
 def test_elec2_needs_a_moving_predictor() -> None:
     X, y = prepared("elec2")

@@ -25,15 +25,16 @@ def test_every_statement_is_true(first: int) -> None:
     assert total.checked["tracker loss"] >= 8
 
 
-def _caught(indices: range) -> set[str]:
-    tallies = [stream(99, index)[0] for index in indices]
-    return {text.split(":")[0] for tally in tallies for text in tally.false}
+def _caught(*statements: str) -> bool:
+    """Return whether one of these statements is found false in a stream."""
+    falsehoods = (text for index in range(len(KINDS)) for text in stream(99, index)[0].false)
+    return any(text.split(":")[0] in statements for text in falsehoods)
 
 
 def test_the_judge_catches_a_bound_one_part_in_a_thousand_million_too_high() -> None:
     true_floor = static.static_floor
     with mock.patch.object(watch, "static_floor", lambda *given: true_floor(*given) * (1.0 + 1e-9)):
-        assert "static bound" in _caught(range(len(KINDS)))
+        assert _caught("static bound")
 
 
 def test_the_judge_catches_rounding_that_is_ignored() -> None:
@@ -43,7 +44,7 @@ def test_the_judge_catches_rounding_that_is_ignored() -> None:
         mock.patch.object(Certificate, "slack", 0.0),
         mock.patch.object(Certificate, "delta", 0.0),
     ):
-        assert {"static bound", "tracker loss"} & _caught(range(len(KINDS)))
+        assert _caught("static bound", "tracker loss")
 
 
 def test_the_judge_catches_a_tracker_outside_the_ball() -> None:
@@ -54,7 +55,7 @@ def test_the_judge_catches_a_tracker_outside_the_ball() -> None:
         mock.patch("noregret.tracking.mixture.row_norms", outside),
         mock.patch("noregret.tracking.mixture.MARGIN", -0.5),
     ):
-        assert "inside the ball" in _caught(range(len(KINDS)))
+        assert _caught("inside the ball")
 
 
 @pytest.mark.soak

@@ -69,7 +69,7 @@ def find(tree, u):  # type: ignore[no-untyped-def]
     >>> tree = new_tree(3)
     >>> for i, weight in enumerate((0.2, 0.5, 0.3)):
     ...     set_leaf(tree, i, weight)
-    >>> [find(tree, u) for u in (0.1, 0.2, 0.69, 0.7)]
+    >>> [int(find(tree, u)) for u in (0.1, 0.2, 0.69, 0.7)]
     [0, 1, 1, 2]
     """
     rest = u * tree[np.uint64(1)]

@@ -278,7 +278,7 @@ def entry(call: Call) -> Callable[..., Any]:
     >>> @kernel
     ... def first(x):
     ...     return x[0]
-    >>> entry((first, (np.zeros(1),)))(np.array([2.5, 1.0]))
+    >>> float(entry((first, (np.zeros(1),)))(np.array([2.5, 1.0])))
     2.5
     """
     if config.DISABLE_JIT:

@@ -37,8 +37,8 @@ class OnlineRegressor(Measured, base.MiniBatchRegressor):
     >>> for x, y in datasets.TrumpApproval():
     ...     error.update(y, model.predict_one(x))
     ...     model.learn_one(x, y)
-    >>> error.get() < 1.0, model.certificate().rounds
-    (True, 1001)
+    >>> print(error.get() < 1.0, model.certificate().rounds)
+    True 1001
     """
 
     def __init__(

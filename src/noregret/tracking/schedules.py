@@ -241,7 +241,7 @@ def segment_loss(
     loss: Loss, rows: Rows, labels: Vector, u: Vector, error: float = 0.0
 ) -> tuple[float, float]:
     """Return bounds on a fixed predictor's loss, with an error of at most `error` in <u, x>."""
-    low, high, size = _segment_loss(loss, block(rows), labels, u, float(error))
+    low, high, size = map(float, _segment_loss(loss, block(rows), labels, u, float(error)))
     slack = rounding_error(len(labels) + 2.0, size) + len(labels) * UNDERFLOW
     return (max(low - slack, 0.0) if loss.nonnegative else low - slack), high + slack
 
