@@ -23,9 +23,9 @@ from tests.learners.dual_product import (
     PAIRS,
     ROUNDS,
     UPDATES,
-    outcomes,
     everything,
     learners,
+    outcomes,
     stream,
 )
 
