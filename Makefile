@@ -81,6 +81,7 @@ lint: $(VENV)/installed-test
 site:
 	@echo "== documentation"
 	@$(BIN)/sphinx-build -W --keep-going -q -D execute=0 -b html docs $(VENV)/site
+	@$(BIN)/python -m tests.project.site $(VENV)/site
 
 bench: $(VENV)/installed-bench
 	@echo "== benchmarks"

@@ -185,6 +185,7 @@ def test_warm_start_and_path() -> None:
     assert far.converged
 
 
+@pytest.mark.compiled
 def test_an_interrupted_run_keeps_its_state() -> None:
     X, y = random_rows(12, rows=300, width=20)
     loss = nr.losses.Hinge()

@@ -67,6 +67,7 @@ def test_kinked_losses_against_the_multiplier(loss: nr.losses.Loss) -> None:
     assert best.dual <= best.primal
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("loss", (*SMOOTH, *KINKED), ids=name)
 def test_the_optimum_may_lie_inside(loss: nr.losses.Loss) -> None:
     """Then the radius does not matter, and a regulariser that vanishes gives the same."""

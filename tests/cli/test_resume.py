@@ -110,6 +110,7 @@ def test_save_every_leaves_a_model_that_remembers_where_it_was(tmp_path: Path, c
     assert learner.rounds == record.position.examples == 90
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
@@ -216,6 +217,7 @@ def _killed_often(folder: Path, kills: int, rows: int, seed: int) -> int:
     return within
 
 
+@pytest.mark.compiled
 def test_a_killed_run_leaves_a_whole_model_and_resumes_exactly(tmp_path: Path) -> None:
     assert _killed_often(tmp_path, kills=4, rows=2000, seed=1) >= 2
 

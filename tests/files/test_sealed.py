@@ -253,6 +253,7 @@ def _run(path, attack):
     return done.stdout.split()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("attack", ["cut", "overwritten"])
 def test_a_compact_file_changed_while_it_is_learnt_does_no_harm(tmp_path, attack):
     pytest.importorskip("pyarrow")
@@ -273,6 +274,7 @@ def test_a_compact_file_changed_while_it_is_learnt_does_no_harm(tmp_path, attack
     assert int(found[1]) > 500
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("attack", ["table cut", "table overwritten"])
 @pytest.mark.parametrize("suffix", ["arrow", "parquet", "feather"])
 def test_a_table_changed_while_it_is_learnt_does_no_harm(tmp_path, suffix, attack):

@@ -123,7 +123,9 @@ def test_the_first_step_gains_at_least_what_an_exact_one_would(pair: str) -> Non
         assert learner.dual >= one.dual * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("update", ["exact", "last", "window 2", "leader"])
+@pytest.mark.parametrize(
+    "update", ["exact", "last", "window 2", pytest.param("leader", marks=pytest.mark.compiled)]
+)
 def test_the_dual_is_not_above_its_value_in_exact_arithmetic(update: str) -> None:
     for seed in range(20):
         X, y, weight, offset = stream("hinge, Euclidean", seed, 60)
@@ -189,6 +191,7 @@ def test_the_leader_of_a_smooth_problem() -> None:
     assert learner.weights == pytest.approx(best.x, abs=1e-4)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(4))
 def test_theorems_hold_where_they_apply(seed: int) -> None:
     for pair, (loss, mirror) in PAIRS.items():

@@ -126,6 +126,7 @@ def ball() -> nr.MirrorDescent:
     )
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("method", ["average", "random"])
 def test_statements_hold_on_drawn_samples(method: str) -> None:
     """400 samples of 60 rows: how often the number was too small, and the means."""

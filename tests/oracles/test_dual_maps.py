@@ -53,6 +53,7 @@ def test_z9_smooth_one_norm_and_box(
     assert found == pytest.approx(weights, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("c", "weights", "distance"),
     [

@@ -132,6 +132,7 @@ def test_one_pass_keeps_no_rows_but_those_of_a_window() -> None:
     assert "tracking, 600 examples" in told and "judging windows, up to example 600" in told
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     "loss", [nr.losses.Hinge(), nr.losses.Logistic(), nr.losses.Huber(1.0)], ids=str
 )
