@@ -189,9 +189,20 @@ def averaged(combo: Combo) -> bool:
     return combo.mirror != "soft" and combo.loss != "user"
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("combo", [*filter(averaged, COMBOS)], ids=lambda combo: combo.name)
+each_combo = pytest.mark.parametrize(
+    "combo", [*filter(averaged, COMBOS)], ids=lambda combo: combo.name
+)
+
+
+@each_combo
 def test_average_is_the_mean_of_the_weights(combo: Combo) -> None:
+    X, y, weight = stream(0, 300, 4)
+    check(combo.learner(np.random.default_rng(0), 1.0, 4), X, y, weight, combo.layout)
+
+
+@pytest.mark.soak
+@each_combo
+def test_average_is_the_mean_of_the_weights_of_longer_streams(combo: Combo) -> None:
     for seed in range(2):
         X, y, weight = stream(seed, 1500, 4)
         check(combo.learner(np.random.default_rng(seed), 1.0, 4), X, y, weight, combo.layout)
@@ -209,8 +220,18 @@ LONG = {
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("name", ["p-norm, leaping features", "entropy, leaps"])
+def test_average_over_a_long_stream_with_large_drift(name: str) -> None:
+    long_stream(name)
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("name", LONG)
 def test_average_over_long_streams_with_large_drift(name: str) -> None:
+    long_stream(name)
+
+
+def long_stream(name: str) -> None:
     loss, mirror, rate, tails = LONG[name]
     forms = {"Logistic PNorm": "sparse64", "Huber Euclidean": "dense32"}
     form = forms.get(f"{type(loss).__name__} {type(mirror).__name__}", "dense64")

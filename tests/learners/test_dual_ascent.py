@@ -191,7 +191,6 @@ def test_the_leader_of_a_smooth_problem() -> None:
     assert learner.weights == pytest.approx(best.x, abs=1e-4)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(4))
 def test_theorems_hold_where_they_apply(seed: int) -> None:
     for pair, (loss, mirror) in PAIRS.items():

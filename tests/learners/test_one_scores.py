@@ -13,8 +13,6 @@ from scipy.sparse import csr_array
 from noregret import losses, mirrors, rates
 from noregret.learners.matrix import MatrixDescent
 
-pytestmark = pytest.mark.compiled
-
 ROUNDS, DIMENSION, CLASSES = 120, 7, 4
 
 CASES: dict[str, dict[str, Any]] = {

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -27,12 +28,26 @@ sys.path.remove(str(DOCS))
 CODE = [page for page in PAGES if executing.blocks(page.read_text(encoding="utf-8"))]
 
 
+#: Pages that are long for the interpreter; `make docs` runs all of them compiled.
+LONG = ("command-line", "index", "liblinear", "multiclass", "sklearn", "tracking", "tutorial")
+
+
 def _name(page: Path) -> str:
     return str(page.relative_to(DOCS))
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("page", CODE, ids=_name)
+def _pages() -> list[Any]:
+    return [
+        pytest.param(
+            page,
+            id=_name(page),
+            marks=[pytest.mark.compiled] if page.stem in LONG else [],
+        )
+        for page in CODE
+    ]
+
+
+@pytest.mark.parametrize("page", _pages())
 def test_every_block_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     asked = set(re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE))
