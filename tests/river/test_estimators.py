@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -69,6 +70,21 @@ def test_the_order_of_keys_does_not_matter() -> None:
     for _ in range(2):
         columns, values = features.row({"c": 3.0, "a": 1.0, "b": 2.0}, grow=True)
         assert columns.tolist() == [0, 1, 2] and values.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_prediction_takes_the_features_that_are_there_and_adds_none() -> None:
+    model, other = OnlineClassifier(), OnlineClassifier()
+    for one in (model, other):
+        for b in range(9):
+            one.learn_one({"a": 1.0, "b": b}, b > 3)
+    # The plan of the last dictionary is for its very keys.
+    known = model.predict_proba_one({"a": 1.0, "b": 4.0})
+    assert known == other.predict_proba_one({"b": 4.0, "a": 1.0})
+    alone = other.predict_proba_one({"a": 1.0})
+    assert model.predict_proba_one({"a": 1.0, "c": 4.0}) == alone != known
+    absent = defaultdict(float, a=1.0, c=4.0)
+    assert model.predict_proba_one(absent) == alone and set(absent) == {"a", "c"}
+    assert model.predict_proba_one({"a": 1.0, "b": "text"}) == alone
 
 
 def test_memory_stays_bounded_by_the_names() -> None:

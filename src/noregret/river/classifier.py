@@ -126,7 +126,7 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
 
     def predict_proba_one(self, x: Mapping[Any, Any], **options: Any) -> dict[Any, float]:
         """Return the probability of every label; hinges have Platt's, see `Platt`."""
-        labels, scorer = self._targets, self._scorer
+        labels, scorer = self._labels, self._scorer
         if len(labels) < 2:
             return dict.fromkeys(labels, 1.0)
         score = self._features.ask(scorer.learner, x)

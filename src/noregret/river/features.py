@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import pickle
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +32,7 @@ _CONSTANT = 1.0
 _NO_NUMBER = (struct.error, OverflowError, TypeError, ValueError)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Plan:
     """The columns of a dictionary with these very keys, and how its values come there."""
 
@@ -41,8 +42,11 @@ class _Plan:
     pack: Callable[..., bytes]
     #: The order of the columns among the values, None where that is the one they come in.
     order: npt.NDArray[np.intp] | None
-    #: Writes the values into bytes that are there, from the first one after the constant on.
+    #: Writes the values into bytes that are there, from this place on, after the constant.
     fill: Callable[..., None]
+    start: int
+    #: Takes the values out of a dictionary with these keys, in whatever order they are there.
+    values: Callable[[dict[Any, Any]], tuple[Any, ...]] | None
     #: Bytes of a row and the array over them, for as many readers as there were at a time.
     free: list[tuple[bytearray, Vector]]
     #: The types of keys that are not all text: 1, 1.0 and True are equal and have other names.
@@ -149,9 +153,13 @@ class FeatureColumns:
         """Return what a learner predicts for a dictionary."""
         plan = self._last
         try:
-            if plan is None or plan.order is not None or plan.kinds is not None:
-                return learner.predict_row(*self.row(x, grow=False))
-            if plan.keys != list(x):
+            # Of another mapping than a dictionary, to ask for a key may bring it about.
+            if (
+                plan is None
+                or plan.values is None
+                or type(x) is not dict
+                or len(x) != len(plan.keys)
+            ):
                 return learner.predict_row(*self.row(x, grow=False))
             # Arrays are taken and given back: several threads may ask at a time.
             try:
@@ -159,9 +167,9 @@ class FeatureColumns:
             except IndexError:
                 room = plan.new_room()
             try:
-                plan.fill(room[0], 8 * self.constant, *x.values())
+                plan.fill(room[0], plan.start, *plan.values(x))
                 return learner.predict_row(plan.columns, room[1])
-            except _NO_NUMBER:
+            except (KeyError, *_NO_NUMBER):
                 return learner.predict_row(*self.row(x, grow=False))
             finally:
                 plan.free.append(room)
@@ -257,14 +265,17 @@ class FeatureColumns:
         columns = [0] * len(before) + columns
         order = np.argsort(columns)
         packed = struct.Struct(f"{len(columns)}d")
+        ordered, texts = bool((np.diff(order) > 0).all()), {*kinds} <= {str}
         plan = _Plan(
             list(x),
             np.array(columns, np.uint32)[order],
             functools.partial(packed.pack, *before),
-            None if (np.diff(order) > 0).all() else order,
+            None if ordered else order,
             struct.Struct(f"{len(columns) - len(before)}d").pack_into,
+            8 * len(before),
+            operator.itemgetter(*x) if ordered and texts and len(x) > 1 else None,
             [],
-            None if {*kinds} <= {str} else kinds,
+            None if texts else kinds,
         )
         self._planned += len(columns)
         if self._planned > MOST_PLANNED:
