@@ -33,6 +33,12 @@ def test_every_statement_is_true(combo: Combo) -> None:
     assert total.checked["weak duality"] >= 6
 
 
+def test_a_newton_round_that_overflows_leads_nowhere() -> None:
+    combo = Combo(nr.losses.PowerHinge(3.0), "bias", None, "sparse64")
+    tally = run_one(combo, [0, 65])
+    assert tally is not None and not tally.false, tally
+
+
 def _caught(combo: Combo) -> set[str]:
     tallies = [run_one(combo, [99, k]) for k in range(PROBLEMS)]
     return {text.split(":")[0] for tally in tallies if tally for text in tally.false}

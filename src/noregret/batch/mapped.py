@@ -150,7 +150,9 @@ class MappedSolver(Solver):
         slopes, left = self.round_start(best), self.max_passes - self.passes
         found, steps = self.rounds.play(slopes, self.bias, best.gap, self.goal(best), left)
         self.passes += steps
-        self.take(slopes, found)
+        # A round that overflowed leads nowhere.
+        if np.isfinite(found.slopes).all():
+            self.take(slopes, found)
         new = self.examine()
         primal = self.problem.primal_upper(found.weights, found.bias)
         if primal < new.primal:
