@@ -182,3 +182,9 @@ def test_the_safeguard_is_the_one_that_the_tests_remove() -> None:
 @pytest.mark.soak
 def test_soak() -> None:
     assert soak.main(["--count", "2000"]) == 0
+
+
+@pytest.mark.parametrize("index", [109, 119])
+def test_the_smallest_C_contradicts_no_theorem(index: int) -> None:
+    tally, what = dual_streams.stream(0, index)
+    assert "C=1e-320" in what and not tally.false, tally.false

@@ -246,7 +246,9 @@ class _Facts:
         if reason or self.proof.mistakes == 0:
             return (0.0 if reason else gain), reason
         risen, dual = gain * self.proof.mistakes, self.proof.dual
-        room = self.proof.C * self.room() + ROUNDING * risen
+        # At the smallest C the products with it lose digits, one in each round.
+        lost = UNDERFLOW * (1.0 + self.proof.rounds)
+        room = self.proof.C * self.room() + ROUNDING * risen + lost
         _, reason = Measured(risen, room, RANGE).judge(dual)
         return min(gain, self.proof.gain_at_most(math.inf)), reason
 
