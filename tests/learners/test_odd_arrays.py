@@ -295,32 +295,3 @@ def test_a_refused_entry_is_shown_with_all_its_digits():
         softmax().learn(X, [12345678, 0])
     with pytest.raises(ValueError, match=r"predictions row 0: 1e\+160; .* below 1e150"):
         nr.certify(X, Y, [1e160, 0.0], losses.Hinge())
-
-
-@pytest.mark.parametrize("width", [3, 64, 65, 5_000, 1 << 23])
-def test_unsorted_rows_are_learnt_as_sorted_ones_and_duplicates_add_up(width: int) -> None:
-    from noregret.rows.examples import Rows, canonical
-
-    rng = np.random.default_rng(7)
-    chosen = [rng.choice(width, rng.integers(0, min(width, 90) + 1), False) for _ in range(30)]
-    ends = np.cumsum([0, *map(len, chosen)]).astype(np.uint64)
-    indices = np.concatenate(chosen).astype(np.uint32)
-    for dtype in (np.float64, np.float32):
-        values = rng.standard_normal(len(indices)).astype(dtype)
-        # A part of the rows: arrays hold more before and after it.
-        rows = Rows(ends, indices, values, width).part(4, 27)
-        found = canonical(rows)
-        for k in range(23):
-            begin, end = int(rows.indptr[k]), int(rows.indptr[k + 1])
-            order = np.argsort(indices[begin:end])
-            own = slice(int(found.indptr[k]), int(found.indptr[k + 1]))
-            assert found.indices[own].tolist() == indices[begin:end][order].tolist()
-            assert found.values[own].tolist() == values[begin:end][order].astype(float).tolist()
-    twice = Rows(
-        np.array([0, 3], np.uint64),
-        np.array([2, 0, 2], np.uint32),
-        np.array([1.0, 2.0, 4.0]),
-        width,
-    )
-    assert canonical(twice).indices.tolist() == [0, 2]
-    assert canonical(twice).values.tolist() == [2.0, 5.0]

@@ -16,7 +16,7 @@ from noregret.learners.engines import Engine
 from noregret.learners.one_row import Columns, SingleRowLearner
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
-from noregret.passes.checks import sound_rows
+from noregret.passes.checks import sorted_or_refused, sound_rows
 from noregret.passes.slots import Stop
 from noregret.proof.certificate import Certificate
 from noregret.proof.evidence import Evidence
@@ -149,7 +149,7 @@ class MirrorDescent(SingleRowLearner[float]):
             )
             row += played
             if reason == Stop.UNSOUND:
-                rest = sound_rows(rows.part(row, len(y)), start + row)
+                rest = sorted_or_refused(rows.part(row, len(y)), start + row)
                 self._play(rest, start + row, (y[row:], weight[row:]), predictions[row:])
                 return
             if reason == Stop.OVERFLOW:

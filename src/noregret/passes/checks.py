@@ -87,14 +87,21 @@ def sound_rows(rows: Rows, offset: int) -> Rows:
 
     `offset`: number of the first row in error messages.
     """
-    if rows.trusted == len(rows):
-        return rows
+    while rows.trusted != len(rows):
+        rows = sorted_or_refused(rows, offset)
+    return rows
+
+
+def sorted_or_refused(rows: Rows, offset: int) -> Rows:
+    """Return rows to be trusted if all are sound, else with ascending columns; refuse a bad row.
+
+    What is wrong behind the first row in disorder is found when the sorted rows are read.
+    """
     row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
-    if fault == NOT_CANONICAL:
-        rows = canonical(rows)
-        row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
     if not fault:
         return Rows(rows.indptr, rows.indices, rows.values, rows.width, len(rows))
+    if fault == NOT_CANONICAL:
+        return canonical(rows)
     if fault == INDEX_OUT_OF_RANGE:
         problem = f"a column index is outside 0 ... {rows.width - 1}"
     else:

@@ -21,7 +21,7 @@ CHUNK = 1 << 21
 #: Upper bound on the size of targets and of example weights.
 LARGEST_LABEL = LARGEST_WEIGHT = 1e100
 
-#: Widest rows that are sorted by scattering them into a dense array, 8 bytes a column.
+#: Widest rows that are sorted by a bit a column.
 _SPREAD = 1 << 22
 
 _NO_INDPTR = np.zeros(1, np.uint64)
@@ -135,7 +135,7 @@ def canonical(rows: Rows) -> Rows:
         bits, groups = np.zeros(words, np.uint64), np.zeros(-(-words // 64), np.uint64)
         columns, values = np.empty(end - begin, np.uint32), np.empty(end - begin)
         given = rows.indptr, rows.indices, rows.values
-        if sort_rows(*given, bits, groups, np.empty(rows.width), columns, values):
+        if sort_rows(*given, bits, groups, np.empty_like(bits), columns, values):
             return Rows(rows.indptr - rows.indptr[0], columns, values, rows.width)
     matrix = csr_array(
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret.jit import kernel, trailing_zeros
+from noregret.jit import kernel, ones, trailing_zeros
 
 #: Features beyond this size could not be squared and summed without overflow.
 LARGEST_FEATURE = 1e100
@@ -36,41 +36,55 @@ def bounded(values, begin, end):  # type: ignore[no-untyped-def]
 
 
 _0, _6, _63 = np.uint64(0), np.uint64(6), np.uint64(63)
+#: So many words are looked through in each row; of more, those that a row has written.
+_FEW = 256
 
 
 @kernel
-def sort_rows(indptr, indices, values, bits, groups, dense, columns, sorted_values):  # type: ignore[no-untyped-def]
+def sort_rows(indptr, indices, values, bits, groups, before, columns, sorted_values):  # type: ignore[no-untyped-def]
     """Write the rows with ascending columns and values in double precision; False for duplicates.
 
-    A row is spread over `dense`, and its columns are read back in order from `bits`, a bit a
-    column; `groups` has a bit for each word of `bits` that is not 0. Both begin as zeros, and are
-    zeros again if True is returned. Linear in the row, where a comparison sort mispredicts.
+    A row sets a bit a column in `bits`; the place of a column is the number of bits below its own,
+    of which `before` has those in the words before. `groups` has a bit for each word of `bits` that
+    is not 0, where there are many. Both begin as zeros, and are zeros again if True is returned.
+    Linear in the row and without a branch that depends on it, which a comparison sort mispredicts.
     """
-    first = indptr[0]
+    first, words = indptr[0], np.uint64(bits.shape[0])
+    few = bits.shape[0] <= _FEW
     for t in range(np.uint64(indptr.shape[0]) - _1):
         lowest, highest = np.uint64(groups.shape[0]), _0
         for k in range(indptr[t], indptr[t + _1]):
+            word, bit = np.uint64(indices[k]) >> _6, _1 << (np.uint64(indices[k]) & _63)
+            bits[word] |= bit
+            if not few:
+                groups[word >> _6] |= _1 << (word & _63)
+                lowest, highest = min(lowest, word >> _6), max(highest, word >> _6)
+        place = indptr[t] - first
+        if few:
+            for w in range(words):
+                before[w] = place
+                place += ones(bits[w])
+        else:
+            for group in range(lowest, highest + _1):
+                some = groups[group]
+                groups[group] = _0
+                while some:
+                    word = (group << _6) | trailing_zeros(some)
+                    some &= some - _1
+                    before[word] = place
+                    place += ones(bits[word])
+        if place != indptr[t + _1] - first:
+            return False
+        for k in range(indptr[t], indptr[t + _1]):
             column = np.uint64(indices[k])
             word, bit = column >> _6, _1 << (column & _63)
-            if bits[word] & bit:
-                return False
-            bits[word] |= bit
-            groups[word >> _6] |= _1 << (word & _63)
-            lowest, highest = min(lowest, word >> _6), max(highest, word >> _6)
-            dense[column] = values[k]
-        place = indptr[t] - first
-        for group in range(lowest, highest + _1):
-            some = groups[group]
-            groups[group] = _0
-            while some:
-                word = (group << _6) | trailing_zeros(some)
-                some &= some - _1
-                left = bits[word]
-                bits[word] = _0
-                while left:
-                    column = (word << _6) | trailing_zeros(left)
-                    left &= left - _1
-                    columns[place] = np.uint32(column)
-                    sorted_values[place] = dense[column]
-                    place += _1
+            place = before[word] + ones(bits[word] & (bit - _1))
+            columns[place] = np.uint32(column)
+            sorted_values[place] = values[k]
+        if few:
+            for w in range(words):
+                bits[w] = _0
+        else:
+            for k in range(indptr[t], indptr[t + _1]):
+                bits[np.uint64(indices[k]) >> _6] = _0
     return True
