@@ -39,6 +39,12 @@ def test_a_newton_round_that_overflows_leads_nowhere() -> None:
     assert tally is not None and not tally.false, tally
 
 
+def test_the_slopes_returned_are_those_that_prove_the_dual() -> None:
+    # One pass from a wild start is worse than the start, which is returned.
+    tally = run_one(Combo(nr.losses.NegativeLog(), "radius", None, "sparse64"), [0, 390])
+    assert tally is not None and not tally.false, tally.false
+
+
 def _caught(combo: Combo) -> set[str]:
     tallies = [run_one(combo, [99, k]) for k in range(PROBLEMS)]
     return {text.split(":")[0] for tally in tallies if tally for text in tally.false}

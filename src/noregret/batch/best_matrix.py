@@ -199,7 +199,7 @@ class MatrixSolver(Solver):
 
     def examine(self) -> Solution:
         """Return the exact evaluation at the slopes so far."""
-        slopes = self.memory.slopes.copy()
+        slopes = self.memory.slopes
         return self.solution(*self.problem.evaluate(slopes), slopes)
 
 

@@ -180,7 +180,7 @@ class MappedSolver(Solver):
 
     def examine(self) -> Solution:
         """Return the exact evaluation at the slopes so far."""
-        slopes = self.ascent.slopes.copy()
+        slopes = self.ascent.slopes
         return self.solution(*evaluate(self.problem, slopes), slopes)
 
     def kept(self, new: Solution) -> Solution:

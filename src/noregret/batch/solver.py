@@ -118,10 +118,10 @@ class Solver:
     def solution(
         self, weights: Vector, primal: float, dual: float, slopes: Vector, bias: float = 0.0
     ) -> Solution:
-        """Return the solution with these bounds after the passes so far."""
+        """Return the solution with these bounds after the passes so far, which may go on."""
         return Solution(
-            weights, primal, dual, slopes, self.passes, closed(primal, dual, self.tol), bias,
-            self.problem.describe(),
+            weights.copy(), primal, dual, slopes.copy(), self.passes,
+            closed(primal, dual, self.tol), bias, self.problem.describe(),
         )  # fmt: skip
 
 
