@@ -211,4 +211,4 @@ def _least(data: Data, t: int, space: Space) -> float:
 
 
 def _digits(figure: Figure) -> int:
-    return max(6, len(figure.text.replace(".", "").lstrip("0")))
+    return max(6, len(figure.text.split("e")[0].replace(".", "").lstrip("0")))
