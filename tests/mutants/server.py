@@ -35,6 +35,10 @@ PRELOADED = (
 )
 
 
+#: Tests that are long for the interpreter come last.
+MARKS = ("not compiled", "compiled")
+
+
 def environment(tree: Path, compiled: bool) -> dict[str, str]:
     """Return the environment of the tests of a mutated tree."""
     return {
@@ -104,9 +108,16 @@ def _child(tree: Path, tests: tuple[str, ...], output: Path) -> None:
     sys.path[:] = [str(tree / "src"), str(tree), *(p for p in sys.path if p not in ("", str(ROOT)))]
     for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "noregret")]:
         del sys.modules[name]
-    code = pytest.main(arguments(tree, tests))
+    code = 0
+    for marks in MARKS:
+        code = int(
+            pytest.main([*arguments(tree, tests), "-m", f"{marks} and not soak and not fuzz"])
+        )
+        if code not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            break
+        code = 0
     sys.stdout.flush()
-    os._exit(int(code))
+    os._exit(code)
 
 
 def _serve() -> None:
