@@ -150,7 +150,7 @@ class MappedSolver(Solver):
         slopes, left = self.round_start(best), self.max_passes - self.passes
         found, steps = self.rounds.play(slopes, self.bias, best.gap, self.goal(best), left)
         self.passes += steps
-        # A round that overflowed leads nowhere.
+        # After an overflow there are no slopes to move towards.
         if np.isfinite(found.slopes).all():
             self.take(slopes, found)
         new = self.examine()

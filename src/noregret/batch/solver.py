@@ -118,7 +118,7 @@ class Solver:
     def solution(
         self, weights: Vector, primal: float, dual: float, slopes: Vector, bias: float = 0.0
     ) -> Solution:
-        """Return the solution with these bounds after the passes so far, which may go on."""
+        """Return a solution with copies of the arrays, which later passes change."""
         return Solution(
             weights.copy(), primal, dual, slopes.copy(), self.passes,
             closed(primal, dual, self.tol), bias, self.problem.describe(),

@@ -246,7 +246,7 @@ class _Facts:
         if reason or self.proof.mistakes == 0:
             return (0.0 if reason else gain), reason
         risen, dual = gain * self.proof.mistakes, self.proof.dual
-        # At the smallest C the products with it lose digits, one in each round.
+        # Where C is subnormal, each product with it loses digits.
         lost = UNDERFLOW * (1.0 + self.proof.rounds)
         room = self.proof.C * self.room() + ROUNDING * risen + lost
         _, reason = Measured(risen, room, RANGE).judge(dual)

@@ -139,7 +139,7 @@ class Engine:
         row, stop, code = 0, Stop.DONE, None
         while row < len(y):
             kernel, arguments = call = self.call(rows, y, weight, row, ledger, predictions)
-            # The types of the arguments stay, and to tell them again takes longer than short plays.
+            # Argument types do not change: after a stop, call the machine code without dispatch.
             code = entry(call) if row and code is None else code
             go_on = partial(kernel if code is None else code, *arguments)
             row, stop = self.play_at_lower_rate(row, go_on) if stop == Stop.RATE else go_on()

@@ -93,9 +93,9 @@ def sound_rows(rows: Rows, offset: int) -> Rows:
 
 
 def sorted_or_refused(rows: Rows, offset: int) -> Rows:
-    """Return rows to be trusted if all are sound, else with ascending columns; refuse a bad row.
+    """Check rows up to the first that is unsound; refuse it, or sort all rows if it is unsorted.
 
-    What is wrong behind the first row in disorder is found when the sorted rows are read.
+    Sound rows are returned as trusted. Sorted rows are not: a later row may be unsound.
     """
     row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
     if not fault:

@@ -153,7 +153,7 @@ class FeatureColumns:
         """Return what a learner predicts for a dictionary."""
         plan = self._last
         try:
-            # Of another mapping than a dictionary, to ask for a key may bring it about.
+            # Other mappings may insert a missing key when it is looked up.
             if (
                 plan is None
                 or plan.values is None

@@ -36,8 +36,9 @@ def bounded(values, begin, end):  # type: ignore[no-untyped-def]
 
 
 _0, _6, _63 = np.uint64(0), np.uint64(6), np.uint64(63)
-#: So many words are looked through in each row; of more, those that a row has written.
-_FEW = 256
+#: Words of bits for each feature of a row up to which all are looked through; of more words only
+#: those that the row has written.
+_WORDS_A_FEATURE = np.uint64(2)
 
 
 @kernel
@@ -45,13 +46,13 @@ def sort_rows(indptr, indices, values, bits, groups, before, columns, sorted_val
     """Write the rows with ascending columns and values in double precision; False for duplicates.
 
     A row sets a bit a column in `bits`; the place of a column is the number of bits below its own,
-    of which `before` has those in the words before. `groups` has a bit for each word of `bits` that
-    is not 0, where there are many. Both begin as zeros, and are zeros again if True is returned.
-    Linear in the row and without a branch that depends on it, which a comparison sort mispredicts.
+    of which `before` has those in the words before. For a row that is short beside `bits`, `groups`
+    has a bit for each word that is not 0. Both begin as zeros, and are zeros again if True is
+    returned. Linear in the row; a comparison sort is slower because its branches are mispredicted.
     """
     first, words = indptr[0], np.uint64(bits.shape[0])
-    few = bits.shape[0] <= _FEW
     for t in range(np.uint64(indptr.shape[0]) - _1):
+        few = words <= _WORDS_A_FEATURE * (indptr[t + _1] - indptr[t])
         lowest, highest = np.uint64(groups.shape[0]), _0
         for k in range(indptr[t], indptr[t + _1]):
             word, bit = np.uint64(indices[k]) >> _6, _1 << (np.uint64(indices[k]) & _63)
