@@ -43,9 +43,9 @@ docs: $(VENV)/installed-docs
 	@echo "== documentation"
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs site
 
-# Linters, types and the site beside the tests. The logic of the kernels is that of plain Python and
-# runs so, which takes a small part of the time of compiling; tests of machine code, and those that
-# are long for the interpreter, are marked `compiled`.
+# Linters, types and the site run beside the tests. Kernels are plain Python and most tests run them
+# interpreted, so that nothing is compiled; tests of machine code, and those that are long for the
+# interpreter, are marked `compiled`.
 test: $(VENV)/installed-test
 	@$(MAKE) --no-print-directory -j 2 lint-and-site suites
 
@@ -78,7 +78,7 @@ lint: $(VENV)/installed-test
 	@echo "== import contracts"
 	@$(BIN)/lint-imports
 
-site:
+site: $(VENV)/installed-test
 	@echo "== documentation"
 	@$(BIN)/sphinx-build -W --keep-going -q -D execute=0 -b html docs $(VENV)/site
 	@$(BIN)/python -m tests.project.site $(VENV)/site
