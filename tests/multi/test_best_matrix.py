@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
+from scipy.special import wrightomega
 from sklearn.linear_model import LogisticRegression
 
 import noregret as nr
 from noregret.batch.best_matrix import MatrixProblem
 from noregret.losses import Hinge, Logistic, MulticlassHinge, OneAgainstRest, Softmax
-from noregret.losses.score_duals import allowed
+from noregret.losses.score_duals import _probability, allowed
 
 LOSSES = [MulticlassHinge(), MulticlassHinge(0.25), Softmax()]
 
@@ -48,6 +49,24 @@ def test_the_proximal_slopes_are_subgradients_where_they_lead(loss, scores, roun
     apart = value + loss.conjugate(y, g) - g @ there
     sizes = 1.0 + np.abs(z).max() + q * np.abs(g).max()
     assert -1e-14 * len(z) * sizes <= apart <= 1e-12 * sizes
+
+
+@settings(max_examples=300)
+@given(
+    x=st.floats(-600.0, 600.0),
+    log_q=st.floats(-690.0, 690.0),
+)
+def test_probabilities_are_of_the_wright_omega_function(x, log_q):
+    """Far off, too: steps of 1 in ln p would need hundreds where q is large."""
+    q = math.exp(log_q)
+    expected = x - wrightomega(x + math.log(q))
+    found = _probability(x, q, math.log(q))
+    if expected < -700.0:
+        assert 0.0 <= found < 1e-300
+        return
+    # The logarithm is compared: the rounding of x is a relative error of p.
+    room = 4e-16 * (4.0 + abs(x) + abs(math.log(q)))
+    assert math.log(found) == pytest.approx(expected, abs=room, rel=0.0)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)

@@ -80,11 +80,12 @@ def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
         highest = max(highest, z[k] + (q if k == y else 0.0))
     # Here the largest probability is 1, and the sum at least that.
     level = highest - q
+    log_q = log(q)
     for _ in range(_STEPS):
         total = 0.0
         fall = 0.0
         for k in range(len(z)):
-            p = _probability(z[k] + (q if k == y else 0.0) - level, q)
+            p = _probability(z[k] + (q if k == y else 0.0) - level, q, log_q)
             slopes[k] = p
             total += p
             fall += p / (1.0 + q * p)
@@ -105,18 +106,22 @@ def softmax_slopes(y: int, z: Vector, q: float, slopes: Vector) -> None:
     slopes[y] = -min(rest, 1.0)
 
 
-def _probability(x: float, q: float) -> float:
-    """Return the p > 0 with ln p + q p = x, at most x / q or exp(x), 0 if it underflows."""
+def _probability(x: float, q: float, log_q: float) -> float:
+    """Return the p > 0 with ln p + q p = x, 0 if it underflows; p is W(q exp(x)) / q."""
     if x < _LOWEST:
         return 0.0
-    # Both ends are above the root; the equation is concave in ln p, convex in p.
-    p = x / q if x > 1.0 and x < q * exp(min(x, 700.0)) else exp(min(x, 700.0))
+    # W(exp(y)) is at most y for y > 1, so that u starts above the root ln p. Newton's steps on
+    # x - u - q exp(u), which is concave and falls, then never cross it.
+    y = x + log_q
+    u = min(x, log(y) - log_q) if y > 1.0 else x
+    p = 0.0
     for _ in range(_STEPS):
-        # Newton in ln p: a step from above lands below, and from below it stays there.
-        step = (x - log(p) - q * p) / (1.0 + q * p)
-        p *= exp(max(step, -600.0))
+        p = exp(u)
+        step = (x - u - q * p) / (1.0 + q * p)
+        u += step
         if abs(step) < 1e-8:
-            # The next step would be of the size of its square.
+            # 1 + step is exp(step) to the last digit; the next step would be of its square's size.
+            p += p * step
             break
     return p
 
