@@ -64,6 +64,14 @@ def test_the_formula(radius: float) -> None:
     np.testing.assert_allclose(tracker.predict(X), X @ tracker.weights, rtol=1e-12, atol=1e-15)
 
 
+def test_the_floor_is_the_best_of_the_members() -> None:
+    X, y = shifting(3)
+    tracker = Tracker(SQUARED, 2.0)
+    tracker.learn(X, y)
+    floors = [member.certificate().floor(2.0) for member in tracker.members]
+    assert min(floors) < tracker.floor() == max(floors)
+
+
 def test_rates_fall_by_a_ratio_from_the_steepest() -> None:
     etas = [member.rate.eta for member in Tracker(SQUARED, 1.0, row=3.0).members]
     assert etas[0] == pytest.approx(4.0 / (2.0 * 9.0))
