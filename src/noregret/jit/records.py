@@ -98,9 +98,8 @@ def weigh(
     (m root), x v / m, (x/m)^2, x^2, |x| and by how much the m in the records will grow.
     """
     sums = [0.0] * _SUMS
-    for k in range(begin, end):
-        i, x = (k, float(values[t, k])) if values.ndim == 2 else (indices[k], float(values[k]))
-        theta, squares, size, path = map(float, array[i])
+    places, features = _row(indices, values, t, begin, end)
+    for x, (theta, squares, size, path) in zip(features, array[places].tolist(), strict=True):
         grown = max(size, abs(x))
         m = max(grown, least)
         inverse = 1.0 / (m * math.sqrt(squares + square * (m * m) + tiny))
@@ -123,12 +122,21 @@ def step(
 
     theta loses z, G gains z^2, m becomes at least |x|, v loses z / sqrt(G + tiny).
     """
-    for k in range(begin, end):
-        i, x = (k, float(values[t, k])) if values.ndim == 2 else (indices[k], float(values[k]))
-        theta, squares, size, path = map(float, array[i])
+    places, features = _row(indices, values, t, begin, end)
+    moved = []
+    for x, (theta, squares, size, path) in zip(features, array[places].tolist(), strict=True):
         z = slope * x
         squares += z * z
-        array[i] = theta - z, squares, max(size, abs(x)), path - z / math.sqrt(squares + tiny)
+        moved.append((theta - z, squares, max(size, abs(x)), path - z / math.sqrt(squares + tiny)))
+    if moved:
+        array[places] = moved
+
+
+def _row(indices: Any, values: Any, t: int, begin: int, end: int) -> tuple[Any, list[float]]:
+    """Return where the records of features begin to end - 1 of row t are, and their values."""
+    if values.ndim == 2:
+        return slice(begin, end), values[t, begin:end].tolist()
+    return indices[begin:end], values[begin:end].tolist()
 
 
 def _require(name: str, array: Any, indices: Any, values: Any) -> None:
