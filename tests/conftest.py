@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.sizes import without_repeats
 
 # A busy machine must not turn a true property into a failure: no deadline, and no complaint that
 # making examples takes long. Hypothesis does the same by itself, but only where CI is set.
@@ -16,3 +19,11 @@ settings.register_profile(
 # `make fuzz` tries new examples in every run.
 settings.register_profile("explore", settings.get_profile("fixed"), derandomize=False)
 settings.load_profile("fixed")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases of tests marked `each_value` whose values all occur in others."""
+    items[:], left = without_repeats(items)
+    if left:
+        config.hook.pytest_deselected(items=left)
