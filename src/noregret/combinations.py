@@ -83,7 +83,7 @@ STREAM: list[Rule] = [
         "lazy=True and no domain",
     ),
     (
-        lambda p: p.rate.scaled() and not _bare(p),
+        lambda p: _own_steps(p) and not _bare(p),
         "{rate_name} belongs to Euclidean(): no domain, lazy=True, conservative=False",
     ),
     (lambda p: bool(p.rate.refused_loss(p.loss)), "{rate_name} needs {refused_loss}"),
@@ -181,7 +181,7 @@ GAME: list[Rule] = [
     ),
     (
         lambda p: p.mirror.lazy_only() and not p.lazy,
-        "{mirror_name} counts its rounds: use lazy=True",
+        "{mirror_name} is a lazy map: use lazy=True",
     ),
     (
         lambda p: (
@@ -202,8 +202,8 @@ GAME: list[Rule] = [
         "the map {mirror_name} takes no domain, got {domain}",
     ),
     (
-        lambda p: p.rate.scaled(),
-        "{rate_name} measures features, which a game has not: use another rate",
+        lambda p: _own_steps(p),
+        "{rate_name} keeps records of features, which a game has not: use another rate",
     ),
     (
         lambda p: p.rate.strong_convexity() > 0.0 and not parted(p.mirror, None)[0].euclidean(),
@@ -257,6 +257,11 @@ RANKER: list[Rule] = [
 ]
 
 
+def _own_steps(p: Parts) -> bool:
+    """Return whether the rate has a pass of its own, which knows no map, domain or mistakes."""
+    return p.rate.family != "scalar" and not p.rate.by_coordinate()
+
+
 def _bare(p: Parts) -> bool:
     """Return whether the parts are Euclidean(), lazy, without a domain and not conservative."""
     return p.mirror.euclidean() and p.domain is None and p.lazy and not p.conservative
@@ -289,8 +294,13 @@ def require_together(parts: Parts, rules: Iterable[Rule], player: str) -> None:
 
 
 def require_sound(mirror: Mirror, rate: Rate) -> None:
-    """Refuse a map with a false declaration, or without the one that the rate needs."""
+    """Refuse a map with a false declaration or without the one that the rate needs, and no eta."""
     require_declared(mirror)
+    if rate.family == "scalar" and type(rate).at is Rate.at:
+        raise ValueError(
+            f"{type(rate).__name__} defines no at(rounds, squares, largest), the eta of a round: "
+            "define it, or a family with a pass of its own"
+        )
     if rate.needs_scale() and not built_in(mirror) and math.isnan(mirror.smoothness()):
         raise ValueError(
             f"Adaptive() takes its scale from the map, and {type(mirror).__name__} declares no "

@@ -6,12 +6,14 @@ import dataclasses
 import math
 import pickle
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
-from noregret import losses, mirrors, rates
+from noregret import domains, losses, mirrors, oco, rates
 from noregret.jit import kernel
 from noregret.learners import MirrorDescent
 from noregret.proof.ledger import Entry
@@ -66,8 +68,11 @@ def test_values() -> None:
     assert strongly == [2.0, 2.0, 1.0, 0.25]
     assert rates.Adaptive(3.0).at(7.0, 5.0, 4.0) == 1.0
     assert rates.Adaptive(3.0).at(0.0, 0.0, 0.0) == rates.UNBOUNDED
-    assert [rate.strong_convexity() for rate in RATES] == [0.0, 0.0, 0.5, 0.0, 0.0]
-    assert [rate.restarts() for rate in RATES] == [False, False, False, False, True]
+    assert rates.StronglyConvex(0.5).strong_convexity() == 0.5
+    others = [rates.Constant(0.3), rates.InverseSqrt(2.0), rates.Adaptive(3.0), rates.Doubling(0.7)]
+    assert [rate.strong_convexity() for rate in others] == [0.0] * 4
+    assert [rate.restarts() for rate in others] == [False, False, False, True]
+    assert not rates.StronglyConvex(0.5).restarts()
 
 
 def test_doubling_epochs() -> None:
@@ -197,3 +202,42 @@ def test_parameters_are_checked(make: Callable[[], Rate], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+class OwnSteps(Rate):
+    """A rate with a pass of its own, for which nothing was written yet."""
+
+    family = "own_steps"
+
+
+class NoNumber(Rate):
+    """A rate that is a number a round, but for the number."""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"mirror": mirrors.Ball(1.0)},
+        {"mirror": mirrors.SoftThreshold(0.1)},
+        {"domain": domains.Ball(1.0)},
+        {"lazy": False},
+        {"conservative": True},
+    ],
+    ids=str,
+)
+def test_a_rate_with_its_own_pass_goes_with_nothing_that_the_pass_ignores(more: Any) -> None:
+    parts = {"mirror": mirrors.Euclidean()} | more
+    with pytest.raises(ValueError, match="OwnSteps belongs to Euclidean"):
+        MirrorDescent(losses.Logistic(), rate=OwnSteps(), **parts)
+
+
+def test_a_rate_without_its_pass_or_its_number_is_refused_with_what_to_add() -> None:
+    euclidean, logistic = mirrors.Euclidean(), losses.Logistic()
+    learner = MirrorDescent(logistic, euclidean, OwnSteps())
+    with pytest.raises(ValueError, match="'own_steps', which has no engine"):
+        learner.learn([[1.0]], [1.0])
+    with pytest.raises(ValueError, match="OwnSteps keeps records of features"):
+        oco.Game(3, euclidean, OwnSteps())
+    for play in (partial(MirrorDescent, logistic), partial(oco.Game, 3)):
+        with pytest.raises(ValueError, match="NoNumber defines no at"):
+            play(euclidean, NoNumber())

@@ -66,28 +66,28 @@ def test_every_public_class_has_a_word_and_no_two_share_one(kind: str) -> None:
 
 def test_a_newcomer_has_its_word_without_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclass(frozen=True)
-    class LogCosh(nr.losses.Loss):
-        """The logarithm of the hyperbolic cosine."""
+    class InventedLoss(nr.losses.Loss):
+        """A loss of a test."""
 
         sharpness: float = field(metadata=POSITIVE)
 
-    monkeypatch.setattr(nr.losses, "LogCosh", LogCosh, raising=False)
-    monkeypatch.setattr(nr.losses, "__all__", [*nr.losses.__all__, "LogCosh"])
+    monkeypatch.setattr(nr.losses, "InventedLoss", InventedLoss, raising=False)
+    monkeypatch.setattr(nr.losses, "__all__", [*nr.losses.__all__, "InventedLoss"])
     for kept in (vocabulary.classes, vocabulary._spellings):
         kept.cache_clear()
     try:
-        assert nr.spec("log_cosh:2") == LogCosh(2.0)
+        assert nr.spec("invented_loss:2") == InventedLoss(2.0)
         assert nr.words("loss")[-1] == (
-            "log-cosh", "log-cosh:sharpness=SHARPNESS", "The logarithm of the hyperbolic cosine.",
+            "invented-loss", "invented-loss:sharpness=SHARPNESS", "A loss of a test.",
         )  # fmt: skip
         with pytest.raises(ArgumentError, match="sharpness") as error:
-            nr.spec("log-cosh", "loss")
+            nr.spec("invented-loss", "loss")
         assert error.value.argument == "loss"
-        monkeypatch.setattr(nr.rates, "LogCosh", LogCosh, raising=False)
+        monkeypatch.setattr(nr.rates, "InventedLoss", InventedLoss, raising=False)
         vocabulary.classes.cache_clear()
         vocabulary._spellings.cache_clear()
         with pytest.raises(ArgumentError, match="is a loss and a rate: say which"):
-            nr.spec("log-cosh:1")
+            nr.spec("invented-loss:1")
     finally:
         monkeypatch.undo()
         for kept in (vocabulary.classes, vocabulary._spellings):

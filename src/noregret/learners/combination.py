@@ -72,10 +72,14 @@ class Combination(Parts):
 
 def choose_engine(parts: Combination, mirror: Mirror, rate: Rate, averaging: bool) -> Engine:
     """Return the engine of a checked combination; `mirror` and `rate` are the resolved ones."""
-    families = (part.family for part in (rate, parts.domain) if part is not None)
-    own = [OWN[family] for family in families if family in OWN]
-    if own:
-        kind = own[0]
+    own = rate.family if parts.domain is None or rate.family != "scalar" else parts.domain.family
+    if own in OWN:
+        kind = OWN[own]
+    elif own not in ("scalar", "any"):
+        raise ValueError(
+            f"{type(rate).__name__}() with domain={parts.domain} is of the family {own!r}, which "
+            "has no engine: enter one in OWN of noregret.learners.combination"
+        )
     elif not parts.lazy:
         kind = AgileEngine
     else:
