@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.sizes import without_repeats
+
+# What is collected stays until the end: to look for garbage meanwhile would double the time.
+gc.disable()
 
 # A busy machine must not turn a true property into a failure: no deadline, and no complaint that
 # making examples takes long. Hypothesis does the same by itself, but only where CI is set.
@@ -27,3 +32,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:], left = without_repeats(items)
     if left:
         config.hook.pytest_deselected(items=left)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, but not among what was collected."""
+    gc.freeze()
+    gc.enable()
