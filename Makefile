@@ -19,7 +19,7 @@ help:
 	@echo "make coverage  which lines of src the tests run"
 	@echo "make docs   build the documentation into site/, every example run"
 	@echo "make bench  the benchmarks"
-	@echo "make soak   tests that take minutes"
+	@echo "make soak   every test in its full form, and tests that take minutes"
 	@echo "make fuzz   thousands of random inputs"
 	@echo "make mutants  faults put into the sources one at a time: does a test notice?"
 	@echo "make clean  remove what the other targets made"
@@ -45,7 +45,8 @@ docs: $(VENV)/installed-docs
 
 # Linters, types and the site run beside the tests. Kernels are plain Python and most tests run them
 # interpreted, so that nothing is compiled; tests of machine code, and those that are long for the
-# interpreter, are marked `compiled`.
+# interpreter, are marked `compiled`. Long tests have a short form here and the full one in
+# `make soak` (tests/sizes.py).
 test: $(VENV)/installed-test
 	@$(MAKE) --no-print-directory -j 2 lint-and-site suites
 
@@ -88,8 +89,11 @@ bench: $(VENV)/installed-bench
 	@$(BIN)/python -m bench
 
 soak: $(VENV)/installed-test
-	@echo "== long runs"
-	@$(BIN)/python -m pytest -m soak
+	@echo "== every test in its full form, kernels interpreted"
+	@NOREGRET_TESTS=full $(INTERPRETED) $(TESTING) -n 2 --dist loadfile \
+		-m 'not compiled and not soak and not fuzz'
+	@echo "== tests of machine code in their full form, and long runs"
+	@NOREGRET_TESTS=full $(TESTING) -n 2 --dist loadfile -m '(compiled or soak) and not fuzz' tests
 	@echo "== truth of certificates on generated streams"
 	@$(BIN)/python -m tests.truth.soak
 	@echo "== truth of what is printed"
