@@ -249,9 +249,10 @@ def test_replay_lives_through_a_run_of_the_policy() -> None:
 
 def test_replay_with_contexts_and_rewards() -> None:
     rng = np.random.default_rng(4)
-    X = np.column_stack([np.ones(3000), rng.integers(0, 2, 3000)])
-    arms = rng.integers(0, 2, 3000)
-    log = Log(arms, (arms == X[:, 1]).astype(float), np.full(3000, 0.5), 2)
+    rows = sized(800, 3000)
+    X = np.column_stack([np.ones(rows), rng.integers(0, 2, rows)])
+    arms = rng.integers(0, 2, rows)
+    log = Log(arms, (arms == X[:, 1]).astype(float), np.full(rows, 0.5), 2)
     policy = ContextualBandit(2, EpsilonGreedy(0.1), seed=3)
     run = replay(policy, log, X, rewards=True)
     assert run.average > 0.8 and policy.rounds == len(run.accepted)
