@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from bench import bandits as program
+from tests.sizes import sized
 
 
 @pytest.fixture
@@ -53,10 +54,11 @@ def test_river_takes_turns_with_us() -> None:
 def test_clicks_are_estimated() -> None:
     if not (Path(os.environ.get("NOREGRET_DATA", "")) / "open_bandit").is_dir():
         pytest.skip("open_bandit is not at NOREGRET_DATA")
-    lines = list(program.clicks(600))
+    rows = sized(120, 600)
+    lines = list(program.clicks(rows))
     assert sum("its own log" in line for line in lines) == 6
     assert sum("doubly robust" in line for line in lines) == 3
-    assert sum("replay of 600 rows" in line for line in lines) == 6
+    assert sum(f"replay of {rows} rows" in line for line in lines) == 6
     assert sum("finite-sample" in line for line in lines) == 15
 
 

@@ -14,6 +14,7 @@ from noregret.bandits import ContextualBandit, EpsilonGreedy, Exploration, Inver
 from noregret.bandits.exploration import draw_rows
 from noregret.bandits.policy import crossed
 from noregret.rows.examples import as_rows
+from tests.sizes import sized
 
 
 def world(rng: np.random.Generator, rounds: int, arms: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -105,9 +106,10 @@ def test_sparse_contexts_may_grow_and_dense_ones_may_not() -> None:
 @pytest.mark.parametrize("exploration", [EpsilonGreedy(0.1), InverseGap()])
 def test_it_learns_and_stays_above_the_full_information(exploration: Exploration) -> None:
     rng = np.random.default_rng(5)
-    X, costs = world(rng, 3000)
+    rounds = sized(1000, 3000)
+    X, costs = world(rng, rounds)
     policy = ContextualBandit(3, exploration, seed=0)
-    for start in range(0, 3000, 10):
+    for start in range(0, rounds, 10):
         part = slice(start, start + 10)
         decisions = policy.decide_many(X[part])
         policy.learn_many(decisions.ids, costs[part][np.arange(10), decisions.arms])

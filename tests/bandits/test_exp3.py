@@ -16,6 +16,7 @@ from noregret.bandits import EstimatedGame, Exp3, Exp3IX, theorems
 from noregret.bandits.arms import ArmSum
 from noregret.bandits.exp3 import fill, stretch, suffer
 from tests.bandits.measuring import Scripted, cost_streams
+from tests.sizes import sized
 
 #: The survey's costs in the specification: three arms, four rounds.
 Z = np.array([[0.5, 0.0, 1.0], [1.0, 0.25, 0.0], [0.0, 1.0, 0.5], [0.75, 0.5, 0.0]])
@@ -109,7 +110,7 @@ def test_each_round_is_that_of_dense_weights(arms: int, eta: float, kind: type[E
     rng = np.random.default_rng(arms)
     bandit = kind(arms, eta=eta, seed=arms)
     gamma = 0.5 * eta if kind is Exp3IX else 0.0
-    for y in rng.random((1000, arms)):
+    for y in rng.random((sized(200, 1000), arms)):
         before = bandit._estimates.copy()
         w = np.exp(-eta * (before - before.min()))
         w /= w.sum()

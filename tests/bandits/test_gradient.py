@@ -13,6 +13,7 @@ from noregret.bandits import EstimatedGame, GradientBandit, theorems
 from noregret.bandits.gradient import one_point, sphere, two_points
 from noregret.domains import Ball, Box, Simplex
 from tests.bandits.measuring import violates
+from tests.sizes import sized
 
 
 def forced(bandit: GradientBandit, v: list[float]) -> np.ndarray:
@@ -146,7 +147,7 @@ def check(points: int, T: int, count: int) -> None:
 
 @pytest.mark.parametrize("points", [1, 2])
 def test_no_theorem_is_violated(points: int) -> None:
-    check(points, 20, 1000)
+    check(points, 20, sized(250, 1000))
 
 
 @pytest.mark.soak

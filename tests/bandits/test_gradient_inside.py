@@ -18,6 +18,7 @@ from noregret.bandits import GradientBandit, theorems
 from noregret.bandits.gradient import Shrunken
 from noregret.domains import Ball, Box, Domain, Simplex
 from tests.bandits.measuring import violates
+from tests.sizes import sized
 
 sizes = st.floats(1e-3, 1e3)
 
@@ -124,6 +125,7 @@ STREAMS: dict[str, Stream] = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("points", [1, 2])
 @pytest.mark.parametrize("domain", [Ball(1.0), Box(-0.5, 1.0)], ids=str)
@@ -137,7 +139,7 @@ def test_the_mean_regret_is_below_the_bound(name: str, points: int, domain: Doma
     ratio = 1.0 if isinstance(domain, Ball) else math.sqrt(2.0)
     tuned = theorems.inside_one_point_tuned(1.5, 2, 1.5, 0.5, 40 * T, ratio)
     regrets = []
-    for seed in range(300):
+    for seed in range(sized(100, 300)):
         bandit = GradientBandit(
             2, domain, tuned.eta, tuned.delta, points, lipschitz=0.5,
             size=None if points == 2 else 1.5, seed=seed, inside=True,

@@ -25,6 +25,7 @@ from noregret.bandits import (
 )
 from noregret.bandits.offpolicy import mean_floor, stakes
 from tests.bandits.measuring import too_many
+from tests.sizes import sized
 
 LOG = Log([0, 1, 1, 2], [1.0, 0.5, 0.0, 1.0], [0.5, 0.25, 0.25, 0.5], arms=3)
 POLICY = [0.5, 0.25, 0.25]
@@ -86,13 +87,15 @@ def drawn(kind: str, rng: np.random.Generator, rows: int) -> tuple[Log, np.ndarr
     return log, np.array(policy), float(np.dot(policy, means)), limit
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["mild", "rare", "heavy tails"])
 @pytest.mark.parametrize("rows", [2, 10, 100])
 def test_finite_sample_intervals_cover(kind: str, rows: int) -> None:
-    """400 logs: at every size and with weights of any size, with no promise about them for IPS."""
+    """Logs of every size and with weights of any size, with no promise about them for IPS."""
+    logs = sized(100, 400)
     rng = np.random.default_rng(rows)
     missed = {"ips": 0, "limited": 0, "dr": 0}
-    for _ in range(400):
+    for _ in range(logs):
         log, policy, true, limit = drawn(kind, rng, rows)
         model = np.full((rows, log.count), 0.4)
         found = {
@@ -103,7 +106,7 @@ def test_finite_sample_intervals_cover(kind: str, rows: int) -> None:
         for name, each in found.items():
             missed[name] += not each.low <= true <= each.high
             assert each.interval == "finite-sample" and 0.0 <= each.low <= each.high <= 1.0
-    assert not any(too_many(each, 400, 0.1) for each in missed.values())
+    assert not any(too_many(each, logs, 0.1) for each in missed.values())
 
 
 def test_asymptotic_intervals_cover_in_the_limit_only() -> None:
@@ -126,7 +129,8 @@ def test_a_log_of_a_policy_that_learns_is_covered() -> None:
     """Propensities that depend on earlier outcomes: the mean given the past is still one number."""
     means, policy, missed = np.array([0.2, 0.5, 0.6]), np.array([0.2, 0.3, 0.5]), 0
     true, rng = float(policy @ means), np.random.default_rng(3)
-    for seed in range(300):
+    plays = sized(80, 300)
+    for seed in range(plays):
         costs = (rng.random((60, 3)) < means).astype(float)
         bandit = Exp3(3, eta=0.5, seed=seed)
         made = []
@@ -137,7 +141,7 @@ def test_a_log_of_a_policy_that_learns_is_covered() -> None:
         arms, outcomes, chances = zip(*made, strict=True)
         found = ips(Log(arms, outcomes, chances, 3), policy, 0.9)
         missed += not found.low <= true <= found.high
-    assert not too_many(missed, 300, 0.1)
+    assert not too_many(missed, plays, 0.1)
 
 
 def test_intervals_shrink_like_one_over_the_root() -> None:
@@ -245,9 +249,10 @@ def test_replay_lives_through_a_run_of_the_policy() -> None:
 
 def test_replay_with_contexts_and_rewards() -> None:
     rng = np.random.default_rng(4)
-    X = np.column_stack([np.ones(3000), rng.integers(0, 2, 3000)])
-    arms = rng.integers(0, 2, 3000)
-    log = Log(arms, (arms == X[:, 1]).astype(float), np.full(3000, 0.5), 2)
+    rows = sized(800, 3000)
+    X = np.column_stack([np.ones(rows), rng.integers(0, 2, rows)])
+    arms = rng.integers(0, 2, rows)
+    log = Log(arms, (arms == X[:, 1]).astype(float), np.full(rows, 0.5), 2)
     policy = ContextualBandit(2, EpsilonGreedy(0.1), seed=3)
     run = replay(policy, log, X, rewards=True)
     assert run.average > 0.8 and policy.rounds == len(run.accepted)

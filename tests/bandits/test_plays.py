@@ -11,6 +11,7 @@ import pytest
 from noregret.bandits import BanditCertificate, Exp3, Exp3IX, TsallisINF
 from noregret.bandits.arms import ArmBandit, ArmSum
 from tests.bandits.measuring import cost_streams, too_many, violates
+from tests.sizes import sized
 
 PLAYS = 1000
 KINDS: dict[str, Callable[[int, int, int], ArmBandit]] = {
@@ -84,7 +85,7 @@ def test_no_theorem_is_violated_in_long_plays(
 @pytest.mark.parametrize("kind", KINDS)
 def test_against_costs_that_answer_the_play(kind: str) -> None:
     """An adversary that knows the weights makes the likeliest arm dear: paths must still hold."""
-    for seed in range(50):
+    for seed in range(sized(12, 50)):
         bandit = KINDS[kind](4, 50, seed)
         for _ in range(50):
             dear = int(np.argmax(bandit.probabilities))
@@ -158,7 +159,8 @@ def test_a_floor_holds_in_all_rounds_together() -> None:
     costs = cost_streams(np.random.default_rng(3), 120, 3)["small gap"]
     least = np.cumsum(costs, axis=0).min(axis=1)
     failures = 0
-    for seed in range(300):
+    plays = sized(80, 300)
+    for seed in range(plays):
         bandit, failed = Exp3IX(3, eta=2.0, delta=0.3, seed=seed), False
         for t in range(0, 120, 4):
             bandit.play(costs[t : t + 4])
@@ -166,4 +168,4 @@ def test_a_floor_holds_in_all_rounds_together() -> None:
             assert floor is not None
             failed |= floor > least[t + 3]
         failures += failed
-    assert not too_many(failures, 300, 0.3)
+    assert not too_many(failures, plays, 0.3)

@@ -19,6 +19,7 @@ from noregret.batch.solver import Progress
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from tests.oracles.duals import interpreted
+from tests.sizes import sized
 
 LOSSES: list[Loss] = [
     losses.Hinge(),
@@ -72,7 +73,7 @@ def random_problem(
 @pytest.mark.parametrize("mirror", MAPS, ids=name)
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 def test_bounds_hold_at_every_epoch(loss: Loss, mirror: Mirror) -> None:
-    for seed in range(3):
+    for seed in range(sized(1, 3)):
         problem = random_problem(seed, loss, mirror)
         random = np.random.default_rng(seed)
         with interpreted():
@@ -101,7 +102,7 @@ def test_a_step_never_lowers_the_dual(mirror: Mirror) -> None:
         with interpreted():
             ascent = MapAscent(problem, problem.initial_slopes())
             last = evaluate(problem, ascent.slopes)[2]
-            for row in np.random.default_rng(seed).permutation(np.arange(24) % 8):
+            for row in np.random.default_rng(seed).permutation(np.arange(sized(8, 24)) % 8):
                 ascent.visit(np.array([row]))
                 dual = evaluate(problem, ascent.slopes)[2]
                 assert dual >= last - 1e-12 * max(1.0, abs(last))
@@ -164,6 +165,7 @@ def simplex(scale: float) -> Any:
     return weights
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("loss", [losses.Logistic(), losses.Squared()], ids=name)
 @pytest.mark.parametrize(
     ("mirror", "weights_of", "start", "bounds"),
@@ -182,7 +184,7 @@ def simplex(scale: float) -> Any:
 def test_the_optimum_is_that_of_scipy(
     loss: Loss, mirror: Mirror, weights_of: Any, start: np.ndarray, bounds: Any
 ) -> None:
-    problem = random_problem(7, loss, mirror, 40, 6)
+    problem = random_problem(7, loss, mirror, sized(15, 40), 6)
     with interpreted():
         found = MappedSolver(problem, 1e-9, 2000).run()
     assert found.converged
@@ -217,13 +219,13 @@ def test_a_weight_counts_a_row_so_often() -> None:
 @pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e6, 1e30])
 @pytest.mark.parametrize(("loss", "mirror"), PAIRS, ids=name)
 def test_hard_scales_make_no_false_statement(loss: Loss, mirror: Mirror, scale: float) -> None:
-    for seed in range(3):
+    for seed in range(sized(1, 3)):
         problem = random_problem(seed, loss, mirror, scale=scale)
         for strength in (1e-3, 1.0, scale * scale):
             if not 1e-200 < strength < 1e200:
                 continue
             posed = as_sparse(problem, strength)
-            found = MappedSolver(posed, 1e-6, 30).run()
+            found = MappedSolver(posed, 1e-6, sized(10, 30)).run()
             assert not np.isnan(found.primal)
             assert not np.isnan(found.dual)
             assert found.primal >= found.dual
@@ -290,13 +292,13 @@ def unbalanced(loss: Loss, mirror: Mirror, rows: int = 30) -> Problem:
 @pytest.mark.parametrize("loss", BIASED, ids=name)
 @pytest.mark.parametrize("mirror", [mirrors.Euclidean(), mirrors.Entropy(2.0)], ids=name)
 def test_a_bias_costs_nothing(loss: Loss, mirror: Mirror) -> None:
-    problem = unbalanced(loss, mirror)
+    problem = unbalanced(loss, mirror, sized(12, 30))
     with interpreted():
         found = BiasSolver(problem, 1e-8, 4000).run()
     assert found.converged
     assert found.primal < solve_by_hand(problem).primal
     random = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(sized(40, 200)):
         theta = np.log(found.weights) if mirror.multiplicative() else found.weights
         u = link(mirror, theta + 0.03 * random.standard_normal(3))
         value = problem.primal_upper(u, found.bias + 0.03 * random.standard_normal())
@@ -314,7 +316,7 @@ def test_balanced_slopes_prove_what_they_say(loss: Loss) -> None:
     problem = unbalanced(loss, mirrors.Euclidean())
     balancer = Balancer(problem)
     random = np.random.default_rng(2)
-    for _ in range(50):
+    for _ in range(sized(10, 50)):
         slopes = problem.clipped(random.uniform(-1.5, 1.5, len(problem.y)))
         balanced = balancer.balance(slopes)
         assert float(problem.weight @ balanced) == pytest.approx(0.0, abs=1e-12)

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 import noregret as nr
 from noregret.passes.switches import FAR, Far, Near, distance
+from tests.sizes import sized
 
 
 def test_the_border() -> None:
@@ -16,14 +17,14 @@ def test_the_border() -> None:
 
 @pytest.mark.parametrize("rate", [nr.rates.InverseSqrt(0.5), nr.rates.ScaleFree()], ids=str)
 def test_far_records_change_no_bit(rate: nr.rates.Rate) -> None:
-    random = np.random.default_rng(3)
-    X = random.normal(size=(200, 90))
+    random, rows = np.random.default_rng(3), sized(60, 200)
+    X = random.normal(size=(rows, 90))
     X[random.random(X.shape) < 0.5] = 0.0
     y = np.where(X @ random.normal(size=90) > 0.0, 1.0, -1.0)
     near = csr_array(X)
     # The same features with others between them that no row has.
     columns = near.indices * np.int32(5000)
-    far = csr_array((near.data, columns, near.indptr), shape=(200, 450_000))
+    far = csr_array((near.data, columns, near.indptr), shape=(rows, 450_000))
     learners = [
         nr.MirrorDescent(nr.losses.Logistic(), nr.mirrors.Euclidean(), rate, averaging=False)
         for _ in range(2)

@@ -16,6 +16,7 @@ from scipy.optimize import linprog, minimize
 import noregret as nr
 from noregret.batch import Progress, Solution, hindsight, regularization_path
 from tests.real_data.test_real_data import FILES, matrix
+from tests.sizes import sized
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,7 +115,7 @@ def test_smooth_losses_against_a_quasi_newton_method(loss: nr.losses.Loss) -> No
 )
 def test_losses_with_kinks_against_smoothed_quadratic_programs(loss: nr.losses.Loss) -> None:
     """The quadratic program is solved by a general method with slack variables."""
-    X, _ = random_rows(6, rows=25, width=4)
+    X, _ = random_rows(6, rows=sized(10, 25), width=4)
     y = np.random.default_rng(7).normal(0, 2, len(X))
     best = hindsight(X, y, loss, l2=0.5, tol=1e-10)
     epsilon = getattr(loss, "epsilon", 0.0)
@@ -170,7 +171,7 @@ def test_an_exact_fit_by_linear_programming() -> None:
 
 
 def test_warm_start_and_path() -> None:
-    X, y = random_rows(11, rows=200)
+    X, y = random_rows(11, rows=sized(50, 200))
     loss = nr.losses.SquaredHinge()
     cold = hindsight(X, y, loss, l2=0.01, tol=1e-9)
     warm = hindsight(X, y, loss, l2=0.01, tol=1e-9, warm_start=cold)
@@ -212,14 +213,15 @@ ENDLESS = """
 import signal
 # A shell's background job, which these tests may be part of, ignores the signal from birth.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+import numpy as np
 import noregret as nr
-from tests.batch.test_hindsight import random_rows
+random = np.random.default_rng(13)
+X, y = random.standard_normal((40, 20)), random.choice([-1.0, 1.0], 40)
 def tell(progress):
     if progress.passes == 3:
         print("running", flush=True)
 stopped = nr.hindsight(
-    *random_rows(13, rows=400, width=20), nr.losses.Hinge(), l2=1e-9, tol=0.0,
-    max_passes=10**9, progress=tell,
+    X, y, nr.losses.Hinge(), l2=1e-9, tol=0.0, max_passes=10**9, progress=tell
 )
 print("stopped", stopped.converged, stopped.passes >= 3, stopped.dual <= stopped.primal)
 """
@@ -247,7 +249,7 @@ def test_progress_is_shown_after_two_seconds(
 ) -> None:
     monkeypatch.setattr("noregret.status.PATIENCE", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    X, y = random_rows(14)
+    X, y = random_rows(14, rows=sized(20, 60))
     hindsight(X, y, nr.losses.Hinge(), l2=1e-3, tol=1e-9, progress=True)
     assert "Ctrl-C" in capsys.readouterr().err
     hindsight(X, y, nr.losses.Hinge(), l2=1e-3, tol=1e-9)

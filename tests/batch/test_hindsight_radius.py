@@ -12,6 +12,7 @@ import noregret as nr
 from noregret.batch import hindsight
 from tests.batch.test_hindsight import objective, random_rows
 from tests.real_data.test_real_data import matrix
+from tests.sizes import sized
 
 SMOOTH = (nr.losses.Logistic(), nr.losses.SquaredHinge(), nr.losses.Huber(0.5))
 KINKED = (nr.losses.Hinge(), nr.losses.Absolute(), nr.losses.EpsilonInsensitive(0.3))
@@ -21,10 +22,11 @@ def name(loss: object) -> str:
     return type(loss).__name__
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("radius", [0.05, 0.7, 40.0])
 @pytest.mark.parametrize("loss", SMOOTH, ids=name)
 def test_smooth_losses_against_a_general_method(loss: nr.losses.Loss, radius: float) -> None:
-    X, y = random_rows(21)
+    X, y = random_rows(21, rows=sized(20, 60))
     best = hindsight(X, y, loss, radius=radius, tol=1e-9)
 
     def gradient(w: np.ndarray) -> np.ndarray:
@@ -51,7 +53,7 @@ def test_smooth_losses_against_a_general_method(loss: nr.losses.Loss, radius: fl
 @pytest.mark.parametrize("loss", KINKED, ids=name)
 def test_kinked_losses_against_the_multiplier(loss: nr.losses.Loss) -> None:
     """The best in the ball is the best with the multiplier as strength."""
-    X, y = random_rows(22)
+    X, y = random_rows(22, rows=sized(20, 60))
     radius = 0.4
 
     def excess(log_multiplier: float) -> float:

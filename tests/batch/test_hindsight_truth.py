@@ -18,6 +18,7 @@ from noregret.batch.euclidean import SETTLED, Ascent, Guess, leap
 from noregret.batch.problem import evaluate
 from noregret.batch.radius import RadiusSolver
 from noregret.passes.dual import dual
+from tests.sizes import sized
 from tests.truth.referee import exact_loss
 
 LOSSES = (
@@ -93,7 +94,7 @@ def exact_objective(problem: Problem, w: np.ndarray) -> tuple[Fraction, Fraction
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @given(seeds, powers, powers, powers)
-@settings(max_examples=25)
+@settings(max_examples=sized(5, 25))
 def test_weak_duality_at_every_epoch(
     loss: nr.losses.Loss, seed: int, feature: int, label: int, strength: int
 ) -> None:
@@ -134,7 +135,7 @@ def weak_duality(loss: nr.losses.Loss, seed: int, feature: int, label: int, stre
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @given(seeds, st.integers(-2, 2), st.integers(-2, 2), st.sampled_from([0.01, 1.0, 30.0]))
-@settings(max_examples=40)
+@settings(max_examples=sized(8, 40))
 def test_weak_duality_in_a_ball(
     loss: nr.losses.Loss, seed: int, feature: int, label: int, radius: float
 ) -> None:
@@ -155,7 +156,7 @@ def test_weak_duality_in_a_ball(
 
 @pytest.mark.parametrize("mirror", MAPS, ids=str)
 @given(seeds, st.sampled_from(LOSSES), st.floats(-3, 3))
-@settings(max_examples=60)
+@settings(max_examples=sized(12, 60))
 def test_any_slopes_prove_a_floor_for_every_map(
     mirror: nr.mirrors.Mirror, seed: int, loss: nr.losses.Loss, power: float
 ) -> None:
@@ -179,7 +180,7 @@ def test_any_slopes_prove_a_floor_for_every_map(
 
 
 @given(seeds, st.sampled_from(LOSSES), st.integers(-2, 2))
-@settings(max_examples=60)
+@settings(max_examples=sized(15, 60))
 def test_the_gap_bounds_the_true_distance(seed: int, loss: nr.losses.Loss, strength: int) -> None:
     problem = draw(seed, loss, 0, 0, strength, None)
     options = {"weight": problem.weight, "offset": problem.offset, "l2": problem.strength}
@@ -237,7 +238,7 @@ def test_compiled_epochs_do_what_is_written(
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_a_newton_step_never_lowers_the_dual(loss: nr.losses.Loss) -> None:
     taken = 0
-    for seed in range(40):
+    for seed in range(sized(10, 40)):
         problem = draw(seed, loss, 0, 0, -3, None)
         ascent = Ascent(problem, problem.initial_slopes(), seed)
         for _ in range(5):

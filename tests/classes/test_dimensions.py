@@ -12,8 +12,9 @@ import pytest
 from noregret import classes
 from noregret.classes import vc as vc_module
 from tests.classes import reference
+from tests.sizes import sized
 
-CLASSES = 500
+CLASSES = sized(120, 500)
 
 
 def rows_of(table: np.ndarray) -> list[tuple[int, ...]]:
@@ -101,7 +102,7 @@ def test_random_classes_against_brute_force() -> None:
         assert len(shattered) <= found <= math.log2(len(set(rows)))
         for d in range(-1, 6):
             assert dimension.at_least(dimension.hypotheses.everything, d) == (d <= found)
-    assert trees_tried > 100
+    assert trees_tried > CLASSES // 5
 
 
 def test_every_version_space_of_a_class_against_brute_force() -> None:
@@ -121,7 +122,7 @@ def test_vc_sets_do_not_depend_on_how_many_points_are_tried_together(
 ) -> None:
     monkeypatch.setattr(vc_module, "_TAIL", tail)
     rng = np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(sized(15, 60)):
         table = rng.integers(0, 2, (int(rng.integers(8, 80)), 7)).astype(np.uint8)
         assert classes.vc_dimension(table) == reference.vc(rows_of(table))
 

@@ -9,9 +9,10 @@ import pytest
 
 from noregret import catalogue, classes
 from tests.classes import reference
+from tests.sizes import sized
 
 RULES = (classes.Consistent, classes.Halving, classes.SOA)
-PLAYS = [60, pytest.param(1000, marks=pytest.mark.soak)]
+PLAYS = [sized(15, 60), pytest.param(1000, marks=pytest.mark.soak)]
 
 
 def potential(learner: classes.VersionSpaceLearner) -> tuple[float, float]:

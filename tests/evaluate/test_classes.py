@@ -17,6 +17,7 @@ from noregret.evaluate.class_metrics import CONFUSED
 from noregret.losses.links import chances, link_of, logistic
 from noregret.scoring.growing import learn_block, predicted, segments, stacked
 from noregret.streams import Block
+from tests.sizes import sized
 
 LOSSES = (nr.losses.Softmax(), nr.losses.OneAgainstRest(), nr.losses.MulticlassHinge())
 
@@ -38,7 +39,7 @@ def _block(rows: int, classes: int, seed: int = 5) -> Block:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-@settings(max_examples=15)
+@settings(max_examples=sized(4, 15))
 @given(cuts=st.sets(st.integers(1, 59), max_size=8))
 def test_cutting_a_stream_changes_no_bit_of_learner_scores_and_metrics(
     loss: nr.losses.ScoreLoss, cuts: set[int]

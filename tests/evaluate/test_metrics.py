@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from noregret.evaluate import Classification, Metrics, Multiclass, Regression
 from noregret.evaluate.metrics import score_bins
+from tests.sizes import sized
 
 sklearn = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
 
@@ -40,7 +41,7 @@ def test_classification_equals_scikit_learn(scale: float) -> None:
     assert found["weight"] == pytest.approx(weight.sum())
 
 
-@settings(max_examples=100)
+@settings(max_examples=sized(25, 100))
 @given(
     st.lists(
         st.tuples(

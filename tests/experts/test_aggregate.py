@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret.experts import Aggregate, Hedge
 from noregret.tracking import KernelDescent, kernels
+from tests.sizes import sized
 
 SQUARED = nr.losses.Squared()
 
@@ -112,7 +113,7 @@ def test_long_streams_are_learnt_in_parts(form: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_aggregates_of_aggregates_and_of_other_maps(tmp_path: Path) -> None:
-    X, y = stream(5)
+    X, y = stream(5, rounds=sized(60, 300))
     maps = [nr.MirrorDescent(SQUARED, nr.mirrors.PNorm(4.0), nr.rates.Constant(0.05))]
     maps.append(nr.MirrorDescent(SQUARED, nr.mirrors.SignedEntropy(3.0), nr.rates.Constant(0.05)))
     learner = Aggregate(
@@ -193,7 +194,7 @@ def test_different_losses_judged_by_one() -> None:
 
 def test_no_rate_is_left_to_tune() -> None:
     """As good as the best of rates that differ by factors of a million."""
-    X, y = stream(7, rounds=2000)
+    X, y = stream(7, rounds=sized(600, 2000))
     rates = [10.0**-k for k in range(7)]
     learner = Aggregate([descent(eta) for eta in rates])
     learner.learn(X, y)

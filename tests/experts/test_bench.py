@@ -12,12 +12,13 @@ from bench import experts as speed
 from bench import load
 from noregret.experts import best_combination
 from noregret.plot import shares, sheet
+from tests.sizes import sized
 
 FILE = Path(os.environ.get("NOREGRET_DATA", "")) / "opera_electric_load" / "electric_load.csv.xz"
 
 
 def test_the_lines_of_the_speed_table() -> None:
-    lines = speed.lines(1000, 2)
+    lines = speed.lines(sized(200, 1000), 2)
     assert len(lines) == 4 and all(line.value > 0.0 for line in lines)
     assert [line.at_most for line in lines] == [speed.BAR, None, None, None]
 

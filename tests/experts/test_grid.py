@@ -11,6 +11,7 @@ import pytest
 import noregret as nr
 from noregret import losses, mirrors, rates
 from noregret.experts import rate_grid
+from tests.sizes import sized
 
 
 def stream(n: int = 2000) -> tuple[Any, Any]:
@@ -33,7 +34,7 @@ def test_members_are_powers_of_two_apart() -> None:
 
 
 def test_it_is_nearly_as_good_as_the_best_rate() -> None:
-    X, y = stream()
+    X, y = stream(sized(600, 2000))
     learner = rate_grid(losses.Logistic())
     learner.learn(X, y)
     proof = learner.certificate()

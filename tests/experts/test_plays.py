@@ -7,9 +7,10 @@ import pytest
 
 from noregret.experts import Hedge, expert_theorems
 from tests.experts.plays import KINDS, judge_hedge, play
+from tests.sizes import sized
 
 
-@pytest.mark.parametrize("seed", range(3 * len(KINDS)))
+@pytest.mark.parametrize("seed", range(sized(1, 3) * len(KINDS)))
 def test_plays(seed: int) -> None:
     assert play(seed)[1] == []
 

@@ -15,6 +15,7 @@ from noregret import experts
 from noregret.experts import portfolio_eg, universal_pair
 from noregret.experts.oracles import simplex_minimum
 from noregret.tracking import potentials, projections
+from tests.sizes import sized
 
 FOLDER = Path(os.environ.get("NOREGRET_DATA", "")) / "portfolios"
 needs_data = pytest.mark.skipif(
@@ -61,7 +62,7 @@ def test_covers_pair() -> None:
     assert f"{math.exp(-found.loss):.2f}" == f"{math.exp(-found.floor):.2f}" == "73.70"
     assert [f"{wealth:.2f}" for wealth in np.prod(pair, axis=0)] == ["8.92", "4.13"]
     exact = universal_pair(pair)
-    fine = universal_pair(pair, points=4001)
+    fine = universal_pair(pair, points=sized(2001, 4001))
     assert exact[-1] == pytest.approx(fine[-1], rel=1e-3)
     # Cover: at least the best over T + 1.
     assert exact[-1] >= math.exp(-found.floor) / (len(pair) + 1)

@@ -18,6 +18,7 @@ from noregret.jit import kernel
 from noregret.losses import Loss
 from noregret.rows.examples import as_labels
 from tests.product.newcomers import newcomers
+from tests.sizes import sized
 
 LOSSES = [
     losses.Hinge(),
@@ -150,7 +151,8 @@ def test_lipschitz_and_curvature(loss: Loss) -> None:
     assert steepest <= loss.lipschitz()
     if math.isfinite(loss.lipschitz()):
         assert steepest == pytest.approx(loss.lipschitz(), rel=1e-12)
-    fine = np.linspace(-4.0, 4.0, 80_001)
+    end, count = sized((1.2, 24_001), (4.0, 80_001))
+    fine = np.linspace(-end, end, count)
     steps = [np.diff([loss.slope(y, float(p)) for p in fine]) / 1e-4 for y in labels(loss)]
     bend = float(np.max(steps))
     if math.isfinite(loss.curvature()):

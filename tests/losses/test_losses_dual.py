@@ -18,6 +18,7 @@ from noregret.jit import kernel
 from noregret.losses import Loss
 from noregret.proof.convexity import require_convex
 from tests.product.newcomers import newcomers
+from tests.sizes import sized
 
 LOSSES = [
     losses.Hinge(),
@@ -89,7 +90,7 @@ weights = st.builds(lambda power: 10.0**power, st.floats(-12, 12)) | st.sampled_
 
 
 @every_loss
-@settings(max_examples=100)
+@settings(max_examples=sized(25, 100))
 @given(st.data(), sizes, weights)
 def test_the_proximal_slope_is_a_slope_where_it_leads(
     loss: Loss, data: st.DataObject, z: float, q: float
@@ -215,7 +216,7 @@ def test_newton_steps_are_exact_from_any_start(loss: Loss) -> None:
     rng = np.random.default_rng(4)
     logistic = isinstance(loss, losses.Logistic)
     with mpmath.workdps(50):
-        for _ in range(60):
+        for _ in range(sized(15, 60)):
             z = float(rng.normal() * 10.0 ** rng.uniform(-2, 2.3))
             q = float(10.0 ** rng.uniform(-5, 7))
             a, b = mpmath.mpf(-z), mpmath.mpf(q)

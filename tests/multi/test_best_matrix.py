@@ -18,6 +18,7 @@ import noregret as nr
 from noregret.batch.best_matrix import MatrixProblem
 from noregret.losses import Hinge, Logistic, MulticlassHinge, OneAgainstRest, Softmax
 from noregret.losses.score_duals import _probability, allowed
+from tests.sizes import sized
 
 LOSSES = [MulticlassHinge(), MulticlassHinge(0.25), Softmax()]
 
@@ -27,7 +28,7 @@ def gain(loss, y, z, q, g):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@settings(max_examples=300)
+@settings(max_examples=sized(60, 300))
 @given(
     scores=st.lists(st.floats(-60.0, 60.0), min_size=1, max_size=9),
     rounded=st.booleans(),
@@ -73,7 +74,7 @@ def test_probabilities_are_of_the_wright_omega_function(x, log_q):
 def test_no_slopes_gain_more(loss):
     """A quadratic program solved by brute force, and random slopes, never beat the exact step."""
     rng = np.random.default_rng(1)
-    for _ in range(60):
+    for _ in range(sized(15, 60)):
         outputs = int(rng.integers(2, 9))
         y = int(rng.integers(outputs))
         z = rng.normal(size=outputs) * 3.0
@@ -138,7 +139,7 @@ def exact(loss, X, y, weight, l2, W):
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_minimum_lies_between_dual_and_primal(loss, seed):
-    X, y = problem(seed)
+    X, y = problem(seed, rows=sized(15, 60))
     rng = np.random.default_rng(seed + 100)
     weight = rng.integers(0, 3, len(y)).astype(float)
     l2 = 10.0**seed
@@ -147,7 +148,7 @@ def test_the_minimum_lies_between_dual_and_primal(loss, seed):
     assert best.weights.shape == (5, 4)
     value = exact(loss, X, y, weight, l2, best.weights)
     assert best.dual <= value <= best.primal
-    for _ in range(20):
+    for _ in range(sized(5, 20)):
         near = best.weights + rng.normal(size=best.weights.shape) * 10.0 ** rng.uniform(-6, 0)
         assert exact(loss, X, y, weight, l2, near) >= best.dual
 
@@ -166,7 +167,7 @@ def test_true_at_every_scale(loss, scale):
 @pytest.mark.parametrize("loss", [MulticlassHinge(), Softmax()], ids=repr)
 def test_any_slopes_give_a_bound(loss):
     """Weak duality, whatever the slopes are, judged against the converged minimum."""
-    X, y = problem(3)
+    X, y = problem(3, rows=sized(20, 60))
     best = nr.hindsight(X, y, loss, l2=0.5, tol=1e-9)
     task = MatrixProblem.of(X, y, loss, 0.5, None)
     rng = np.random.default_rng(0)
@@ -177,7 +178,7 @@ def test_any_slopes_give_a_bound(loss):
 
 
 def test_softmax_against_scikit_learn():
-    X, y = problem(5, rows=300, features=8, outputs=5)
+    X, y = problem(5, rows=sized(40, 300), features=8, outputs=5)
     best = nr.hindsight(X, y, Softmax(), l2=2.0, tol=1e-10)
     other = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(X, y)
     # Columns may be shifted together by anything in the loss, the norm settles it.
@@ -200,7 +201,7 @@ def test_hinge_against_liblinear():
 
 @pytest.mark.parametrize("loss", [MulticlassHinge(), Softmax(), OneAgainstRest()], ids=repr)
 def test_sparse_equals_dense_and_a_warm_start_is_at_the_goal(loss):
-    X, y = problem(8, density=0.4)
+    X, y = problem(8, rows=sized(15, 60), density=0.4)
     dense = nr.hindsight(X, y, loss, l2=1.0, tol=1e-9)
     other = nr.hindsight(sparse.csr_array(X), y, loss, l2=1.0, tol=1e-9)
     np.testing.assert_allclose(other.weights, dense.weights, atol=1e-3)
@@ -210,7 +211,7 @@ def test_sparse_equals_dense_and_a_warm_start_is_at_the_goal(loss):
 
 
 def test_one_against_rest_is_a_problem_a_class():
-    X, y = problem(9)
+    X, y = problem(9, rows=sized(20, 60))
     together = nr.hindsight(X, y, OneAgainstRest(Hinge()), radius=2.0, tol=4e-6)
     alone = [
         nr.hindsight(X, np.where(y == k, 1, -1), Hinge(), radius=2.0, tol=1e-6) for k in range(4)
@@ -224,9 +225,9 @@ def test_one_against_rest_is_a_problem_a_class():
 
 def test_converged_speaks_of_the_sum_over_the_classes():
     """Parts that each are within the tolerance may be far from it together."""
-    rng, outputs, tol = np.random.default_rng(0), 10, 1e-2
-    X, y = rng.normal(size=(60, 20)), np.arange(60) % outputs
-    weight = np.full(60, 0.5 / 60 / outputs)
+    rng, outputs, tol, rows = np.random.default_rng(0), sized(5, 10), 1e-2, sized(30, 60)
+    X, y = rng.normal(size=(rows, 20)), np.arange(rows) % outputs
+    weight = np.full(rows, 0.5 / rows / outputs)
     for loss in (Hinge(), Logistic()):
         best = nr.hindsight(X, y, OneAgainstRest(loss), l2=1e-4, weight=weight, tol=tol)
         assert best.converged and best.gap <= tol * max(1.0, best.primal)

@@ -14,6 +14,7 @@ import noregret as nr
 from noregret import catalogue, losses, mirrors, rates
 from noregret.passes.frame import play
 from noregret.passes.matrices.matrix_lazy import ImplicitScoresRule
+from tests.sizes import sized
 
 Vector = npt.NDArray[np.float64]
 LOSSES: list[Any] = [
@@ -44,7 +45,7 @@ def exact(loss: Any, eta: float) -> nr.MatrixDescent:
 @each
 @pytest.mark.parametrize("eta", [1e-3, 0.3, pytest.param(100.0, marks=pytest.mark.compiled)])
 def test_the_dual_never_falls_and_ends_below_the_best_in_hindsight(loss: Any, eta: float) -> None:
-    X, y, weight = stream()
+    X, y, weight = stream(n=sized(25, 120))
     learner, before = exact(loss, eta), 0.0
     for x, c, mass in zip(X, y, weight, strict=True):
         learner.learn(x[None], [c], [mass])

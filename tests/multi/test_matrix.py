@@ -157,6 +157,7 @@ def test_interpreted_passes_do_the_same(make: Any, monkeypatch: pytest.MonkeyPat
     np.testing.assert_allclose(plain._ledger, compiled._ledger, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.each_value
 @every
 @pytest.mark.parametrize("cut", [1, 50, N - 1])
 def test_a_saved_learner_goes_on_to_the_bit(make: Any, cut: int, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from noregret import catalogue, losses, mirrors, rates
 from noregret.learners import MatrixDescent
 from noregret.norms import spectral_upper
+from tests.sizes import sized
 
 Vector = np.ndarray
 
@@ -62,6 +63,7 @@ CLASSES: dict[Any, Any] = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("norm", CLASSES)
 @pytest.mark.parametrize("loss", [losses.Softmax(), losses.MulticlassHinge()], ids=str)
 def test_floors_are_below_what_descent_finds(loss: losses.ScoreLoss, norm: Any) -> None:
@@ -70,7 +72,7 @@ def test_floors_are_below_what_descent_finds(loss: losses.ScoreLoss, norm: Any) 
     learner.learn(X, y)
     certificate = learner.certificate()
     for radius in (0.5, 2.0):
-        U = descended(loss, X, y, lambda V, r=radius: CLASSES[norm](V, r), 40)
+        U = descended(loss, X, y, lambda V, r=radius: CLASSES[norm](V, r), sized(20, 40))
         found = loss_of(loss, X, y, U)
         floor = certificate.floor(radius, norm)
         assert floor <= found * (1.0 + 1e-12)

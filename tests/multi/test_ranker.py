@@ -15,6 +15,7 @@ import noregret as nr
 from noregret.evaluate.discounted_gain import ndcg
 from noregret.losses import PairwiseHinge, PairwiseLogistic
 from noregret.proof.ledger import Entry
+from tests.sizes import sized
 
 LOSSES = [PairwiseHinge(), PairwiseHinge(0.5), PairwiseLogistic()]
 
@@ -72,7 +73,7 @@ def test_one_step_a_group_by_the_joint_gradient(loss):
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("scale", [1e-60, 1.0, 1e50])
 def test_no_fixed_predictor_is_below_the_floor(loss, scale):
-    X, relevance, qid = queries(1, groups=40, scale=scale)
+    X, relevance, qid = queries(1, groups=sized(10, 40), scale=scale)
     ranker = nr.Ranker(loss, nr.mirrors.Ball(2.0 / scale), nr.rates.Adaptive())
     ranker.learn(X, relevance, qid)
     proof = ranker.certificate()
@@ -82,7 +83,7 @@ def test_no_fixed_predictor_is_below_the_floor(loss, scale):
         inside = w * min(1.0, 2.0 / max(np.linalg.norm(w), 1e-300))
         return float(total(loss, X * 1.0, relevance, qid, inside / scale))
 
-    best = minimize(objective, np.ones(5), method="Nelder-Mead", options={"maxiter": 60})
+    best = minimize(objective, np.ones(5), method="Nelder-Mead", options={"maxiter": sized(40, 60)})
     radius = 2.0 / scale
     assert proof.floor(radius) <= best.fun
     assert proof.floor(radius) <= proof.loss
@@ -94,7 +95,7 @@ def test_no_fixed_predictor_is_below_the_floor(loss, scale):
         assert proof.loss - float(total(loss, X, relevance, qid, u)) <= proof.regret(u)
 
 
-@settings(max_examples=40)
+@settings(max_examples=sized(15, 40))
 @given(seed=st.integers(0, 2**32 - 1), power=st.integers(-70, 70), logistic=st.booleans())
 def test_floors_hold_on_random_groups(seed, power, logistic):
     loss = PairwiseLogistic() if logistic else PairwiseHinge()
@@ -157,7 +158,7 @@ def test_the_size_of_groups_is_kept_in_files(tmp_path):
 
 @pytest.mark.parametrize("rate", [nr.rates.Constant(100.0), nr.rates.Adaptive(10.0)], ids=repr)
 def test_the_regularised_floor_is_that_of_the_rate(rate):
-    X, relevance, qid = queries(2)
+    X, relevance, qid = queries(2, groups=sized(15, 60))
     ranker = nr.Ranker(PairwiseLogistic(), rate=rate)
     ranker.learn(X, relevance, qid)
     proof, eta = ranker.certificate(), ranker._steps._ledger[Entry.LAST_ETA]

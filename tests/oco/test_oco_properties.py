@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import noregret as nr
 from noregret import domains, losses, mirrors, oco, rates
+from tests.sizes import sized
 
 SET_A = [
     ([-0.6, 0.5, -0.6], -1),
@@ -115,6 +116,7 @@ def comparator(rng: Any, proof: Any, d: int) -> tuple[Any, float | None]:
     return u, float(np.sum(np.abs(u) ** q) ** (1 / q)) * (1 + 1e-12)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("rate", RATES, ids=lambda rate: type(rate).__name__)
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.parametrize(("mirror", "domain"), PAIRS)
@@ -182,7 +184,7 @@ def test_rates_of_ones_own_a_coordinate(seed: int) -> None:
 
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.parametrize("domain", [None, *SETS])
-@settings(max_examples=15)
+@settings(max_examples=sized(5, 15))
 @given(seeds)
 def test_strongly_convex_games(lazy: bool, domain: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -250,7 +252,7 @@ def test_projected_gradient_descent() -> None:  # OGD-7, OGD-8, GC-3, GC-4
 
 @pytest.mark.parametrize("mirror", FREE)
 @given(seeds)
-@settings(max_examples=20)
+@settings(max_examples=sized(5, 20))
 def test_lazy_is_agile_at_a_constant_rate(mirror: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 6))
@@ -316,7 +318,7 @@ def test_dense_links_are_the_scalar_functions(mirror: Any, seed: int) -> None:
     assert exact == pytest.approx(by_difference, rel=1e-6, abs=1e-10 * (1 + size))
 
 
-@settings(max_examples=25)
+@settings(max_examples=sized(6, 25))
 @given(seeds)
 def test_floors_are_true_in_exact_arithmetic(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from noregret.arguments import ArgumentError
 from noregret.evaluate import Holdout
 from tests.cli.conftest import call
 from tests.cli.program import Call, svmlight
+from tests.sizes import sized
 
 __all__ = ["call"]
 
@@ -57,7 +58,9 @@ def learnt(call: Call, *arguments: object) -> Any:
 def test_python_and_the_command_line_learn_the_same_model(
     tmp_path: Path, call: Call, options: tuple[str, ...], words: dict[str, Any]
 ) -> None:
-    rows = table(120, kinds=("a", "b", "c") if words.get("multiclass") else ("no", "yes"))
+    rows = table(
+        sized(30, 120), kinds=("a", "b", "c") if words.get("multiclass") else ("no", "yes")
+    )
     path, saved = write_csv(tmp_path / "t.csv", rows), tmp_path / "m.nr"
     printed = learnt(call, path, *options, "--holdout", "5", "--passes", "2", "--save", saved)
     loss = "hinge" if "exact" in options else None

@@ -17,6 +17,7 @@ from noregret.runs.history import CLASSES
 from noregret.runs.record import load
 from noregret.runs.verdicts import Verdict
 from tests.cli.program import ROOT, Call, svmlight
+from tests.sizes import sized
 
 HELD = "statements that could be checked hold"
 
@@ -55,16 +56,17 @@ def test_a_resumed_model_is_replayed_from_its_first_example(
     tmp_path: Path, call: Call, first: tuple[str, ...], second: tuple[str, ...]
 ) -> None:
     a, b, model = tmp_path / "a.svm", tmp_path / "b.svm", tmp_path / "m.nr"
-    a.write_text(svmlight(70))
-    b.write_text(svmlight(50, seed=3))
+    a.write_text(svmlight(sized(20, 70)))
+    b.write_text(svmlight(sized(15, 50), seed=3))
     assert call("learn", a, *first, "--save", model, "--quiet").returncode == 0
     for path in (b, a):
         again = call("learn", path, *second, "--resume", model, "--save", model, "--quiet")
         assert again.returncode == 0, again.stderr
     learner, record = load(model)
     assert [one.files for one in record.inputs] == [[str(a)], [str(b)], [str(a)]]
-    _holds(call("audit", model, "--json"), learner.rounds)
-    _holds(call("audit", model, a, b, "--json"), learner.rounds)
+    # With the files named, too: `test_models_of_several_classes_are_audited` always does that.
+    for files in sized([()], [(), (a, b)]):
+        _holds(call("audit", model, *files, "--json"), learner.rounds)
 
 
 def test_the_commands_of_the_readme(
@@ -72,7 +74,8 @@ def test_the_commands_of_the_readme(
 ) -> None:
     """The third command resumes the model: the second one must still hold after it."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "digits.svm").write_text(svmlight(120))
+    count = sized(30, 120)
+    (tmp_path / "digits.svm").write_text(svmlight(count))
     lines = (ROOT / "README.md").read_text().splitlines()
     commands = [shlex.split(line)[1:] for line in lines if line.startswith("noregret ")]
     learn, audit, resume = (
@@ -87,23 +90,24 @@ def test_the_commands_of_the_readme(
     assert call(*resume).returncode == 0
     run = call(*audit)
     assert run.returncode == 0 and HELD in run.stdout, run.stdout + run.stderr
-    assert "240 rounds and a loss of" in " ".join(run.stdout.split())
+    assert f"{2 * count} rounds and a loss of" in " ".join(run.stdout.split())
 
 
 def test_lines_that_were_skipped_are_skipped_again(tmp_path: Path, call: Call) -> None:
     path, model = tmp_path / "a.svm", tmp_path / "m.nr"
-    lines = svmlight(60).splitlines(keepends=True)
+    count = sized(30, 60)
+    lines = svmlight(count).splitlines(keepends=True)
     path.write_text("".join([*lines[:20], "not an example\n", *lines[20:]]))
     skip = ("--on-error", "skip", "--save", model, "--quiet")
     assert call("learn", path, *skip).returncode == 0
     assert call("learn", path, "--resume", model, *skip).returncode == 0
-    _holds(call("audit", model, "--json"), 120)
+    _holds(call("audit", model, "--json"), 2 * count)
     # More examples come, and the run goes on where it was: over the same bad line.
-    path.write_text(path.read_text() + svmlight(30, seed=4))
+    path.write_text(path.read_text() + svmlight(count // 2, seed=4))
     same = ("--resume", model, "--same-input", "--save", model, "--quiet")
     run = call("learn", path, *same)
     assert run.returncode == 0, run.stderr
-    _holds(call("audit", model, "--json"), 150)
+    _holds(call("audit", model, "--json"), 2 * count + count // 2)
     # A line of the first half that is mended was not learnt.
     path.write_text(path.read_text().replace("not an example", "1 1:0.5"))
     _not_checked(call("audit", model), "are not those that were learnt: it changed since")
@@ -165,15 +169,18 @@ def test_a_model_is_found_beside_its_file(
     _holds(call("audit", work / "m.nr", "--json"), 40)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("loss", ["softmax", "one-against-rest:hinge", "multiclass-hinge"])
 @pytest.mark.parametrize("more", [(), ("--mirror", "ball", "--radius", "2")], ids=str)
 def test_models_of_several_classes_are_audited(
     tmp_path: Path, call: Call, loss: str, more: tuple[str, ...]
 ) -> None:
-    rng = np.random.default_rng(5)
+    rng, count = np.random.default_rng(5), sized(15, 50)
     a, b, model = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "m.nr"
     for path, names in ((a, "xy"), (b, "xyz")):
-        rows = [f"{rng.normal():.3f},{rng.normal():.3f},{rng.choice([*names])}" for _ in range(50)]
+        rows = [
+            f"{rng.normal():.3f},{rng.normal():.3f},{rng.choice([*names])}" for _ in range(count)
+        ]
         path.write_text("\n".join(["p,q,label", *rows]) + "\n")
     saved = ("--save", model, "--quiet")
     # A ball must know its classes in advance; elsewhere the third one appears on the way.
@@ -181,8 +188,10 @@ def test_models_of_several_classes_are_audited(
     assert call("learn", a, *known, "--loss", loss, *more, "--passes", "2", *saved).returncode == 0
     assert call("learn", b, "--resume", model, "--holdout", "5", *saved).returncode == 0
     assert load(model)[1].label_rule == CLASSES
-    _holds(call("audit", model, "--json"), 140)
-    _holds(call("audit", model, a, b, "--json"), 140)
+    # Two passes over the first file; of the second, every fifth example is held out.
+    rounds = 3 * count - count // 5
+    _holds(call("audit", model, "--json"), rounds)
+    _holds(call("audit", model, a, b, "--json"), rounds)
 
 
 @pytest.mark.parametrize(
@@ -198,10 +207,10 @@ def test_a_model_of_several_classes_that_lies_is_exposed(
     from noregret.files import store
     from noregret.proof.ledger import Entry
 
-    path, model = tmp_path / "a.svm", tmp_path / "m.nr"
-    path.write_text(svmlight(80))
+    path, model, count = tmp_path / "a.svm", tmp_path / "m.nr", sized(20, 80)
+    path.write_text(svmlight(count))
     assert call("learn", path, "--multiclass", "--save", model, "--quiet").returncode == 0
-    _holds(call("audit", model, "--json"), 80)
+    _holds(call("audit", model, "--json"), count)
     header, arrays = store.read(model)
     for name, change in lie.items():
         arrays["ledger"][Entry[name]] += change
