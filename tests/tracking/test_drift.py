@@ -22,6 +22,7 @@ from noregret.tracking import watch
 from noregret.tracking.drift import DriftProof, drift_proof
 from noregret.tracking.static import Moments, static_floor
 from noregret.tracking.watch import Span
+from tests.sizes import sized
 
 SQUARED = nr.losses.Squared()
 
@@ -82,10 +83,11 @@ def test_digits_are_added_until_the_order_shows() -> None:
 
 @pytest.mark.parametrize("window", [1, 7, 100, 250])
 def test_windows_are_what_they_would_be_alone(window: int) -> None:
-    X, y = alternating()
+    rounds = sized(300, 600)
+    X, y = alternating(rounds)
     proof = drift_proof(X, y, radius=2.0, window=window)
     step = max(1, window // 4)
-    firsts = list(range(1, 600 - window + 2, step))
+    firsts = list(range(1, rounds - window + 2, step))
     assert [span.first for span in proof.windows] == firsts
     for span in proof.windows[:: max(1, len(firsts) // 10)]:
         part = slice(span.first - 1, span.last)
@@ -101,14 +103,18 @@ def test_windows_are_what_they_would_be_alone(window: int) -> None:
         assert sum(span.tracker_loss for span in apart) == pytest.approx(proof.tracker_loss)
 
 
-@pytest.mark.parametrize("rows", [1, 90, 1000])
+#: Rows of a stream that is read in blocks.
+ROWS = sized(180, 600)
+
+
+@pytest.mark.parametrize("rows", [1, 3 * ROWS // 20, 1000])
 def test_a_stream_is_read_once_and_says_the_same(rows: int) -> None:
-    X, y = alternating()
+    X, y = alternating(ROWS)
     # Larger rows later: rates are measured by the same ones, whatever the blocks.
-    X[400:] *= 3.0
-    with mock.patch.object(watch, "PORTION", 128):
-        arrays = drift_proof(csr_array(X), y, radius=2.0, window=100)
-        stream = drift_proof(blocks(X, y, rows), radius=2.0, window=100)
+    X[2 * ROWS // 3 :] *= 3.0
+    with mock.patch.object(watch, "PORTION", sized(38, 128)):
+        arrays = drift_proof(csr_array(X), y, radius=2.0, window=ROWS // 6)
+        stream = drift_proof(blocks(X, y, rows), radius=2.0, window=ROWS // 6)
     assert stream.tracker_loss == arrays.tracker_loss
     assert stream.static_bound == pytest.approx(arrays.static_bound, rel=1e-8)
     assert len(stream.windows) == len(arrays.windows)
@@ -118,7 +124,7 @@ def test_a_stream_is_read_once_and_says_the_same(rows: int) -> None:
 
 
 def test_one_pass_keeps_no_rows_but_those_of_a_window() -> None:
-    X, y = alternating()
+    X, y = alternating(ROWS)
     told: list[str] = []
     for window, most in ((None, 0), (40, 60)):
         with mock.patch.object(watch, "PORTION", 25):
@@ -128,8 +134,9 @@ def test_one_pass_keeps_no_rows_but_those_of_a_window() -> None:
                 waiting = watched._given - watched._learnt
                 assert waiting < 25
                 assert sum(len(part) for part in watched._parts) <= most + waiting
-            assert watched.proof()[0].rounds == 600
-    assert "tracking, 600 examples" in told and "judging windows, up to example 600" in told
+            assert watched.proof()[0].rounds == ROWS
+    assert f"tracking, {ROWS} examples" in told
+    assert f"judging windows, up to example {ROWS}" in told
 
 
 @pytest.mark.compiled

@@ -11,6 +11,7 @@ import scipy.sparse
 import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.losses import Loss
+from tests.sizes import sized
 from tests.tracking import exact
 
 SQUARED, HINGE = losses.Squared(), losses.Hinge()
@@ -27,7 +28,7 @@ def check(
     seed: int, loss: Loss, eta: float, alpha: float, step: str, size: float, masses: list[float]
 ) -> None:
     rng = np.random.default_rng(seed)
-    rounds, n = 16, int(rng.choice([2, 4, 9]))
+    rounds, n = sized(6, 16), int(rng.choice([2, 4, 9]))
     X = size * rng.normal(size=(rounds, n)) * (rng.random((rounds, n)) < 0.4)
     y = rng.normal(size=rounds) * size
     y = np.sign(y) if loss.labels == "sign" else y

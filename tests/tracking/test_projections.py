@@ -26,6 +26,7 @@ from noregret.tracking.potentials import (
 )
 from noregret.tracking.projections import project_affine, project_halfspace, project_hyperplane
 from tests.oracles.data import near
+from tests.sizes import sized
 
 W = np.array([0.2, 0.3, 0.5])
 X = np.array([1.0, 0.0, 2.0])
@@ -139,8 +140,8 @@ def test_careful_pivots_halve_every_range() -> None:
     """However the weights lie, so many careful steps settle them all."""
     rng = np.random.default_rng(0)
     for w in (
-        10.0 ** rng.uniform(-300, 0, 2000),
-        np.nextafter(1.0, 2.0) ** np.arange(2000.0),
+        10.0 ** rng.uniform(-300, 0, sized(400, 2000)),
+        np.nextafter(1.0, 2.0) ** np.arange(float(sized(400, 2000))),
         np.concatenate([np.zeros(5), [5e-324, 1e-310, 1.0]]),
     ):
         low, high, clipped, kept, lost, steps = 0, len(w), 0, 0.0, 0.0, 0
