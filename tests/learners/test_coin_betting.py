@@ -81,7 +81,7 @@ def reference(
 @each_loss
 @pytest.mark.parametrize(("width", "wealth"), [(8, 1.0), (300, 0.01)])
 def test_it_is_what_its_definition_says(loss: losses.Loss, width: int, wealth: float) -> None:
-    X, y, weight = stream(loss, sized(60, 300), width)
+    X, y, weight = stream(loss, sized(40, 300), width)
     expected, prices = reference(loss, wealth, X, y, weight)
     scale = float(np.abs(expected).max())
     for rows in (X, csr_array(X)):
@@ -279,6 +279,7 @@ def test_a_smaller_bound_would_be_false(part: str) -> None:
     assert any(map(refuted, range(200)))
 
 
+@pytest.mark.each_value
 @each_loss
 @pytest.mark.parametrize("span", [0.0, 6.0, 40.0])
 def test_the_certificate_is_true(loss: losses.Loss, span: float) -> None:

@@ -32,7 +32,7 @@ from tests.sizes import sized
 
 ROOT = Path(__file__).parents[2]
 #: Random comparators.
-COMPARATORS = sized(8, 30)
+COMPARATORS = sized(5, 30)
 each_pair = pytest.mark.parametrize("pair", PAIRS)
 each_update = pytest.mark.parametrize("update", UPDATES)
 

@@ -229,6 +229,7 @@ def test_predictions_for_real_targets_stay_in_their_range() -> None:
     assert seen.min() < learner.offset < seen.max()
 
 
+@pytest.mark.each_value
 @each_of_four
 @pytest.mark.parametrize("span", [0.0, 6.0, 40.0])
 def test_the_certificate_is_true(loss: losses.Loss, span: float) -> None:

@@ -6,6 +6,7 @@ NUMBA_DISABLE_JIT=1 it does so interpreted, kernels and components alike.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import sys
@@ -118,12 +119,13 @@ def placed() -> list[Case]:
 
 def cover(cases: list[Case], parts: Callable[[Case], set[Any]]) -> list[Case]:
     """Choose cases until every part of one of them has occurred."""
-    missing = set().union(*map(parts, cases))
+    left = [(case, parts(case)) for case in cases]
+    missing = set().union(*(own for _, own in left))
     chosen = []
     while missing:
-        best = max(cases, key=lambda case: len(parts(case) & missing))
+        best, own = max(left, key=lambda pair: len(pair[1] & missing))
         chosen.append(best)
-        missing -= parts(best)
+        missing -= own
     return chosen
 
 
@@ -132,6 +134,7 @@ def every_pair(case: Case) -> set[Any]:
     return set(itertools.combinations([(k, str(v)) for k, v in vars(case).items()], 2))
 
 
+@functools.cache
 def cases() -> list[Case]:
     """Return the triples and the placed cases, in the short form some that have every pair."""
     if sized(False, True):

@@ -21,7 +21,7 @@ SQUARED = losses.Squared()
 def test_lemma_of_the_p_norm() -> None:
     """a L(w) - b L(u) <= D(u, w) - D(u, w') with X^2 replaced by (p - 1) X_p^2."""
     rng = np.random.default_rng(4)
-    for _ in range(2000):
+    for _ in range(sized(400, 2000)):
         p = float(rng.choice([2.0, 2.3, 3.0, 8.0]))
         potential, n = PNormSquare(p), int(rng.integers(1, 7))
         w, u, x = rng.normal(size=(3, n)) * rng.choice([0.1, 1.0, 10.0])
