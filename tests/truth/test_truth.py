@@ -26,7 +26,7 @@ from tests.truth.referee import Referee, exact_loss
 from tests.truth.streams import KINDS, LONG, Kind
 
 #: Kinds of streams for each combination, and rounds at most; `make soak` plays thousands.
-STREAMS, ROUNDS = sized(1, 2), sized(16, 60)
+STREAMS, ROUNDS = sized(1, 2), sized(20, 60)
 
 
 ALL = COMBOS + SCALE_FREE + TRACKERS
