@@ -21,6 +21,7 @@ from noregret import domains, losses, mirrors, rates
 from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 from tests.learners import dual_product
 from tests.product import component_product
+from tests.sizes import sized
 
 #: Rows hold at most 1e100, and the least number above 0 is 5e-324.
 SIZES = (0.0, 5e-324, 1e-308, 1e-160, 1e-30, 1.0, 800.0, 1e10, 1e50, 1e100)
@@ -75,11 +76,13 @@ KINDS: Makers = {
 
 
 def product() -> Makers:
-    """Return every combination of loss, map, rate and domain, and of update and map."""
+    """Return combinations of loss, map, rate and domain, and of update and map: all in a soak."""
     makers: Makers = {}
-    for case in component_product.triples() + component_product.placed():
+    for case in component_product.cases():
         makers[str(case)] = partial(MirrorDescent, **case.arguments(), dimension=FEATURES)
-    for pair, update in itertools.product(dual_product.PAIRS, dual_product.UPDATES):
+    every = list(itertools.product(dual_product.PAIRS, dual_product.UPDATES))
+    # A step of 4 through 7 x 9 pairs meets each pair and each update.
+    for pair, update in sized(every[::4], every):
         makers[f"{pair} / {update}"] = partial(dual_product.learners, pair, update)
     return makers
 
@@ -124,7 +127,12 @@ def of_the_product() -> Outcomes:
     return {name: [outcomes(make, seed)] for seed, (name, make) in enumerate(makers)}
 
 
+def found(*arguments: str) -> Outcomes:
+    """Return what the program prints for these arguments."""
+    return of_the_product() if arguments == ("all",) else of_each_kind()
+
+
 if __name__ == "__main__":
     # Numbers of numpy warn where machine code and those of Python go on in silence.
     warnings.simplefilter("ignore", RuntimeWarning)
-    json.dump(of_the_product() if sys.argv[1:] == ["all"] else of_each_kind(), sys.stdout)
+    json.dump(found(*sys.argv[1:]), sys.stdout)

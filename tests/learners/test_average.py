@@ -14,6 +14,7 @@ import pytest
 
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
+from tests.sizes import sized
 from tests.truth.learners import COMBOS, Combo
 from tests.truth.streams import layout
 
@@ -196,7 +197,7 @@ each_combo = pytest.mark.parametrize(
 
 @each_combo
 def test_average_is_the_mean_of_the_weights(combo: Combo) -> None:
-    X, y, weight = stream(0, 300, 4)
+    X, y, weight = stream(0, sized(80, 300), 4)
     check(combo.learner(np.random.default_rng(0), 1.0, 4), X, y, weight, combo.layout)
 
 

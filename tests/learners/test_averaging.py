@@ -10,9 +10,10 @@ import pytest
 
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
+from tests.sizes import sized
 from tests.truth.streams import layout
 
-ROUNDS, DIMENSION = 400, 11
+ROUNDS, DIMENSION = sized(100, 400), 11
 
 #: Learner, and the columns of its records without an average and with one.
 CASES: dict[str, tuple[dict[str, Any], int, int]] = {

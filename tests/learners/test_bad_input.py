@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from noregret import domains, losses, mirrors, rates
 from noregret.learners import MirrorDescent
 from noregret.learners.foreign import certify
+from tests.sizes import sized
 
 #: One learner of each engine, and one that restarts.
 LEARNERS: dict[str, Callable[[], MirrorDescent]] = {
@@ -172,7 +173,7 @@ def test_certify_checks_predictions(predictions: Any, message: str) -> None:
 
 
 #: Features of a chunk of 60 rows.
-SMALL_CHUNK = 64 * 60
+SMALL_CHUNK = 64 * sized(18, 60)
 
 
 @pytest.fixture
@@ -201,8 +202,9 @@ def test_many_chunks_are_undone(kind: str, form: str) -> None:
     bad = SMALL_CHUNK // 64 * 2 + 7
     rows, labels = large(form, bad)
     learner = LEARNERS[kind]()
-    start = rows[:50] if form == "sparse" else rows[:50].copy()
-    learner.learn(start, labels[:50])
+    few = SMALL_CHUNK // 64 - sized(4, 10)
+    start = rows[:few] if form == "sparse" else rows[:few].copy()
+    learner.learn(start, labels[:few])
     before = state(learner)
     weights = learner.weights
     with pytest.raises(ValueError, match=rf"X row {bad}: .*expected finite numbers"):
@@ -210,8 +212,8 @@ def test_many_chunks_are_undone(kind: str, form: str) -> None:
     assert same(state(learner), before)
     assert np.array_equal(learner.weights, weights)
     again = LEARNERS[kind]()
-    again.learn(start, labels[:50])
-    more = slice(50, 90)
+    again.learn(start, labels[:few])
+    more = slice(few, few + sized(12, 40))
     assert np.array_equal(
         learner.learn(rows[more], labels[more]), again.learn(rows[more], labels[more])
     )

@@ -16,6 +16,7 @@ from noregret import catalogue, losses, mirrors
 from noregret.learners import DualAscent
 from noregret.losses import SquaredEpsilonInsensitive
 from tests.learners.dual_product import ROUNDS, everything, stream
+from tests.sizes import sized
 
 
 def test_the_ring_grows_and_forgets_in_order() -> None:
@@ -140,7 +141,7 @@ class Rounded(losses.Loss):
 
 
 def test_a_loss_of_ones_own() -> None:
-    X, y, _, _ = stream("hinge, Euclidean", 15)
+    X, y, _, _ = stream("hinge, Euclidean", 15, sized(16, 40))
     learner = DualAscent(Rounded(), mirrors.Euclidean(), 1.0, "leader", tolerance=1e-12)
     learner.learn(X, y)
     w = learner.weights

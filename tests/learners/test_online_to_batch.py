@@ -14,6 +14,7 @@ import noregret as nr
 from noregret import catalogue, losses
 from noregret.catalogue import BatchPredictor, batch_predictor
 from noregret.rounding import up
+from tests.sizes import sized
 
 
 def risk(w: float) -> float:
@@ -156,7 +157,7 @@ def test_statements_hold_on_drawn_samples(method: str) -> None:
 
 def test_hoeffding_is_nearly_met_by_a_coin() -> None:
     """A learner that does not learn, losses 0 or 1: failures are rarer than delta, not absent."""
-    wrong, trials, delta = 0, 2000, 0.3
+    wrong, trials, delta = 0, sized(400, 2000), 0.3
     for seed in range(trials):
         y = np.where(np.random.default_rng(seed).random(30) < 0.5, 1.0, 0.0)
         still = nr.MirrorDescent(

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret import domains, losses, mirrors, rates
 from tests.learners.scale_free_reference import reference
+from tests.sizes import sized
 from tests.truth.comparators import Class
 from tests.truth.learners import Shifted
 from tests.truth.referee import Referee
@@ -53,7 +54,7 @@ def stream(loss: losses.Loss, n: int = 300, d: int = 8, seed: int = 0) -> tuple[
 @each_of_four
 @pytest.mark.parametrize("width", [8, 300])
 def test_it_is_what_its_definition_says(loss: losses.Loss, width: int) -> None:
-    X, y, weight = stream(loss, d=width)
+    X, y, weight = stream(loss, sized(60, 300), width)
     expected = reference(loss, X, y, weight)
     scale = float(np.abs(expected).max())
     for rows in (X, csr_array(X)):
@@ -149,11 +150,12 @@ def test_rows_without_weight_change_nothing(loss: losses.Loss) -> None:
 
 @pytest.mark.parametrize("loss", CLASSES + REAL, ids=str)
 def test_every_loss_learns(loss: losses.Loss) -> None:
-    X, y, _ = stream(loss, n=1000)
+    n = sized(400, 1000)
+    X, y, _ = stream(loss, n)
     p = fresh(loss).learn(X, y)
     assert np.all(np.isfinite(p))
     idle = 0.0 if loss.labels == "sign" else 3.0
-    late = range(700, 1000)
+    late = range(7 * n // 10, n)
     suffered = sum(loss.value(float(y[t]), float(p[t])) for t in late)
     assert suffered < 0.5 * sum(loss.value(float(y[t]), idle) for t in late)
 
@@ -188,7 +190,7 @@ def test_an_outlier_costs_little() -> None:
 @pytest.mark.parametrize("loss", [losses.Logistic(), losses.Squared()], ids=str)
 @pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-300, 1e-200, 1e-141, 1e-60, 1e99])
 def test_features_of_any_size(loss: losses.Loss, size: float) -> None:
-    X, y, _ = stream(loss, n=400)
+    X, y, _ = stream(loss, n=sized(80, 400))
     X /= np.abs(X).max()
     learner, usual = fresh(loss), fresh(loss)
     p = learner.learn(X * size, y)
@@ -227,10 +229,11 @@ def test_predictions_for_real_targets_stay_in_their_range() -> None:
     assert seen.min() < learner.offset < seen.max()
 
 
+@pytest.mark.each_value
 @each_of_four
 @pytest.mark.parametrize("span", [0.0, 6.0, 40.0])
 def test_the_certificate_is_true(loss: losses.Loss, span: float) -> None:
-    X, y, weight = stream(loss, n=400, d=5)
+    X, y, weight = stream(loss, n=sized(80, 400), d=5)
     X = X * 10.0 ** np.linspace(-span, span, 5)
     learner = fresh(loss)
     learner.learn(X, y, weight)

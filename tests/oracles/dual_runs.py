@@ -10,11 +10,12 @@ import pytest
 from noregret import losses, mirrors
 from noregret.learners import DualAscent
 from tests.oracles.data import near
+from tests.sizes import sized
 
 HINGE = losses.Hinge()
 EUCLID = mirrors.Euclidean()
 #: Windows are solved to the last place, as slowly as that may be.
-FULLY = {"tolerance": 0.0, "sweeps": 20_000}
+FULLY = {"tolerance": 0.0, "sweeps": sized(1_500, 20_000)}
 #: The least P(w) of set A at C = 1.
 BEST = 2.9874567474
 #: The last trial of set A at C = 5 from theta = (0.3, -0.2, 0.5): the map, the margin, the step

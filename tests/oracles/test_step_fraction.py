@@ -17,6 +17,7 @@ from noregret.proof.ledger import Entry
 from noregret.proof.statement import RANGE, contradicted
 from tests.oracles.data import S_A, X_A, Y_A, near
 from tests.oracles.duals import FORMS, MAPS, problem
+from tests.sizes import sized
 
 
 @pytest.mark.parametrize(("fraction", "count"), [(1.0, 17), (0.5, 62), (0.1, 368)])
@@ -99,11 +100,12 @@ def test_hindsight_comes_to_the_same_minimum(loss: Any, options: Any, fraction: 
 def test_a_round_gains_at_least_its_fraction_of_an_exact_step(update: str, mirror: Any) -> None:
     """Against the exact step on the new row alone, taken from the same state."""
     rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(40, 3)), np.sign(rng.normal(size=40))
+    n = sized(10, 40)
+    X, y = rng.normal(size=(n, 3)), np.sign(rng.normal(size=n))
     k = 1 if update == "exact" else 3
     damped = DualAscent(losses.Hinge(), mirror, 0.5, update, k, fraction=0.3)
     # Keeping as much and stepping exactly once: the state is that of the damped learner.
-    for t in range(40):
+    for t in range(n):
         exact = DualAscent(losses.Hinge(), mirror, 0.5, dimension=3)
         theta = np.zeros(3) if damped.rounds == 0 else damped._engine.theta.copy()
         exact._engine.place(theta)
@@ -135,7 +137,7 @@ def test_a_pair_moves_by_its_fraction() -> None:
 @pytest.mark.parametrize("fraction", [0.9, 0.5, 0.1])
 def test_what_is_left_of_theorem_3(fraction: float) -> None:
     """sum l <= (L(u) + F(u)/C) / f + m C R^2/2, on random and on hard streams."""
-    for seed in range(10):
+    for seed in range(sized(2, 10)):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(50, 4))
         X /= np.linalg.norm(X, axis=1, keepdims=True)

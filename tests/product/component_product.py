@@ -6,9 +6,11 @@ NUMBA_DISABLE_JIT=1 it does so interpreted, kernels and components alike.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,7 @@ from noregret.learners.combination import Combination
 from noregret.proof.ledger import Entry
 from tests.learners.dense_reference import Reference
 from tests.product.newcomers import newcomers
+from tests.sizes import sized
 
 LOSSES: tuple[losses.Loss, ...] = (
     losses.Hinge(0.8),
@@ -114,6 +117,31 @@ def placed() -> list[Case]:
     return [case for case in cases if case.accepted() and (case.domain or not case.lazy)]
 
 
+def cover(cases: list[Case], parts: Callable[[Case], set[Any]]) -> list[Case]:
+    """Choose cases until every part of one of them has occurred."""
+    left = [(case, parts(case)) for case in cases]
+    missing = set().union(*(own for _, own in left))
+    chosen = []
+    while missing:
+        best, own = max(left, key=lambda pair: len(pair[1] & missing))
+        chosen.append(best)
+        missing -= own
+    return chosen
+
+
+def every_pair(case: Case) -> set[Any]:
+    """Return the pairs of what a case is made of."""
+    return set(itertools.combinations([(k, str(v)) for k, v in vars(case).items()], 2))
+
+
+@functools.cache
+def cases() -> list[Case]:
+    """Return the triples and the placed cases, in the short form some that have every pair."""
+    if sized(False, True):
+        return triples() + placed()
+    return cover(triples(), every_pair) + cover(placed(), every_pair)
+
+
 def stream(kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows with zeros, labels of that kind and example weights, the same for all.
 
@@ -146,22 +174,30 @@ def outcome(learner: Any, predictions: np.ndarray, ledger: dict[str, float]) -> 
     }
 
 
-def same_without_average(case: Case, X: Any, y: np.ndarray, weight: np.ndarray) -> bool:
-    """Tell whether a learner that keeps no average does all else alike, to the bit."""
-    seen = []
-    for averaging in (True, False):
-        learner = MirrorDescent(**case.arguments(), dimension=FEATURES, averaging=averaging)
-        predictions = learner.learn(X, y, weight)
-        certificate = learner.certificate()
-        numbers = (predictions, learner.weights, certificate.gradient, certificate.ledger)
-        seen.append([array.tobytes() for array in numbers] + [str(certificate)])
-    return seen[0] == seen[1]
+def seen(learner: MirrorDescent, predictions: np.ndarray) -> list[Any]:
+    """Return all but the average, to the bit."""
+    certificate = learner.certificate()
+    numbers = (predictions, learner.weights, certificate.gradient, certificate.ledger)
+    return [array.tobytes() for array in numbers] + [str(certificate)]
+
+
+def learnt_twice(case: Case, X: Any, y: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
+    """Run the library, and once more without an average: does that do all else alike?"""
+    learner = MirrorDescent(**case.arguments(), dimension=FEATURES, averaging=True)
+    without = MirrorDescent(**case.arguments(), dimension=FEATURES, averaging=False)
+    predictions = learner.learn(X, y, weight)
+    same = seen(learner, predictions) == seen(without, without.learn(X, y, weight))
+    return found(learner, predictions) | {"same": same}
 
 
 def learnt(case: Case, X: Any, y: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
     """Run the library."""
     learner = MirrorDescent(**case.arguments(), dimension=FEATURES)
-    predictions = learner.learn(X, y, weight)
+    return found(learner, learner.learn(X, y, weight))
+
+
+def found(learner: MirrorDescent, predictions: np.ndarray) -> dict[str, Any]:
+    """Return what a learner came to, of sums in two parts the sum."""
     entries = learner.certificate().ledger
     ledger = {place.name: float(entries[place]) for place in Entry}
     for name in ("LOSS", "INTERCEPT", "COUNTED_LOSS"):
@@ -176,8 +212,6 @@ def referred(case: Case, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> di
 
 
 if __name__ == "__main__":
-    for case in triples() + placed():
-        given = stream(case.loss.labels)
-        outcomes = learnt(case, *given) | {"same": same_without_average(case, *given)}
-        json.dump(outcomes, sys.stdout)
+    for case in cases():
+        json.dump(learnt_twice(case, *stream(case.loss.labels)), sys.stdout)
         print()

@@ -7,6 +7,7 @@ tracking; learners, passes and proofs ask its methods.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -109,11 +110,16 @@ def questions(source: str, rooms: dict[str, set[str]] = ROOMS) -> list[int]:
     return Questions(ast.parse(source), rooms).lines
 
 
+@functools.cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _asked(rooms: dict[str, set[str]], wanted: Callable[[str], bool]) -> Iterator[str]:
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
         if wanted(name):
-            for line in questions(path.read_text(encoding="utf-8"), rooms):
+            for line in Questions(_parsed(path), rooms).lines:
                 yield f"{name}:{line}"
 
 

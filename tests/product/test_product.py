@@ -12,6 +12,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -22,12 +23,15 @@ from tests.product.component_product import (
     MIRRORS,
     RATES,
     Case,
+    cases,
+    cover,
     learnt,
-    placed,
+    learnt_twice,
     referred,
     stream,
     triples,
 )
+from tests.sizes import sized
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,8 +44,10 @@ def compare(case: Case, found: dict[str, Any], expected: dict[str, Any]) -> None
         assert found[name] == pytest.approx(right, rel=0.0, abs=slack), f"{case}: {name}"
 
 
-def test_the_full_product_interpreted() -> None:
-    """Every accepted combination, kernels and components run by the Python interpreter."""
+def all_learnt() -> list[dict[str, Any]]:
+    """Return what the interpreter makes of each case, in a process that compiles nothing."""
+    if numba.config.DISABLE_JIT:
+        return [learnt_twice(case, *stream(case.loss.labels)) for case in cases()]
     paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "NUMBA_DISABLE_JIT": "1",
@@ -54,11 +60,14 @@ def test_the_full_product_interpreted() -> None:
         env=environment,
     )
     assert run.returncode == 0, run.stderr
-    lines = run.stdout.splitlines()
-    cases = triples() + placed()
-    assert len(lines) == len(cases) > 500
-    for case, line in zip(cases, lines, strict=True):
-        found = json.loads(line)
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def test_the_full_product_interpreted() -> None:
+    """Every accepted combination, kernels and components run by the Python interpreter."""
+    outcomes = all_learnt()
+    assert len(outcomes) == len(cases()) > sized(150, 500)
+    for case, found in zip(cases(), outcomes, strict=True):
         compare(case, found, referred(case, *stream(case.loss.labels)))
         assert found["same"], f"{case}: another outcome without an average"
 
@@ -73,29 +82,24 @@ def pairs(case: Case) -> set[Any]:
     return set(combinations((type(case.loss), type(case.mirror), type(case.rate)), 2))
 
 
-def cover(parts: Callable[[Case], set[Any]]) -> list[Case]:
+def covering(parts: Callable[[Case], set[Any]]) -> list[Case]:
     """Choose cases until every part of an accepted one has occurred."""
-    left = [case for case in triples() if not case.conservative]
-    missing = set().union(*(parts(case) for case in left))
-    chosen = []
-    while missing:
-        best = max(left, key=lambda case: len(parts(case) & missing))
-        chosen.append(best)
-        missing -= parts(best)
-    return chosen
+    return cover([case for case in triples() if not case.conservative], parts)
 
 
-def compare_compiled(cases: list[Case]) -> None:
+def compare_compiled(chosen: list[Case]) -> None:
     """Sparse and dense rows, single and double precision, spread over the cases."""
-    for number, case in enumerate(cases):
+    for number, case in enumerate(chosen):
         X, y, weight = stream(case.loss.labels)
         rows: Any = (csr_array(X.astype(np.float32)), csr_array(X), X)[number % 3]
         compare(case, learnt(case, rows, y, weight), referred(case, X, y, weight))
 
 
 def test_covers_have_every_class_and_every_pair() -> None:
-    assert set().union(*map(classes, cover(classes))) == {*map(type, (*LOSSES, *MIRRORS, *RATES))}
-    covered = set().union(*map(pairs, cover(pairs)))
+    assert set().union(*map(classes, covering(classes))) == {
+        *map(type, (*LOSSES, *MIRRORS, *RATES))
+    }
+    covered = set().union(*map(pairs, covering(pairs)))
     for loss, mirror in product(LOSSES, MIRRORS):
         assert (type(loss), type(mirror)) in covered
     for loss, rate in product(LOSSES, RATES):
@@ -106,13 +110,13 @@ def test_covers_have_every_class_and_every_pair() -> None:
 
 @pytest.mark.compiled
 def test_every_class_compiled() -> None:
-    compare_compiled(cover(classes))
+    compare_compiled(covering(classes))
 
 
 @pytest.mark.soak
 @pytest.mark.compiled
 @pytest.mark.parametrize("mirror", MIRRORS, ids=repr)
 def test_every_pair_of_classes_compiled(mirror: Mirror) -> None:
-    cases = [case for case in cover(pairs) if case.mirror == mirror]
-    assert len(cases) >= len(LOSSES)
-    compare_compiled(cases)
+    chosen = [case for case in covering(pairs) if case.mirror == mirror]
+    assert len(chosen) >= len(LOSSES)
+    compare_compiled(chosen)

@@ -32,6 +32,9 @@ def implicit(loss: Loss, w: list[mpf], x: list[mpf], y: float, pace: mpf, slope:
     low, high = min(slope, mpf(0)), max(slope, mpf(0))
     for _ in range(180):
         s = (low + high) / 2
+        # In the exponents a step is multiplied by up to 1e17; thirteen digits are left.
+        if high - low <= abs(s) * mpf("1e-30"):
+            break
         after = moved(w, x, -pace * s)
         u = mpmath.fdot(after, x) / mpmath.fsum(after)
         low, high = (s, high) if s < mpf(loss.slope(y, float(u))) else (low, s)

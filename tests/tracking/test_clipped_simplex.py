@@ -21,6 +21,7 @@ from noregret.passes.descent.implicit import SEARCH
 from noregret.passes.rounds import Round
 from noregret.passes.rows import Row
 from tests.oracles.data import X_T, Y_T, near, played
+from tests.sizes import sized
 from tests.tracking.dense import Tracker
 
 ENTROPY, SQUARED = mirrors.Entropy(), losses.Squared()
@@ -131,7 +132,7 @@ def test_rates_that_change(rate: rates.Rate) -> None:
 def test_the_certificate_is_true() -> None:
     """On streams with drift, heavy steps and all alphas, against every comparator tried."""
     rng = np.random.default_rng(9)
-    for trial in range(40):
+    for trial in range(sized(9, 40)):
         n, alpha = int(rng.integers(1, 30)), float(rng.choice([1e-3, 0.3, 1.0]))
         X, y = stream(100 + trial, n, 120, float(rng.choice([0.1, 0.9])), rng.choice([0.1, 30.0]))
         learner = make(alpha, float(rng.choice([0.01, 1.0])), n)
@@ -152,7 +153,7 @@ def test_theorem_16_holds() -> None:
     """Loss <= 3/2 L(u) + 3/2 X^2 (ln n + ln(n/alpha)/2 size), on shifting problems."""
     rng = np.random.default_rng(10)
     n, alpha = 20, 0.2
-    for _ in range(30):
+    for _ in range(sized(6, 30)):
         schedule = alpha / n + (1 - alpha) * np.repeat(rng.dirichlet(np.ones(n) / 4, 4), 50, axis=0)
         X = rng.random((200, n))
         y = np.sum(X * schedule, axis=1) + 0.1 * rng.normal(size=200)
@@ -165,12 +166,13 @@ def test_theorem_16_holds() -> None:
 
 
 def test_resumed_to_the_bit(tmp_path: Path) -> None:
-    X, y = stream(11, 60, 600, 0.05, 2.0)
+    n = sized(250, 600)
+    X, y = stream(11, 60, n, 0.05, 2.0)
     whole = make(0.3, 0.8, 60)
     expected = whole.learn(X, y)
     rng = np.random.default_rng(12)
-    for trial in range(4):
-        cuts = [0, *sorted(rng.integers(1, 600, 2)), 600]
+    for trial in range(sized(2, 4)):
+        cuts = [0, *sorted(rng.integers(1, n, 2)), n]
         learner, got = make(0.3, 0.8, 60), []
         for k, (a, b) in enumerate(pairwise(cuts)):
             got.append(learner.learn(X[a:b], y[a:b]))
@@ -198,16 +200,16 @@ def test_a_refused_row_changes_no_bit() -> None:
 
 def test_long_runs_are_repaired() -> None:
     """Factors that drift, nodes that run out and sums that grow old do not show."""
-    n = 8
+    n, parts = 8, sized(12, 30)
     rng = np.random.default_rng(13)
     learner, reference = make(0.1, 0.7, n), Tracker(SQUARED, "simplex", 0.7, n, 0.1)
-    for _ in range(30):
+    for _ in range(parts):
         X = scipy.sparse.random(200, n, 0.2, format="csr", random_state=rng)
         y = rng.normal(size=200) + rng.choice([-1.0, 1.0])
         assert learner.learn(X, y) == pytest.approx(reference.learn(X.toarray(), y), abs=1e-11)
         slots = learner._engine.slots
         assert 1 / 1024 <= slots[Mark.FACTOR] <= 1024 and slots[Mark.NODES] <= n
-    assert learner.average == pytest.approx(reference.total / 6000, rel=1e-9)
+    assert learner.average == pytest.approx(reference.total / (200 * parts), rel=1e-9)
 
 
 def test_steps_that_would_overflow() -> None:

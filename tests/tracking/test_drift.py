@@ -22,6 +22,7 @@ from noregret.tracking import watch
 from noregret.tracking.drift import DriftProof, drift_proof
 from noregret.tracking.static import Moments, static_floor
 from noregret.tracking.watch import Span
+from tests.sizes import sized
 
 SQUARED = nr.losses.Squared()
 
@@ -47,26 +48,27 @@ def blocks(X: np.ndarray, y: np.ndarray, rows: int) -> Iterator[Block]:
 
 
 def test_the_statement_word_for_word() -> None:
-    X, y = alternating()
+    n = sized(240, 600)
+    X, y = alternating(n)
     proof = drift_proof(X, y, radius=3.0)
-    assert proof.proved and proof.rounds == 600 and proof.margin > 0.0
+    assert proof.proved and proof.rounds == n and proof.margin > 0.0
     first, *lines = str(proof).splitlines()
     assert first == "Proved: no fixed predictor will do."
     b, a = lines[0].split()[-3], lines[1].split()[-3]
     each_b, each_a = lines[1].split()[0], lines[2].split()[0]
     assert lines == [
-        "  On these 600 rounds every fixed predictor with norm <= 3 loses at least "
+        f"  On these {n} rounds every fixed predictor with norm <= 3 loses at least "
         f"{b} by Squared,",
         f"  {each_b} a round; the tracker, inside the same ball, lost at most {a} < {b},",
         f"  {each_a} a round.",
     ]
     assert proof.tracker_loss <= float(a) < float(b) <= proof.static_bound
-    assert proof.tracker_loss / 600 <= float(each_a) < float(each_b) <= proof.static_bound / 600
+    assert proof.tracker_loss / n <= float(each_a) < float(each_b) <= proof.static_bound / n
 
 
 def test_nothing_is_claimed_where_nothing_is_proved() -> None:
-    X, _ = alternating()
-    proof = drift_proof(X, np.ones(600), radius=3.0)
+    X, _ = alternating(sized(150, 600))
+    proof = drift_proof(X, np.ones(len(X)), radius=3.0)
     assert not proof.proved and proof.margin <= 0.0
     text = str(proof)
     assert text.startswith("Nothing is proved.") and " < " not in text
@@ -80,12 +82,16 @@ def test_digits_are_added_until_the_order_shows() -> None:
     assert "lost at most 1 < 1.0000000000000002," in str(close)
 
 
-@pytest.mark.parametrize("window", [1, 7, 100, 250])
+WINDOWS = sized([1, 7, 24, 60], [1, 7, 100, 250])
+
+
+@pytest.mark.parametrize("window", WINDOWS)
 def test_windows_are_what_they_would_be_alone(window: int) -> None:
-    X, y = alternating()
+    rounds = sized(144, 600)
+    X, y = alternating(rounds)
     proof = drift_proof(X, y, radius=2.0, window=window)
     step = max(1, window // 4)
-    firsts = list(range(1, 600 - window + 2, step))
+    firsts = list(range(1, rounds - window + 2, step))
     assert [span.first for span in proof.windows] == firsts
     for span in proof.windows[:: max(1, len(firsts) // 10)]:
         part = slice(span.first - 1, span.last)
@@ -97,18 +103,22 @@ def test_windows_are_what_they_would_be_alone(window: int) -> None:
         proof
     )
     apart = [proof.windows[k] for k in range(0, len(firsts), max(1, window // step))]
-    if window == 100:
+    if window == WINDOWS[2]:
         assert sum(span.tracker_loss for span in apart) == pytest.approx(proof.tracker_loss)
 
 
-@pytest.mark.parametrize("rows", [1, 90, 1000])
+#: Rows of a stream that is read in blocks.
+ROWS = sized(120, 600)
+
+
+@pytest.mark.parametrize("rows", [1, 3 * ROWS // 20, 1000])
 def test_a_stream_is_read_once_and_says_the_same(rows: int) -> None:
-    X, y = alternating()
+    X, y = alternating(ROWS)
     # Larger rows later: rates are measured by the same ones, whatever the blocks.
-    X[400:] *= 3.0
-    with mock.patch.object(watch, "PORTION", 128):
-        arrays = drift_proof(csr_array(X), y, radius=2.0, window=100)
-        stream = drift_proof(blocks(X, y, rows), radius=2.0, window=100)
+    X[2 * ROWS // 3 :] *= 3.0
+    with mock.patch.object(watch, "PORTION", sized(26, 128)):
+        arrays = drift_proof(csr_array(X), y, radius=2.0, window=ROWS // 6)
+        stream = drift_proof(blocks(X, y, rows), radius=2.0, window=ROWS // 6)
     assert stream.tracker_loss == arrays.tracker_loss
     assert stream.static_bound == pytest.approx(arrays.static_bound, rel=1e-8)
     assert len(stream.windows) == len(arrays.windows)
@@ -118,7 +128,7 @@ def test_a_stream_is_read_once_and_says_the_same(rows: int) -> None:
 
 
 def test_one_pass_keeps_no_rows_but_those_of_a_window() -> None:
-    X, y = alternating()
+    X, y = alternating(ROWS)
     told: list[str] = []
     for window, most in ((None, 0), (40, 60)):
         with mock.patch.object(watch, "PORTION", 25):
@@ -128,8 +138,9 @@ def test_one_pass_keeps_no_rows_but_those_of_a_window() -> None:
                 waiting = watched._given - watched._learnt
                 assert waiting < 25
                 assert sum(len(part) for part in watched._parts) <= most + waiting
-            assert watched.proof()[0].rounds == 600
-    assert "tracking, 600 examples" in told and "judging windows, up to example 600" in told
+            assert watched.proof()[0].rounds == ROWS
+    assert f"tracking, {ROWS} examples" in told
+    assert f"judging windows, up to example {ROWS}" in told
 
 
 @pytest.mark.compiled
@@ -198,18 +209,20 @@ def test_a_conjugate_of_ones_own_is_an_assumption_too() -> None:
 
 
 def test_weights_count() -> None:
-    X, y = alternating()
-    weight = np.where(np.arange(600) < 300, 0.0, 2.0)
+    n = sized(150, 600)
+    X, y = alternating(n)
+    weight = np.where(np.arange(n) < n // 2, 0.0, 2.0)
     proof = drift_proof(X, y, radius=2.0, weight=weight)
-    half = static_floor(X[300:], y[300:], SQUARED, 2.0)
+    half = static_floor(X[n // 2 :], y[n // 2 :], SQUARED, 2.0)
     assert proof.static_bound == pytest.approx(2.0 * half, rel=1e-8)
 
 
 def test_json_and_picture() -> None:
-    X, y = alternating()
-    proof = drift_proof(X, y, radius=2.0, window=100)
+    n = sized(240, 600)
+    X, y = alternating(n)
+    proof = drift_proof(X, y, radius=2.0, window=n // 6)
     found = json.loads(json.dumps(proof.as_dict()))
-    assert found["proved"] is True and found["rounds"] == 600 and found["radius"] == 2.0
+    assert found["proved"] is True and found["rounds"] == n and found["radius"] == 2.0
     assert [span["first"] for span in found["windows"]] == [w.first for w in proof.windows]
     axes = plot.drift(proof, ax=plot.sheet(), title="a stream")
     tracker, bound = axes.lines
@@ -217,7 +230,7 @@ def test_json_and_picture() -> None:
     np.testing.assert_allclose(bound.get_ydata(), [w.average_bound for w in proof.windows])
     proved = sum(span.proved for span in proof.windows)
     words = " ".join(text.get_text() for text in axes.texts)
-    assert f"{proved} of {len(proof.windows)} windows of 100 rounds" in words
+    assert f"{proved} of {len(proof.windows)} windows of {n // 6} rounds" in words
     with pytest.raises(ValueError, match="at least two windows, got 1"):
         plot.drift(replace(proof, windows=proof.windows[:1]))
 

@@ -23,6 +23,7 @@ from noregret.tracking.lemmas import ShiftingBounds
 from noregret.tracking.schedules import KernelSchedule, Schedule
 from noregret.tracking.shifting import shifting_bounds
 from tests.oracles.data import X_T, Y_T, near
+from tests.sizes import sized
 
 KERNELS = [Linear(), Polynomial(2), Polynomial(3, 0.5), Gaussian(0.7)]
 
@@ -56,7 +57,7 @@ def test_t20_numbers() -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sparse_rows_are_dense_rows(kernel: Kernel, dtype: Any) -> None:
-    X, y = stream(1)
+    X, y = stream(1, sized(30, 60))
     X = X.astype(dtype)
     for budget in (None, 7):
         learners = [KernelDescent(kernel, 1.0, 0.1, budget=budget) for _ in range(2)]
@@ -202,7 +203,7 @@ def check(kernel: Kernel, seed: int, budget: int | None) -> tuple[bool, bool]:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("budget", [None, 6])
 def test_theorem_14_holds(kernel: Kernel, budget: int | None) -> None:
-    results = [check(kernel, seed, budget) for seed in range(25)]
+    results = [check(kernel, seed, budget) for seed in range(sized(6, 25))]
     assert all(usual for usual, _ in results)
     assert any(dropped for _, dropped in results) == (budget is not None)
 

@@ -12,6 +12,7 @@ import noregret as nr
 from noregret import catalogue, domains, losses, mirrors, rates
 from noregret.losses import Loss
 from tests.oracles.data import near, total
+from tests.sizes import sized
 from tests.tracking.dense import Tracker
 
 SQUARED = losses.Squared()
@@ -63,7 +64,8 @@ IMPLICIT: dict[str, tuple[Any, Any]] = {
 def test_implicit_steps_equal_bisection(name: str, loss: Loss) -> None:
     make, (kind, size, p) = IMPLICIT[name]
     rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(80, 5)), rng.normal(size=80)
+    n = sized(20, 80)
+    X, y = rng.normal(size=(n, 5)), rng.normal(size=n)
     reference = Tracker(loss, kind, 0.3, 5, size, p, implicit=True)
     expected = reference.learn(X, y)
     learner = make(loss)
@@ -74,7 +76,7 @@ def test_implicit_steps_equal_bisection(name: str, loss: Loss) -> None:
         assert sparse.learn(scipy.sparse.csr_matrix(X), y) == pytest.approx(expected, abs=1e-10)
     certificate = learner.certificate()
     assert certificate.bounds == []
-    for u in (reference.w, reference.total / 80):
+    for u in (reference.w, reference.total / n):
         own = total(loss, X, y, u)
         assert certificate.loss - own <= certificate.regret(u)
 

@@ -14,6 +14,7 @@ from noregret import catalogue
 from noregret.tracking.lemmas import judged
 from noregret.tracking.schedules import Schedule
 from noregret.tracking.shifting import shifting_bounds
+from tests.sizes import sized
 
 #: Draws for each lemma.
 DRAWS = 400
@@ -114,7 +115,7 @@ def test_the_factor_of_the_paper_is_kept_within_rounding() -> None:
 def test_the_identity_holds_for_every_loss_rate_and_comparator(loss: nr.losses.Loss) -> None:
     """Comparators outside the set, labels above the clip, rates beyond all lemmas."""
     rng = np.random.default_rng(13)
-    for k in range(24):
+    for k in range(sized(6, 24)):
         n, rounds = int(rng.integers(2, 6)), int(rng.integers(3, 40))
         X = rng.normal(size=(rounds, n))
         y = rng.choice([-1.0, 1.0], rounds)

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 import noregret as nr
 from noregret.experts.shares import mix_rounds
 from noregret.tracking.mixture import DECAY, MARGIN, RATES, RATIO, ScaledDescent, Tracker
+from tests.sizes import sized
 
 SQUARED = nr.losses.Squared()
 
@@ -97,10 +98,11 @@ def test_the_kernel_is_what_was_written() -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["dense", "sparse"])
 def test_cuts_change_nothing(form: Any) -> None:
-    X, y = shifting(4)
+    n = sized(90, 300)
+    X, y = shifting(4, n)
     unbroken = Tracker(SQUARED, 1.0).learn(form(X), y)
     broken = Tracker(SQUARED, 1.0)
-    parts = [slice(0, 1), slice(1, 120), slice(120, 300)]
+    parts = [slice(0, 1), slice(1, 2 * n // 5), slice(2 * n // 5, n)]
     pieces = [broken.learn(form(X[part]), y[part]) for part in parts]
     assert np.array_equal(np.concatenate(pieces), unbroken)
 
@@ -108,9 +110,10 @@ def test_cuts_change_nothing(form: Any) -> None:
 @pytest.mark.parametrize("size", [1e-60, 1.0, 1e60])
 @pytest.mark.parametrize("targets", [1.0, 1e6])
 def test_members_and_mixture_stay_in_the_ball_exactly(size: float, targets: float) -> None:
-    X, y = shifting(5, rounds=120)
+    n = sized(35, 120)
+    X, y = shifting(5, n)
     tracker = Tracker(SQUARED, 0.7 / size, row=size)
-    for start in range(0, 120, 7):
+    for start in range(0, n, 7):
         part = slice(start, start + 7)
         made = tracker.learn(X[part] * size, targets * y[part])
         limit = Fraction(tracker.radius) ** 2
@@ -141,7 +144,7 @@ def test_members_that_left_the_ball_do_not_matter() -> None:
 
 
 def test_it_stays_near_its_best_member_and_beats_a_fixed_one() -> None:
-    X, y = shifting(6, rounds=1500)
+    X, y = shifting(6, sized(500, 1500))
     tracker = Tracker(SQUARED, 4.0, row=2.0)
     found = float(np.sum((tracker.learn(X, y) - y) ** 2))
     members = [member.certificate().loss for member in tracker.members]

@@ -12,6 +12,7 @@ from noregret import catalogue, domains, losses
 from noregret.proof import closed_forms
 from noregret.tracking.potentials import PNormSquare
 from tests.oracles.data import near, total
+from tests.sizes import sized
 from tests.tracking.dense import Tracker
 
 SQUARED = losses.Squared()
@@ -20,7 +21,7 @@ SQUARED = losses.Squared()
 def test_lemma_of_the_p_norm() -> None:
     """a L(w) - b L(u) <= D(u, w) - D(u, w') with X^2 replaced by (p - 1) X_p^2."""
     rng = np.random.default_rng(4)
-    for _ in range(2000):
+    for _ in range(sized(400, 2000)):
         p = float(rng.choice([2.0, 2.3, 3.0, 8.0]))
         potential, n = PNormSquare(p), int(rng.integers(1, 7))
         w, u, x = rng.normal(size=(3, n)) * rng.choice([0.1, 1.0, 10.0])
@@ -72,7 +73,7 @@ def test_p_norm_steps_that_leap() -> None:
 
 def test_the_shifting_bound_of_the_p_norm() -> None:
     rng = np.random.default_rng(6)
-    for _ in range(40):
+    for _ in range(sized(9, 40)):
         p, n, radius = float(rng.choice([2.0, 3.0, 6.0])), 10, 0.8
         q, ball = p / (p - 1), domains.PNormBall(p, 0.8)
         targets = [ball.project_norm(rng.normal(size=n) * (rng.random(n) < 0.3)) for _ in range(3)]

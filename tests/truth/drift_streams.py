@@ -278,12 +278,17 @@ def judge(
     return tally
 
 
-def stream(seed: int, index: int) -> tuple[Tally, str, bool]:
-    """Make the stream of that number, prove and judge; tell also whether drift was proved."""
+def stream(seed: int, index: int, most: int | None = None) -> tuple[Tally, str, bool]:
+    """Make the stream of that number, prove and judge; tell also whether drift was proved.
+
+    It has at most `most` rounds, and ten times as many if its kind is a long one.
+    """
     random = np.random.default_rng([seed, index])
     kind = KINDS[index % len(KINDS)]
     d = kind.dimension or int(random.choice([1, 2, 5, 5, 17]))
     rounds = kind.rounds if kind.rounds < 20 else int(kind.rounds * random.uniform(0.5, 1.0))
+    if most is not None:
+        rounds = min(rounds, 10 * most if kind.rounds > 1000 else most)
     X, y = kind.make(random, rounds, d)
     X = X * kind.size
     y = y[:rounds]

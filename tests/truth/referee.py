@@ -206,6 +206,19 @@ def fractions(vector: Any) -> list[Fraction]:
     return [Fraction(float(value)) for value in vector]
 
 
+def _dyadic(value: float) -> tuple[int, int]:
+    """Return n and k with value = n / 2^k."""
+    numerator, denominator = value.as_integer_ratio()
+    return numerator, denominator.bit_length() - 1
+
+
+def _dot(row: list[tuple[int, int, int]], u: list[tuple[int, int]]) -> Fraction:
+    """Return <x, u>: shifted integers need no common divisor at every sum, as fractions do."""
+    products = [(n * u[j][0], k + u[j][1]) for j, n, k in row]
+    deepest = max((k for _, k in products), default=0)
+    return Fraction(sum(n << (deepest - k) for n, k in products), 1 << deepest)
+
+
 def _in_range(number: Any) -> float:
     """Return a float, infinite where a fraction is beyond the largest of them."""
     try:
@@ -233,8 +246,12 @@ class Referee:
         #: Every round carries (sigma/2)||u||^2 as well.
         self.sigma = sigma
         self._X, self._y = X.astype(np.longdouble), y.astype(np.longdouble)
+        self._sizes = abs(self._X)
         self._weight = weight.astype(np.longdouble)
-        self._rows: list[list[tuple[int, Fraction]]] | None = None
+        self._rows: list[list[tuple[int, int, int]]] | None = None
+        #: Losses by the bytes of u: floor, regret and every theorem ask about the same u.
+        self._approximate: dict[bytes, tuple[np.longdouble, np.longdouble]] = {}
+        self._exact: dict[bytes, tuple[Fraction, Fraction]] = {}
         self.exact_answers = 0
 
     def part(self, rounds: int) -> Referee:
@@ -251,10 +268,15 @@ class Referee:
 
     def approximate(self, u: Vector) -> tuple[np.longdouble, np.longdouble]:
         """Return the loss of u and a margin that its rounding stays within."""
+        known = self._approximate.get(u.tobytes())
+        if known is not None:
+            return known
         long = u.astype(np.longdouble)
         with np.errstate(all="ignore"):
-            p, size = self._X @ long + self.offset, abs(self._X) @ abs(long) + abs(self.offset)
-            return self._summed(p, size, 0.5 * len(self.X) * self.sigma * (long @ long))
+            p, size = self._X @ long + self.offset, self._sizes @ abs(long) + abs(self.offset)
+            found = self._summed(p, size, 0.5 * len(self.X) * self.sigma * (long @ long))
+        self._approximate[u.tobytes()] = found
+        return found
 
     def at(self, predictions: Vector) -> tuple[np.longdouble, np.longdouble]:
         """Return the loss of given predictions and a margin, without any regulariser."""
@@ -274,19 +296,25 @@ class Referee:
 
     def exact(self, u: Vector) -> tuple[Fraction, Fraction]:
         """Return the loss of u, from below and from above."""
-        exact_u = fractions(u)
+        known = self._exact.get(u.tobytes())
+        if known is not None:
+            return known
         if self._rows is None:
             self._rows = [
-                [(j, Fraction(float(x))) for j, x in enumerate(row) if x != 0.0] for row in self.X
+                [(j, *_dyadic(float(x))) for j, x in enumerate(row) if x != 0.0] for row in self.X
             ]
+        parts = [_dyadic(float(v)) for v in u]
         predictions = [
-            sum((x * exact_u[j] for j, x in row), start=Fraction(float(offset)))
+            Fraction(float(offset)) + _dot(row, parts)
             for row, offset in zip(self._rows, self.offset, strict=True)
         ]
         low, high = self._exact_sum(predictions)
-        square = sum((v * v for v in exact_u), start=Fraction(0))
-        square *= Fraction(self.sigma) * len(self.X) / 2
-        return low + square, high + square
+        if self.sigma:
+            square = sum((v * v for v in fractions(u)), start=Fraction(0))
+            square *= Fraction(self.sigma) * len(self.X) / 2
+            low, high = low + square, high + square
+        self._exact[u.tobytes()] = low, high
+        return low, high
 
     def exact_at(self, predictions: Vector) -> tuple[Fraction, Fraction]:
         """Return the loss of given predictions, from below and from above."""

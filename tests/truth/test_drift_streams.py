@@ -9,6 +9,7 @@ import pytest
 
 from noregret.proof.certificate import Certificate
 from noregret.tracking import static, watch
+from tests.sizes import sized
 from tests.truth.claims import Tally
 from tests.truth.drift_streams import KINDS, main, stream
 
@@ -17,7 +18,7 @@ from tests.truth.drift_streams import KINDS, main, stream
 def test_every_statement_is_true(first: int) -> None:
     total, proofs = Tally(), 0
     for index in range(first, first + 8):
-        tally, what, proved = stream(99, index)
+        tally, what, proved = stream(99, index, sized(14, None))
         assert not tally.false, "\n".join([f"stream {index}: {what}", *tally.false[:5]])
         total.add(tally)
         proofs += proved

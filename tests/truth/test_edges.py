@@ -13,6 +13,7 @@ import noregret as nr
 from noregret import domains, losses, mirrors, rates
 from noregret.proof import bounds
 from noregret.proof.ledger import Entry
+from tests.sizes import sized
 from tests.truth.claims import bare_theorems
 from tests.truth.referee import Referee
 
@@ -179,7 +180,7 @@ def test_one_step_beyond_the_largest_exponent(mirror: mirrors.Mirror) -> None:
 
 def test_the_regulariser_of_many_small_rounds_is_covered_by_the_slack() -> None:
     # A heavy first example, then thousands of light ones: every addition is rounded.
-    n, sigma = 20_000, 0.125
+    n, sigma = sized(4_000, 20_000), 0.125
     learner = nr.MirrorDescent(
         losses.Absolute(), mirrors.Euclidean(), rates.StronglyConvex(sigma), dimension=1
     )

@@ -7,16 +7,19 @@ from unittest import mock
 import pytest
 
 from noregret.learners.matrix_certificate import MatrixCertificate
+from tests.sizes import sized
 from tests.truth.claims import Tally
 from tests.truth.matrix_streams import main, stream
 
-STREAMS = range(36)
+#: A stream of each loss, map and rate among the first 36, those of few rounds or scores.
+CHOSEN = [2, 3, 12, 13, 15, 16, 17, 19, 20, 24, 26, 27, 29]
+STREAMS = [*CHOSEN, *(index for index in range(36) if index not in CHOSEN)]
 
 
-@pytest.mark.parametrize("first", STREAMS[::12])
-def test_every_statement_is_true(first: int) -> None:
+@pytest.mark.parametrize("streams", sized([CHOSEN], [STREAMS[k::3] for k in range(3)]))
+def test_every_statement_is_true(streams: list[int]) -> None:
     total = Tally()
-    for index in range(first, first + 12):
+    for index in streams:
         tally, what = stream(99, index)
         assert not tally.false, "\n".join([f"stream {index}: {what}", *tally.false[:5]])
         total.add(tally)
@@ -24,9 +27,14 @@ def test_every_statement_is_true(first: int) -> None:
     assert total.checked["columns"] >= 40 and total.checked["loss"] >= 8
 
 
-def _caught() -> set[str]:
-    tallies = [stream(99, index)[0] for index in STREAMS]
-    return {text.split(":")[0] for tally in tallies for text in tally.false}
+def _caught(statements: set[str]) -> bool:
+    """Return whether each of these statements is found false in a stream."""
+    missing = set(statements)
+    for index in STREAMS:
+        missing -= {text.split(":")[0] for text in stream(99, index)[0].false}
+        if not missing:
+            return True
+    return False
 
 
 def test_the_judge_catches_floors_one_part_in_a_million_million_too_high() -> None:
@@ -36,7 +44,7 @@ def test_the_judge_catches_floors_one_part_in_a_million_million_too_high() -> No
         return true_floor(self, radius, norm) * (1.0 + 1e-12)  # type: ignore[arg-type]
 
     with mock.patch.object(MatrixCertificate, "floor", higher):
-        assert {"floor", "columns"} <= _caught()
+        assert _caught({"floor", "columns"})
 
 
 def test_the_judge_catches_rounding_that_is_ignored() -> None:
@@ -47,7 +55,7 @@ def test_the_judge_catches_rounding_that_is_ignored() -> None:
         mock.patch("noregret.mirrors.norms.EPSILON", 0.0),
         mock.patch("noregret.mirrors.predictors.EPSILON", 0.0),
     ):
-        assert {"floor", "1-norm", "regularised"} <= _caught()
+        assert _caught({"floor", "1-norm", "regularised"})
 
 
 @pytest.mark.soak

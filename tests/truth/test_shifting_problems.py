@@ -10,6 +10,7 @@ import pytest
 
 from noregret import catalogue
 from noregret.tracking.schedules import Schedule
+from tests.sizes import sized
 from tests.truth.shifting_problems import Problem, ball, box, judge, simplex
 
 #: Each draws problems for the theorems named.
@@ -49,7 +50,7 @@ def run(kind: str, count: int) -> Counter[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_theorems_hold(kind: str) -> None:
-    run(kind, 25)
+    run(kind, sized(6, 25))
 
 
 def test_rows_far_from_zero() -> None:
