@@ -138,7 +138,7 @@ def test_a_picture_of_the_windows(turning: Path, tmp_path: Path, call: Call, suf
         (("--picture", "a.png"), "--picture draws windows: say how long they are, --window N"),
         (("--window", "9", "--picture", "a.bmp"), "expected a name in .png, .svg, .pdf"),
         (("--window", "0"), "window must be a whole number >= 1, got 0"),
-        (("--window", "400", "--picture", "a.png"), "at least two windows, got 1"),
+        (("--window", str(ROWS), "--picture", "a.png"), "at least two windows, got 1"),
         (("--class-radius", "0"), "radius must be a finite number above 0, got 0.0"),
         (("--one-pass", "--loss", "hinge"), "--one-pass keeps second moments, which hinge is not"),
     ],
