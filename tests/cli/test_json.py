@@ -21,6 +21,8 @@ from tests.cli.program import ROOT, Call, svmlight
 from tests.sizes import sized
 
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "commands.json").read_text(encoding="utf-8"))
+#: 2^18 hashed slots take seconds by the interpreter.
+BITS = sized(("--bits", "9"), ())
 #: Rows of every table.
 ROWS = sized(24, 60)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*|C")
@@ -118,7 +120,7 @@ def test_other_commands(files: dict[str, Path], tmp_path: Path, call: Call) -> N
         "compare, several": ("compare", files["several"], "--multiclass", "--target", "kind"),
         "certify": ("certify", made, files["two"], "--class-radius", "1", "--class-radius", "3"),
         "hindsight": ("hindsight", files["two"], "--class-radius", "1"),
-        "hindsight, hashed": ("hindsight", files["hashed"], "--l2", "1", "--top", "2"),
+        "hindsight, hashed": ("hindsight", files["hashed"], "--l2", "1", "--top", "2", *BITS),
         "drift": ("drift", files["two"], "--class-radius", "1", "--window", str(ROWS // 3)),
         "convert": ("convert", files["numbers"], "--out", tmp_path / "c.arrow"),
         "list, losses": ("list", "losses"),

@@ -22,6 +22,7 @@ import pytest
 import noregret as nr
 from noregret.cli.main import main
 from tests.cli.program import ENVIRONMENT, RUN, Call
+from tests.sizes import sized
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +204,9 @@ def test_a_row_is_explained_by_what_its_features_add(
 def test_hashed_features_are_explained_by_their_names(tmp_path: Path, call: Call) -> None:
     path, model = tmp_path / "a.vw", tmp_path / "m.nr"
     path.write_text("".join(f"{1 if k % 3 else -1} |w p{k % 3} all\n" for k in range(60)))
-    assert call("learn", path, "--save", model, "--quiet").returncode == 0
+    # 2^18 slots take a second by the interpreter.
+    bits = sized(("--bits", "10"), ())
+    assert call("learn", path, *bits, "--save", model, "--quiet").returncode == 0
     (row,) = json.loads(call("explain", model, path, "--rows", "2", "--json").stdout)["rows"]
     assert {one["name"] for one in row["features"]} == {"w^p1", "w^all", "intercept"}
 
