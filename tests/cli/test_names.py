@@ -162,7 +162,7 @@ def test_two_classes_are_one_line_each(tmp_path: Path, call: Call) -> None:
     assert set(run.stdout.split()) == {"a\\nb", "c\\\\"}
 
 
-def test_a_file_name_that_is_not_utf_8_is_read_and_reported(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf_8_is_taken_from_the_command_line(tmp_path: Path) -> None:
     path, model = os.fsencode(tmp_path) + b"/caf\xe9.svm", os.fsencode(tmp_path) + b"/m\xff.nr"
     Path(os.fsdecode(path)).write_text(svmlight(50))
     run = noregret("learn", os.fsdecode(path), "--save", os.fsdecode(model), text=False)
@@ -172,7 +172,7 @@ def test_a_file_name_that_is_not_utf_8_is_read_and_reported(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("one_picture")
-def test_a_file_name_that_is_not_utf_8_is_known_to_every_command(
+def test_a_file_name_that_is_not_utf_8_is_read_reported_and_remembered(
     tmp_path: Path, call: Call
 ) -> None:
     path, model, out = (f"{tmp_path}/{name}" for name in ("caf\udce9.svm", "m\udcff.nr", "p\udcff"))
