@@ -3,12 +3,15 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from noregret.cli.main import main
+from noregret.report import pictures
 from tests.cli.program import Call, Result, svmlight
+from tests.sizes import FULL
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +39,16 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
         return Result(code, *capsys.readouterr())
 
     return _call
+
+
+@pytest.fixture
+def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pages have the first of their pictures only: nine take seconds. All in `make soak`."""
+    if not FULL:
+        monkeypatch.setattr(
+            "noregret.runs.reporting.pictures",
+            lambda *given, **options: islice(pictures(*given, **options), 1),
+        )
 
 
 @pytest.fixture(scope="session")

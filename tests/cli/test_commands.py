@@ -14,6 +14,7 @@ import pytest
 import noregret as nr
 from noregret.runs.record import load
 from tests.cli.program import Call, svmlight
+from tests.sizes import sized
 
 
 def test_predict_writes_what_the_model_says(
@@ -102,9 +103,10 @@ AUDITED = (
 
 @pytest.mark.parametrize("options", AUDITED, ids=" ".join)
 def test_audit_finds_that_what_learn_states_is_true(
-    stream: Path, tmp_path: Path, call: Call, options: tuple[str, ...]
+    tmp_path: Path, call: Call, options: tuple[str, ...]
 ) -> None:
-    model = tmp_path / "m.nr"
+    model, stream = tmp_path / "m.nr", tmp_path / "few.svm"
+    stream.write_text(svmlight(sized(25, 100)))
     assert call("learn", stream, *options, "--save", model).returncode == 0
     run = call("audit", model, stream, "--json")
     assert run.returncode == 0, run.stdout + run.stderr
@@ -231,7 +233,7 @@ def test_names_that_hashing_lost_are_found_in_the_file(tmp_path: Path, call: Cal
     rng = np.random.default_rng(4)
     path, model = tmp_path / "a.vw", tmp_path / "m.nr"
     with path.open("w") as file:
-        for _ in range(300):
+        for _ in range(sized(120, 300)):
             words = rng.permutation(40)[:6]
             label = 1 if 7 in words else -1
             file.write(f"{label} |text {' '.join(f'w{k}' for k in words)} |user id\n")
@@ -260,17 +262,19 @@ def test_names_are_found_however_many_come_between(tmp_path: Path) -> None:
     from noregret.runs import naming
 
     path = tmp_path / "many.vw"
-    path.write_text("".join(f"1 |a w{k} v{k}\n" for k in range(3000)))
+    rows = sized(600, 3000)
+    path.write_text("".join(f"1 |a w{k} v{k}\n" for k in range(rows)))
     whole = nr.read(path, bits=22, remember=10_000)
     list(whole)
     assert whole.names is not None
-    wanted = [column for column in (whole.names.column(f"a^w{k}") for k in (0, 1500, 2999))]
+    places = (0, rows // 2, rows - 1)
+    wanted = [column for column in (whole.names.column(f"a^w{k}") for k in places)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(naming, "_MANY", 10)
-        stream = nr.read(path, bits=22, remember=1, rows=100)
+        stream = nr.read(path, bits=22, remember=1, rows=rows // 30)
         names = naming.find_names(stream, [column for column in wanted if column], False)
-    assert [names.name(column) for column in wanted if column] == ["a^w0", "a^w1500", "a^w2999"]
-    assert stream.names is not None and len(stream.names) < 6000
+    assert [names.name(column) for column in wanted if column] == [f"a^w{k}" for k in places]
+    assert stream.names is not None and len(stream.names) < 2 * rows
 
 
 class _Page(HTMLParser):
@@ -324,6 +328,7 @@ def test_report_is_one_page_that_needs_nothing_else(
     assert again.read_bytes() == out.read_bytes()
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_learn_writes_the_same_report(stream: Path, tmp_path: Path, call: Call) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     out, model, again = tmp_path / "a.html", tmp_path / "m.nr", tmp_path / "b.html"

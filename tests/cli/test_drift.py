@@ -14,16 +14,19 @@ import noregret as nr
 from noregret.runs import progress
 from noregret.tracking.drift import drift_proof
 from tests.cli.program import Call
+from tests.sizes import sized
+
+ROWS = sized(160, 400)
 
 
 @pytest.fixture(scope="module")
 def turning(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four hundred examples whose labels turn around twice."""
+    """Examples whose labels turn around twice."""
     random = np.random.default_rng(3)
     lines = ["kind,a,b"]
-    for t in range(400):
+    for t in range(ROWS):
         a, b = random.normal(size=2).round(3)
-        up = (a + 0.2 > 0) == (t // 150 % 2 == 0)
+        up = (a + 0.2 > 0) == (t // (3 * ROWS // 8) % 2 == 0)
         lines.append(f"{'up' if up else 'down'},{a},{b}")
     path = tmp_path_factory.mktemp("drift") / "turning.csv"
     path.write_text("\n".join(lines) + "\n")
@@ -39,7 +42,7 @@ def test_it_says_what_the_library_says(turning: Path, call: Call) -> None:
     run = call("drift", turning, *COMMON)
     assert run.returncode == 0, run.stderr
     told = "labels down → -1, up → +1"
-    assert run.stdout == f"{turning}: 400 examples, Squared(), {told}\n{proof}\n"
+    assert run.stdout == f"{turning}: {ROWS} examples, Squared(), {told}\n{proof}\n"
     assert proof.proved and "Proved: no fixed predictor will do." in run.stdout
     found = json.loads(call("drift", turning, *COMMON, "--json").stdout)
     labels = [{"label": "down", "value": -1.0}, {"label": "up", "value": 1.0}]
@@ -122,9 +125,9 @@ def test_a_log_is_told_that_code_is_compiled(
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_a_picture_of_the_windows(turning: Path, tmp_path: Path, call: Call, suffix: str) -> None:
     out = tmp_path / f"windows.{suffix}"
-    run = call("drift", turning, *COMMON, "--window", "80", "--picture", out)
+    run = call("drift", turning, *COMMON, "--window", str(ROWS // 5), "--picture", out)
     assert run.returncode == 0, run.stderr
-    assert "Windows of 80 rounds" in run.stdout and "of 17." in run.stdout
+    assert f"Windows of {ROWS // 5} rounds" in run.stdout and "of 17." in run.stdout
     begin = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
     assert out.read_bytes().startswith(begin)
 
@@ -135,7 +138,7 @@ def test_a_picture_of_the_windows(turning: Path, tmp_path: Path, call: Call, suf
         (("--picture", "a.png"), "--picture draws windows: say how long they are, --window N"),
         (("--window", "9", "--picture", "a.bmp"), "expected a name in .png, .svg, .pdf"),
         (("--window", "0"), "window must be a whole number >= 1, got 0"),
-        (("--window", "400", "--picture", "a.png"), "at least two windows, got 1"),
+        (("--window", str(ROWS), "--picture", "a.png"), "at least two windows, got 1"),
         (("--class-radius", "0"), "radius must be a finite number above 0, got 0.0"),
         (("--one-pass", "--loss", "hinge"), "--one-pass keeps second moments, which hinge is not"),
     ],

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import gzip
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from noregret.files import store
-from tests.cli.program import Call, Result, noregret, svmlight
+from tests.cli.program import Call, Result, svmlight
 
 
-def refused(run: Result | subprocess.CompletedProcess[str], *complaint: str) -> None:
+def refused(run: Result, *complaint: str) -> None:
     assert run.returncode == 2, run.stderr
     assert run.stdout == ""
     assert run.stderr.startswith("noregret: ") and run.stderr.count("\n") == 1, run.stderr
@@ -199,12 +198,11 @@ def test_files_that_cannot_be_read_leave_the_old_model(
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
 
 
-def test_a_full_disk_is_one_line(stream: Path) -> None:
+def test_a_full_disk_is_one_line(stream: Path, call: Call) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
-    refused(
-        noregret("learn", stream, "--quiet", "--predictions", "/dev/full"), "/dev/full: No space"
-    )
+    run = call("learn", stream, "--quiet", "--predictions", "/dev/full")
+    refused(run, "/dev/full: No space")
 
 
 def test_a_full_file_system_keeps_the_old_model(

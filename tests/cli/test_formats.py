@@ -11,6 +11,7 @@ import pytest
 import noregret as nr
 from noregret.runs.record import load
 from tests.cli.program import Call
+from tests.sizes import sized
 
 CITIES = ("Rome", "Bonn", "Oslo")
 
@@ -57,11 +58,12 @@ OPTIONS = {
 
 @pytest.mark.parametrize("kind", list(OPTIONS))
 def test_formats_with_names_learn_the_same_and_go_on(tmp_path: Path, call: Call, kind: str) -> None:
-    rows = _rows(240)
-    whole = _write(tmp_path, kind, rows, "whole")
     # The second half begins with another city, so that new columns would come in another order.
-    first = _write(tmp_path, kind, rows[:120], "first")
-    second = _write(tmp_path, kind, rows[120:], "second")
+    half = sized(40, 120)
+    rows = _rows(2 * half)
+    whole = _write(tmp_path, kind, rows, "whole")
+    first = _write(tmp_path, kind, rows[:half], "first")
+    second = _write(tmp_path, kind, rows[half:], "second")
     model, unbroken = tmp_path / "m.nr", tmp_path / "u.nr"
     once = call("learn", whole, *OPTIONS[kind], "--save", unbroken, "--json")
     assert once.returncode == 0, once.stderr
@@ -112,10 +114,11 @@ def _top(model: Path, call: Call) -> list[tuple[int, str, float]]:
 
 def test_converted_streams_learn_the_same_model(tmp_path: Path, call: Call) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    path = _write(tmp_path, "csv", _rows(200), "a")
+    count = sized(60, 200)
+    path = _write(tmp_path, "csv", _rows(count), "a")
     compact = tmp_path / "a.arrow"
     run = call("convert", path, "--weight", "w", "--classes-as", "down,up", "-o", compact)
-    assert run.returncode == 0 and "200 examples, 5 features" in run.stdout, run.stderr
+    assert run.returncode == 0 and f"{count} examples, 5 features" in run.stdout, run.stderr
     before = call("learn", path, "--weight", "w", "--json")
     after = call("learn", compact, "--save", tmp_path / "m.nr", "--json")
     assert after.returncode == 0, after.stderr
@@ -132,7 +135,7 @@ def test_converted_streams_learn_the_same_model(tmp_path: Path, call: Call) -> N
 
 
 def test_interactions_and_remembered_names(tmp_path: Path, call: Call) -> None:
-    path = _write(tmp_path, "vw", _rows(120), "a")
+    path = _write(tmp_path, "vw", _rows(sized(40, 120)), "a")
     exact, hashed = tmp_path / "e.nr", tmp_path / "h.nr"
     assert call("learn", path, "-q", "nc", "--bits", "0", "--save", exact).returncode == 0
     run = call("learn", path, "-q", "nc", "--remember", "100", "--save", hashed)

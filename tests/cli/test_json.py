@@ -17,9 +17,14 @@ from noregret.cli.options import options_of
 from noregret.cli.table import COMMANDS
 from noregret.streams import Reading
 from noregret.vocabulary.learners import Spec
-from tests.cli.program import ROOT, Call, noregret, svmlight
+from tests.cli.program import ROOT, Call, svmlight
+from tests.sizes import sized
 
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "commands.json").read_text(encoding="utf-8"))
+#: 2^18 hashed slots take seconds by the interpreter.
+BITS = sized(("--bits", "9"), ())
+#: Rows of every table.
+ROWS = sized(24, 60)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*|C")
 
 
@@ -45,7 +50,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             *(("svm", "svm"), ("text", "csv"), ("huge", "csv")),
         )
     }
-    x = rng.standard_normal((60, 2)).round(3)
+    x = rng.standard_normal((ROWS, 2)).round(3)
     kinds = np.where(x[:, 0] > 0.0, "up", "down")
     rows = [f"{a},{b},{'' if k % 9 == 4 else 'xy'[k % 2]}" for k, (a, b) in enumerate(x)]
     lines = [f"{row},{kind}\n" for row, kind in zip(rows, kinds, strict=True)]
@@ -57,10 +62,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         f"{1 if a > 0 else -1} {1 + k % 3} 't{k} |w p{k % 5} q\n" for k, (a, _) in enumerate(x)
     )
     made["hashed"].write_text(words)
-    made["svm"].write_text(svmlight(60))
+    made["svm"].write_text(svmlight(ROWS))
     made["text"].write_text(
         "day,note,y\n"
-        + "".join(f"2024-01-{1 + k % 28:02d},a b{k % 4},{k % 2}\n" for k in range(60))
+        + "".join(f"2024-01-{1 + k % 28:02d},a b{k % 4},{k % 2}\n" for k in range(ROWS))
     )
     made["huge"].write_text("a,y\n" + "".join(f"1e60,{k}\n" for k in range(1, 7)))
     return made
@@ -98,7 +103,7 @@ def test_a_run_and_its_model(name: str, files: dict[str, Path], tmp_path: Path, 
     assert len(shared) == 15 and all(told[key] == shown[key] for key in shared)
     out = tmp_path / "made.txt"
     found = checked("predict", call("predict", model, path, "--out", out, "--json").stdout)
-    assert found["examples"] == len(out.read_text().splitlines()) == 60
+    assert found["examples"] == len(out.read_text().splitlines()) == ROWS
     checked("explain", call("explain", model, path, "--rows", "2,4-5", "--json").stdout)
     audited = call("audit", model, "--json")
     told = checked("audit", audited.stdout)
@@ -109,14 +114,14 @@ def test_a_run_and_its_model(name: str, files: dict[str, Path], tmp_path: Path, 
 
 def test_other_commands(files: dict[str, Path], tmp_path: Path, call: Call) -> None:
     made = tmp_path / "made.txt"
-    made.write_text("0.5\n" * 60)
+    made.write_text("0.5\n" * ROWS)
     runs = {
         "compare": ("compare", files["two"]),
         "compare, several": ("compare", files["several"], "--multiclass", "--target", "kind"),
         "certify": ("certify", made, files["two"], "--class-radius", "1", "--class-radius", "3"),
         "hindsight": ("hindsight", files["two"], "--class-radius", "1"),
-        "hindsight, hashed": ("hindsight", files["hashed"], "--l2", "1", "--top", "2"),
-        "drift": ("drift", files["two"], "--class-radius", "1", "--window", "20"),
+        "hindsight, hashed": ("hindsight", files["hashed"], "--l2", "1", "--top", "2", *BITS),
+        "drift": ("drift", files["two"], "--class-radius", "1", "--window", str(ROWS // 3)),
         "convert": ("convert", files["numbers"], "--out", tmp_path / "c.arrow"),
         "list, losses": ("list", "losses"),
         "list, learners": ("list", "learners"),
@@ -130,6 +135,7 @@ def test_other_commands(files: dict[str, Path], tmp_path: Path, call: Call) -> N
             assert [one["radius"] for one in told["floors"]] == [1.0, 3.0]
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_commands_that_draw(files: dict[str, Path], tmp_path: Path, call: Call) -> None:
     pytest.importorskip("matplotlib")
     model, page = tmp_path / "m.nr", tmp_path / "page.html"
@@ -150,14 +156,16 @@ def test_a_learner_that_diverges(files: dict[str, Path], call: Call) -> None:
     assert [bool(one["failure"]) for one in told["learners"]] == [True, False]
 
 
-def test_predictions_on_stdout_leave_json_to_stderr(files: dict[str, Path], tmp_path: Path) -> None:
+def test_predictions_on_stdout_leave_json_to_stderr(
+    files: dict[str, Path], tmp_path: Path, call: Call
+) -> None:
     model = tmp_path / "m.nr"
-    run = noregret("learn", files["svm"], "--save", model, "-p", "-", "--json")
+    run = call("learn", files["svm"], "--save", model, "-p", "-", "--json")
     checked("learn", run.stderr)
-    assert len(run.stdout.split()) == 60
-    run = noregret("predict", model, files["svm"], "--json")
+    assert len(run.stdout.split()) == ROWS
+    run = call("predict", model, files["svm"], "--json")
     checked("predict", run.stderr)
-    assert len(run.stdout.split()) == 60
+    assert len(run.stdout.split()) == ROWS
 
 
 def _objects(part: Any) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from noregret.runs.record import load
 from noregret.scoring.growing import learn_block, predicted
 from noregret.streams import read
 from tests.cli.program import Call
+from tests.sizes import sized
 
 COLOURS = ("red", "green", "blue", "grey", "pink")
 
@@ -99,7 +100,7 @@ KINDS = (
     ("--loss", "multiclass-hinge", "--update", "mistakes", "--rate", "constant"),
     ("--loss", "logistic", "--mirror", "ball", "--radius", "2", "--holdout", "5"),
     ("--mirror", "p-norm:3", "--rate", "adaptive", "--class-radius", "1"),
-    ("--classes", "4", "--holdout-after", "140"),
+    ("--classes", "4", "--holdout-after", sized("70", "140")),
     ("--passes", "2"),
 )
 
@@ -108,13 +109,13 @@ KINDS = (
 def test_resuming_equals_the_unbroken_run_to_the_bit(
     tmp_path: Path, call: Call, options: tuple[str, ...]
 ) -> None:
-    text = _csv(150)
+    text = _csv(sized(75, 150))
     path, cut, whole = tmp_path / "log.csv", tmp_path / "cut.nr", tmp_path / "whole.nr"
     path.write_text(text)
     unbroken = call("learn", path, "--multiclass", *options, "--save", whole, "--json")
     assert unbroken.returncode == 0, unbroken.stderr
     once = tuple(option for option in options if option not in ("--passes", "2"))
-    for rows in (3, 61):
+    for rows in sized((3, 40), (3, 61)):
         path.write_text("".join(text.splitlines(keepends=True)[: rows + 1]))
         first = call(
             "learn", path, "--multiclass", *(once if "--passes" in options else options),
@@ -172,7 +173,7 @@ def test_new_data_may_bring_new_classes(tmp_path: Path, call: Call) -> None:
 
 
 def test_every_format_gives_the_same_model(tmp_path: Path, call: Call) -> None:
-    X, told = _rows(80)
+    X, told = _rows(sized(30, 80))
     number = {name: k for k, name in enumerate(COLOURS, 1)}
     labels = [number[name] for name in told]
     texts = {
@@ -193,7 +194,8 @@ def test_every_format_gives_the_same_model(tmp_path: Path, call: Call) -> None:
     for suffix, text in texts.items():
         path = tmp_path / f"same.{suffix}"
         path.write_text(text)
-        result = call("learn", path, "--multiclass", "--json")
+        bits = sized(["--bits", "8"], []) if suffix == "vw" else []
+        result = call("learn", path, "--multiclass", "--json", *bits)
         assert result.returncode == 0, result.stderr
         found[suffix] = json.loads(result.stdout)
     compact = tmp_path / "same.arrow"

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 
 from noregret.visible import escaped, visible
 from tests.cli.program import Call, noregret, svmlight
+from tests.sizes import sized
 
 #: What rich would take for markup or an emoji, what a terminal would obey, what would break a
 #: line in two, and what matplotlib would take for mathematics.
@@ -58,10 +58,11 @@ def hostile_folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_every_command_prints_several_classes_by_their_names(
     hostile_folder: Path, call: Call
 ) -> None:
-    table = _table(hostile_folder / "x]\n.jsonl", HOSTILE, HOSTILE)
+    table = _table(hostile_folder / "x]\n.jsonl", HOSTILE, HOSTILE, sized(36, 120))
     model, page = hostile_folder / "m[b].nr", hostile_folder / "r[i].html"
     runs = {
         "learn": call("learn", table, "--multiclass", "--save", model),
@@ -95,7 +96,7 @@ def test_every_command_prints_several_classes_by_their_names(
 
 def test_every_command_prints_two_classes_by_their_names(hostile_folder: Path, call: Call) -> None:
     two = ("[red]", "\x1b[31m[/b]")
-    table = _table(hostile_folder / "fold[train].jsonl", two, HOSTILE)
+    table = _table(hostile_folder / "fold[train].jsonl", two, HOSTILE, sized(30, 120))
     model, out = hostile_folder / "m.nr", hostile_folder / "out[i].txt"
     labels = ["--classes-as", f"{two[0]},{two[1]}"]
     runs = [
@@ -161,37 +162,38 @@ def test_two_classes_are_one_line_each(tmp_path: Path, call: Call) -> None:
     assert set(run.stdout.split()) == {"a\\nb", "c\\\\"}
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-def test_a_file_name_that_is_not_utf_8_is_read_reported_and_remembered(
-    tmp_path: Path, call: Call, as_json: bool
-) -> None:
-    path = os.fsencode(tmp_path) + b"/caf\xe9.svm"
+def test_a_file_name_that_is_not_utf_8_is_taken_from_the_command_line(tmp_path: Path) -> None:
+    path, model = os.fsencode(tmp_path) + b"/caf\xe9.svm", os.fsencode(tmp_path) + b"/m\xff.nr"
     Path(os.fsdecode(path)).write_text(svmlight(50))
-    model, page = os.fsencode(tmp_path) + b"/m\xff.nr", tmp_path / "r.html"
-    more = ["--json"] if as_json else []
-    run = noregret_bytes("learn", path, "--save", model, "--report", str(page), *more)
+    run = noregret("learn", os.fsdecode(path), "--save", os.fsdecode(model), text=False)
     assert run.returncode == 0, run.stderr.decode()
-    if as_json:
-        assert json.loads(run.stdout)["input"] == os.fsdecode(path)
-    else:
-        assert b"caf\\udce9.svm" in run.stdout.replace(b"\n", b"")
+    assert b"caf\\udce9.svm" in run.stdout.replace(b"\n", b"")
+    assert Path(os.fsdecode(model)).exists()
+
+
+@pytest.mark.usefixtures("one_picture")
+def test_a_file_name_that_is_not_utf_8_is_read_reported_and_remembered(
+    tmp_path: Path, call: Call
+) -> None:
+    path, model, out = (f"{tmp_path}/{name}" for name in ("caf\udce9.svm", "m\udcff.nr", "p\udcff"))
+    Path(path).write_text(svmlight(50))
+    page = tmp_path / "r.html"
+    run = call("learn", path, "--save", model, "--report", page, "--json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["input"] == path
     assert "caf\\udce9.svm" in page.read_text(encoding="utf-8")
     for command in (
         ["inspect", model],
-        ["report", model, "--out", str(page)],
-        ["predict", model, path, "--out", os.fsencode(tmp_path) + b"/p\xff.txt"],
+        ["report", model, "--out", page],
+        ["predict", model, path, "--out", out],
         ["audit", model, path],
         ["compare", path, "-l", "default"],
         ["learn", path, "--resume", model, "--same-input", "--save", model],
     ):
-        run = noregret_bytes(*command)
-        assert run.returncode == 0, (command, run.stderr.decode())
-    exact = json.loads(noregret_bytes("inspect", model, "--json").stdout)
-    assert exact["inputs"] == [os.fsdecode(path)] and exact["model"] == os.fsdecode(model)
-
-
-def noregret_bytes(*arguments: str | bytes) -> subprocess.CompletedProcess[bytes]:
-    return noregret(*map(os.fsdecode, arguments), text=False)
+        run = call(*command)
+        assert run.returncode == 0, (command, run.stderr)
+    exact = json.loads(call("inspect", model, "--json").stdout)
+    assert exact["inputs"] == [path] and exact["model"] == model
 
 
 def test_no_command_prints_but_through_the_plain_console() -> None:

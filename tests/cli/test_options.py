@@ -132,15 +132,17 @@ def test_what_was_meant(call: Call, arguments: tuple[str, ...], hint: str) -> No
     assert run.returncode == 2 and run.stderr.count("\n") == 1 and hint in run.stderr, run.stderr
 
 
-def _completed(*words: str) -> list[str]:
-    asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    environment = ENVIRONMENT | asked | {"_NOREGRET_COMPLETE": "bash_complete"}
-    run = noregret(env=environment)
-    assert (run.returncode, run.stderr) == (0, "")
-    return [line.partition(",")[2] for line in run.stdout.splitlines()]
+def test_shells_complete_commands_options_and_words(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def _completed(*words: str) -> list[str]:
+        monkeypatch.setenv("COMP_WORDS", " ".join(words))
+        monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+        monkeypatch.setenv("_NOREGRET_COMPLETE", "bash_complete")
+        run = call()
+        assert (run.returncode, run.stderr) == (0, "")
+        return [line.partition(",")[2] for line in run.stdout.splitlines()]
 
-
-def test_shells_complete_commands_options_and_words() -> None:
     assert _completed("noregret", "le") == ["learn"]
     assert _completed("noregret", "learn", "--class-") == ["--class-radius"]
     assert _completed("noregret", "learn", "x.vw", "--missing", "") == ["indicator", "refuse"]
@@ -149,7 +151,7 @@ def test_shells_complete_commands_options_and_words() -> None:
         names = [word.name for word in words(kind)]
         assert _completed("noregret", "learn", "x.vw", option, "") == names
     assert _completed("noregret", "compare", "x.vw", "-l", "pa") == ["pa", "pa2"]
-    # What shells run: a script that knows how to ask.
+    # What shells run, in a process of its own: a script that knows how to ask.
     source = noregret(env=ENVIRONMENT | {"_NOREGRET_COMPLETE": "zsh_source"})
     assert source.returncode == 0 and "_NOREGRET_COMPLETE=zsh_complete" in source.stdout
 
@@ -178,6 +180,7 @@ def test_quiet_prints_the_result_only(
     assert call("hindsight", stream, "--class-radius", "1", "--quiet") == result
 
 
+@pytest.mark.usefixtures("one_picture")
 def test_a_report_goes_to_stdout(model: Path, tmp_path: Path, call: Call) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     out = tmp_path / "r.html"

@@ -11,13 +11,18 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.cli.main import main
 from tests.cli.program import ENVIRONMENT, RUN, Call
+from tests.sizes import sized
 
 
 @pytest.fixture(scope="module")
@@ -42,20 +47,15 @@ def _sorted(table: Path, folder: Path) -> Path:
     return path
 
 
-def _on_a_terminal(*arguments: object) -> list[str]:
-    """Return the lines that a command prints on a terminal of 80 columns, without colours."""
+def _terminal() -> tuple[int, int]:
+    """Return the two ends of a terminal of 80 columns."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
-    environment = {name: value for name, value in ENVIRONMENT.items() if name != "COLUMNS"}
-    run = subprocess.Popen(
-        [sys.executable, "-c", RUN, *map(str, arguments)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env=environment | {"TERM": "xterm"},
-    )
-    os.close(theirs)
-    shown = b""
+    return ours, theirs
+
+
+def _drain(ours: int, shown: bytearray) -> None:
+    """Read what is printed until the other end is closed."""
     while True:
         try:
             part = os.read(ours, 1 << 16)
@@ -66,13 +66,67 @@ def _on_a_terminal(*arguments: object) -> list[str]:
             break
         shown += part
     os.close(ours)
-    assert run.wait() == 0, shown.decode()
+
+
+def _lines(shown: bytes) -> list[str]:
+    """Return what was shown, without colours."""
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode()).replace("\r", "").split("\n")
+
+
+def _process_on_a_terminal(*arguments: object) -> list[str]:
+    """Return the lines that a command prints on a terminal."""
+    ours, theirs = _terminal()
+    environment = {name: value for name, value in ENVIRONMENT.items() if name != "COLUMNS"}
+    run = subprocess.Popen(
+        [sys.executable, "-c", RUN, *map(str, arguments)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env=environment | {"TERM": "xterm"},
+    )
+    os.close(theirs)
+    shown = bytearray()
+    _drain(ours, shown)
+    assert run.wait() == 0, shown.decode()
+    return _lines(shown)
+
+
+@contextmanager
+def _standing_for(*standard: int, other: int) -> Iterator[None]:
+    """Let another descriptor stand for standard ones."""
+    kept = [os.dup(one) for one in standard]
+    for one in standard:
+        os.dup2(other, one)
+    try:
+        yield
+    finally:
+        for one, copy in zip(standard, kept, strict=True):
+            os.dup2(copy, one)
+            os.close(copy)
+
+
+def _on_a_terminal(*arguments: object) -> list[str]:
+    """Return the lines that a command prints on a terminal, run inside this process."""
+    ours, theirs = _terminal()
+    shown = bytearray()
+    reading = Thread(target=_drain, args=(ours, shown))
+    reading.start()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as leaving:
+        patch.delenv("COLUMNS", raising=False)
+        patch.setenv("NO_COLOR", "1")
+        patch.setenv("TERM", "xterm")
+        patch.setattr(sys, "argv", ["noregret", *map(str, arguments)])
+        with _standing_for(0, 1, other=theirs), open(theirs, "w", encoding="utf-8") as stdout:
+            patch.setattr(sys, "stdout", stdout)
+            main()
+    reading.join()
+    assert leaving.value.code == 0, shown.decode()
+    return _lines(shown)
 
 
 def test_tables_and_certificates_fit_a_terminal(table: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.nr"
-    lines = _on_a_terminal("learn", table, "--save", model)
+    lines = _process_on_a_terminal("learn", table, "--save", model)
     assert any(line.startswith("─") for line in lines) and max(map(len, lines)) <= 80
     for command in (
         ("inspect", model),
@@ -150,7 +204,9 @@ def test_a_row_is_explained_by_what_its_features_add(
 def test_hashed_features_are_explained_by_their_names(tmp_path: Path, call: Call) -> None:
     path, model = tmp_path / "a.vw", tmp_path / "m.nr"
     path.write_text("".join(f"{1 if k % 3 else -1} |w p{k % 3} all\n" for k in range(60)))
-    assert call("learn", path, "--save", model, "--quiet").returncode == 0
+    # 2^18 slots take a second by the interpreter.
+    bits = sized(("--bits", "10"), ())
+    assert call("learn", path, *bits, "--save", model, "--quiet").returncode == 0
     (row,) = json.loads(call("explain", model, path, "--rows", "2", "--json").stdout)["rows"]
     assert {one["name"] for one in row["features"]} == {"w^p1", "w^all", "intercept"}
 

@@ -14,6 +14,7 @@ import pytest
 import noregret as nr
 from noregret.runs.record import load
 from tests.cli.program import ENVIRONMENT, Call, start, svmlight
+from tests.sizes import sized
 
 TEMPORARY = ".noregret-*.tmp"
 
@@ -31,12 +32,12 @@ KINDS = (
 def test_resuming_the_same_input_equals_the_unbroken_run_to_the_bit(
     tmp_path: Path, call: Call, options: tuple[str, ...]
 ) -> None:
-    text = svmlight(150)
+    text = svmlight(sized(40, 150))
     path, cut, whole = tmp_path / "log.svm", tmp_path / "cut.nr", tmp_path / "whole.nr"
     path.write_text(text)
     unbroken = call("learn", path, *options, "--save", whole, "--json")
     # The file grows between the runs; only whole passes of it make sense then.
-    path.write_text("".join(text.splitlines(keepends=True)[:70]))
+    path.write_text("".join(text.splitlines(keepends=True)[: sized(19, 70)]))
     once = tuple(option for option in options if option not in ("--passes", "2"))
     first = call("learn", path, *(once if "--passes" in options else options), "--save", cut)
     assert first.returncode == 0, first.stderr
@@ -55,10 +56,11 @@ def test_resuming_the_same_input_equals_the_unbroken_run_to_the_bit(
 
 
 def test_resuming_with_new_data_goes_on(tmp_path: Path, call: Call) -> None:
-    text = svmlight(100).splitlines(keepends=True)
+    text = svmlight(sized(30, 100)).splitlines(keepends=True)
     first, second, both = (tmp_path / f"{name}.svm" for name in ("first", "second", "both"))
-    first.write_text("".join(text[:40]))
-    second.write_text("".join(text[40:]))
+    cut = sized(12, 40)
+    first.write_text("".join(text[:cut]))
+    second.write_text("".join(text[cut:]))
     both.write_text("".join(text))
     model = tmp_path / "m.nr"
     call("learn", first, "--save", model)

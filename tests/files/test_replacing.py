@@ -17,6 +17,7 @@ import pytest
 from noregret.files import replacing
 from noregret.files.replacing import replaced
 from tests.files.full_disk import small_files
+from tests.sizes import sized
 
 
 def put(path: Path, content: bytes) -> None:
@@ -220,7 +221,8 @@ def _put_often(path: Path, number: int, times: int) -> None:
 
 def test_many_processes_at_once(old: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_put_often, args=(old, k, 40)) for k in range(4)]
+    count, times = sized((2, 20), (4, 40))
+    writers = [context.Process(target=_put_often, args=(old, k, times)) for k in range(count)]
     for writer in writers:
         writer.start()
     while any(writer.is_alive() for writer in writers):

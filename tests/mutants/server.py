@@ -14,6 +14,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,15 +64,17 @@ def limit_time() -> None:
 class Server:
     """The process that runs the tests of mutations interpreted, started with the first of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, preloaded: Iterable[str] = PRELOADED) -> None:
+        """Make a server that imports these modules once for all mutations."""
         self._process: subprocess.Popen[str] | None = None
+        self._preloaded = tuple(preloaded)
 
     def run(self, tree: Path, tests: tuple[str, ...]) -> tuple[int, str]:
         """Run the tests in that tree; return pytest's exit code and what it printed."""
         output = tree / "output"
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.mutants.server"],
+                [sys.executable, "-m", "tests.mutants.server", *self._preloaded],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -121,7 +124,7 @@ def _child(tree: Path, tests: tuple[str, ...], output: Path) -> None:
 
 
 def _serve() -> None:
-    for name in PRELOADED:
+    for name in sys.argv[1:]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     for line in sys.stdin:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 sklearn = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
 
 
+@cache
 def _two(loss: Any = None, rounds: int = 600) -> tuple[Trial, Any, Any]:
     """Return a trial of two classes with its rows and labels, one feature of a huge size."""
     rng = np.random.default_rng(3)
@@ -28,12 +29,14 @@ def _two(loss: Any = None, rounds: int = 600) -> tuple[Trial, Any, Any]:
     return nr.evaluate.progressive(learner, X, y), X, y
 
 
+@cache
 def _several() -> Trial:
     rng = np.random.default_rng(4)
     X = rng.normal(size=(400, 3))
     return nr.evaluate.progressive(nr.MatrixDescent(nr.losses.Softmax()), X, X.argmax(axis=1))
 
 
+@cache
 def _real() -> Trial:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(300, 2))
@@ -209,15 +212,12 @@ def test_what_cannot_be_drawn_is_refused_in_one_line(name: str, run: Any, words:
     assert "\n" not in str(refusal.value)
 
 
-def test_without_matplotlib_one_line_says_what_to_install() -> None:
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "import noregret as nr\n"
-        "try: nr.plot.sheet()\n"
-        "except ValueError as error: print(error)\n"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "pictures need matplotlib: pip install 'noregret[plot]'\n"
+def test_without_matplotlib_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ValueError, match="pictures need matplotlib") as refusal:
+        nr.plot.sheet()
+    assert str(refusal.value) == "pictures need matplotlib: pip install 'noregret[plot]'"
 
 
 def test_a_report_has_the_pictures_that_mean_something() -> None:

@@ -28,7 +28,8 @@ TEXT = "return _rounded(value, digits, ROUND_FLOOR)"
 def test_the_runner_tells_killed_from_survived() -> None:
     fault = Mutation("rounding.py", TEXT, TEXT.replace("FLOOR", "CEILING"), PROBE)
     harmless = Mutation("rounding.py", TEXT, f"{TEXT}  # changed", PROBE)
-    server = Server()
+    # The probe needs nothing of what takes seconds to import.
+    server = Server(preloaded=())
     try:
         assert judge(fault, server).outcome == "killed"
         assert judge(harmless, server).outcome == "survived"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import noregret as nr
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
+from tests.sizes import FULL
 
 WEIGHTED = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -41,7 +43,51 @@ def excused(model) -> dict[str, str]:
     return {} if model.tol == EXACT.tol else COARSE
 
 
-@parametrize_with_checks(OTHERS, expected_failed_checks=excused)
+#: The checks that fit hundreds of rows, or fit again and again: five sixths of the time of all.
+LONG = (
+    "check_classifiers_train",
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+    *WEIGHTED,
+    "check_positive_only_tag_during_fit",
+    "check_dtype_object",
+    "check_class_weight_classifiers",
+    "check_fit_idempotent",
+    "check_classifiers_classes",
+    "check_supervised_y_2d",
+    "check_fit_check_is_fitted",
+    "check_estimators_dtypes",
+    "check_n_features_in",
+    "check_non_transformer_estimators_n_iter",
+    "check_estimator_sparse_tag",
+    "check_fit_score_takes_y",
+    "check_decision_proba_consistency",
+    "check_pipeline_consistency",
+    "check_sample_weights_list",
+    "check_classifier_data_not_an_array",
+)
+CHECKS = parametrize_with_checks(OTHERS, expected_failed_checks=excused).mark
+
+
+def chosen() -> list[Any]:
+    """Return every check of every estimator, but each of the long ones for one, in turn.
+
+    `make soak` takes all for all; the defaults pass all checks compiled, below.
+    """
+    cases = [*CHECKS.args[1]]
+    if FULL:
+        return cases
+    named = defaultdict(list)
+    for case in cases:
+        _, check = getattr(case, "values", case)
+        named[CHECKS.kwargs["ids"](check)].append(case)
+    long = [name for name in named if name.partition("(")[0] in LONG]
+    for turn, name in enumerate(long):
+        named[name] = [named[name][turn % len(named[name])]]
+    return [case for several in named.values() for case in several]
+
+
+@pytest.mark.parametrize("estimator, check", chosen(), ids=CHECKS.kwargs["ids"])
 def test_estimators_keep_the_contract_of_scikit_learn(estimator, check) -> None:
     check(estimator)
 

@@ -18,11 +18,16 @@ from sklearn.svm import LinearSVC
 
 import noregret as nr
 from noregret.sklearn import DualClassifier, DualRegressor
+from tests.sizes import sized
+
+#: The data have 569 rows.
+SIZE = sized(150, 569)
 
 
 @pytest.fixture(scope="module")
 def cancer():
     X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:SIZE], y[:SIZE]
     return StandardScaler().fit_transform(X), y
 
 
@@ -73,7 +78,9 @@ def test_three_classes_in_a_pipeline_and_a_grid() -> None:
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     pipeline = make_pipeline(StandardScaler(), DualClassifier("squared_hinge", random_state=0))
-    grid = GridSearchCV(pipeline, {"dualclassifier__C": [0.01, 1.0, 10.0]}).fit(X, names)
+    weights, folds = sized(([0.01, 1.0], 2), ([0.01, 1.0, 10.0], 5))
+    grid = GridSearchCV(pipeline, {"dualclassifier__C": weights}, cv=folds)
+    grid.fit(X, names)
     assert grid.best_score_ > 0.9
     assert grid.predict(X[:1]) == ["setosa"]
     assert grid.decision_function(X).shape == (150, 3)
@@ -129,6 +136,7 @@ def test_the_certificate_of_a_fit_brackets_the_best_objective(cancer) -> None:
     value = objective(model, X, y, lambda m: np.logaddexp(0.0, -m), 0.1)
     assert best.dual <= value <= best.primal and best.gap == model.dual_gap_
     X3, y3 = load_iris(return_X_y=True)
+    X3, y3 = X3[:: sized(3, 1)], y3[:: sized(3, 1)]
     three = DualClassifier("logistic", random_state=0).fit(X3, y3)
     assert len(three.certificate_) == 3
     assert three.predict_proba(X3).sum(axis=1) == pytest.approx(1.0)
@@ -152,10 +160,11 @@ def test_partial_fit_is_passive_aggressive(cancer) -> None:
 def test_partial_fit_goes_on_from_the_optimum_and_stays_near(cancer) -> None:
     X, y = cancer
     model = DualClassifier(C=0.1, fit_intercept=False, tol=1e-8, random_state=0)
-    model.fit(X[:300], y[:300])
+    half = len(y) // 2
+    model.fit(X[:half], y[:half])
     w = model.coef_[0].copy()
-    model.partial_fit(X[300:], y[300:])
-    for x, label in zip(X[300:], np.where(y[300:] == 1, 1.0, -1.0), strict=True):
+    model.partial_fit(X[half:], y[half:])
+    for x, label in zip(X[half:], np.where(y[half:] == 1, 1.0, -1.0), strict=True):
         w += label * x * min(0.1, max(0.0, 1.0 - label * (w @ x)) / (x @ x))
     assert model.coef_[0] == pytest.approx(w, rel=1e-9, abs=1e-12)
     assert model.decision_function(X) == pytest.approx(X @ w, rel=1e-8, abs=1e-8)

@@ -15,6 +15,7 @@ import noregret as nr
 from noregret.rows.examples import as_rows
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
 from noregret.sklearn.rows import Feeder
+from tests.sizes import sized
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
 MODELS = [OnlineClassifier, OnlineRegressor, DualClassifier, DualRegressor]
@@ -29,7 +30,8 @@ def cancer():
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("maker", MODELS)
 def test_frames_are_learnt_by_the_names_of_their_columns(kind, maker, cancer) -> None:
-    X, y = cancer[0][:, :4], cancer[1]
+    count = sized(60, 300)
+    X, y = cancer[0][:count, :4], cancer[1][:count]
     names = ["radius", "texture", "perimeter", "area"]
     frame = FRAMES[kind](dict(zip(names, X.T, strict=True)))
     options = {"random_state": 0, "tol": 10.0} if "Dual" in maker.__name__ else {"random_state": 0}

@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 import noregret as nr
 from noregret.scoring.calibration import Platt
 from noregret.sklearn import OnlineClassifier, OnlineRegressor
+from tests.sizes import sized
 
 DATA = {
     "digits": load_digits,
@@ -25,6 +26,7 @@ DATA = {
     "wine": load_wine,
     "iris": load_iris,
 }
+STEP = sized(3, 1)
 #: Accuracies of 5 folds that the defaults reach on raw features.
 REACHED = {"digits": 0.94, "cancer": 0.93, "wine": 0.91, "iris": 0.93}
 
@@ -41,9 +43,10 @@ def test_the_defaults_are_better_than_sgd_on_raw_features(name) -> None:
 
 def test_regression_is_about_as_good_as_least_squares() -> None:
     X, y = load_diabetes(return_X_y=True)
-    ours = cross_val_score(OnlineRegressor(random_state=0), X, y).mean()
-    assert ours > cross_val_score(LinearRegression(), X, y).mean() - 0.03
-    model = OnlineRegressor(random_state=0).fit(X, y)
+    passes, folds = sized((6, 2), (10, 5))
+    ours = cross_val_score(OnlineRegressor(passes=passes, random_state=0), X, y, cv=folds).mean()
+    assert ours > cross_val_score(LinearRegression(), X, y, cv=folds).mean() - 0.03
+    model = OnlineRegressor(passes=passes, random_state=0).fit(X, y)
     inside = np.clip(X @ model.coef_ + model.intercept_, y.min(), y.max())
     assert model.predict(X) == pytest.approx(inside, rel=1e-9)
 
@@ -52,13 +55,14 @@ def test_regression_is_about_as_good_as_least_squares() -> None:
 def test_units_of_the_features_do_not_matter(multiclass) -> None:
     X, y = load_wine(return_X_y=True)
     scales = 10.0 ** np.random.default_rng(0).uniform(-3.0, 3.0, X.shape[1])
-    model = OnlineClassifier(multiclass=multiclass, random_state=0)
+    model = OnlineClassifier(multiclass=multiclass, passes=sized(2, 10), random_state=0)
     plain, scaled = clone(model).fit(X, y), clone(model).fit(X * scales, y)
     assert scaled.predict_proba(X * scales) == pytest.approx(plain.predict_proba(X), rel=1e-6)
 
 
 def test_fit_plays_its_passes_and_certifies_all_rounds() -> None:
     X, y = load_wine(return_X_y=True)
+    X, y = X[::STEP], y[::STEP]
     model = OnlineClassifier(passes=3, random_state=0).fit(X, y)
     certificate = model.certificate_
     assert certificate.rounds == 3 * len(y)
@@ -79,7 +83,8 @@ def test_fit_plays_its_passes_and_certifies_all_rounds() -> None:
 def test_pipelines_grids_and_clones() -> None:
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    pipeline = make_pipeline(StandardScaler(), OnlineClassifier(random_state=0))
+    passes, folds = sized((3, 2), (10, 5))
+    pipeline = make_pipeline(StandardScaler(), OnlineClassifier(passes=passes, random_state=0))
     grid = GridSearchCV(
         pipeline,
         [
@@ -87,6 +92,7 @@ def test_pipelines_grids_and_clones() -> None:
             {"onlineclassifier__multiclass": ["softmax"]},
         ],
         error_score="raise",
+        cv=folds,
     )
     grid.fit(X, names)
     assert grid.best_score_ > 0.93
@@ -98,10 +104,12 @@ def test_pipelines_grids_and_clones() -> None:
 def test_balance_of_fit_is_that_of_scikit_learn(class_weight) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:250], y[:250]
-    model = OnlineClassifier(class_weight=class_weight, random_state=0).fit(X, y)
+    passes = sized(2, 10)
+    model = OnlineClassifier(class_weight=class_weight, passes=passes, random_state=0).fit(X, y)
     counts = np.bincount(y)
     factors = len(y) / (2.0 * counts) if class_weight else np.ones(2)
-    weighted = OnlineClassifier(random_state=0).fit(X, y, sample_weight=factors[y])
+    weighted = OnlineClassifier(passes=passes, random_state=0)
+    weighted.fit(X, y, sample_weight=factors[y])
     assert model.coef_.tobytes() == weighted.coef_.tobytes()
 
 
@@ -123,14 +131,14 @@ def test_margins_are_calibrated_about_as_well_as_by_cross_validation(name, loss)
 
 @pytest.mark.parametrize("outputs", [2, 4])
 def test_platt_finds_the_slope_that_made_the_labels(outputs) -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.standard_normal((20_000, outputs)) * 2.0
+    rng, count = np.random.default_rng(0), sized(5_000, 20_000)
+    scores = rng.standard_normal((count, outputs)) * 2.0
     chances = np.exp(1.7 * scores)
     chances /= chances.sum(axis=1, keepdims=True)
-    codes = (rng.random((20_000, 1)) > np.cumsum(chances, axis=1)).sum(axis=1)
+    codes = (rng.random((count, 1)) > np.cumsum(chances, axis=1)).sum(axis=1)
     given = scores[:, 1] - scores[:, 0] if outputs == 2 else scores
     platt = Platt(outputs)
-    platt.learn(given, codes, np.ones(20_000))
+    platt.learn(given, codes, np.ones(count))
     assert platt.state[:, 0] == pytest.approx(1.7, rel=0.05)
     assert platt.probabilities(given) == pytest.approx(chances, abs=0.03)
     before = platt.probabilities(given)
@@ -183,13 +191,14 @@ def test_platt_stays_finite_whatever_a_row_weighs() -> None:
 
 def test_probabilities_are_the_links_of_their_losses() -> None:
     X, y = load_wine(return_X_y=True)
-    binary = OnlineClassifier(random_state=0).fit(X[y < 2], y[y < 2])
+    passes = sized(2, 10)
+    binary = OnlineClassifier(passes=passes, random_state=0).fit(X[y < 2], y[y < 2])
     margins = binary.decision_function(X)
     assert binary.predict_proba(X)[:, 1] == pytest.approx(1.0 / (1.0 + np.exp(-margins)))
-    joint = OnlineClassifier(multiclass="softmax", random_state=0).fit(X, y)
+    joint = OnlineClassifier(multiclass="softmax", passes=passes, random_state=0).fit(X, y)
     powers = np.exp(joint.decision_function(X))
     assert joint.predict_proba(X) == pytest.approx(powers / powers.sum(axis=1, keepdims=True))
-    separate = OnlineClassifier(random_state=0).fit(X, y)
+    separate = OnlineClassifier(passes=passes, random_state=0).fit(X, y)
     chances = 1.0 / (1.0 + np.exp(-separate.decision_function(X)))
     expected = chances / chances.sum(axis=1, keepdims=True)
     assert separate.predict_proba(X) == pytest.approx(expected)
@@ -198,7 +207,8 @@ def test_probabilities_are_the_links_of_their_losses() -> None:
 
 def test_two_classes_of_a_joint_loss_share_the_difference_of_their_scores() -> None:
     X, y = load_breast_cancer(return_X_y=True)
-    model = OnlineClassifier(multiclass="softmax", random_state=0).fit(X, y)
+    X, y = X[:: sized(2, 1)], y[:: sized(2, 1)]
+    model = OnlineClassifier(multiclass="softmax", passes=sized(4, 10), random_state=0).fit(X, y)
     assert model.coef_.shape == (1, 30) and model.intercept_.shape == (1,)
     margins = X @ model.coef_[0] + model.intercept_[0]
     assert model.decision_function(X) == pytest.approx(margins, rel=1e-6, abs=1e-6)

@@ -13,6 +13,7 @@ import noregret as nr
 from noregret import rates
 from noregret.sklearn import DualClassifier, DualRegressor, OnlineClassifier, OnlineRegressor
 from noregret.sklearn.columns import Signed
+from tests.sizes import sized
 
 CLASSIFIERS = {
     "logistic": OnlineClassifier(),
@@ -81,12 +82,19 @@ def played(model, X, y, weight, kind):
     return model
 
 
-@pytest.mark.parametrize("form", ["float64", "float32", "CSR of int64"])
-@pytest.mark.parametrize("name", CLASSIFIERS)
-@pytest.mark.parametrize("weighted", [False, True])
+FORMS = ["float64", "float32", "CSR of int64"]
+WEIGHTED = [False, True]
+#: The next form and the other weights with every classifier; all with all in `make soak`.
+PLAYED = sized(
+    [*zip(CLASSIFIERS, itertools.cycle(FORMS), itertools.cycle(WEIGHTED))],
+    [*itertools.product(CLASSIFIERS, FORMS, WEIGHTED)],
+)
+
+
+@pytest.mark.parametrize(("name", "form", "weighted"), PLAYED)
 def test_classes_that_appear_row_by_row_are_those_of_one_call(name, form, weighted) -> None:
     # A grid is eleven learners a class.
-    X, y, weight = stream(60 if name == "grid" else 120)
+    X, y, weight = stream(sized(45, 60) if name == "grid" else sized(80, 120))
     X = forms(X)[form]
     model = CLASSIFIERS[name]
     ends = {
@@ -102,10 +110,12 @@ def test_machine_code_learns_classes_row_by_row_as_at_once(name) -> None:
     test_classes_that_appear_row_by_row_are_those_of_one_call(name, "float64", True)
 
 
-@pytest.mark.parametrize("form", ["float64", "float32", "CSR of int64"])
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    sized([*zip(REGRESSORS, itertools.cycle(FORMS))], [*itertools.product(REGRESSORS, FORMS)]),
+)
 def test_targets_row_by_row_are_those_of_one_call(name, form) -> None:
-    X, _, weight = stream(60)
+    X, _, weight = stream(sized(40, 60))
     y = X[:, 0] - 2.0 * X[:, 1] + 3.0
     model = REGRESSORS[name]
     ends = {
@@ -117,7 +127,7 @@ def test_targets_row_by_row_are_those_of_one_call(name, form) -> None:
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_many_chunks_are_one(name, monkeypatch) -> None:
-    X, y, weight = stream()
+    X, y, weight = stream(sized(45 if name == "grid" else 80, 120))
     model = CLASSIFIERS[name]
     whole = content(played(pickle.loads(pickle.dumps(model)), X, y, weight, "whole"))
     for module in ("noregret.rows.examples", "noregret.sklearn.rows", "noregret.sklearn.estimator"):
@@ -131,21 +141,24 @@ def test_many_chunks_are_one(name, monkeypatch) -> None:
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_rows_of_weight_0_change_nothing(name) -> None:
-    X, y, weight = stream(60 if name == "grid" else 120)
+    X, y, weight = stream(sized(45, 60) if name == "grid" else sized(100, 120))
     kept = weight > 0.0
     model = CLASSIFIERS[name]
     weighted = played(pickle.loads(pickle.dumps(model)), X, y, weight, "parts")
     without = played(pickle.loads(pickle.dumps(model)), X[kept], y[kept], weight[kept], "rows")
     assert content(weighted) == content(without)
-    fitted = pickle.loads(pickle.dumps(model)).set_params(random_state=0).fit(X, y, weight)
-    fewer = pickle.loads(pickle.dumps(model)).set_params(random_state=0)
+    options = {"random_state": 0}
+    if "passes" in model.get_params():
+        options["passes"] = sized(2, 10)
+    fitted = pickle.loads(pickle.dumps(model)).set_params(**options).fit(X, y, weight)
+    fewer = pickle.loads(pickle.dumps(model)).set_params(**options)
     fewer.fit(X[kept], y[kept], weight[kept])
     assert fitted.coef_.tobytes() == fewer.coef_.tobytes()
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS | REGRESSORS)
 def test_a_pickle_goes_on_to_the_bit(name) -> None:
-    X, y, weight = stream()
+    X, y, weight = stream(sized(80, 120))
     model = CLASSIFIERS.get(name) or REGRESSORS[name]
     y = y if name in CLASSIFIERS else X @ np.arange(6.0)
     copy = pickle.loads(pickle.dumps(model))

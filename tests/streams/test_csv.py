@@ -17,6 +17,7 @@ from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError
 from noregret.streams.features import Features
 from noregret.streams.names import FeatureNames
+from tests.sizes import sized
 from tests.streams.named_rows import examples_in, examples_of
 from tests.streams.opening import open_csv
 
@@ -43,7 +44,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_si
     end=st.sampled_from(["\n", "\r\n"]),
     separator=st.sampled_from([",", ";", "\t"]),
 )
-@settings(max_examples=60)
+@settings(max_examples=sized(20, 60))
 def test_a_file_reads_as_pythons_csv_module_reads_it(
     tmp_path_factory, rows, quoting, end, separator
 ):

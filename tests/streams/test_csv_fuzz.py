@@ -21,6 +21,7 @@ from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features
 from noregret.streams.format import padded
 from noregret.streams.reading import Reading
+from tests.sizes import sized
 from tests.streams.decimals import decimal
 from tests.streams.named_rows import examples_of
 from tests.streams.opening import open_csv
@@ -137,7 +138,7 @@ LINES = st.lists(LINE, max_size=8).map(b"\n".join)
     unlabelled=st.booleans(),
     narrow=st.booleans(),
 )
-@settings(max_examples=400)
+@settings(max_examples=sized(100, 400))
 @example(b'1,a,"x\n",1,2\n', False, False, False, False)
 @example(b'z,a,"x\n",1,2\n1,a,"x,1,2\n', False, False, False, False)
 @example(b',,,,\n"",?,,0,NA\r\n', False, True, True, False)
@@ -169,7 +170,7 @@ def test_a_name_of_a_label_is_not_missing_though_it_looks_so():
 @pytest.mark.parametrize("roles", [(NUMBER, NUMBER), (NUMBER, LABEL), (CATEGORY, SKIPPED)])
 def test_there_is_room_for_a_constant_in_the_shortest_lines(line, indicate, roles):
     grammar = grammar_of("ab", roles, indicate=indicate, unlabelled=True)
-    check(CsvFormat(grammar, Features(constant=0.5)), (line + b"\n") * 400)
+    check(CsvFormat(grammar, Features(constant=0.5)), (line + b"\n") * sized(80, 400))
 
 
 def made(rng: random.Random) -> CsvFormat:
@@ -251,7 +252,8 @@ def spoilt(rng: random.Random, text: bytes) -> bytes:
 def test_the_first_lines_are_split_as_the_grammar_splits_them() -> None:
     rng = random.Random(0)
     met = 0
-    for _ in range(2000):
+    count = sized(400, 2000)
+    for _ in range(count):
         grammar = made(rng).grammar
         for line in spoilt(rng, lines(rng, grammar)).split(b"\n"):
             try:
@@ -263,7 +265,7 @@ def test_the_first_lines_are_split_as_the_grammar_splits_them() -> None:
             assert rows == ([[texts[k] for k in fields]] if texts else []), line
             assert not list(sound_rows([line], grammar.separator, [], len(texts) + 1))
             met += len(rows)
-    assert met > 5000
+    assert met > 2.5 * count
 
 
 def mutate(seed: int, texts: int) -> None:
@@ -276,7 +278,7 @@ def mutate(seed: int, texts: int) -> None:
 
 
 def test_spoilt_lines() -> None:
-    mutate(seed=0, texts=2000)
+    mutate(seed=0, texts=sized(500, 2000))
 
 
 @pytest.mark.fuzz
@@ -285,6 +287,7 @@ def test_many_spoilt_lines(seed: int) -> None:
     mutate(seed, texts=30_000)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("threads", [0, 2])
 @pytest.mark.parametrize("chunk", [150, 333, 1000])
 def test_it_does_not_matter_where_chunks_are_cut(
@@ -292,7 +295,9 @@ def test_it_does_not_matter_where_chunks_are_cut(
 ) -> None:
     rng = random.Random(chunk)
     grammar = grammar_of("abcy", (NUMBER, CATEGORY, NUMBER, LABEL), indicate=True)
-    text = b"".join(spoilt(rng, lines(rng, grammar)) for _ in range(100)).replace(b"\0", b"")
+    text = b"".join(spoilt(rng, lines(rng, grammar)) for _ in range(sized(40, 100))).replace(
+        b"\0", b""
+    )
     path = tmp_path / "table.csv"
     path.write_bytes(b"a,b,c,y\r\n" + text)
     options = {"categorical": "b", "numeric": ["a", "c"], "missing": "indicator", "constant": 1.0}

@@ -14,6 +14,7 @@ from noregret.streams import read
 from noregret.streams.binary import write_binary
 from noregret.streams.block import Block
 from noregret.streams.sparse import in_order, order_rows
+from tests.sizes import sized
 
 ROW = st.lists(
     st.tuples(st.one_of(st.integers(0, 4), st.integers(0, 2**32 - 1)), st.integers(-8, 8)),
@@ -37,7 +38,7 @@ def merged(row):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(rows=st.lists(st.one_of(ROW, ROW.map(lambda row: sorted(row))), max_size=5))
-@settings(max_examples=200)
+@settings(max_examples=sized(50, 200))
 def test_every_row_is_sorted_and_merged(rows, dtype):
     indptr, indices, values = arrays(rows, dtype)
     order_rows(indptr, indices, values)
@@ -74,7 +75,7 @@ def ascending(row):
     rows=st.lists(st.one_of(ROW, ROW.map(merged), st.just([])), max_size=6),
     before=st.integers(0, 3),
 )
-@settings(max_examples=300)
+@settings(max_examples=sized(75, 300))
 def test_rows_are_in_order_when_every_row_ascends(rows, before, dtype):
     indptr, indices, values = arrays(rows, dtype)
     # What lies before and behind the rows is nobody's.

@@ -7,12 +7,13 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noregret.streams.errors import Malformed
 from noregret.streams.format import padded
 from noregret.streams.svmlight import SvmlightText
+from tests.sizes import sized
 from tests.streams.decimals import decimal
 from tests.streams.plain_svmlight import Rules
 
@@ -129,6 +130,7 @@ def test_any_bytes(text: bytes) -> None:
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
+@settings(max_examples=sized(30, 100))
 @given(
     st.lists(
         st.tuples(finite, st.dictionaries(st.integers(0, 2**32 - 1), finite, max_size=8)),
