@@ -94,6 +94,7 @@ def test_the_ridge_under_one_constraint() -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.each_value
 @pytest.mark.parametrize("loss", [*LOSSES, nr.losses.Hinge()], ids=lambda loss: str(loss))
 @pytest.mark.parametrize("seed", range(3))
 def test_scipy_is_the_referee(loss: Any, seed: int) -> None:

@@ -60,6 +60,7 @@ def liblinear(loss: nr.losses.Loss, X: sp.csr_array, y: np.ndarray, C: float) ->
 
 @pytest.mark.compiled
 @needs_data
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", sorted(ROWS))
 @pytest.mark.parametrize(
     ("loss", "factor"),

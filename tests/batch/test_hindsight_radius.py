@@ -12,7 +12,7 @@ import noregret as nr
 from noregret.batch import hindsight
 from tests.batch.test_hindsight import objective, random_rows
 from tests.real_data.test_real_data import matrix
-from tests.sizes import sized
+from tests.sizes import sized, some
 
 SMOOTH = (nr.losses.Logistic(), nr.losses.SquaredHinge(), nr.losses.Huber(0.5))
 KINKED = (nr.losses.Hinge(), nr.losses.Absolute(), nr.losses.EpsilonInsensitive(0.3))
@@ -70,7 +70,7 @@ def test_kinked_losses_against_the_multiplier(loss: nr.losses.Loss) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("loss", (*SMOOTH, *KINKED), ids=name)
+@pytest.mark.parametrize("loss", some((*SMOOTH, *KINKED), 3), ids=name)
 def test_the_optimum_may_lie_inside(loss: nr.losses.Loss) -> None:
     """Then the radius does not matter, and a regulariser that vanishes gives the same."""
     X, y = random_rows(23)
@@ -120,6 +120,7 @@ def test_the_floor_of_a_run_is_below_the_best_in_the_ball() -> None:
     "NOREGRET_DATA" not in os.environ, reason="NOREGRET_DATA does not name a folder of real data"
 )
 @pytest.mark.parametrize("loss", [nr.losses.Hinge(), nr.losses.Logistic()], ids=name)
+@pytest.mark.each_value
 @pytest.mark.parametrize("radius", [1.0, 30.0])
 def test_a9a(loss: nr.losses.Loss, radius: float) -> None:
     X, y = matrix("a9a")

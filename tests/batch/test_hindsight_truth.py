@@ -212,6 +212,7 @@ def test_huge_and_tiny_features(size: float) -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.each_value
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("mirror", [nr.mirrors.Euclidean(), nr.mirrors.Ball(0.2)], ids=str)
 def test_compiled_epochs_do_what_is_written(

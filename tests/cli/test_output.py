@@ -18,8 +18,10 @@ import pytest
 import noregret as nr
 from noregret.cli.output import OutputLost
 from tests.cli.program import ENVIRONMENT, RUN, Call, noregret, start, svmlight
+from tests.sizes import some
 
-pytestmark = pytest.mark.compiled
+#: What is about a run of many rows; a process that is interpreted would take long for them.
+long_run = pytest.mark.compiled
 
 ROWS = 5000
 #: Seconds after which a hang must end.
@@ -62,21 +64,37 @@ def _shell(command: str, *arguments: object, stdout: int = subprocess.PIPE) -> A
     )
 
 
+@long_run
 @pytest.mark.parametrize(
     ("command", "code", "complaint"),
-    [
-        ('NOREGRET learn "$1" --save "$2" | head -1; exit ${PIPESTATUS[0]}', 141, "pipe has left"),
-        ('NOREGRET learn "$1" --save "$2" 2>&1 | head -1; exit ${PIPESTATUS[0]}', 141, ""),
-        ('NOREGRET learn "$1" --save "$2" -p - | head -1; exit ${PIPESTATUS[0]}', 141, "has left"),
-        ('NOREGRET learn "$1" --save "$2" >&-', 2, "standard output: Bad file descriptor; "),
-        ('NOREGRET learn "$1" --save "$2" >&- 2>&-', 2, ""),
-        ('NOREGRET learn "$1" --save "$2" <&- >&- 2>&-', 2, ""),
-        ('NOREGRET learn "$1" --save "$2" > /dev/full', 2, "standard output: No space left"),
-        ('NOREGRET learn "$1" --save "$2" > /dev/full 2>&1', 2, ""),
-        ('NOREGRET learn "$1" --save "$2" --quiet > /dev/full', 2, "standard output: No space"),
-        ('NOREGRET learn "$1" --save "$2" --json >&-', 2, "standard output: Bad file descriptor"),
-        ('NOREGRET learn "$1" --save "$2" -p /dev/full --quiet', 2, "/dev/full: No space left"),
-    ],
+    some(
+        [
+            (
+                'NOREGRET learn "$1" --save "$2" | head -1; exit ${PIPESTATUS[0]}',
+                141,
+                "pipe has left",
+            ),
+            ('NOREGRET learn "$1" --save "$2" 2>&1 | head -1; exit ${PIPESTATUS[0]}', 141, ""),
+            (
+                'NOREGRET learn "$1" --save "$2" -p - | head -1; exit ${PIPESTATUS[0]}',
+                141,
+                "has left",
+            ),
+            ('NOREGRET learn "$1" --save "$2" >&-', 2, "standard output: Bad file descriptor; "),
+            ('NOREGRET learn "$1" --save "$2" >&- 2>&-', 2, ""),
+            ('NOREGRET learn "$1" --save "$2" <&- >&- 2>&-', 2, ""),
+            ('NOREGRET learn "$1" --save "$2" > /dev/full', 2, "standard output: No space left"),
+            ('NOREGRET learn "$1" --save "$2" > /dev/full 2>&1', 2, ""),
+            ('NOREGRET learn "$1" --save "$2" --quiet > /dev/full', 2, "standard output: No space"),
+            (
+                'NOREGRET learn "$1" --save "$2" --json >&-',
+                2,
+                "standard output: Bad file descriptor",
+            ),
+            ('NOREGRET learn "$1" --save "$2" -p /dev/full --quiet', 2, "/dev/full: No space left"),
+        ],
+        6,
+    ),
 )
 def test_an_output_that_breaks_leaves_a_model_that_goes_on(
     tmp_path: Path, long: Path, whole: bytes, call: Call, command: str, code: int, complaint: str
@@ -113,6 +131,7 @@ def test_every_command_ends_with_the_code_of_its_output(
     assert gone.returncode == 141 and "Traceback" not in gone.stderr, gone.stderr
 
 
+@long_run
 def test_predictions_that_cannot_be_written_leave_learner_and_record_in_step(
     tmp_path: Path, long: Path, whole: bytes, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +157,7 @@ def test_predictions_that_cannot_be_written_leave_learner_and_record_in_step(
     assert 0 < _resumes(model, long, whole, call) < ROWS
 
 
+@long_run
 @pytest.mark.parametrize("source", ["-", "file"])
 def test_an_input_that_is_cut_is_learnt_up_to_the_cut(
     tmp_path: Path, long: Path, whole: bytes, call: Call, source: str
@@ -220,6 +240,7 @@ def _on_a_terminal(folder: Path, *arguments: object) -> tuple[subprocess.Popen[b
     return run, ours
 
 
+@long_run
 @pytest.mark.parametrize("ignored", [False, True], ids=["plain", "nohup"])
 def test_a_closed_terminal_ends_a_run_that_is_saved(
     tmp_path: Path, long: Path, call: Call, ignored: bool
@@ -252,6 +273,7 @@ def test_a_closed_terminal_ends_a_run_that_is_saved(
     assert json.loads(again.stdout)["certificate"] == unbroken["certificate"]
 
 
+@long_run
 def test_timeout_sends_its_signal_twice_and_the_run_is_saved(tmp_path: Path, long: Path) -> None:
     model = tmp_path / "m.nr"
     run = start(
@@ -271,6 +293,7 @@ def test_timeout_sends_its_signal_twice_and_the_run_is_saved(tmp_path: Path, lon
     assert nr.load(model).rounds >= 16 and b"--resume" in said
 
 
+@long_run
 def test_a_signal_before_new_rows_leaves_both_models(tmp_path: Path, long: Path) -> None:
     old, new = tmp_path / "old.nr", tmp_path / "new.nr"
     text = b"".join(long.read_bytes().splitlines(keepends=True)[:100])
@@ -320,7 +343,7 @@ _IMPORTS = (
 @pytest.mark.parametrize(
     ("module", "name", "code"),
     [
-        *((module, "SIGINT", 130) for module in _IMPORTS),
+        *((module, "SIGINT", 130) for module in some(_IMPORTS, 5)),
         ("click", "SIGTERM", 143),
         ("numba", "SIGHUP", 129),
     ],

@@ -275,6 +275,7 @@ def test_a_compact_file_changed_while_it_is_learnt_does_no_harm(tmp_path, attack
 
 
 @pytest.mark.compiled
+@pytest.mark.each_value
 @pytest.mark.parametrize("attack", ["table cut", "table overwritten"])
 @pytest.mark.parametrize("suffix", ["arrow", "parquet", "feather"])
 def test_a_table_changed_while_it_is_learnt_does_no_harm(tmp_path, suffix, attack):

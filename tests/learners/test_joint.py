@@ -88,6 +88,7 @@ def test_flat_weights_move_to_the_edge_that_faces_their_aim() -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.each_value
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("loss", [losses.Hinge(), losses.Squared()], ids=str)
 @pytest.mark.parametrize("mirror", [mirrors.PNorm(4.0), mirrors.SignedEntropy(20.0)], ids=str)

@@ -43,7 +43,7 @@ def exact(loss: Any, eta: float) -> nr.MatrixDescent:
 
 
 @each
-@pytest.mark.parametrize("eta", [1e-3, 0.3, pytest.param(100.0, marks=pytest.mark.compiled)])
+@pytest.mark.parametrize("eta", [1e-3, 0.3, pytest.param(100.0, marks=pytest.mark.soak)])
 def test_the_dual_never_falls_and_ends_below_the_best_in_hindsight(loss: Any, eta: float) -> None:
     X, y, weight = stream(n=sized(25, 120))
     learner, before = exact(loss, eta), 0.0

@@ -64,6 +64,7 @@ def test_the_run_of_the_paper() -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.each_value
 @pytest.mark.parametrize("alpha", [1e-6, 0.05, 0.5, 0.95, 1.0])
 @pytest.mark.parametrize(("n", "density"), [(2, 0.5), (30, 0.1), (200, 0.02)])
 def test_sparse_equals_the_dense_algorithm(alpha: float, n: int, density: float) -> None:
