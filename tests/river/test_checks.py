@@ -26,8 +26,14 @@ MODELS: dict[str, Any] = {
 }
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", MODELS)
+#: The longest for the interpreter are tried as machine code.
+LONG = ("classifier", "softmax")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.compiled] if name in LONG else []) for name in MODELS],
+)
 def test_all_checks_pass(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     model = MODELS[name]
     assert model._unit_test_skips() == set()
