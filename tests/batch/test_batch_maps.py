@@ -184,7 +184,7 @@ def simplex(scale: float) -> Any:
 def test_the_optimum_is_that_of_scipy(
     loss: Loss, mirror: Mirror, weights_of: Any, start: np.ndarray, bounds: Any
 ) -> None:
-    problem = random_problem(7, loss, mirror, sized(15, 40), 6)
+    problem = random_problem(7, loss, mirror, sized(24, 40), 6)
     with interpreted():
         found = MappedSolver(problem, 1e-9, 2000).run()
     assert found.converged

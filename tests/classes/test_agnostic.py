@@ -10,7 +10,6 @@ import pytest
 
 from noregret import classes
 from tests.classes import reference
-from tests.sizes import sized
 
 INSTANCES, LABELS = [1, 0, 2, 1, 2], [1, 0, 1, 0, 1]
 PLAYS = [40, pytest.param(1000, marks=pytest.mark.soak)]
@@ -235,7 +234,7 @@ def test_random_labels_force_regret_on_the_agnostic_learner(plays: int) -> None:
 
 
 def test_thousands_of_rounds_stay_small() -> None:
-    h, horizon = classes.thresholds(15), sized(1000, 2000)
+    h, horizon = classes.thresholds(15), 2000
     learner = classes.Agnostic(h, horizon)
     rng = np.random.default_rng(25)
     x = rng.integers(h.points, size=horizon)
