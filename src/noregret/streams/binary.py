@@ -19,7 +19,7 @@ import numpy as np
 from noregret.streams.ahead import parts_ahead
 from noregret.streams.binary_file import BinaryFile
 from noregret.streams.binary_write import write_binary
-from noregret.streams.block import Block
+from noregret.streams.block import Block, Csr
 from noregret.streams.errors import StreamError
 from noregret.streams.format import Parsed
 from noregret.streams.inputs import Inputs, find
@@ -97,9 +97,7 @@ class BinaryStream(Stream):
                             )
                         y = np.where(none, np.nan, places)
                     yield Parsed(
-                        indptr=block.indptr,
-                        indices=block.indices,
-                        values=block.values,
+                        rows=Csr(block.indptr, block.indices, block.values),
                         y=y,
                         weight=block.weight,
                         width=block.width,

@@ -23,6 +23,11 @@ class Csr(NamedTuple):
     indices: NDArray[np.uint32]
     values: Floats
 
+    def first(self, rows: int) -> Csr:
+        """Return the first rows, and as many features as they have."""
+        used = int(self.indptr[rows])
+        return Csr(self.indptr[: rows + 1], self.indices[:used], self.values[:used])
+
 
 @dataclass(frozen=True, eq=False)
 class Block:

@@ -73,11 +73,8 @@ class NamedRows(NamedTuple):
     ) -> Parsed:
         """Return the rows by columns; `absent` are the keys of values that are missing."""
         rows = Csr(self.ends, features.columns_of(*self.names), self.values)
-        indptr, indices, values = settled(rows, features.constant_column, features.constant)
         return Parsed(
-            indptr=indptr,
-            indices=indices,
-            values=values,
+            rows=settled(rows, features.constant_column, features.constant),
             y=self.y,
             weight=self.weight if weighted else None,
             width=features.width,

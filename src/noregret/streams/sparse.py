@@ -169,19 +169,18 @@ def without_unknown(rows: Csr) -> Csr:
     >>> [part.tolist() for part in parts]
     [[0, 1, 1], [5], [1.0]]
     """
-    used = int(rows.indptr[-1])
-    known = rows.indices[:used] != NO_ROOM
+    known = rows.indices != NO_ROOM
     if known.all():
         return rows
-    return Csr(summed(known)[rows.indptr], rows.indices[:used][known], rows.values[:used][known])
+    return Csr(summed(known)[rows.indptr], rows.indices[known], rows.values[known])
 
 
 def with_constant(rows: Csr, column: int, constant: float) -> Csr:
     """Return rows that end with a constant feature."""
-    ends, used = rows.indptr[1:].astype(np.intp), int(rows.indptr[-1])
+    ends = rows.indptr[1:].astype(np.intp)
     longer: Any = rows.indptr + np.arange(len(rows.indptr), dtype=np.uint64)
-    values: Any = np.insert(rows.values[:used], ends, constant)
-    return Csr(longer, np.insert(rows.indices[:used], ends, np.uint32(column)), values)
+    values: Any = np.insert(rows.values, ends, constant)
+    return Csr(longer, np.insert(rows.indices, ends, np.uint32(column)), values)
 
 
 def with_names(
@@ -205,14 +204,13 @@ def with_names(
     >>> found.indptr.tolist(), found.indices.tolist(), found.values.tolist()
     ([0, 3], [3, 7, 8], [0.5, 1.0, 1.0])
     """
-    used = int(rows.indptr[-1])
-    copies = np.ones(used, np.int64)
+    copies = np.ones(len(rows.indices), np.int64)
     copies[places] = counts
-    named = np.zeros(used, np.bool_)
+    named = np.zeros(len(rows.indices), np.bool_)
     named[places] = True
-    indices = np.repeat(rows.indices[:used], copies)
+    indices = np.repeat(rows.indices, copies)
     indices[np.repeat(named, copies)] = columns
-    values: Floats = np.repeat(rows.values[:used], copies)  # type: ignore[assignment]
+    values: Floats = np.repeat(rows.values, copies)  # type: ignore[assignment]
     ends = summed(copies.astype(np.uint64))[rows.indptr]
     return Csr(ends, indices, values), None if groups is None else np.repeat(groups, copies)
 
@@ -229,8 +227,7 @@ def settled(rows: Csr, column: int = 0, constant: float = 0.0) -> Csr:
     if constant:
         rows = with_constant(rows, column, constant)
     order_rows(*rows)
-    used = int(rows.indptr[-1])
-    return Csr(rows.indptr, rows.indices[:used], rows.values[:used])
+    return rows.first(len(rows.indptr) - 1)
 
 
 def shuffled(blocks: Iterable[Block], seed: int, rows: int) -> Iterator[Block]:

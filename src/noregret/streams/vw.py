@@ -139,10 +139,10 @@ class VwFormat:
     >>> text = b"1 |a x y:2\n-1 0.5 |a y |b 7\n"
     >>> reading = Reading(format="vw", bits=0, interactions=["ab"])
     >>> (parsed,) = VwFormat(reading).parse(*padded(text))
-    >>> parsed.y.tolist(), parsed.weight.tolist(), parsed.indptr.tolist()
-    ([1.0, -1.0], [1.0, 0.5], [0, 2, 5])
-    >>> parsed.indices.tolist(), parsed.values.tolist()
-    ([0, 1, 1, 2, 3], [1.0, 2.0, 1.0, 1.0, 1.0])
+    >>> parsed.y.tolist(), parsed.weight.tolist()
+    ([1.0, -1.0], [1.0, 0.5])
+    >>> [array.tolist() for array in parsed.rows]
+    [[0, 2, 5], [0, 1, 1, 2, 3], [1.0, 2.0, 1.0, 1.0, 1.0]]
     """
 
     def __init__(
@@ -209,8 +209,8 @@ class VwFormat:
         starts = np.empty(most_rows if detailed else 0, np.uint64)
         found = read_lines(buffer, np.uint64(stop), rules, out, spans, starts)
         rows = int(found[0])
-        out = out.rows(0, rows)
-        return out, spans[: int(out.indptr[rows])], starts[:rows], found
+        out = out.part(0, rows)
+        return out, spans[: int(out.rows.indptr[rows])], starts[:rows], found
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Iterator[Parsed]:
         """Yield the rows of buffer[:stop], each with ascending columns; in parts if products."""
@@ -224,7 +224,7 @@ class VwFormat:
 
         if not (self.named or self.interactions.wanted):
             if falls:
-                order_rows(*out.csr)
+                order_rows(*out.rows)
             yield parsed(out, int(lines), int(refused))
             return
         groups, terms, counts, bad = self._multiplied(buffer, out, spans)
@@ -232,22 +232,21 @@ class VwFormat:
         if bad.any():
             good = np.flatnonzero(~bad)
             faults = np.sort(np.concatenate((faults, starts[bad])))
-            indptr, places = gathered(out.indptr, good)
-            y, weight, lines_of = out.y[good], out.weight[good], out.line_of_row[good]
-            columns, values = out.indices[places], out.values[places]
-            out = Written(indptr, columns, values, y, weight, lines_of, faults)
+            indptr, places = gathered(out.rows.indptr, good)
+            rows = Csr(indptr, out.rows.indices[places], out.rows.values[places])
+            out = Written(rows, out.y[good], out.weight[good], out.line_of_row[good], faults)
             spans, starts = spans[places], starts[good]
             groups, counts = groups[places], counts[good]
-        sizes = counts + np.diff(out.indptr)
+        sizes = counts + np.diff(out.rows.indptr)
         first = 0
         for end in cut_rows(sizes, PART):
             last = end == len(sizes)
             # Lines that are refused go with the rows before them.
             count = len(faults) if last else int(faults.searchsorted(starts[end]))
-            part = out.rows(first, end)
+            part = out.part(first, end)
             total = int(sizes[first:end].sum())
-            arrays = self._expanded(buffer, spans, part.csr, groups, terms, total)
-            part = part._replace(**arrays._asdict(), faults=faults)
+            rows = self._expanded(buffer, spans, part.rows, groups, terms, total)
+            part = part._replace(rows=rows, faults=faults)
             yield parsed(part, int(lines) if last else 0, count)
             first, faults = end, faults[count:]
 
@@ -258,11 +257,11 @@ class VwFormat:
         begins = spans[:, 0]
         groups = np.where(spans[:, 1] > begins, buffer[begins], np.uint8(ord(" ")))
         terms = as_matrix(self.interactions.terms(bytes(np.unique(groups).tolist())))
-        counts = count_products(out.csr, groups, terms)
+        counts = count_products(out.rows, groups, terms)
         bad = counts > MOST_PRODUCTS
         if self._reserved:
             features = called(buffer, spans, self._reserved).astype(np.uint64)
-            bad[out.indptr.searchsorted(features, side="right") - 1] = True
+            bad[out.rows.indptr.searchsorted(features, side="right") - 1] = True
         return groups, terms, counts, bad
 
     def _expanded(
