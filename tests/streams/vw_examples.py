@@ -89,7 +89,7 @@ def check(kernel: VwFormat, plain: VwFormat, text: bytes) -> Parsed:
     for number, line in enumerate(lines):
         try:
             reader.read_line(line)
-            read = reader.read_line(line, add=plain.grow)
+            read = reader.read_line(line, add=plain.features.grow)
         except Malformed as reason:
             faults.append(place)
             assert str(kernel.explain(line)) == str(reason), line
