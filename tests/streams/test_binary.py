@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret.streams import binary_write
+from noregret.streams import binary
 from noregret.streams.binary import write_binary
 from noregret.streams.binary_file import BinaryFile, Facts
 from noregret.streams.block import Block
@@ -71,8 +71,8 @@ def test_what_is_written_is_read_back(tmp_path_factory, parts, dtype, weight, sm
     blocks = [block_of(rows, dtype, weight) for rows in parts]
     with pytest.MonkeyPatch.context() as patch:
         if small:
-            patch.setattr(binary_write, "BATCH_ROWS", 3)
-            patch.setattr(binary_write, "BATCH_NONZEROS", 5)
+            patch.setattr(binary, "BATCH_ROWS", 3)
+            patch.setattr(binary, "BATCH_NONZEROS", 5)
         assert write_binary(blocks, path) == sum(map(len, parts))
     stream = open_binary(path, rows=2)
     back = list(stream)
@@ -212,7 +212,7 @@ def test_a_writer_that_is_killed_leaves_the_old_file_as_it_was(tmp_path):
     code = (
         "import itertools, sys\n"
         "from tests.streams.test_binary import block_of\n"
-        "from noregret.streams.binary_write import write_binary\n"
+        "from noregret.streams.binary import write_binary\n"
         "block = block_of([[(k, 1.0)] for k in range(5000)])\n"
         "def blocks():\n"
         "    for k in itertools.count():\n"
@@ -238,7 +238,7 @@ def sound_file(path: Path) -> bytes:
         [(int(c), float(c)) for c in sorted(rng.choice(50, 3, replace=False))] for _ in range(200)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binary_write, "BATCH_ROWS", 50)
+        patch.setattr(binary, "BATCH_ROWS", 50)
         write_binary([block_of(rows, weight=2.0)], path)
     return path.read_bytes()
 

@@ -11,7 +11,7 @@ import pytest
 import noregret as nr
 from noregret.arguments import ArgumentError
 from noregret.streams import Reading, Resolved, resolve
-from noregret.streams.labelling import Classes
+from noregret.streams.labels import Classes
 from noregret.streams.reading import FORMATS, translated
 
 SAID: dict[str, Any] = {

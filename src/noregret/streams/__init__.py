@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import Inputs
-from noregret.streams.labelling import Labels
+from noregret.streams.labels import Labels
 from noregret.streams.reading import OnError, Reading, refuse_unknown
 from noregret.streams.resolve import Resolved, resolve
 from noregret.streams.stream import Stream

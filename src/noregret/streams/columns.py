@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError, short
-from noregret.streams.labelling import Labels
+from noregret.streams.labels import Labels
 from noregret.streams.reading import COLUMN_LISTS, Reading
 
 _POSITION = re.compile("-?[0-9]{1,9}")

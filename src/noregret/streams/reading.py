@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from noregret.arguments import ArgumentError
-from noregret.streams.labelling import Classes, Labels, check
+from noregret.streams.labels import Classes, Labels, check
 
 Missing: TypeAlias = Literal["indicator", "refuse"]
 Unlabelled: TypeAlias = Literal["refuse", "keep"]

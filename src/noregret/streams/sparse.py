@@ -6,7 +6,7 @@ Passes allow neither: they step several features at a time, and ||x|| is that of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -230,6 +230,20 @@ def settled(rows: Csr, column: int = 0, constant: float = 0.0) -> Csr:
     return rows.first(len(rows.indptr) - 1)
 
 
+def joined(
+    blocks: Sequence[Block],
+) -> tuple[Csr, NDArray[np.float64], NDArray[np.float64]]:
+    """Return the rows of one block or several as one, their labels and weights, 1 for none."""
+    used = [slice(int(block.indptr[0]), int(block.indptr[-1])) for block in blocks]
+    rows = Csr(
+        summed(np.concatenate([np.diff(block.indptr) for block in blocks])),
+        np.concatenate([one.indices[part] for one, part in zip(blocks, used, strict=True)]),
+        np.concatenate([one.values[part] for one, part in zip(blocks, used, strict=True)]),
+    )
+    weights = [np.ones(len(one)) if one.weight is None else one.weight for one in blocks]
+    return rows, np.concatenate([block.y for block in blocks]), np.concatenate(weights)
+
+
 def shuffled(blocks: Iterable[Block], seed: int, rows: int) -> Iterator[Block]:
     """Yield blocks of at most `rows` rows: those of all blocks, shuffled, in every pass alike.
 
@@ -242,22 +256,15 @@ def shuffled(blocks: Iterable[Block], seed: int, rows: int) -> Iterator[Block]:
     if not held:
         return
     ordered, width = all(block.ordered for block in held), held[-1].width
-    ends = summed(np.concatenate([np.diff(block.indptr) for block in held]))
-    used = [slice(int(block.indptr[0]), int(block.indptr[-1])) for block in held]
-    indices = np.concatenate([one.indices[part] for one, part in zip(held, used, strict=True)])
-    values = np.concatenate([one.values[part] for one, part in zip(held, used, strict=True)])
-    y = np.concatenate([block.y for block in held])
-    weight = None
-    if any(block.weight is not None for block in held):
-        given = [np.ones(len(one)) if one.weight is None else one.weight for one in held]
-        weight = np.concatenate(given)
+    weighted = any(block.weight is not None for block in held)
+    joint, y, weight = joined(held)
     ids = [name for block in held for name in block.ids or ()]
     held.clear()
     order = np.random.default_rng(seed).permutation(len(y))
     for start in range(0, len(y), rows):
         chosen = order[start : start + rows]
-        indptr, places = gathered(ends, chosen)
-        arrays = Csr(indptr, indices[places], values[places])
-        weights = None if weight is None else weight[chosen]
+        indptr, places = gathered(joint.indptr, chosen)
+        arrays = Csr(indptr, joint.indices[places], joint.values[places])
+        weights = weight[chosen] if weighted else None
         named = [ids[k] for k in chosen.tolist()] if ids else None
         yield Block._of_parser(arrays, ordered, y[chosen], width, weights, named)

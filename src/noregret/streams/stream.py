@@ -12,8 +12,7 @@ from noregret.streams.ahead import parts_ahead
 from noregret.streams.block import Block
 from noregret.streams.errors import CutShort, StreamError
 from noregret.streams.format import Parsed, TextFormat
-from noregret.streams.labelling import Labels
-from noregret.streams.labels import LabelMap, LabelReader, class_name
+from noregret.streams.labels import LabelMap, LabelReader, Labels, class_name
 from noregret.streams.reading import OnError, Reading
 from noregret.streams.source import Chunk, Reader, Source
 
