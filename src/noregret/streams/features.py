@@ -222,22 +222,12 @@ class ColumnProducts:
             )
         total = int(counts.sum()) + int(rows.indptr[-1])
         out, parts = multiplied(rows, groups, terms, features.last, total, features.exact)
-        if features.exact:
-            self._name(rows.indices, out.indices, parts, features)
-        return out
-
-    @staticmethod
-    def _name(
-        columns: NDArray[np.uint32],
-        out: NDArray[np.uint32],
-        parts: NDArray[np.uint32],
-        features: Features,
-    ) -> None:
-        """Write the columns of products by the names of their factors."""
         names = features.names
-        assert isinstance(names, FeatureNames)
+        if not isinstance(names, FeatureNames):
+            return out
+        # Columns of products by the names of their factors.
         products = np.flatnonzero(parts[:, 1] != NO_PART)
-        factors = np.append(columns, NO_PART)[np.minimum(parts[products], len(columns))]
+        factors = np.append(rows.indices, NO_PART)[np.minimum(parts[products], len(rows.indices))]
         # A factor that a dictionary does not know, as opposed to none.
         factors[(factors == NO_ROOM) & (parts[products] != NO_PART)] = _UNKNOWN
         distinct, first, of_row = np.unique(factors, axis=0, return_index=True, return_inverse=True)
@@ -249,4 +239,5 @@ class ColumnProducts:
         found = np.full(len(distinct), NO_ROOM, np.uint32)
         arena = np.frombuffer(bytearray(b"".join(keys)), np.uint8)
         found[known] = features.columns_of(arena, summed(np.array([*map(len, keys)], np.uint64)))
-        out[products] = found[of_row.reshape(-1)]
+        out.indices[products] = found[of_row.reshape(-1)]
+        return out

@@ -154,7 +154,7 @@ class JsonFormat:
             except Malformed:
                 faults.append(start)
         found, absent = self._flat(buffer, out.part(0, rows), spans)
-        if builder.places:
+        if builder.added:
             found, absent = found.joined(builder.rows()), absent | dict.fromkeys(builder.absent)
         return found.parsed(self.features, lines, faults, self.reading.weight is not None, absent)
 

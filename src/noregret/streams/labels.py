@@ -112,13 +112,9 @@ class LabelReader:
 
     def look(self, y: NDArray[np.float64]) -> bool:
         """Look at the next rows before they are read; say whether that is enough to go on."""
-        if self._left == 0:
-            return True
-        self._narrow(y[: self._left])
-        if len(self._pairs) == 1:
-            self._left = 0
-        else:
-            self._left -= min(self._left, len(y))
+        if self._left:
+            self._narrow(y[: self._left])
+            self._left = 0 if len(self._pairs) == 1 else max(self._left - len(y), 0)
             if self._left == 0:
                 self.decide()
         return self._left == 0
