@@ -222,11 +222,13 @@ class Plain:
 
         Names that a dictionary does not know are left out unless it is to `add` them.
         """
-        rounded: Callable[[float], Any] = self.format.dtype.type
-        parsed = parse_line(line, unlabelled=self.format.unlabelled, rounded=rounded)
+        rounded: Callable[[float], Any] = np.dtype(self.format.reading.dtype).type
+        parsed = parse_line(
+            line, unlabelled=self.format.reading.unlabelled == "keep", rounded=rounded
+        )
         if parsed is None:
             return None
-        kept = tuple(one for one in parsed.features if not self.format._ignored[one.group])
+        kept = tuple(one for one in parsed.features if not self.format._rules.ignored[one.group])
         parsed = replace(parsed, features=kept)
         if self.format._reserved and any(
             one.key == self.format._reserved for one in parsed.features
@@ -265,7 +267,7 @@ class Plain:
                 return names.add(key)
             found = names.column(key)
             return _NO_COLUMN if found is None else found
-        hashed = members[0].hash(self.format.hash)
+        hashed = members[0].hash(self.format.reading.hash)
         for member in members[1:]:
-            hashed = combine(hashed, member.hash(self.format.hash))
-        return hashed & int(self.format._last)
+            hashed = combine(hashed, member.hash(self.format.reading.hash))
+        return hashed & int(self.format.features.last)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noregret.streams import binary_write
+from noregret.streams import binary
 from noregret.streams.binary import write_binary
 from noregret.streams.binary_file import BinaryFile, Facts
 from noregret.streams.block import Block
@@ -73,8 +73,8 @@ def test_what_is_written_is_read_back(tmp_path_factory, parts, dtype, weight, sm
     blocks = [block_of(rows, dtype, weight) for rows in parts]
     with pytest.MonkeyPatch.context() as patch:
         if small:
-            patch.setattr(binary_write, "BATCH_ROWS", 3)
-            patch.setattr(binary_write, "BATCH_NONZEROS", 5)
+            patch.setattr(binary, "BATCH_ROWS", 3)
+            patch.setattr(binary, "BATCH_NONZEROS", 5)
         assert write_binary(blocks, path) == sum(map(len, parts))
     stream = open_binary(path, rows=2)
     back = list(stream)
@@ -214,7 +214,7 @@ def test_a_writer_that_is_killed_leaves_the_old_file_as_it_was(tmp_path):
     code = (
         "import os, signal, sys\n"
         "import numpy as np\n"
-        "from noregret.streams.binary_write import write_binary\n"
+        "from noregret.streams.binary import write_binary\n"
         "from noregret.streams.block import Block\n"
         "rows = np.arange(5000)\n"
         "block = Block(np.arange(5001, dtype=np.uint64), rows.astype(np.uint32),\n"
@@ -241,7 +241,7 @@ def sound_file(path: Path) -> bytes:
         [(int(c), float(c)) for c in sorted(rng.choice(50, 3, replace=False))] for _ in range(200)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binary_write, "BATCH_ROWS", 50)
+        patch.setattr(binary, "BATCH_ROWS", 50)
         write_binary([block_of(rows, weight=2.0)], path)
     return path.read_bytes()
 

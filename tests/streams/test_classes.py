@@ -13,7 +13,7 @@ import pytest
 
 from noregret.arguments import ArgumentError
 from noregret.streams import StreamError, read
-from noregret.streams.binary_write import write_binary
+from noregret.streams.binary import write_binary
 from noregret.streams.labels import MOST_CLASSES, Classes
 from tests.streams.plain_csv import Plain
 

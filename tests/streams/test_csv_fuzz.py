@@ -102,20 +102,20 @@ def check(formats: CsvFormat, text: bytes) -> None:
     found = range(len(parsed.y)) if where is None else where.tolist()
     assert list(found) == [number for number, _ in expected], text
     assert parsed.width == features.width
-    assert len(parsed.indices) == len(parsed.values) == parsed.indptr[-1]
+    assert len(parsed.rows.indices) == len(parsed.rows.values) == parsed.rows.indptr[-1]
     for t, (_, row) in enumerate(expected):
-        part = slice(int(parsed.indptr[t]), int(parsed.indptr[t + 1]))
+        part = slice(int(parsed.rows.indptr[t]), int(parsed.rows.indptr[t + 1]))
         wanted: dict[int, float] = {}
         if features.constant:
             wanted[features.constant_column] = features.constant
         for name, value in row.features:
             name_bytes = np.frombuffer(bytearray(name), np.uint8)
             column = int(features.columns_of(name_bytes, np.array([0, len(name)], np.uint64))[0])
-            kept = float(parsed.values.dtype.type(value))
+            kept = float(parsed.rows.values.dtype.type(value))
             wanted[column] = wanted[column] + kept if column in wanted else kept
-        assert parsed.indices[part].tolist() == sorted(wanted), text
-        values = np.array([wanted[column] for column in sorted(wanted)], parsed.values.dtype)
-        assert parsed.values[part].tobytes() == values.tobytes(), text
+        assert parsed.rows.indices[part].tolist() == sorted(wanted), text
+        values = np.array([wanted[column] for column in sorted(wanted)], parsed.rows.values.dtype)
+        assert parsed.rows.values[part].tobytes() == values.tobytes(), text
         assert repr(float(parsed.y[t])) == repr(row.label), text
         if parsed.weight is not None:
             assert parsed.weight[t] == row.weight

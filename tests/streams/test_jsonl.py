@@ -228,9 +228,9 @@ def test_features_are_those_of_the_rules(values, missing):
     assert parsed.y.tolist() == [k for k, features in expected.items() if features is not None]
     assert len(parsed.faults) == len(values) - len(parsed.y)
     for t, label in enumerate(parsed.y.tolist()):
-        part = slice(int(parsed.indptr[t]), int(parsed.indptr[t + 1]))
-        keys = [formats.features.names.key(c) for c in parsed.indices[part].tolist()]
-        found = dict(zip(keys, parsed.values[part].tolist(), strict=True))
+        part = slice(int(parsed.rows.indptr[t]), int(parsed.rows.indptr[t + 1]))
+        keys = [formats.features.names.key(c) for c in parsed.rows.indices[part].tolist()]
+        found = dict(zip(keys, parsed.rows.values[part].tolist(), strict=True))
         wanted = expected[int(label)] or {}
         named = {key.encode("utf-8", "surrogatepass"): value for key, value in wanted.items()}
         assert found == {key: value for key, value in named.items() if value}

@@ -101,11 +101,11 @@ def check(formats: JsonFormat, text: bytes) -> None:
         assert parsed.line_of_row.tolist() == places
     assert parsed.y.tolist() == [label for label, _ in rows]
     for t, (_, features) in enumerate(rows):
-        part = slice(int(parsed.indptr[t]), int(parsed.indptr[t + 1]))
-        columns = parsed.indices[part].tolist()
+        part = slice(int(parsed.rows.indptr[t]), int(parsed.rows.indptr[t + 1]))
+        columns = parsed.rows.indices[part].tolist()
         assert columns == sorted(set(columns))
         keys = map(formats.features.names.key, columns)
-        assert dict(zip(keys, parsed.values[part].tolist(), strict=True)) == features, text
+        assert dict(zip(keys, parsed.rows.values[part].tolist(), strict=True)) == features, text
 
 
 def scalar(rng: random.Random) -> Any:

@@ -10,9 +10,9 @@ import pytest
 
 import noregret as nr
 from noregret.arguments import ArgumentError
-from noregret.streams import Reading, resolve
-from noregret.streams.labelling import Classes
-from noregret.streams.reading import FORMATS, known_fields, translated
+from noregret.streams import Reading, Resolved, resolve
+from noregret.streams.labels import Classes
+from noregret.streams.reading import FORMATS, translated
 
 SAID: dict[str, Any] = {
     "format": "csv", "labels": ("no", "yes"), "target": -1, "weight": "w", "ignore": ["id", "x"],
@@ -49,11 +49,11 @@ def test_every_option_has_one_line_and_a_format_that_knows_it() -> None:
     for one in fields(Reading):
         assert one.metadata["help"] and "\n" not in one.metadata["help"]
         assert one.metadata["formats"] & {*FORMATS}
-    assert known_fields("svmlight") == [
+    assert Resolved((), "svmlight").fields == [
         "format", "labels", "encoding", "first_index", "width", "constant", "dtype", "shuffle",
         "rows", "threads", "on_error",
     ]  # fmt: skip
-    assert resolve([({"a": 1}, 1)]).fields == known_fields("iterable")
+    assert resolve([({"a": 1}, 1)]).fields == Resolved((), "iterable").fields
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,6 @@ def test_an_option_that_the_format_does_not_know_is_refused(tmp_path: Any) -> No
         assert caught.value.argument == next(iter(options))
     with pytest.raises(ArgumentError, match="weight='w': no option of format svmlight"):
         nr.read(path, Reading(weight="w"))
-    assert Reading(weight="w", constant=1.0).restricted("svmlight") == Reading(constant=1.0)
     with pytest.raises(ArgumentError, match="colour=3: no option of reading, expected format,"):
         nr.read(path, colour=3)
 

@@ -84,10 +84,12 @@ def check(rules: Rules, text_format: SvmlightText, text: bytes) -> None:
                 of_row.append(number)
         offset += len(line) + 1
     assert parsed.faults.tolist() == faults, text
-    assert parsed.lines == len(lines) and parsed.indptr.tolist() == ends
+    assert parsed.lines == len(lines) and parsed.rows.indptr.tolist() == ends
     assert parsed.y.tobytes() == np.array(y, np.float64).tobytes()
-    assert parsed.indices.tolist() == columns
-    assert parsed.values.tobytes() == np.array(values, parsed.values.dtype).tobytes(), text
+    assert parsed.rows.indices.tolist() == columns
+    assert parsed.rows.values.tobytes() == np.array(values, parsed.rows.values.dtype).tobytes(), (
+        text
+    )
     assert parsed.width == max(columns, default=-1) + 1
     if parsed.line_of_row is None:
         assert of_row == list(range(len(lines)))
@@ -147,9 +149,9 @@ def test_what_is_written_is_read_back_to_the_bit(
     ]
     parsed = FORMATS[0][1].parse(*padded("\n".join(lines).encode()))
     assert parsed.y.tobytes() == np.array([label for label, _ in rows]).tobytes()
-    assert parsed.indices.tolist() == [column for _, x in rows for column in sorted(x)]
+    assert parsed.rows.indices.tolist() == [column for _, x in rows for column in sorted(x)]
     written = np.array([x[column] for _, x in rows for column in sorted(x)])
-    assert parsed.values.tobytes() == written.tobytes()
+    assert parsed.rows.values.tobytes() == written.tobytes()
 
 
 def test_text_that_a_kernel_could_read_beyond_is_refused() -> None:

@@ -348,7 +348,7 @@ sys.modules["pyarrow"] = None
 import noregret as nr
 
 def write(path):
-    from noregret.streams.binary_write import write_binary
+    from noregret.streams.binary import write_binary
     write_binary([], path)
 
 for use in (nr.read, lambda path: nr.read(path.replace(".arrow", ".parquet")), write):

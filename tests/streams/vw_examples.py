@@ -67,10 +67,12 @@ def spoilt(rng: random.Random, text: bytes) -> bytes:
 def rows_of(parsed: Parsed) -> list[dict[int, float]]:
     """Return the rows as dictionaries; columns must ascend."""
     rows = []
-    for begin, end in zip(parsed.indptr[:-1].tolist(), parsed.indptr[1:].tolist(), strict=True):
-        columns = parsed.indices[begin:end].tolist()
+    for begin, end in zip(
+        parsed.rows.indptr[:-1].tolist(), parsed.rows.indptr[1:].tolist(), strict=True
+    ):
+        columns = parsed.rows.indices[begin:end].tolist()
         assert columns == sorted(set(columns))
-        rows.append(dict(zip(columns, parsed.values[begin:end].tolist(), strict=True)))
+        rows.append(dict(zip(columns, parsed.rows.values[begin:end].tolist(), strict=True)))
     return rows
 
 
@@ -87,7 +89,7 @@ def check(kernel: VwFormat, plain: VwFormat, text: bytes) -> Parsed:
     for number, line in enumerate(lines):
         try:
             reader.read_line(line)
-            read = reader.read_line(line, add=plain.grow)
+            read = reader.read_line(line, add=plain.features.grow)
         except Malformed as reason:
             faults.append(place)
             assert str(kernel.explain(line)) == str(reason), line

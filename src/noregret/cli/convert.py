@@ -8,7 +8,7 @@ from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import to_json
 from noregret.runs.interrupt import unwinding
 from noregret.runs.progress import Watched
-from noregret.streams.binary_write import write_binary
+from noregret.streams.binary import write_binary
 from noregret.visible import visible
 
 

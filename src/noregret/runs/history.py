@@ -79,7 +79,7 @@ class Input:
     def rule(self, classes: list[str]) -> Any:
         """Return the rule for labels: those that were met, of two kinds once both were."""
         if self.label_rule == CLASSES:
-            from noregret.streams.labelling import Classes
+            from noregret.streams.labels import Classes
 
             return Classes(tuple(classes))
         by_value = {y: written for written, y in self.labels}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import Inputs
-from noregret.streams.labelling import Labels
-from noregret.streams.reading import FIELDS, OnError, Reading, unknown_option
+from noregret.streams.labels import Labels
+from noregret.streams.reading import OnError, Reading, refuse_unknown
 from noregret.streams.resolve import Resolved, resolve
 from noregret.streams.stream import Stream
 
@@ -66,9 +66,7 @@ def read(
     >>> list(stream.names), stream.label_map
     (['age', 'city=Bonn', 'city=Rome'], {'DOWN': -1.0, 'UP': 1.0})
     """
-    for name in options:
-        if name not in FIELDS:
-            raise unknown_option(name, options[name])
+    refuse_unknown(options)
     whole = replace(reading or Reading(), **options)
     found = resolve(inputs, whole.format)
     # Also those that are given with their default.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 _Item = TypeVar("_Item")
@@ -55,7 +54,8 @@ class _Pipeline(Generic[_Item, _Result]):
                     self._over = True
                     item = self._fetch()
                     self._over = item is None
-                if self._ordered and not self._may(partial(self._is_next, number)):
+                # The lambda is done with before `number` changes.
+                if self._ordered and not self._may(lambda: self._worked == number):  # noqa: B023
                     return
                 for result in () if item is None else self._work(item):
                     if not self._store(results, result):
@@ -67,9 +67,6 @@ class _Pipeline(Generic[_Item, _Result]):
                 self._worked += item is not None
                 self._changed.notify_all()
 
-    def _is_next(self, number: int) -> bool:
-        return self._worked == number
-
     def _may(self, ready: Callable[[], bool]) -> bool:
         """Wait until something is so; say whether to go on."""
         with self._changed:
@@ -78,18 +75,15 @@ class _Pipeline(Generic[_Item, _Result]):
 
     def _store(self, results: deque[Any], result: _Result) -> bool:
         """Leave a result for the consumer, once there is room; say whether to go on."""
-
-        def room() -> bool:
-            # The item that the consumer waits for always has room: otherwise both would deadlock.
-            first = results is self._items[0] and not results
-            return self._stopped or self._waiting < self._depth or first
-
         with self._changed:
-            self._changed.wait_for(room)
+            # The item that the consumer waits for always has room: otherwise both would deadlock.
+            going = self._may(
+                lambda: self._waiting < self._depth or (results is self._items[0] and not results)
+            )
             results.append(result)
             self._waiting += 1
             self._changed.notify_all()
-            return not self._stopped
+            return going
 
     def take(self) -> Iterator[_Result]:
         """Yield the results in the order of their items."""

@@ -95,15 +95,17 @@ class PrivateFile(io.FileIO):
         self.held.append(bytes_read)
         return bytes_read
 
-    def array(self, buffer: Any, kind: Any, count: int) -> NDArray[Any] | None:
-        """Return the content of a buffer of Arrow as an array, None if it was not read here."""
+    def array(self, buffer: Any, kind: Any, count: int) -> NDArray[Any]:
+        """Return the content of a buffer of Arrow as a view of the bytes that were read here."""
+        if count == 0:
+            return np.empty(0, kind)
         size = count * np.dtype(kind).itemsize
         for held in self.held:
             begin = buffer.address - held.ctypes.data
             if 0 <= begin <= len(held) - size and begin % 8 == 0:
                 part: NDArray[Any] = held[begin : begin + size].view(kind)
                 return part
-        return None
+        raise StreamError(f"{self.where}: compressed or damaged, expected arrays as they are used")
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ class BinaryFile:
                 self._file.where = f"{self.name}, batch {number + 1} of {self.batches}"
                 self._file.require_whole()
                 try:
-                    block, end = self._checked(number, self._file.where)
+                    block, end = self._checked(number)
                 finally:
                     self._file.forget()
             rows += len(block)
@@ -216,8 +218,9 @@ class BinaryFile:
                 f"{self.name}: damaged, found {rows} rows, expected {self.facts.rows}"
             )
 
-    def _checked(self, number: int, where: str) -> tuple[Block, int]:
+    def _checked(self, number: int) -> tuple[Block, int]:
         """Return a batch, the arrays of which lie in memory that nobody else has."""
+        where = self._file.where
         with arrow_errors(where):
             batch = self._reader.get_batch(number)
             # Buffers that are not read here must lie within the file, too.
@@ -230,21 +233,20 @@ class BinaryFile:
         rows = len(label)
         if not rows:
             raise StreamError(f"{where}: damaged, found no rows")
-        y = self._array(label.buffers()[1], np.float64, rows, where)
-        weight = self._array(weights[0].buffers()[1], np.float64, rows, where) if weights else None
+        y = self._file.array(label.buffers()[1], np.float64, rows)
+        weight = self._file.array(weights[0].buffers()[1], np.float64, rows) if weights else None
         offsets, others = (
-            self._array(
+            self._file.array(
                 column.buffers()[_OFFSETS],
                 np.int64 if str(column.type).startswith("large") else np.int32,
                 rows + 1,
-                where,
             )
             for column in lists
         )
         used = min(int(offsets[-1]), int(others[-1]))
         indices, values = (
-            self._array(
-                column.buffers()[_CONTENT], column.type.value_type.to_pandas_dtype(), used, where
+            self._file.array(
+                column.buffers()[_CONTENT], column.type.value_type.to_pandas_dtype(), used
             )
             for column in lists
         )
@@ -261,15 +263,6 @@ class BinaryFile:
         indptr = offsets.astype(np.uint64)
         block = Block.sound(indptr, indices, values, y, self.facts.width, weight)
         return block, self._file.tell()
-
-    def _array(self, buffer: Any, kind: Any, count: int, where: str) -> NDArray[Any]:
-        """Return the content of a buffer as a view of the bytes that were read."""
-        if count == 0:
-            return np.empty(0, kind)
-        array = self._file.array(buffer, kind, count)
-        if array is None:
-            raise StreamError(f"{where}: compressed or damaged, expected arrays as they are used")
-        return array
 
 
 def is_binary(schema: Any) -> bool:

@@ -23,6 +23,11 @@ class Csr(NamedTuple):
     indices: NDArray[np.uint32]
     values: Floats
 
+    def first(self, rows: int) -> Csr:
+        """Return the first rows, and as many features as they have."""
+        used = int(self.indptr[rows])
+        return Csr(self.indptr[: rows + 1], self.indices[:used], self.values[:used])
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -108,9 +113,8 @@ class Block:
         What a parser has written is sound by construction, and so is a part of a sound block.
         Learners check its rows nevertheless.
         """
-        block = cls._bare(y, width, weight, ids)
-        block._show(indptr, indices, values)
-        return block
+        arrays = {"indptr": indptr, "indices": indices, "values": values}
+        return cls._unchecked(y=y, width=width, weight=weight, ids=ids, **arrays)
 
     @classmethod
     def _of_sealed(
@@ -121,9 +125,7 @@ class Block:
         ids: Sequence[str] | None = None,
     ) -> Block:
         """Return a block of rows that learners need not check; for arrays nobody else has."""
-        block = cls._bare(y, rows.width, weight, ids)
-        object.__setattr__(block, "_sealed", rows)
-        return block
+        return cls._unchecked(y=y, width=rows.width, weight=weight, ids=ids, _sealed=rows)
 
     @classmethod
     def _of_parser(
@@ -141,19 +143,10 @@ class Block:
         return cls.sound(*rows, y, width, weight, ids)
 
     @classmethod
-    def _bare(
-        cls,
-        y: NDArray[np.float64],
-        width: int,
-        weight: NDArray[np.float64] | None,
-        ids: Sequence[str] | None,
-    ) -> Block:
+    def _unchecked(cls, **attributes: Any) -> Block:
         block = object.__new__(cls)
-        block.__dict__.update(y=y, width=width, weight=weight, ids=ids)
+        block.__dict__.update(attributes)
         return block
-
-    def _show(self, *arrays: Any) -> None:
-        self.__dict__.update(zip(_ARRAYS, arrays, strict=True))
 
     def __getattr__(self, name: str) -> Any:
         """Hand out an array of sealed rows, which are sealed no longer."""
@@ -161,7 +154,7 @@ class Block:
         if name not in _ARRAYS or rows is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         rows.seal.whole = False
-        self._show(rows.indptr, rows.indices, rows.values)
+        self.__dict__.update({array: getattr(rows, array) for array in _ARRAYS})
         return self.__dict__[name]
 
     def __reduce__(self) -> tuple[type[Block], tuple[Any, ...]]:
@@ -190,15 +183,8 @@ class Block:
     @property
     def nonzeros(self) -> int:
         """The number of values stored for these rows."""
-        indptr = self._arrays()[0]
+        indptr = (sealed_rows(self) or self).indptr
         return int(indptr[-1]) - int(indptr[0])
-
-    def _arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32], Floats]:
-        """Return the arrays to look at only: a seal stays whole."""
-        rows = sealed_rows(self)
-        if rows is None:
-            return self.indptr, self.indices, self.values
-        return rows.indptr, rows.indices, rows.values
 
     def rows(self, start: int, stop: int) -> Block:
         """Return rows start to stop (not included) as a block that shares the arrays."""
@@ -216,11 +202,12 @@ class Block:
     def dense(self) -> NDArray[np.float64]:
         """Return the rows as an ordinary matrix; meant for small blocks and for tests."""
         matrix = np.zeros(self.shape)
-        indptr, indices, values = self._arrays()
-        first, last = int(indptr[0]), int(indptr[-1])
-        of_row = np.repeat(np.arange(len(self)), np.diff(indptr).astype(np.intp))
+        # Only looked at, so that a seal stays whole.
+        rows = sealed_rows(self) or self
+        used = slice(int(rows.indptr[0]), int(rows.indptr[-1]))
+        of_row = np.repeat(np.arange(len(self)), np.diff(rows.indptr).astype(np.intp))
         # add, because a column may occur twice in a row of data that no reader has checked
-        np.add.at(matrix, (of_row, indices[first:last]), values[first:last])
+        np.add.at(matrix, (of_row, rows.indices[used]), rows.values[used])
         return matrix
 
 

@@ -24,8 +24,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError, short
-from noregret.streams.labelling import Labels
-from noregret.streams.reading import Reading
+from noregret.streams.labels import Labels
+from noregret.streams.reading import COLUMN_LISTS, Reading
 
 _POSITION = re.compile("-?[0-9]{1,9}")
 
@@ -50,8 +50,7 @@ _SHOWN_NAMES = 12
 _SHOWN_LABELS, _SHOWN = 4, 24
 #: Fewest rows by which a category is said to have too many values.
 _FEWEST = 100
-#: The options that name columns of features.
-_NAMING = ("ignore", "keep", "categorical", "numeric", "dates", "text")
+
 #: The number of first lines that decide which columns are numeric and what labels are called.
 LOOK = 1000
 
@@ -113,7 +112,7 @@ def roles_of(names: Sequence[str], reading: Reading, where: str) -> dict[str, in
         "weight": (reading.weight,),
         "id": (reading.id,),
     }
-    asked |= {name: getattr(reading, name) or () for name in _NAMING}
+    asked |= {name: getattr(reading, name) or () for name in COLUMN_LISTS}
     if reading.unlabelled == "keep":
         # What was ignored while learning, as what is known only later, need not be there.
         del asked["ignore"]
@@ -173,9 +172,8 @@ def missing_note(name: str) -> str:
 
 def given_names(labels: Labels) -> tuple[str, str] | None:
     """Return the two names of labels where the rule is a pair of names."""
-    if isinstance(labels, tuple):
-        negative, positive = labels
-        if isinstance(negative, str) and isinstance(positive, str):
+    match labels:
+        case (str() as negative, str() as positive):
             return negative, positive
     return None
 

@@ -137,8 +137,7 @@ class CsvFormat:
         parsed = out.parsed(rows, lines, bad, self.features.width, WEIGHT in roles, **facts)
 
         def finish() -> None:
-            found = self._finished(out.rows(0, rows).csr, texts, spelt)
-            parsed.indptr, parsed.indices, parsed.values = found
+            parsed.rows = self._finished(parsed.rows, texts, spelt)
             parsed.width = self.features.width
 
         if spelt is not None and self._defers:
@@ -178,14 +177,13 @@ class CsvFormat:
         self, rows: Csr, texts: Texts, names: tuple[Spelled, NDArray[np.int64] | None] | None
     ) -> Csr:
         """Return rows with the columns of names, words and products, in order."""
-        places, used = texts.refs[:, 0], int(rows.indptr[-1])
-        groups = None
+        places, groups = texts.refs[:, 0], None
         if self._products:
             # Places of names hold no field yet; those of the constant have no group.
             rows.indices[places] = len(self._own) - 1
-            groups = self._groups[rows.indices[:used]]
+            groups = self._groups[rows.indices]
             groups[places] = self._groups[texts.refs[:, 1]]
-            rows.indices[:used] = self._own[rows.indices[:used]]
+            rows.indices[:] = self._own[rows.indices]
         if names is not None:
             columns, counts = self.features.columns_of(*names[0]), names[1]
             if counts is None:
@@ -195,7 +193,7 @@ class CsvFormat:
         if self._products and groups is not None:
             rows = self._products.multiplied(rows, groups, self.features)
         elif names is None and self._ascending:
-            return Csr(rows.indptr, rows.indices[:used], rows.values[:used])
+            return rows
         return settled(rows)
 
     def explain(self, line: bytes) -> Malformed:

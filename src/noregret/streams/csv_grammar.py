@@ -32,7 +32,7 @@ from noregret.streams.columns import (
 from noregret.streams.csv_records import LONGEST_QUOTED
 from noregret.streams.errors import Malformed, StreamError
 from noregret.streams.features import largest_of
-from noregret.streams.labelling import Labels, are_classes
+from noregret.streams.labels import Labels, are_classes
 from noregret.streams.moments import is_moment
 from noregret.streams.numbers import finite
 from noregret.streams.reading import Reading

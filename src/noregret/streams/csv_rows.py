@@ -172,7 +172,7 @@ def parse_lines(buffer, stop, rules, out, texts):  # type: ignore[no-untyped-def
     """
     separator, roles, slots, parts, pair = rules[:5]
     indicate, unlabelled, largest, constant, constant_slot = rules[5:]
-    indptr, indices, values, y, weight, line_of_row, faults = out
+    (indptr, indices, values), y, weight, line_of_row, faults = out
     refs, styles = texts
     text = text_of(buffer)
     fields = np.uint64(roles.shape[0])

@@ -90,9 +90,11 @@ class Features:
             )
         if bits is None and remember:
             raise ArgumentError("remember", "a dictionary keeps all names", remember)
-        self.bits, self.constant, self._grow = bits, float(constant), grow
+        self.bits, self.constant, self.grow = bits, float(constant), grow
         #: Whether columns have one name each.
         self.exact = bits is None
+        #: The mask of hashes; with a dictionary it keeps all bits.
+        self.last = _ALL if bits is None else np.uint32(mask(bits))
         self.names: FeatureNames | HashedNames
         if bits is None:
             self.names = FeatureNames() if names is None else names
@@ -131,7 +133,7 @@ class Features:
         """Whether a name changes what is known, so that names must come in order."""
         if isinstance(self.names, HashedNames):
             return self.names.limit > 0
-        return self._grow
+        return self.grow
 
     @property
     def width(self) -> int:
@@ -145,11 +147,10 @@ class Features:
     def columns_of(self, arena: NDArray[np.uint8], ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Return the columns of the names arena[ends[k]:ends[k + 1]], NO_ROOM for none."""
         if isinstance(self.names, FeatureNames):
-            return self.names.columns_of(arena, ends, self._grow)
+            return self.names.columns_of(arena, ends, self.grow)
         slots = np.empty(len(ends) - 1, np.uint32)
-        _hash_all(arena, ends, slots, np.uint32(self.width - 1))
-        if self.names.limit:
-            self.names.remember_all(arena, ends, slots)
+        _hash_all(arena, ends, slots, self.last)
+        self.names.remember_all(arena, ends, slots)
         return slots
 
 
@@ -219,26 +220,14 @@ class ColumnProducts:
                 "interactions",
                 f"a row has more than {MOST_PRODUCTS:,} products, or one that is not finite",
             )
-        exact = isinstance(features.names, FeatureNames)
-        last = _ALL if exact else np.uint32(features.width - 1)
         total = int(counts.sum()) + int(rows.indptr[-1])
-        out, parts = multiplied(rows, groups, terms, last, total, exact)
-        if exact:
-            self._name(rows.indices, out.indices, parts, features)
-        return out
-
-    @staticmethod
-    def _name(
-        columns: NDArray[np.uint32],
-        out: NDArray[np.uint32],
-        parts: NDArray[np.uint32],
-        features: Features,
-    ) -> None:
-        """Write the columns of products by the names of their factors."""
+        out, parts = multiplied(rows, groups, terms, features.last, total, features.exact)
         names = features.names
-        assert isinstance(names, FeatureNames)
+        if not isinstance(names, FeatureNames):
+            return out
+        # Columns of products by the names of their factors.
         products = np.flatnonzero(parts[:, 1] != NO_PART)
-        factors = np.append(columns, NO_PART)[np.minimum(parts[products], len(columns))]
+        factors = np.append(rows.indices, NO_PART)[np.minimum(parts[products], len(rows.indices))]
         # A factor that a dictionary does not know, as opposed to none.
         factors[(factors == NO_ROOM) & (parts[products] != NO_PART)] = _UNKNOWN
         distinct, first, of_row = np.unique(factors, axis=0, return_index=True, return_inverse=True)
@@ -250,4 +239,5 @@ class ColumnProducts:
         found = np.full(len(distinct), NO_ROOM, np.uint32)
         arena = np.frombuffer(bytearray(b"".join(keys)), np.uint8)
         found[known] = features.columns_of(arena, summed(np.array([*map(len, keys)], np.uint64)))
-        out[products] = found[of_row.reshape(-1)]
+        out.indices[products] = found[of_row.reshape(-1)]
+        return out

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from noregret.streams.block import Csr, Floats
+from noregret.streams.block import Csr
 from noregret.streams.errors import Malformed
 
 #: Kernels load whole words, so they may read up to this many bytes beyond the last line.
@@ -73,9 +73,7 @@ class Slabs:
 class Parsed:
     """Rows as they come from an input, labels as they were written, and where they stood."""
 
-    indptr: NDArray[np.uint64]
-    indices: NDArray[np.uint32]
-    values: Floats
+    rows: Csr
     y: NDArray[np.float64]
     weight: NDArray[np.float64] | None
     #: One more than the largest column that occurs.
@@ -125,9 +123,7 @@ class Parsed:
 class Written(NamedTuple):
     """The arrays that a kernel fills with the rows of a chunk of text."""
 
-    indptr: NDArray[np.uint64]
-    indices: NDArray[np.uint32]
-    values: Floats
+    rows: Csr
     y: NDArray[np.float64]
     #: The weight of each row; empty for formats without weights.
     weight: NDArray[np.float64]
@@ -156,35 +152,33 @@ class Written(NamedTuple):
                 f"line end and {PADDING} bytes to follow"
             )
         return cls(
-            indptr=slabs.take(np.uint64, rows + 1),
-            indices=slabs.take(np.uint32, features),
-            values=slabs.take(dtype, features),
+            rows=Csr(
+                slabs.take(np.uint64, rows + 1),
+                slabs.take(np.uint32, features),
+                slabs.take(dtype, features),
+            ),
             y=slabs.take(np.float64, rows),
             weight=slabs.take(np.float64, rows if weights else 0),
             line_of_row=slabs.take(np.uint32, rows),
             faults=slabs.take(np.uint64, rows),
         )
 
-    @property
-    def csr(self) -> Csr:
-        """The features of the rows."""
-        return Csr(self.indptr, self.indices, self.values)
-
-    def rows(self, start: int, stop: int) -> Written:
+    def part(self, start: int, stop: int) -> Written:
         """Return rows start to stop (not included), which share the arrays of features."""
-        cut, ends = slice(start, stop), self.indptr[start : stop + 1]
-        y, weight, lines = self.y[cut], self.weight[cut], self.line_of_row[cut]
-        return Written(ends, self.indices, self.values, y, weight, lines, self.faults)
+        cut = slice(start, stop)
+        return self._replace(
+            rows=self.rows._replace(indptr=self.rows.indptr[start : stop + 1]),
+            y=self.y[cut],
+            weight=self.weight[cut],
+            line_of_row=self.line_of_row[cut],
+        )
 
     def parsed(
         self, rows: int, lines: int, refused: int, width: int, weighted: bool = False, **more: Any
     ) -> Parsed:
         """Return the rows written; `weighted` says whether their weights count."""
-        used = int(self.indptr[rows])
         return Parsed(
-            indptr=self.indptr[: rows + 1],
-            indices=self.indices[:used],
-            values=self.values[:used],
+            rows=self.rows.first(rows),
             y=self.y[:rows],
             weight=self.weight[:rows] if weighted else None,
             width=width,

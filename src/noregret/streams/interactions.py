@@ -93,16 +93,6 @@ def as_matrix(terms: list[bytes]) -> Terms:
     return Terms(matrix, np.array([*map(len, terms)], np.uint64))
 
 
-def count_products(rows: Csr, groups: NDArray[np.uint8], terms: Terms) -> NDArray[np.uint64]:
-    """Return how many products each row gives.
-
-    That is MOST_PRODUCTS + 1 for too many, and + 2 if one of them would not be finite.
-    """
-    counts = np.zeros(len(rows.indptr) - 1, np.uint64)
-    _count(rows, groups, terms, counts)
-    return counts
-
-
 def multiplied(
     rows: Csr, groups: NDArray[np.uint8], terms: Terms, last: np.uint32, total: int, detailed: bool
 ) -> tuple[Csr, NDArray[np.uint32]]:
@@ -120,9 +110,14 @@ def multiplied(
 
 
 @kernel
-def _count(rows, groups, terms, counts):  # type: ignore[no-untyped-def]
+def count_products(rows, groups, terms):  # type: ignore[no-untyped-def]
+    """Return how many products each row gives.
+
+    That is MOST_PRODUCTS + 1 for too many, and + 2 if one of them would not be finite.
+    """
     indptr, _, values = rows
     matrix, lengths = terms
+    counts = np.zeros(indptr.shape[0] - 1, np.uint64)
     members = np.zeros(256)
     largest = np.zeros(256, values.dtype)
     probe = np.zeros(1, values.dtype)
@@ -150,6 +145,7 @@ def _count(rows, groups, terms, counts):  # type: ignore[no-untyped-def]
         if total > MOST_PRODUCTS or not finite:
             total = MOST_PRODUCTS + (1.0 if total > MOST_PRODUCTS else 2.0)
         counts[t] = np.uint64(total)
+    return counts
 
 
 @kernel

@@ -132,7 +132,7 @@ def read_records(buffer, stop, rules, out, spans, seen):  # type: ignore[no-unty
     """
     keys, roles, other, pair, named, classes = rules[:6]
     unlabelled, indicate, weighted, largest = rules[6:]
-    indptr, _, values, y, weight, line_of_row, faults = out
+    (indptr, _, values), y, weight, line_of_row, faults = out
     features, styles, of_row = spans
     text = text_of(buffer)
     last_place = np.uint64(SEEN - 1)

@@ -153,8 +153,8 @@ class JsonFormat:
                 self._add(text[start:end], builder, line)
             except Malformed:
                 faults.append(start)
-        found, absent = self._flat(buffer, out.rows(0, rows), spans)
-        if builder.places:
+        found, absent = self._flat(buffer, out.part(0, rows), spans)
+        if builder.added:
             found, absent = found.joined(builder.rows()), absent | dict.fromkeys(builder.absent)
         return found.parsed(self.features, lines, faults, self.reading.weight is not None, absent)
 
@@ -162,7 +162,7 @@ class JsonFormat:
         self, buffer: NDArray[np.uint8], out: Written, spans: Spans
     ) -> tuple[NamedRows, dict[str, None]]:
         """Return the rows that the kernel has read, and the keys of values that are missing."""
-        rows, used = len(out.y), int(out.indptr[-1])
+        rows, used = len(out.y), int(out.rows.indptr[-1])
         features, styles, of_row = spans.features[:used], spans.styles[:used], spans.rows[:rows]
         classes: list[str] = []
         if self._labels.classes:
@@ -179,8 +179,8 @@ class JsonFormat:
             absent.columns_of(*bare(buffer, features[styles == MISSING]))
         found = NamedRows(
             names=spelled(buffer, buffer, features, styles),
-            ends=out.indptr,
-            values=out.values[:used],
+            ends=out.rows.indptr,
+            values=out.rows.values[:used],
             y=out.y,
             classes=classes,
             weight=out.weight,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.labelling import Classes, Labels, are_classes
+from noregret.arguments import ArgumentError
 
 #: Largest number of classes: a column with more is most likely not one of classes.
 MOST_CLASSES = 1000
@@ -20,6 +21,45 @@ LabelMap: TypeAlias = dict[float | str, float]
 _CONVENTIONS = ((-1.0, 1.0), (0.0, 1.0), (1.0, 2.0))
 #: A 1 is +1 beside -1 or 0, and -1 beside 2: the first LOOK rows decide.
 LOOK = 8192
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels are names of classes, numbered from 0 as they appear, after those `known` before."""
+
+    known: tuple[str, ...] = ()
+
+
+Labels: TypeAlias = (
+    Literal["real", "binary", "classes"] | Classes | tuple[float, float] | tuple[str, str]
+)
+"""How labels are read: as written, mapped to -1/+1, numbered, or mapped from a given pair."""
+
+
+def check(labels: Labels) -> None:
+    """Refuse what is no rule for labels.
+
+    >>> check(("ham", "spam"))
+    """
+    if isinstance(labels, Classes) and len({*labels.known}) < len(labels.known):
+        raise ArgumentError("labels", "expected names of classes, each of them once", labels)
+    words = isinstance(labels, tuple) and all(isinstance(one, str) for one in labels)
+    numbers = isinstance(labels, tuple) and all(
+        isinstance(one, int | float) and one - one == 0 for one in labels
+    )
+    if (
+        labels not in ("real", "binary", "classes")
+        and not isinstance(labels, Classes)
+        and not ((words or numbers) and len(labels) == 2 and labels[0] != labels[1])
+    ):
+        raise ArgumentError(
+            "labels", 'expected "real", "binary", "classes" or a pair (negative, positive)', labels
+        )
+
+
+def are_classes(labels: Labels) -> bool:
+    """Return whether labels are names of classes, as many as there may be."""
+    return labels == "classes" or isinstance(labels, Classes)
 
 
 def class_name(number: float) -> str:
@@ -72,13 +112,9 @@ class LabelReader:
 
     def look(self, y: NDArray[np.float64]) -> bool:
         """Look at the next rows before they are read; say whether that is enough to go on."""
-        if self._left == 0:
-            return True
-        self._narrow(y[: self._left])
-        if len(self._pairs) == 1:
-            self._left = 0
-        else:
-            self._left -= min(self._left, len(y))
+        if self._left:
+            self._narrow(y[: self._left])
+            self._left = 0 if len(self._pairs) == 1 else max(self._left - len(y), 0)
             if self._left == 0:
                 self.decide()
         return self._left == 0

@@ -17,7 +17,6 @@ from noregret.jit import byte_at, float_of, high_product, kernel, leading_zeros,
 
 _0, _1, _2, _10 = (np.uint64(k) for k in (0, 1, 2, 10))
 _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-_SIGN = np.uint64(1 << 63)
 _MANTISSA_BITS = np.uint64(52)
 _HIDDEN = np.uint64(1 << 52)
 _WHOLE = np.uint64(1 << 53)

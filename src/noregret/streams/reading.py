@@ -7,11 +7,11 @@ import codecs
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from noregret.arguments import ArgumentError
-from noregret.streams.labelling import Classes, Labels, check
+from noregret.streams.labels import Classes, Labels, check
 
 Missing: TypeAlias = Literal["indicator", "refuse"]
 Unlabelled: TypeAlias = Literal["refuse", "keep"]
@@ -39,7 +39,7 @@ _FORMER = {"label": "target", "drop": "ignore"}
 #: The default that a model file had in mind which keeps nothing about it.
 _FORMER_DEFAULTS = {"missing": "refuse"}
 #: Options that are several names of columns.
-_COLUMN_LISTS = ("ignore", "keep", "categorical", "numeric", "dates", "text")
+COLUMN_LISTS = ("ignore", "keep", "categorical", "numeric", "dates", "text")
 _SEPARATORS = ",;\t|:"
 #: More words in a row would make more features than a text has letters.
 _LONGEST_GRAM = 8
@@ -229,7 +229,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         """Make tuples of names, and refuse what no input can satisfy."""
-        for name in (*_COLUMN_LISTS, "interactions"):
+        for name in (*COLUMN_LISTS, "interactions"):
             given = getattr(self, name)
             if given is not None:
                 several = (given,) if isinstance(given, str | bytes) else tuple(given)
@@ -303,9 +303,7 @@ class Reading:
         'price'
         """
         options = translated(kept)
-        for name in options:
-            if name not in FIELDS:
-                raise unknown_option(name, options[name])
+        refuse_unknown(options)
         labels = options.get("labels")
         if isinstance(labels, dict):
             options["labels"] = Classes(tuple(labels["classes"]))
@@ -313,35 +311,17 @@ class Reading:
             options["labels"] = tuple(labels)
         return cls(**options)
 
-    def restricted(self, format: str) -> Reading:
-        """Return the reading with what a format does not know at its default.
-
-        >>> Reading(target="y", constant=1.0).restricted("svmlight").said
-        ['constant']
-        """
-        known = known_fields(format)
-        unknown: dict[str, Any] = {
-            name: FIELDS[name].default for name in self.said if name not in known
-        }
-        return replace(self, **unknown)
-
 
 _ROLES = {"target": "label", "ignore": "ignored"}
 FIELDS = {one.name: one for one in fields(Reading)}
 
 
-def unknown_option(name: str, value: Any) -> ArgumentError:
-    """Return the error of an option that `Reading` does not have."""
-    return ArgumentError(name, f"no option of reading, expected {', '.join(FIELDS)}", value)
-
-
-def known_fields(format: str) -> list[str]:
-    """Return the names of the options that a format knows.
-
-    >>> known_fields("svmlight")[2:6]
-    ['encoding', 'first_index', 'width', 'constant']
-    """
-    return [name for name, one in FIELDS.items() if format in one.metadata["formats"]]
+def refuse_unknown(options: Mapping[str, Any]) -> None:
+    """Refuse options that `Reading` does not have."""
+    for name, value in options.items():
+        if name not in FIELDS:
+            expected = ", ".join(FIELDS)
+            raise ArgumentError(name, f"no option of reading, expected {expected}", value)
 
 
 def translated(kept: Mapping[str, Any]) -> dict[str, Any]:

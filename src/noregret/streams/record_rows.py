@@ -73,11 +73,8 @@ class NamedRows(NamedTuple):
     ) -> Parsed:
         """Return the rows by columns; `absent` are the keys of values that are missing."""
         rows = Csr(self.ends, features.columns_of(*self.names), self.values)
-        indptr, indices, values = settled(rows, features.constant_column, features.constant)
         return Parsed(
-            indptr=indptr,
-            indices=indices,
-            values=values,
+            rows=settled(rows, features.constant_column, features.constant),
             y=self.y,
             weight=self.weight if weighted else None,
             width=features.width,
@@ -94,18 +91,14 @@ class RowBuilder:
     """Collects rows of named features and makes arrays of them."""
 
     def __init__(self, features: Features, rules: FeatureRules, dtype: str):
-        self.features, self.rules, self.dtype = features, rules, dtype
+        self.rules, self.dtype = rules, dtype
         self._reserved = bool(features.constant) and features.exact
         self.names: list[str] = []
         self.values: list[float] = []
         self.ends: list[int] = [0]
-        #: Numbers, or names of classes, NaN for none.
-        self.y: list[float | str] = []
-        self.weight: list[float] = []
-        #: The numbers of the rows, as their source counts them from 0.
-        self.places: list[int] = []
-        #: What tells the rows apart, where that was asked for.
-        self.ids: list[str] = []
+        #: Of each row its label (a number, or the name of a class, NaN for none), its weight, its
+        #: number as its source counts from 0, and its id, None where that was not asked for.
+        self.added: list[tuple[float | str, float, int, str | None]] = []
 
     def add(
         self,
@@ -126,11 +119,7 @@ class RowBuilder:
             del self.names[self.ends[-1] :], self.values[self.ends[-1] :]
             raise
         self.ends.append(len(self.names))
-        self.y.append(label)
-        self.weight.append(weight)
-        self.places.append(place)
-        if id is not None:
-            self.ids.append(id)
+        self.added.append((label, weight, place, id))
 
     @property
     def absent(self) -> list[str]:
@@ -140,17 +129,18 @@ class RowBuilder:
 
     def rows(self) -> NamedRows:
         """Return the rows."""
-        classes = [*dict.fromkeys(label for label in self.y if isinstance(label, str))]
+        labels = [row[0] for row in self.added]
+        classes = [*dict.fromkeys(label for label in labels if isinstance(label, str))]
         number: dict[float | str, float] = {name: k for k, name in enumerate(classes)}
         return NamedRows(
             names=laid_out(self.names),
             ends=np.array(self.ends, np.uint64),
             values=np.array(self.values, self.dtype),
-            y=np.array([number.get(label, label) for label in self.y], np.float64),
+            y=np.array([number.get(label, label) for label in labels], np.float64),
             classes=classes,
-            weight=np.array(self.weight, np.float64),
-            places=np.array(self.places, np.uint32),
-            ids=self.ids,
+            weight=np.array([row[1] for row in self.added], np.float64),
+            places=np.array([row[2] for row in self.added], np.uint32),
+            ids=[row[3] for row in self.added if row[3] is not None],
         )
 
 

@@ -35,8 +35,7 @@ from noregret.streams.columns import (
 )
 from noregret.streams.errors import Malformed, short
 from noregret.streams.features import Words, largest_of
-from noregret.streams.labelling import Labels, are_classes
-from noregret.streams.labels import class_name
+from noregret.streams.labels import Labels, are_classes, class_name
 from noregret.streams.reading import Missing, Reading
 
 #: Numbers of any kind, and booleans.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError
 from noregret.streams.inputs import COMPRESSIONS, STANDARD_INPUT, Inputs, find
-from noregret.streams.reading import COMPACT, FIELDS, FORMATS, FRAME, PAIRS, Reading, known_fields
+from noregret.streams.reading import COMPACT, FIELDS, FORMATS, FRAME, PAIRS, Reading
 from noregret.streams.remote import name_in
 
 if TYPE_CHECKING:
@@ -61,8 +61,12 @@ class Resolved:
 
     @property
     def fields(self) -> list[str]:
-        """The names of the options that the format knows."""
-        return known_fields(self.format)
+        """The names of the options that the format knows.
+
+        >>> Resolved((), "svmlight").fields[2:6]
+        ['encoding', 'first_index', 'width', 'constant']
+        """
+        return [name for name, one in FIELDS.items() if self.format in one.metadata["formats"]]
 
     @property
     def named(self) -> bool:

@@ -6,7 +6,7 @@ Passes allow neither: they step several features at a time, and ||x|| is that of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,19 +169,18 @@ def without_unknown(rows: Csr) -> Csr:
     >>> [part.tolist() for part in parts]
     [[0, 1, 1], [5], [1.0]]
     """
-    used = int(rows.indptr[-1])
-    known = rows.indices[:used] != NO_ROOM
+    known = rows.indices != NO_ROOM
     if known.all():
         return rows
-    return Csr(summed(known)[rows.indptr], rows.indices[:used][known], rows.values[:used][known])
+    return Csr(summed(known)[rows.indptr], rows.indices[known], rows.values[known])
 
 
 def with_constant(rows: Csr, column: int, constant: float) -> Csr:
     """Return rows that end with a constant feature."""
-    ends, used = rows.indptr[1:].astype(np.intp), int(rows.indptr[-1])
+    ends = rows.indptr[1:].astype(np.intp)
     longer: Any = rows.indptr + np.arange(len(rows.indptr), dtype=np.uint64)
-    values: Any = np.insert(rows.values[:used], ends, constant)
-    return Csr(longer, np.insert(rows.indices[:used], ends, np.uint32(column)), values)
+    values: Any = np.insert(rows.values, ends, constant)
+    return Csr(longer, np.insert(rows.indices, ends, np.uint32(column)), values)
 
 
 def with_names(
@@ -205,14 +204,13 @@ def with_names(
     >>> found.indptr.tolist(), found.indices.tolist(), found.values.tolist()
     ([0, 3], [3, 7, 8], [0.5, 1.0, 1.0])
     """
-    used = int(rows.indptr[-1])
-    copies = np.ones(used, np.int64)
+    copies = np.ones(len(rows.indices), np.int64)
     copies[places] = counts
-    named = np.zeros(used, np.bool_)
+    named = np.zeros(len(rows.indices), np.bool_)
     named[places] = True
-    indices = np.repeat(rows.indices[:used], copies)
+    indices = np.repeat(rows.indices, copies)
     indices[np.repeat(named, copies)] = columns
-    values: Floats = np.repeat(rows.values[:used], copies)  # type: ignore[assignment]
+    values: Floats = np.repeat(rows.values, copies)  # type: ignore[assignment]
     ends = summed(copies.astype(np.uint64))[rows.indptr]
     return Csr(ends, indices, values), None if groups is None else np.repeat(groups, copies)
 
@@ -229,8 +227,21 @@ def settled(rows: Csr, column: int = 0, constant: float = 0.0) -> Csr:
     if constant:
         rows = with_constant(rows, column, constant)
     order_rows(*rows)
-    used = int(rows.indptr[-1])
-    return Csr(rows.indptr, rows.indices[:used], rows.values[:used])
+    return rows.first(len(rows.indptr) - 1)
+
+
+def joined(
+    blocks: Sequence[Block],
+) -> tuple[Csr, NDArray[np.float64], NDArray[np.float64]]:
+    """Return the rows of one block or several as one, their labels and weights, 1 for none."""
+    used = [slice(int(block.indptr[0]), int(block.indptr[-1])) for block in blocks]
+    rows = Csr(
+        summed(np.concatenate([np.diff(block.indptr) for block in blocks])),
+        np.concatenate([one.indices[part] for one, part in zip(blocks, used, strict=True)]),
+        np.concatenate([one.values[part] for one, part in zip(blocks, used, strict=True)]),
+    )
+    weights = [np.ones(len(one)) if one.weight is None else one.weight for one in blocks]
+    return rows, np.concatenate([block.y for block in blocks]), np.concatenate(weights)
 
 
 def shuffled(blocks: Iterable[Block], seed: int, rows: int) -> Iterator[Block]:
@@ -245,22 +256,15 @@ def shuffled(blocks: Iterable[Block], seed: int, rows: int) -> Iterator[Block]:
     if not held:
         return
     ordered, width = all(block.ordered for block in held), held[-1].width
-    ends = summed(np.concatenate([np.diff(block.indptr) for block in held]))
-    used = [slice(int(block.indptr[0]), int(block.indptr[-1])) for block in held]
-    indices = np.concatenate([one.indices[part] for one, part in zip(held, used, strict=True)])
-    values = np.concatenate([one.values[part] for one, part in zip(held, used, strict=True)])
-    y = np.concatenate([block.y for block in held])
-    weight = None
-    if any(block.weight is not None for block in held):
-        given = [np.ones(len(one)) if one.weight is None else one.weight for one in held]
-        weight = np.concatenate(given)
+    weighted = any(block.weight is not None for block in held)
+    joint, y, weight = joined(held)
     ids = [name for block in held for name in block.ids or ()]
     held.clear()
     order = np.random.default_rng(seed).permutation(len(y))
     for start in range(0, len(y), rows):
         chosen = order[start : start + rows]
-        indptr, places = gathered(ends, chosen)
-        arrays = Csr(indptr, indices[places], values[places])
-        weights = None if weight is None else weight[chosen]
+        indptr, places = gathered(joint.indptr, chosen)
+        arrays = Csr(indptr, joint.indices[places], joint.values[places])
+        weights = weight[chosen] if weighted else None
         named = [ids[k] for k in chosen.tolist()] if ids else None
         yield Block._of_parser(arrays, ordered, y[chosen], width, weights, named)

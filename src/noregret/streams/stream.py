@@ -9,11 +9,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from noregret.streams.ahead import parts_ahead
-from noregret.streams.block import Block, Csr
+from noregret.streams.block import Block
 from noregret.streams.errors import CutShort, StreamError
 from noregret.streams.format import Parsed, TextFormat
-from noregret.streams.labelling import Labels
-from noregret.streams.labels import LabelMap, LabelReader, class_name
+from noregret.streams.labels import LabelMap, LabelReader, Labels, class_name
 from noregret.streams.reading import OnError, Reading
 from noregret.streams.source import Chunk, Reader, Source
 
@@ -94,9 +93,8 @@ class Stream(ABC):
         self.notes += [note for note in parsed.notes if note not in self.notes]
         y, strange = reader.read(parsed.y, parsed.classes)
         self.width = max(self.width, parsed.width)
-        arrays = Csr(parsed.indptr, parsed.indices, parsed.values)
         facts = y, self.width, parsed.weight, parsed.ids
-        block = Block._of_parser(arrays, parsed.ordered, *facts)
+        block = Block._of_parser(parsed.rows, parsed.ordered, *facts)
         if not len(parsed.faults) and not len(strange):
             yield from self._parts(block, 0, len(block))
             return
@@ -145,7 +143,7 @@ def _looked_at(
     size = 0
     for piece in pieces:
         held.append(piece)
-        size += len(piece.values) + len(piece.faults)
+        size += len(piece.rows.values) + len(piece.faults)
         known = reader.look(piece.y)
         if known or size > HELD or (len(piece.faults) and on_error == "stop"):
             reader.decide()
@@ -207,4 +205,4 @@ def _check_order(parsed: Parsed) -> None:
     # Import here: opening a stream without reading it should not wait for the compiler.
     from noregret.streams.sparse import in_order
 
-    parsed.ordered = parsed.ordered or bool(in_order(parsed.indptr, parsed.indices, parsed.values))
+    parsed.ordered = parsed.ordered or bool(in_order(*parsed.rows))

@@ -108,7 +108,7 @@ def parse_rows(buffer, stop, rules, out):  # type: ignore[no-untyped-def]
     """
     text = text_of(buffer)
     first_index, last_index, constant, largest, named, pair = rules
-    indptr, indices, values = out.indptr, out.indices, out.values
+    indptr, indices, values = out.rows
     at = row = line = fault = width = k = stopped = least = _0
     before = np.uint64(constant != 0.0)
     offset = before - first_index

@@ -195,11 +195,8 @@ class ArrowStream(Stream):
             rows, beside = with_names(rows, beside, marks, [*map(len, words)], columns)
         if self._products.groups and beside is not None:
             rows = self._products.multiplied(rows, beside, self._features)
-        indptr, indices, values = settled(rows)
         return Parsed(
-            indptr=indptr,
-            indices=indices,
-            values=values,
+            rows=settled(rows),
             y=y[kept],
             weight=None if weight is None else weight[kept],
             width=self._features.width,
@@ -240,7 +237,7 @@ class ArrowStream(Stream):
         )
         slot = np.uint32(self._features.constant_column)
         used = int(assemble(columns, kept, self._features.constant, slot, out, beside))
-        return Csr(out.indptr, out.indices[:used], out.values[:used]), beside[:used]
+        return out.first(rows), beside[:used]
 
 
 def open_table(

@@ -30,7 +30,7 @@ from noregret.streams.columns import (
 )
 from noregret.streams.errors import StreamError
 from noregret.streams.features import Features, Words
-from noregret.streams.labelling import are_classes
+from noregret.streams.labels import are_classes
 from noregret.streams.moments import HOURS, MONTHS, WEEKDAYS, part_names
 from noregret.streams.names import NO_ROOM
 from noregret.streams.reading import Reading

@@ -18,7 +18,6 @@ from noregret.streams.block import Csr
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features, largest_of
 from noregret.streams.format import Parsed, Slabs, Written, padded
-from noregret.streams.hashing import mask
 from noregret.streams.inputs import Inputs
 from noregret.streams.interactions import (
     MOST_PRODUCTS,
@@ -37,7 +36,6 @@ from noregret.streams.stream import TextStream
 from noregret.streams.vw_grammar import refusal, tag_of
 from noregret.streams.vw_lines import SPANS, LineRules, read_lines
 
-_ALL = 0xFFFFFFFF
 #: At most this many features and products are held at once, unless a single line has more.
 PART = 1 << 20
 _0, _1, _10 = np.uint64(0), np.uint64(1), np.uint64(10)
@@ -139,36 +137,33 @@ class VwFormat:
     >>> text = b"1 |a x y:2\n-1 0.5 |a y |b 7\n"
     >>> reading = Reading(format="vw", bits=0, interactions=["ab"])
     >>> (parsed,) = VwFormat(reading).parse(*padded(text))
-    >>> parsed.y.tolist(), parsed.weight.tolist(), parsed.indptr.tolist()
-    ([1.0, -1.0], [1.0, 0.5], [0, 2, 5])
-    >>> parsed.indices.tolist(), parsed.values.tolist()
-    ([0, 1, 1, 2, 3], [1.0, 2.0, 1.0, 1.0, 1.0])
+    >>> parsed.y.tolist(), parsed.weight.tolist()
+    ([1.0, -1.0], [1.0, 0.5])
+    >>> [array.tolist() for array in parsed.rows]
+    [[0, 2, 5], [0, 1, 1, 2, 3], [1.0, 2.0, 1.0, 1.0, 1.0]]
     """
 
     def __init__(
         self, reading: Reading, names: FeatureNames | None = None, grow: bool = True
     ) -> None:
-        constant, bits = reading.constant, reading.hashed_bits
+        constant = reading.constant
         if not abs(constant) <= largest_of(reading.dtype):
             raise ArgumentError(
                 "constant", f"expected a number that is finite as {reading.dtype}", constant
             )
+        self.reading = reading
         self.interactions = Interactions(reading.interactions)
         self.features = Features.of(reading, names, grow)
         #: Whether names are looked up, in a dictionary or to be remembered.
         self.named = self.features.exact or reading.remember > 0
+        #: Whether names or products need to know where in the text each feature is.
+        self._detailed = self.named or bool(self.interactions.wanted)
         #: The name that no feature may have, since the constant has it.
         self._reserved = INTERCEPT.encode() if self.features.exact and constant else b""
         self.parallel = not self.features.grows
-        self.hash = reading.hash
-        self.unlabelled = reading.unlabelled == "keep"
-        self.dtype = np.dtype(reading.dtype)
-        self.grow = grow
-        self._last = np.uint32(_ALL if bits is None else mask(bits))
         self._slabs = Slabs()
-        option, letters = "ignore", reading.ignore
-        if reading.keep is not None:
-            option, letters = "keep", reading.keep
+        option = "ignore" if reading.keep is None else "keep"
+        letters: tuple[str, ...] = getattr(reading, option)
         for one in letters:
             if len(one.encode()) != 1:
                 raise ArgumentError(
@@ -176,12 +171,19 @@ class VwFormat:
                     "expected the first letter of namespaces, one of ASCII, a space for none",
                     one,
                 )
-        #: Of every first letter of a namespace whether its features are left out.
-        self._ignored = np.full(256, option == "keep", np.uint8)
-        self._ignored[[ord(one) for one in letters]] = option == "ignore"
+        ignored = np.full(256, option == "keep", np.uint8)
+        ignored[[ord(one) for one in letters]] = option == "ignore"
         if reading.id not in (None, "tag"):
             raise ArgumentError("id", 'the id of this format is its "tag"', reading.id)
-        self._tagged = reading.id is not None
+        self._rules = LineRules(
+            everything=reading.hash == "all",
+            unlabelled=reading.unlabelled == "keep",
+            last=self.features.last,
+            ignored=ignored,
+            # Products and names come first, then the constant.
+            constant=0.0 if self._detailed else self.features.constant,
+            slot=np.uint32(self.features.constant_column),
+        )
 
     def _read(
         self, buffer: NDArray[np.uint8], stop: int
@@ -191,40 +193,32 @@ class VwFormat:
         Spans and starts are empty unless names or products need them. The results of `read_lines`
         come last.
         """
-        detailed = self.named or bool(self.interactions.wanted)
-        rules = LineRules(
-            everything=self.hash == "all",
-            unlabelled=self.unlabelled,
-            last=self._last,
-            ignored=self._ignored,
-            # Products and names come first, then the constant.
-            constant=0.0 if detailed else self.features.constant,
-            slot=np.uint32(self.features.constant_column),
-        )
         most_rows = most_lines(buffer, stop)
         # A feature and its gap have two bytes at least, and so has a row with its constant.
         most = len(buffer) // 2
-        out = Written.take(self._slabs, buffer, stop, most_rows, most, self.dtype)
-        spans = np.empty((most if detailed else 0, SPANS), np.uint32)
-        starts = np.empty(most_rows if detailed else 0, np.uint64)
-        found = read_lines(buffer, np.uint64(stop), rules, out, spans, starts)
+        dtype = np.dtype(self.reading.dtype)
+        out = Written.take(self._slabs, buffer, stop, most_rows, most, dtype)
+        spans = np.empty((most if self._detailed else 0, SPANS), np.uint32)
+        starts = np.empty(most_rows if self._detailed else 0, np.uint64)
+        found = read_lines(buffer, np.uint64(stop), self._rules, out, spans, starts)
         rows = int(found[0])
-        out = out.rows(0, rows)
-        return out, spans[: int(out.indptr[rows])], starts[:rows], found
+        out = out.part(0, rows)
+        return out, spans[: int(out.rows.indptr[rows])], starts[:rows], found
 
     def parse(self, buffer: NDArray[np.uint8], stop: int) -> Iterator[Parsed]:
         """Yield the rows of buffer[:stop], each with ascending columns; in parts if products."""
         out, spans, starts, (_, lines, refused, weighted, falls, _) = self._read(buffer, stop)
-        held = buffer[:stop].tobytes().split(b"\n") if self._tagged else []
+        tagged = self.reading.id is not None
+        held = buffer[:stop].tobytes().split(b"\n") if tagged else []
 
         def parsed(part: Written, lines: int, refused: int) -> Parsed:
-            ids = [tag_of(held[k]) for k in part.line_of_row.tolist()] if self._tagged else None
+            ids = [tag_of(held[k]) for k in part.line_of_row.tolist()] if tagged else None
             facts = len(part.y), lines, refused, self.features.width, bool(weighted)
             return part.parsed(*facts, ids=ids)
 
-        if not (self.named or self.interactions.wanted):
+        if not self._detailed:
             if falls:
-                order_rows(*out.csr)
+                order_rows(*out.rows)
             yield parsed(out, int(lines), int(refused))
             return
         groups, terms, counts, bad = self._multiplied(buffer, out, spans)
@@ -232,22 +226,21 @@ class VwFormat:
         if bad.any():
             good = np.flatnonzero(~bad)
             faults = np.sort(np.concatenate((faults, starts[bad])))
-            indptr, places = gathered(out.indptr, good)
-            y, weight, lines_of = out.y[good], out.weight[good], out.line_of_row[good]
-            columns, values = out.indices[places], out.values[places]
-            out = Written(indptr, columns, values, y, weight, lines_of, faults)
+            indptr, places = gathered(out.rows.indptr, good)
+            rows = Csr(indptr, out.rows.indices[places], out.rows.values[places])
+            out = Written(rows, out.y[good], out.weight[good], out.line_of_row[good], faults)
             spans, starts = spans[places], starts[good]
             groups, counts = groups[places], counts[good]
-        sizes = counts + np.diff(out.indptr)
+        sizes = counts + np.diff(out.rows.indptr)
         first = 0
         for end in cut_rows(sizes, PART):
             last = end == len(sizes)
             # Lines that are refused go with the rows before them.
             count = len(faults) if last else int(faults.searchsorted(starts[end]))
-            part = out.rows(first, end)
+            part = out.part(first, end)
             total = int(sizes[first:end].sum())
-            arrays = self._expanded(buffer, spans, part.csr, groups, terms, total)
-            part = part._replace(**arrays._asdict(), faults=faults)
+            rows = self._expanded(buffer, spans, part.rows, groups, terms, total)
+            part = part._replace(rows=rows, faults=faults)
             yield parsed(part, int(lines) if last else 0, count)
             first, faults = end, faults[count:]
 
@@ -258,11 +251,11 @@ class VwFormat:
         begins = spans[:, 0]
         groups = np.where(spans[:, 1] > begins, buffer[begins], np.uint8(ord(" ")))
         terms = as_matrix(self.interactions.terms(bytes(np.unique(groups).tolist())))
-        counts = count_products(out.csr, groups, terms)
+        counts = count_products(out.rows, groups, terms)
         bad = counts > MOST_PRODUCTS
         if self._reserved:
             features = called(buffer, spans, self._reserved).astype(np.uint64)
-            bad[out.indptr.searchsorted(features, side="right") - 1] = True
+            bad[out.rows.indptr.searchsorted(features, side="right") - 1] = True
         return groups, terms, counts, bad
 
     def _expanded(
@@ -275,14 +268,13 @@ class VwFormat:
         total: int,
     ) -> Csr:
         """Return the rows with their products, `total` features in all, and the constant."""
-        rows, parts = multiplied(rows, groups, terms, self._last, total, self.named)
-        names = self.features.names
+        rows, parts = multiplied(rows, groups, terms, self.features.last, total, self.named)
         if self.named:
-            written = names_of(buffer, spans, parts)
+            written, names = names_of(buffer, spans, parts), self.features.names
             if isinstance(names, HashedNames):
                 names.remember_all(*written, rows.indices)
             else:
-                rows = rows._replace(indices=names.columns_of(*written, self.grow))
+                rows = rows._replace(indices=self.features.columns_of(*written))
         return settled(rows, self.features.constant_column, self.features.constant)
 
     def explain(self, line: bytes) -> Malformed:

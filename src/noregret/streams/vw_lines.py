@@ -183,7 +183,7 @@ def read_lines(buffer, stop, rules, out, spans, starts):  # type: ignore[no-unty
     """
     text = text_of(buffer)
     everything, unlabelled, last, ignored, constant, slot = rules
-    indptr, indices, values = out.indptr, out.indices, out.values
+    indptr, indices, values = out.rows
     detailed = spans.shape[0] > 0
     rows = lines = refused = nonzeros = token = _0
     weighted = falls = False
