@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+import numpy.typing as npt
 
-    import numpy.typing as npt
-
-    from noregret.runs.record import Record
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.evaluate.effects import SIZED, effects, largest
+from noregret.runs.progress import Watched
+from noregret.runs.record import Record
+from noregret.streams import Stream
+from noregret.streams.hashing import CONSTANT
+from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
+from noregret.vocabulary.learners import Learner
 
 #: Number of hashed names that are collected before they are looked up.
 _MANY = 1 << 16
@@ -77,9 +79,6 @@ def find_names(stream: Stream, columns: Iterable[int], constant: bool) -> KnownN
 
     In between all others are forgotten, so that memory does not grow with the stream.
     """
-    from noregret.runs.progress import Watched
-    from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
-
     names = stream.names
     assert isinstance(names, HashedNames)
     if hasattr(stream, "threads"):
@@ -108,8 +107,6 @@ def find_names(stream: Stream, columns: Iterable[int], constant: bool) -> KnownN
 
 def _constant(width: int) -> int:
     """Return the slot that hashing gives the constant feature."""
-    from noregret.streams.hashing import CONSTANT
-
     return CONSTANT & (width - 1)
 
 
@@ -129,8 +126,6 @@ def _by_column(
 
 def require_same_columns(learner: Learner, record: Record, stream: Stream) -> None:
     """Refuse a stream whose features cannot be those of the model."""
-    from noregret.streams.names import FeatureNames, HashedNames
-
     found = (
         "named"
         if isinstance(stream.names, FeatureNames)
@@ -184,8 +179,6 @@ def top_weights(
         for each the `class` (None for one score), `column`, `name`, `weight`, and as `effect` the
         weight times the size of the feature, None where sizes are not known.
     """
-    from noregret.evaluate.effects import SIZED, effects, largest
-
     values, unit = effects(learner, sizes)
     outputs = values if values.ndim == 2 else values[:, None]
     named: Sequence[str | None] = classes or [None]

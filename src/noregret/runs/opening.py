@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noregret.runs.history import MEMORY
+from noregret.runs.history import MEMORY, STANDARD_INPUT
 from noregret.runs.naming import require_same_columns
-
-if TYPE_CHECKING:
-    from noregret.runs.record import Record
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.runs.record import Record
+from noregret.streams import Reading, Stream, resolve
+from noregret.streams.inputs import find
+from noregret.vocabulary.learners import Learner
 
 #: The value of a feature that every example has.
 INTERCEPT = 1.0
@@ -40,8 +39,6 @@ def open_stream(
         more: further fields that count as far as the format knows them; `names` and `grow`, the
             dictionary of names and whether it may grow, where features have names.
     """
-    from noregret.streams import Reading, resolve
-
     found = resolve(inputs, said.get("format", (kept or {}).get("format")))
     known = found.fields
     silent = {"constant": INTERCEPT, **(kept or {}), **more}
@@ -84,8 +81,6 @@ def _first(inputs: Any) -> Any:
 
 def found(inputs: Any) -> list[str]:
     """Return the names of the files, patterns expanded, or one name for objects in memory."""
-    from noregret.streams.inputs import STANDARD_INPUT, find
-
     if not isinstance(_first(inputs), str) and not hasattr(_first(inputs), "__fspath__"):
         return [MEMORY]
     return [STANDARD_INPUT if one.standard else one.name for one in find(inputs)]

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import numpy.typing as npt
+
+from noregret.evaluate import Holdout, Point, metrics_for
+from noregret.files.store import Extra
+from noregret.proof.certificate import Certificate
 from noregret.runs.history import CLASSES, NAMELESS, Input, Position, require, restored_inputs
-from noregret.vocabulary.learners import Spec
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
-
-    from noregret.evaluate import Point
-    from noregret.proof.certificate import Certificate
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.streams import Stream
+from noregret.streams.names import FeatureNames
+from noregret.visible import shown
+from noregret.vocabulary.learners import Learner, Spec
 
 #: Raised when an older program could not make sense of what is kept.
 VERSION = 2
@@ -151,8 +150,6 @@ class Record:
         """Return as options the dictionary of names, and whether others may join it."""
         if not self.names or "name_slots" in self.names:
             return {}
-        from noregret.streams.names import FeatureNames
-
         return {"names": FeatureNames.from_arrays(self.names), "grow": grow}
 
     @property
@@ -171,8 +168,6 @@ class Record:
 
     def save(self, learner: Learner, path: Path) -> None:
         """Write the learner and this record, atomically."""
-        from noregret.files.store import Extra
-
         header = {
             "version": VERSION,
             "spec": asdict(self.spec),
@@ -190,8 +185,8 @@ class Record:
 
 def load(path: Path) -> tuple[Learner, Record]:
     """Return the learner of a model file and what it remembers of its stream."""
+    # Commands that fail early do not wait for the learners to be imported.
     from noregret.learners import load_with_extra
-    from noregret.visible import shown
 
     learner, extra = load_with_extra(path)
     header = extra.header.get("stream")
@@ -211,8 +206,6 @@ def load(path: Path) -> tuple[Learner, Record]:
 def _restored(
     header: dict[str, Any], kept: dict[str, npt.NDArray[Any]], learner: Learner
 ) -> Record:
-    from noregret.evaluate import Holdout, Point, metrics_for
-
     def arrays(group: str) -> dict[str, npt.NDArray[Any]]:
         prefix = f"{group}/"
         return {

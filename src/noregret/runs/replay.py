@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from noregret.evaluate import Holdout
+from noregret.evaluate.holdout import select
 from noregret.runs.history import MEMORY, STANDARD_INPUT, Input, Position
+from noregret.runs.interrupt import Interruption
+from noregret.runs.progress import Clock
+from noregret.runs.record import Record
+from noregret.runs.session import Session
+from noregret.runs.whole import joined
+from noregret.streams import Block, Stream
 from noregret.streams.errors import StreamError
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from noregret.runs.record import Record
-    from noregret.runs.session import Session
-    from noregret.streams import Block, Stream
 
 
 class NotChecked(Exception):
@@ -64,8 +67,6 @@ class Part:
     @property
     def multiplicity(self) -> npt.NDArray[np.float64]:
         """How often each row was learnt."""
-        import numpy as np
-
         often = np.zeros(len(self.rows))
         for length in self.lengths:
             often[:length] += 1.0
@@ -101,8 +102,6 @@ class Replay:
 
     def run(self) -> None:
         """Learn all inputs; raise `NotChecked` where one is not what was learnt."""
-        from noregret.runs.record import Record
-
         record = self._record
         learner = record.spec.make()
         again = Record(record.spec, [], record.floor_radii)
@@ -114,10 +113,6 @@ class Replay:
         self.session.finish()
 
     def _learn(self, learner: Any, one: Input, again: Record) -> None:
-        from noregret.runs.interrupt import Interruption
-        from noregret.runs.progress import Clock
-        from noregret.runs.session import Session
-
         stream = self._open(one)
         rows = _Rows(stream, one, self._on_learnt)
         self.session = session = Session(
@@ -153,8 +148,6 @@ class _Rows:
     """A stream of which every pass ends where it ended when it was learnt."""
 
     def __init__(self, stream: Stream, one: Input, on_learnt: Any) -> None:
-        from noregret.evaluate import Holdout
-
         self._stream = stream
         self._course = one.position.course
         self._holdout = Holdout(**one.holdout)
@@ -189,8 +182,6 @@ class _Rows:
 
     def take(self, block: Block, made: npt.NDArray[np.float64]) -> None:
         """Keep the rows that were learnt, each once, and pass them on with the predictions."""
-        from noregret.evaluate.holdout import select
-
         begin, end = self._seen, self._seen + len(block)
         learnt = ~self._holdout.held(begin, end)
         self._seen = end
@@ -205,6 +196,4 @@ class _Rows:
 
     def part(self) -> Part:
         """Return what was learnt."""
-        from noregret.runs.whole import joined
-
         return Part(joined(self._blocks), self._lengths)

@@ -6,25 +6,22 @@ import heapq
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
 from noregret.evaluate.holdout import in_turn
 from noregret.evaluate.row_sample import RowSample, is_much_worse
 from noregret.evaluate.trial import parts
 from noregret.runs.interrupt import Interruption
-from noregret.runs.record import class_names
+from noregret.runs.record import Record, class_names
 from noregret.runs.whole import margins
 from noregret.scoring.growing import learn_block, predicted
+from noregret.streams import Block, Stream
 from noregret.streams.fingerprint import fingerprint
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from noregret.runs.record import Record
-    from noregret.streams import Block, Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.vocabulary.learners import Learner
 
 #: Number of features up to which every progress point is shown, and up to which every power of
 #: two is: computing a certificate costs time in proportion to the features.

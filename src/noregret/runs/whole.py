@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
 
 from noregret.runs.progress import Watched
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
-    import numpy.typing as npt
-
-    from noregret.streams import Block, Stream
+from noregret.streams import Block, Stream
 
 
 def whole(stream: Stream) -> Block:
@@ -22,8 +18,6 @@ def whole(stream: Stream) -> Block:
 
 def margins(block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return <w, x> for every row; features without a weight count nothing."""
-    import numpy as np
-
     first, last = int(block.indptr[0]), int(block.indptr[-1])
     columns, values = block.indices[first:last], block.values[first:last]
     known = np.pad(weights, (0, max(0, block.width - len(weights))))
@@ -34,10 +28,6 @@ def margins(block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 
 def joined(blocks: Iterable[Block]) -> Block:
     """Return the rows of several blocks, one after the other."""
-    import numpy as np
-
-    from noregret.streams import Block
-
     parts = list(blocks)
     spans = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in parts]
     lengths = np.concatenate([np.diff(part.indptr) for part in parts])

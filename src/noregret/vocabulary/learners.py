@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from noregret.mirrors import Mirror
     from noregret.rates import Rate
 
-    Learner: TypeAlias = MirrorDescent | MatrixDescent | DualAscent | Aggregate
+Learner: TypeAlias = "MirrorDescent | MatrixDescent | DualAscent | Aggregate"
 
 #: Of several classes: lost least on what was tried, and its floors say most.
 SOFTMAX = "softmax"
