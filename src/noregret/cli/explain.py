@@ -10,7 +10,7 @@ from noregret.arguments import ArgumentError
 from noregret.cli.console import plain_console, show_table
 from noregret.cli.given import Given
 from noregret.cli.writing import to_json
-from noregret.runs.explaining import explained
+from noregret.runs.predicting import explained
 from noregret.runs.record import load
 from noregret.visible import visible
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from noregret.arguments import refuse
 from noregret.cli.given import Given, require_outputs
 from noregret.cli.options import flag_of
-from noregret.cli.output import MENDABLE, OutputLost
+from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, fitted, require_file
 from noregret.runs.history import Input
@@ -131,7 +131,7 @@ def learn(
             gap = "\n" if table is not None and table.headed else ""
             print(gap + (text if as_json else fitted(text, place)), file=place, flush=True)
         except OutputLost as lost:
-            ending = ending or Ending.of_output(lost)
+            ending = ending or Ending.by(lost)
     if report is not None and learner.rounds:
         # Not for every run: pages need modules that take a tenth of a second to load.
         from noregret.cli.report import write_report
@@ -258,28 +258,20 @@ def _run_and_save(
                     # Without a new example, predictions are no reason to replace a file either.
                     if position.total == begun:
                         raise
-                    ending = _ending(cut)
+                    ending = Ending.by(cut)
                 if session.learner.rounds == 0 and ending is None:
                     raise ValueError(f"{session.stream.name}: the file has no examples")
         except Interrupted as interrupted:
-            ending = _ending(interrupted)
+            ending = Ending.by(interrupted)
         except OutputLost as lost:
-            ending = ending or Ending.of_output(lost)
+            ending = ending or Ending.by(lost)
         if interruption.kept:
             # First, since a closed terminal sends a signal and fails every write as well.
-            ending = Ending.of_signal(128 + interruption.kept)
+            ending = Ending.by(Interrupted(interruption.kept))
             interruption.settle()
         if session.learner.rounds:
             session.finish()
-            if ending is None:
+            if ending is None or position.total > begun:
                 session.save()
-            elif position.total > begun:
-                session.save()
-                ending = replace(ending, saved=session.saves)
+                ending = ending and replace(ending, saved=session.saves)
     return ending
-
-
-def _ending(cut: Interrupted | CutShort) -> Ending:
-    if isinstance(cut, Interrupted):
-        return Ending.of_signal(cut.code)
-    return Ending(MENDABLE, str(cut))

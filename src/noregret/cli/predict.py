@@ -13,10 +13,10 @@ import numpy as np
 from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output, to_json
 from noregret.evaluate import metrics_for
+from noregret.runs.facts import metrics_line
 from noregret.runs.predicting import Predictor
 from noregret.runs.progress import Watched
 from noregret.runs.record import load
-from noregret.runs.wording import metrics_line
 from noregret.visible import escaped
 
 

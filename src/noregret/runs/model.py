@@ -15,14 +15,13 @@ import numpy as np
 from noregret.evaluate import Holdout, metrics_for
 from noregret.files.replacing import replaced
 from noregret.runs.auditing import Audit, audit_model
-from noregret.runs.explaining import explained
-from noregret.runs.export import as_json, coefficients
+from noregret.runs.export import as_json, coefficients, onnx_model
 from noregret.runs.facts import closing_lines
 from noregret.runs.history import MEMORY, Input
 from noregret.runs.interrupt import Interruption
 from noregret.runs.naming import Names, names_of
 from noregret.runs.opening import DEFAULTS, found, open_again, open_stream, rows_without_labels
-from noregret.runs.predicting import Predictor
+from noregret.runs.predicting import Predictor, explained
 from noregret.runs.record import Record, load
 from noregret.runs.replay import NotChecked, places
 from noregret.runs.session import Session
@@ -260,8 +259,6 @@ class Model(Readable):
         It has an input for each column, or `features` where a file numbers them, and the outputs
         `scores` and `probabilities`. It needs the extra `onnx`; hashed features are refused.
         """
-        from noregret.runs.onnx_graph import onnx_model
-
         made = onnx_model(self.to_json())
         with replaced(path) as file:
             file.write(made)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from noregret.arguments import ArgumentError
 from noregret.evaluate.effects import SIZED, effects, largest
 from noregret.runs.progress import Watched
 from noregret.runs.record import Record
@@ -144,11 +145,13 @@ def require_same_columns(learner: Learner, record: Record, stream: Stream) -> No
             f"{stream.name}: its columns were settled in another order than those of the model"
         )
     # Not the width of the stream, which some formats know only when they have read a row.
-    slots = 1 << stream.names.bits if isinstance(stream.names, HashedNames) else learner.dimension
-    if slots != learner.dimension:
-        raise ValueError(
-            f"{stream.name}: its features are hashed into {slots:,} slots, and those of "
-            f"the model into {learner.dimension:,}: say --bits {learner.dimension.bit_length() - 1}"
+    if isinstance(stream.names, HashedNames) and 1 << stream.names.bits != learner.dimension:
+        raise ArgumentError(
+            "bits",
+            f"the features of {stream.name} are hashed into {1 << stream.names.bits:,} slots, and "
+            f"those of the model into {learner.dimension:,}: expected "
+            f"{learner.dimension.bit_length() - 1}",
+            stream.names.bits,
         )
 
 

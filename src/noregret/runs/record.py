@@ -69,21 +69,6 @@ class Record:
         return self.current.reading
 
     @property
-    def holdout(self) -> dict[str, Any]:
-        """What is held out of the current input, as arguments of `Holdout`."""
-        return self.current.holdout
-
-    @property
-    def labels(self) -> list[list[Any]]:
-        """Pairs of a label as written and as learnt, of the current input."""
-        return self.current.labels
-
-    @property
-    def label_rule(self) -> Any:
-        """The rule for labels of the current input, as `read` takes it."""
-        return self.current.label_rule
-
-    @property
     def sources(self) -> list[str]:
         """The names of all files that were learnt, each once, in the order of their first use."""
         return list(dict.fromkeys(name for one in self.inputs for name in one.files))
@@ -131,7 +116,7 @@ class Record:
         """Take over what the stream has found out by now."""
         current = self.current
         current.labels = [[written, y] for written, y in sorted(stream.label_map.items(), key=str)]
-        if self.label_rule == CLASSES:
+        if current.label_rule == CLASSES:
             # A stream knows more classes than were met, by what it has read ahead.
             names = class_names(stream.label_map)[: self.position.classes]
             current.labels = [[name, float(k)] for k, name in enumerate(names)]
@@ -155,7 +140,7 @@ class Record:
     @property
     def label_names(self) -> list[Any]:
         """Labels as they are written: negative and positive, or every class; [] for numbers."""
-        return self.classes or [a for a, _ in sorted(self.labels, key=lambda pair: pair[1])]
+        return self.classes or [a for a, _ in sorted(self.current.labels, key=lambda pair: pair[1])]
 
     def rule(self) -> Any:
         """Return the rule for labels: those that were met, of two kinds once both were."""
@@ -164,7 +149,11 @@ class Record:
     @property
     def classes(self) -> list[str]:
         """The names of the classes that were met, in the order of their numbers."""
-        return [written for written, _ in self.labels] if self.label_rule == CLASSES else []
+        return (
+            [written for written, _ in self.current.labels]
+            if self.current.label_rule == CLASSES
+            else []
+        )
 
     def save(self, learner: Learner, path: Path) -> None:
         """Write the learner and this record, atomically."""
@@ -229,9 +218,9 @@ def _restored(
     require(bool(record.points) or not record.ended, "ended")
     require(all(_is_radius(entry) for entry in record.floor_radii), "floor_radii")
     outputs = getattr(learner, "outputs", None)
-    require((outputs is not None) == (record.label_rule == CLASSES), "label_rule")
+    require((outputs is not None) == (record.current.label_rule == CLASSES), "label_rule")
     if outputs is not None:
-        numbers = [y for _, y in record.labels]
+        numbers = [y for _, y in record.current.labels]
         texts = {name for name in record.classes if isinstance(name, str)}
         sound = numbers == [*range(record.position.classes)] and len(texts) == len(numbers)
         require(sound and outputs <= max(len(numbers), record.spec.classes), "labels")

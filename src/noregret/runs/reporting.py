@@ -9,10 +9,9 @@ from pathlib import Path
 from noregret.evaluate import metrics_for
 from noregret.experts import Aggregate
 from noregret.report import Card, Picture, page, pictures
-from noregret.runs.facts import run_words
+from noregret.runs.facts import METRICS, describe_learner, metric, run_words, short
 from noregret.runs.naming import Names
 from noregret.runs.record import Record
-from noregret.runs.wording import METRICS, describe_learner, metric, short
 from noregret.visible import visible
 from noregret.vocabulary.learners import Learner
 
