@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import functools
 import operator
-import pickle
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.learners.base import Learner
 from noregret.rows.examples import Rows
 from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.records import FeatureRules, Unfit
-
-_Learner = TypeVar("_Learner", bound=Learner)
 
 Columns = npt.NDArray[np.uint32]
 Vector = npt.NDArray[np.float64]
@@ -287,29 +283,3 @@ class FeatureColumns:
 
 def _bounded(values: Vector) -> bool:
     return bool((np.abs(values) <= LARGEST_FEATURE).all())
-
-
-class Measured:
-    """An estimator that tells its size by what it would be stored as.
-
-    River walks through all that an object refers to, and from compiled code one comes everywhere.
-    """
-
-    @property
-    def _raw_memory_usage(self) -> int:
-        """Return the memory usage in bytes."""
-        return len(pickle.dumps(self))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what was learnt, to which whose turn it is to learn does not belong."""
-        return {name: value for name, value in vars(self).items() if name != "_learning_turn"}
-
-
-def growing(learner: _Learner) -> _Learner:
-    """Return a learner, or refuse it because it cannot take features as they come."""
-    if not learner.growable:
-        raise ValueError(
-            f"{learner.mirror} must know its features in advance, and those of a dictionary come "
-            "as they please"
-        )
-    return learner

@@ -41,10 +41,6 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
     def _chosen_loss(self) -> Loss:
         return chosen_loss(self.loss, "sign")
 
-    def _open(self, classes: int) -> None:
-        """Make a scorer of that many classes that has learnt nothing."""
-        raise NotImplementedError
-
     def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Codes, Vector]:
         """Return all rows, those of them that weigh something, and their classes and weights.
 
@@ -76,23 +72,15 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         self._require_class_weight()
-        if classes is None and sample_weight is None and self._learnt_single(X, y):
-            return self
-        rows, known = None, False
-        if classes is None and sample_weight is None and type(y) is np.ndarray and y.ndim == 1:
-            rows = self._quick_rows(X)
-        if rows is not None and len(rows) == len(y):
-            codes, known = codes_of(y, self.classes_)
-        if rows is None or not known:
-            with self._as_it_was_if_refused():
-                return self._partial_fit_checked(X, y, classes, sample_weight)
-        try:
-            weighed = self._weighed(codes, None, self._balance, self.classes_)
-            self._play_all(rows, codes, weighed, None, len(self.classes_))
-        except ValueError:
-            self._checked(X, reset=False)
-            raise
-        return self
+        if classes is None and sample_weight is None:
+            try:
+                if self._learnt_single(X, y) or self._learnt_quickly(X, y):
+                    return self
+            except ValueError:
+                self._checked(X, reset=False)
+                raise
+        with self._as_it_was_if_refused():
+            return self._partial_fit_checked(X, y, classes, sample_weight)
 
     def _learnt_single(self, X: Any, y: Any) -> bool:
         """Learn a matrix of one row of a known class; False, with nothing changed, for others."""
@@ -105,12 +93,19 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         code = codes.get(y.item()) if y.dtype == self.classes_.dtype else None
         if code is None or code >= scorer.outputs or type(scorer) is not Scorer:
             return False
-        try:
-            scorer.learn(self._feeder.single(X), np.array([code]), None)
-        except ValueError:
-            self._checked(X, reset=False)
-            raise
+        scorer.learn(self._feeder.single(X), np.array([code]), None)
         return True
+
+    def _learnt_quickly(self, X: Any, y: Any) -> bool:
+        """Learn plain rows of known classes; False, with nothing changed, for others."""
+        rows = self._quick_rows(X) if type(y) is np.ndarray and y.ndim == 1 else None
+        if rows is None or len(rows) != len(y):
+            return False
+        codes, known = codes_of(y, self.classes_)
+        if known:
+            weighed = self._weighed(codes, None, self._balance, self.classes_)
+            self._play_all(rows, codes, weighed, None, len(self.classes_))
+        return known
 
     def _partial_fit_checked(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         opened = hasattr(self, "_learner")
@@ -129,8 +124,8 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         codes = codes_of(labels, everything)[0]
         weighed = self._weighed(codes, weight, self._balance if opened else Balance(), everything)
         if not opened:
-            self._open(len(known))
-            self._balance = Balance()
+            self.classes_, self._balance = known, Balance()
+            self._open()
         # All that can be refused comes before the learner changes.
         scorer = self._learner
         late = np.flatnonzero(codes >= max(scorer.outputs, len(known)))
