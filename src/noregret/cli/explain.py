@@ -31,9 +31,7 @@ def explain(
     wanted = _numbers(rows or "1-5")
     learner, record = load(model)
     hashed = {"remember": _NAMES} if "name_slots" in record.names else {}
-    more = {"unlabelled": "keep", **record.known(grow=False)}
-    again = given.saying(**hashed).again
-    stream = again(learner, record, record.rule(), record.reading, **more)
+    stream = given.saying(**hashed).again(learner, record)
     found = list(explained(learner, record, stream, wanted))
     if not found or (rows and found[-1]["row"] < wanted[-1]):
         raise ArgumentError("rows", f"{stream.name} has fewer rows", rows)

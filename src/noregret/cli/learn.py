@@ -187,7 +187,7 @@ def _resumed(
         given = given.saying(on_error=given.said.get("on_error", record.current.on_error))
     named = "labels" in given.said
     rule = given.label_rule(learner.loss.labels) if named else record.rule()
-    stream = given.again(learner, record, rule, record.reading, **record.known())
+    stream = given.again(learner, record, grow=True, rule=rule)
     told = {"files": found(given.files), "on_error": given.errors()}
     if named:
         told["label_rule"] = list(rule)

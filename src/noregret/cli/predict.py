@@ -34,8 +34,7 @@ def predict(
     require_outputs([model, *given.files], ("--out", out))
     learner, record = load(model)
     predictor = Predictor(learner, record, kind, average)
-    more = {"unlabelled": "keep", **record.known(grow=False)}
-    watched = Watched(given.again(learner, record, record.rule(), record.reading, **more))
+    watched = Watched(given.again(learner, record))
     metrics = metrics_for(learner.loss)
     with Output(out) as output:
         several = bool(predictor.classes) and predictor.kind != "label"

@@ -130,20 +130,17 @@ class FeatureColumns:
         """
         count = len(self.names)
         try:
-            columns, values = self.row(x, grow=True)
-            if learner.learn_row(columns, values, y, weight) is None:
-                learner.learn_one(columns, values, y, weight)
-        except OverflowError:
-            self.forget(count)
-            raise
-        except ValueError:
-            self.forget(count)
             try:
+                columns, values = self.row(x, grow=True)
+                if learner.learn_row(columns, values, y, weight) is None:
+                    learner.learn_one(columns, values, y, weight)
+            except ValueError:
+                self.forget(count)
                 # Names what is missing or out of range, unless it stands in for it.
                 learner.learn_one(*self.by_rules(x, grow=True), y, weight)
-            except (OverflowError, ValueError):
-                self.forget(count)
-                raise
+        except (OverflowError, ValueError):
+            self.forget(count)
+            raise
 
     def ask(self, learner: Any, x: Mapping[Any, Any]) -> Any:
         """Return what a learner predicts for a dictionary."""
@@ -213,7 +210,9 @@ class FeatureColumns:
         indices, values = [np.zeros(0, np.uint32)], [np.zeros(0)]
         try:
             for record in records:
-                columns, features = self._sound_row(record, grow)
+                columns, features = self.row(record, grow)
+                if not _bounded(features):
+                    columns, features = self.by_rules(record, grow)
                 indices.append(columns)
                 values.append(features)
         except ValueError:
@@ -221,10 +220,6 @@ class FeatureColumns:
             raise
         ends = np.cumsum([len(columns) for columns in indices], dtype=np.uint64)
         return Rows(ends, np.concatenate(indices), np.concatenate(values), self.width)
-
-    def _sound_row(self, x: dict[Any, Any], grow: bool) -> tuple[Columns, Vector]:
-        columns, values = self.row(x, grow)
-        return (columns, values) if _bounded(values) else self.by_rules(x, grow)
 
     def _dense_rows(self, matrix: Vector, columns: list[int]) -> Rows:
         """Return the rows of a matrix of finite numbers."""

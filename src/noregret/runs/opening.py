@@ -65,11 +65,10 @@ def open_again(
     and rows need no label.
     """
     width = learner.dimension if record.spec.needs_width else 0
-    more = record.known(grow) | ({} if grow else {"unlabelled": "keep"})
     kept = record.reading
     if not isinstance(_first(inputs), str | bytes) and not hasattr(_first(inputs), "__fspath__"):
         kept = {name: value for name, value in kept.items() if name != "format"}
-    stream = open_stream(inputs, record.rule(), said, kept, width, **more)
+    stream = open_stream(inputs, record.rule(), said, kept, width, **record.known(grow))
     require_same_columns(learner, record, stream)
     return stream
 

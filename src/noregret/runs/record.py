@@ -132,10 +132,14 @@ class Record:
                 self.reading[role] = found
 
     def known(self, grow: bool = True) -> dict[str, Any]:
-        """Return as options the dictionary of names, and whether others may join it."""
+        """Return as options the dictionary of names, and whether others may join it.
+
+        Where none may, rows need no label.
+        """
+        unlabelled = {} if grow else {"unlabelled": "keep"}
         if not self.names or "name_slots" in self.names:
-            return {}
-        return {"names": FeatureNames.from_arrays(self.names), "grow": grow}
+            return unlabelled
+        return {"names": FeatureNames.from_arrays(self.names), "grow": grow, **unlabelled}
 
     @property
     def label_names(self) -> list[Any]:

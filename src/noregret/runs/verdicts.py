@@ -216,9 +216,8 @@ class Statements(ABC):
             yield Verdict("the regularised floor", None, f"not stated: {error}", applies=False)
             return
         eta = float(certificate.ledger[Entry.LAST_ETA])
-        best = math.inf
-        for _, u, loss in self.comparators:
-            best = min(best, loss + self._penalty(u, eta))
+        tried = (loss + self._penalty(u, eta) for _, u, loss in self.comparators)
+        best = min(tried, default=math.inf)
         yield Verdict(
             f"every {certificate.predictor} has {self._regularised(eta)} of at least {down(floor)}",
             floor <= best,

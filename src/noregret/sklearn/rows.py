@@ -82,13 +82,10 @@ class Feeder:
         A chunk is good until the next one is asked for.
         """
         count = len(rows) if order is None else len(order)
+        feed = self._dense if rows.dense else self._sparse
         for start, stop in _cuts(rows, order, count):
             part = slice(start, stop)
-            chosen = None if order is None else order[part]
-            if rows.dense:
-                yield part, self._dense(rows, part, chosen)
-            else:
-                yield part, self._sparse(rows, part, chosen)
+            yield part, feed(rows, part, None if order is None else order[part])
 
     def single(self, X: Any) -> Any:
         """Return a matrix of one row with the constant where one is wanted; good until the next."""
