@@ -166,14 +166,12 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[choices.Learner, Record,
     spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
     reading = DEFAULTS | given.reading()
-    if spec.needs_width:
-        stream = given.open(rule, width=given.columns())
+    # Before the input is opened: report wrong options first.
+    learner = None if spec.needs_width else spec.fresh()
+    stream = given.open(rule, width=given.columns() if spec.needs_width else 0)
+    if learner is None:
         spec = replace(spec, features=stream.width or given.columns())
         learner = spec.fresh()
-    else:
-        # Before the input is opened: report wrong options first.
-        learner = spec.fresh()
-        stream = given.open(rule)
     first = Input(found(given.files), reading, rule, on_error=given.errors())
     return learner, Record(spec, [first]), stream
 

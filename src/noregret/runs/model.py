@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -132,17 +131,16 @@ class Model(Readable):
     @property
     def metrics(self) -> dict[str, float]:
         """Progressive measures of the first pass: every example predicted before it was learnt."""
-        return self._measured(self.record.metrics)
+        return metrics_for(self.learner.loss, self.record.metrics).summary()
 
     @property
     def held_metrics(self) -> dict[str, float]:
         """Measures of the examples that were held out."""
-        return self._measured(self.record.held_metrics)
+        return metrics_for(self.learner.loss, self.record.held_metrics).summary()
 
     def certificate(self) -> Certificate:
         """Return what the rounds so far prove."""
-        learner, record = self._begun()
-        return record.certificate(learner)
+        return self.record.certificate(self.learner)
 
     def learn(
         self,
@@ -294,8 +292,7 @@ class Model(Readable):
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, whole or not at all."""
-        learner, record = self._begun()
-        record.save(learner, Path(path))
+        self.record.save(self.learner, Path(path))
 
     def _made(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self._spec.as_dict().items())
@@ -312,9 +309,6 @@ class Model(Readable):
         if self._learner is None or self._record is None:
             raise ValueError("the model has learnt nothing yet: call learn first")
         return self._learner, self._record
-
-    def _measured(self, kept: Mapping[str, Any]) -> dict[str, float]:
-        return metrics_for(self.learner.loss, dict(kept)).summary()
 
     def _fresh(
         self, inputs: Any, said: dict[str, Any], on_error: str

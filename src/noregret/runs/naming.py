@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from noregret.runs.progress import Watched
 from noregret.runs.record import Record
 from noregret.streams import Stream
 from noregret.streams.hashing import CONSTANT
-from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
+from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames, split_names
 from noregret.vocabulary.learners import Learner
 
 #: Number of hashed names that are collected before they are looked up.
@@ -115,12 +114,11 @@ def _by_column(
     arrays: Mapping[str, npt.NDArray[Any]], wanted: set[int] | None = None
 ) -> dict[int, list[str]]:
     """Return the names that a dictionary or a model file keeps in arrays, by column."""
-    text, ends = arrays["name_text"].tobytes(), arrays["name_offsets"].tolist()
-    columns = arrays["name_slots"].tolist() if "name_slots" in arrays else range(len(ends) - 1)
+    names = split_names(arrays["name_text"], arrays["name_offsets"])
+    columns = arrays["name_slots"].tolist() if "name_slots" in arrays else range(len(names))
     known: dict[int, list[str]] = {}
-    for column, (begin, end) in zip(columns, pairwise(ends), strict=True):
+    for column, name in zip(columns, names, strict=True):
         if wanted is None or column in wanted:
-            name = text[begin:end].decode("utf-8", "backslashreplace")
             known.setdefault(column, []).append(name)
     return known
 

@@ -13,8 +13,8 @@ from noregret.arguments import ArgumentError
 from noregret.evaluate.holdout import select
 from noregret.losses.links import link_of, logistic
 from noregret.runs.naming import names_of
+from noregret.runs.opening import margins
 from noregret.runs.record import Record
-from noregret.runs.whole import margins
 from noregret.scoring.growing import predicted, widened
 from noregret.streams import Block, Stream
 from noregret.streams.names import HashedNames

@@ -14,10 +14,10 @@ from noregret.evaluate import Holdout
 from noregret.evaluate.holdout import select
 from noregret.runs.history import MEMORY, STANDARD_INPUT, Input, Position
 from noregret.runs.interrupt import Interruption
+from noregret.runs.opening import joined
 from noregret.runs.progress import Clock
 from noregret.runs.record import Record
 from noregret.runs.session import Session
-from noregret.runs.whole import joined
 from noregret.streams import Block, Stream
 from noregret.streams.errors import StreamError
 
@@ -73,36 +73,27 @@ class Part:
         return often
 
 
+@dataclass
 class Replay:
     """A fresh learner that learns every input of a record as the record says.
 
     Attributes:
+        record: what is replayed.
+        open_input: opens the stream of an input.
+        on_learnt: called with rows as they are learnt, and the predictions made before.
         session: the last session, at the end of all inputs.
         parts: what was learnt from each input.
     """
 
-    def __init__(
-        self,
-        record: Record,
-        open_input: Callable[[Input], Stream],
-        on_learnt: Callable[[Block, npt.NDArray[np.float64]], None],
-    ) -> None:
-        """Prepare a replay.
-
-        Args:
-            record: what is replayed.
-            open_input: opens the stream of an input.
-            on_learnt: called with rows as they are learnt, and the predictions made before.
-        """
-        self._record = record
-        self._open = open_input
-        self._on_learnt = on_learnt
-        self.parts: list[Part] = []
-        self.session: Session
+    record: Record
+    open_input: Callable[[Input], Stream]
+    on_learnt: Callable[[Block, npt.NDArray[np.float64]], None]
+    session: Session = field(init=False)
+    parts: list[Part] = field(default_factory=list)
 
     def run(self) -> None:
         """Learn all inputs; raise `NotChecked` where one is not what was learnt."""
-        record = self._record
+        record = self.record
         learner = record.spec.make()
         again = Record(record.spec, [], record.floor_radii)
         reached = Position()
@@ -113,8 +104,8 @@ class Replay:
         self.session.finish()
 
     def _learn(self, learner: Any, one: Input, again: Record) -> None:
-        stream = self._open(one)
-        rows = _Rows(stream, one, self._on_learnt)
+        stream = self.open_input(one)
+        rows = _Rows(stream, one, self.on_learnt)
         self.session = session = Session(
             learner,
             rows,  # type: ignore[arg-type]
@@ -123,7 +114,7 @@ class Replay:
         )
         begun, passes = again.position.total, one.position.passes
         clock = Clock(stream, passes)
-        session.on_part = lambda: clock.tell(again.position.total - begun, rows.passed - 1)
+        session.on_part = lambda: clock.tell(again.position.total - begun, len(rows.lengths) - 1)
         try:
             for _ in session.run(Interruption(), passes):
                 pass
@@ -153,19 +144,18 @@ class _Rows:
         self._holdout = Holdout(**one.holdout)
         self._on_learnt = on_learnt
         self._blocks: list[Block] = []
-        self._lengths: list[int] = []
+        #: Rows learnt in each pass that was begun.
+        self.lengths: list[int] = []
         #: Rows of the pass so far, and the most of any pass: a file may have grown in between.
         self._seen = self._most = 0
-        self.passed = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def __iter__(self) -> Iterator[Block]:
-        wanted, _ = self._course[self.passed]
-        self.passed += 1
+        wanted, _ = self._course[len(self.lengths)]
+        self.lengths.append(0)
         self._seen = 0
-        self._lengths.append(0)
         left = wanted
         if left == 0:
             return
@@ -187,7 +177,7 @@ class _Rows:
         self._seen = end
         if learnt.any():
             rows = select(block, learnt)
-            self._lengths[-1] += len(rows)
+            self.lengths[-1] += len(rows)
             self._on_learnt(rows, made[learnt])
         if end > self._most:
             new = max(self._most - begin, 0)
@@ -196,4 +186,4 @@ class _Rows:
 
     def part(self) -> Part:
         """Return what was learnt."""
-        return Part(joined(self._blocks), self._lengths)
+        return Part(joined(self._blocks), self.lengths)

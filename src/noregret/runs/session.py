@@ -17,8 +17,8 @@ from noregret.evaluate.holdout import in_turn
 from noregret.evaluate.row_sample import RowSample, is_much_worse
 from noregret.evaluate.trial import parts
 from noregret.runs.interrupt import Interruption
+from noregret.runs.opening import margins
 from noregret.runs.record import Record, class_names
-from noregret.runs.whole import margins
 from noregret.scoring.growing import learn_block, predicted
 from noregret.streams import Block, Stream
 from noregret.streams.fingerprint import fingerprint

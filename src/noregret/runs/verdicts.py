@@ -18,12 +18,12 @@ from noregret.losses import Loss
 from noregret.proof.ledger import Entry
 from noregret.rounding import CLOSED_FORM, down, exact, up
 from noregret.runs.facts import metrics_line
+from noregret.runs.opening import joined, margins
 from noregret.runs.progress import solving
 from noregret.runs.record import Record
 from noregret.runs.replay import Replay
 from noregret.runs.session import Session
 from noregret.runs.verdicts_members import Verdict, member_verdicts
-from noregret.runs.whole import joined, margins
 from noregret.streams import Block
 from noregret.vocabulary.learners import Learner
 

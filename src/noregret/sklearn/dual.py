@@ -181,12 +181,12 @@ class DualClassifier(StreamClassifier, DualEstimator):
         if count < 2:
             raise ValueError("y has 1 class; a classifier needs at least 2 classes")
         joint = score_loss(self._chosen_loss(), self.multiclass)
-        if not isinstance(joint, OneAgainstRest):
+        if isinstance(joint, OneAgainstRest):
+            positives = [1] if count == 2 else range(count)
+            targets = [np.where(codes == k, 1.0, -1.0) for k in positives]
+            self._solve(rows, kept, joint.loss, targets, weight)
+        else:
             self._solve(rows, kept, joint, [codes], weight)
-            return self
-        positives = [1] if count == 2 else range(count)
-        targets = [np.where(codes == k, 1.0, -1.0) for k in positives]
-        self._solve(rows, kept, joint.loss, targets, weight)
         return self
 
     @one_at_a_time

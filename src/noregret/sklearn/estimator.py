@@ -137,7 +137,7 @@ class RowEstimator(BaseEstimator):
         if rows is None:
             rows = self._checked(X, reset=False)
         # A feeder of its own: several threads may predict at once.
-        feeder = self._feeder.fresh()
+        feeder = Feeder(self._feeder.constant)
         try:
             parts = [self._learner.predict(chunk) for _, chunk in feeder.chunks(rows)]
         except ValueError:
@@ -154,6 +154,16 @@ class RowEstimator(BaseEstimator):
         check_is_fitted(self)
         return self._learner.certificate()
 
+    def _weights(self) -> Vector:
+        """Return a row of weights a score, or the weights of the one score of a regressor."""
+        return self._learner.weights()
+
+    @property
+    def coef_(self) -> Vector:
+        """The weights of the features: of two classes one row, of more a row a class."""
+        check_is_fitted(self)
+        return self._weights()[..., : self.n_features_in_]
+
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         # The turn of a thread is not part of the model, nor is what is found again.
@@ -161,7 +171,7 @@ class RowEstimator(BaseEstimator):
             state.pop(name, None)
         if "_feeder" in state:
             # Buffers are room, not knowledge.
-            state["_feeder"] = state["_feeder"].fresh()
+            state["_feeder"] = Feeder(self._feeder.constant)
         return state
 
     def __sklearn_tags__(self) -> Any:

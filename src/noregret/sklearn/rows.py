@@ -72,10 +72,6 @@ class Feeder:
         self._row = np.ones((1, 1))
         self._arrays = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
 
-    def fresh(self) -> Feeder:
-        """Return one that does the same and has no buffers yet."""
-        return Feeder(self.constant)
-
     def chunks(self, rows: Rows, order: Order | None = None) -> Iterator[tuple[slice, Any]]:
         """Yield (places in the order, rows as `learn` takes them); all rows by default.
 

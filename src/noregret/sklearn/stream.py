@@ -181,7 +181,8 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         codes = codes_of(labels, everything)[0]
         weighed = self._weighed(codes, weight, self._balance if opened else Balance(), everything)
         if not opened:
-            self.classes_, self._balance = known, Balance()
+            self.classes_ = known
+            self._balance = Balance()
             self._open()
         # All that can be refused comes before the learner changes.
         scorer = self._learner
@@ -315,16 +316,10 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
             return np.log(self.predict_proba(X))
 
     @property
-    def coef_(self) -> Vector:
-        """The weights of the features: one row for two classes, else a row a class."""
-        check_is_fitted(self)
-        return self._learner.weights()[:, : self.n_features_in_]
-
-    @property
     def intercept_(self) -> Vector:
         """The weights of the constant, zeros without it."""
         check_is_fitted(self)
-        weights = self._learner.weights()
+        weights = self._weights()
         return weights[:, -1] if self._feeder.constant else np.zeros(len(weights))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -84,12 +84,6 @@ class StreamRegressor(RegressorMixin, RowEstimator):
         return self._learner.weights
 
     @property
-    def coef_(self) -> Vector:
-        """The weights of the features."""
-        check_is_fitted(self)
-        return self._weights()[: self.n_features_in_]
-
-    @property
     def intercept_(self) -> float:
         """What predictions have beside <coef_, x>."""
         check_is_fitted(self)
