@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from noregret.arguments import ArgumentError
-from noregret.evaluate.effects import SIZED, effects, largest
 from noregret.runs.progress import Watched
 from noregret.runs.record import Record
 from noregret.streams import Stream
@@ -180,6 +179,8 @@ def top_weights(
         for each the `class` (None for one score), `column`, `name`, `weight`, and as `effect` the
         weight times the size of the feature, None where sizes are not known.
     """
+    from noregret.evaluate.effects import SIZED, effects, largest
+
     values, unit = effects(learner, sizes)
     outputs = values if values.ndim == 2 else values[:, None]
     named: Sequence[str | None] = classes or [None]

@@ -6,18 +6,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from noregret.evaluate import Holdout, Point, metrics_for
-from noregret.files.store import Extra
-from noregret.proof.certificate import Certificate
 from noregret.runs.history import CLASSES, NAMELESS, Input, Position, require, restored_inputs
 from noregret.streams import Stream
 from noregret.streams.names import FeatureNames
 from noregret.visible import shown
 from noregret.vocabulary.learners import Learner, Spec
+
+if TYPE_CHECKING:
+    # Not for commands that only read, as `convert`, nor before wrong options are refused.
+    from noregret.evaluate import Point
+    from noregret.proof.certificate import Certificate
 
 #: Raised when an older program could not make sense of what is kept.
 VERSION = 2
@@ -161,6 +163,8 @@ class Record:
 
     def save(self, learner: Learner, path: Path) -> None:
         """Write the learner and this record, atomically."""
+        from noregret.files.store import Extra
+
         header = {
             "version": VERSION,
             "spec": asdict(self.spec),
@@ -178,7 +182,6 @@ class Record:
 
 def load(path: Path) -> tuple[Learner, Record]:
     """Return the learner of a model file and what it remembers of its stream."""
-    # Commands that fail early do not wait for the learners to be imported.
     from noregret.learners import load_with_extra
 
     learner, extra = load_with_extra(path)
@@ -199,6 +202,8 @@ def load(path: Path) -> tuple[Learner, Record]:
 def _restored(
     header: dict[str, Any], kept: dict[str, npt.NDArray[Any]], learner: Learner
 ) -> Record:
+    from noregret.evaluate import Holdout, Point, metrics_for
+
     def arrays(group: str) -> dict[str, npt.NDArray[Any]]:
         prefix = f"{group}/"
         return {
