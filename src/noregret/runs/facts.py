@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noregret.evaluate import metrics_for
 from noregret.rounding import down, down_each, exact
-from noregret.runs.record import Record
 from noregret.streams.labels import class_name
 from noregret.visible import visible
 from noregret.vocabulary.learners import Learner
+
+if TYPE_CHECKING:
+    from noregret.runs.record import Record
 
 
 def run_facts(learner: Learner, record: Record) -> dict[str, Any]:
