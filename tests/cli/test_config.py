@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import noregret as nr
-from noregret.cli.config import config_text, read_config
+from noregret.cli.commands import config_text, read_config
 from noregret.cli.options import CONFIG, options_of
 from noregret.cli.table import COMMANDS
 from tests.cli.program import Call

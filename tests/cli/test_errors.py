@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import noregret as nr
+from noregret.arguments import ArgumentError
 from noregret.files import store
 from tests.cli.program import Call, Result, svmlight
 
@@ -124,7 +126,9 @@ def test_a_model_is_not_used_with_other_columns(
         refused(call(*use, stream, "--intercept", "0"), "the model was learnt with 1.0")
         refused(call(*use, table), "its features have names, and those of the model numbers")
     refused(call("predict", named, stream), "its features have numbers, and those of the model na")
-    refused(call("predict", hashed, text, "-b", "10"), "into 1,024 slots, and those of the model")
+    refused(call("predict", hashed, text, "-b", "10"), "--bits 10: the features of", "expected 18")
+    with pytest.raises(ArgumentError, match=r"^bits=10: the features of .* into 1,024 slots"):
+        nr.open_model(hashed).predict(text, bits=10)
     refused(call("predict", hashed, text, "-q", "nn"), "--interactions nn: the model was learnt")
     assert call("predict", hashed, text, "-b", "18").returncode == 0
     same = ("learn", stream, "--resume", model, "--same-input")
@@ -296,3 +300,10 @@ def test_a_model_that_goes_on_keeps_its_learner(stream: Path, model: Path, call:
     run = call("learn", stream, "--resume", model, "--loss", "hinge")
     assert run.returncode == 2
     assert "--resume keeps the learner as it is: drop --loss" in run.stderr
+
+
+def test_options_that_are_required_are_asked_for(call: Call, tmp_path: Path) -> None:
+    stream = tmp_path / "a.svm"
+    stream.write_text(svmlight(4))
+    refused(call("convert", stream), "Missing option '--out' / '-o'; see noregret convert --help")
+    refused(call("drift", stream), "Missing option '--class-radius'")

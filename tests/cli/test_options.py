@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from noregret.cli.commands import command_page, program_page
 from noregret.cli.complaints import _ELSEWHERE
-from noregret.cli.help import command_page, program_page
 from noregret.cli.options import CONFIG, OPTIONS, options_of
 from noregret.cli.reading import READERS, READING, READING_OPTIONS
 from noregret.cli.table import COMMANDS, Option

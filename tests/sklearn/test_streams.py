@@ -246,7 +246,7 @@ def test_the_class_of_a_row_that_diverges_is_not_known() -> None:
 def test_a_learner_of_the_opposite_labels_goes_on_as_if_it_had_seen_them() -> None:
     X, y = np.random.default_rng(1).normal(size=(40, 2)), np.tile([1.0, -1.0], 20)
     loss, mirror, rate = nr.losses.Hinge(), nr.mirrors.Euclidean(), rates.Constant(0.1)
-    one, other = (Signed(nr.MirrorDescent(loss, mirror, rate), mirror, 1.0) for _ in range(2))
+    one, other = (Signed(nr.MirrorDescent(loss, mirror, rate), mirror) for _ in range(2))
     one.learn(X[:20], y[:20], None)
     other.learn(X[:20], -y[:20], None)
     turned = one.turned()

@@ -187,7 +187,7 @@ def test_models_of_several_classes_are_audited(
     known = ("--classes", "3") if more else ("--multiclass",)
     assert call("learn", a, *known, "--loss", loss, *more, "--passes", "2", *saved).returncode == 0
     assert call("learn", b, "--resume", model, "--holdout", "5", *saved).returncode == 0
-    assert load(model)[1].label_rule == CLASSES
+    assert load(model)[1].current.label_rule == CLASSES
     # Two passes over the first file; of the second, every fifth example is held out.
     rounds = 3 * count - count // 5
     _holds(call("audit", model, "--json"), rounds)

@@ -9,7 +9,7 @@ import noregret as nr
 from noregret import losses, mirrors, rates
 from noregret.evaluate import metrics_for
 from noregret.proof.certificate import Certificate
-from noregret.runs.wording import metrics_line
+from noregret.runs.facts import metrics_line
 
 
 def certified(loss: losses.Loss, weight: float = 1.0) -> Certificate:

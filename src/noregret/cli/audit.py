@@ -38,8 +38,7 @@ def audit(
         where = places(record, files, model)
         named = Given([where[name] for name in one.files], given.said)
         told = named.saying(on_error=given.said.get("on_error", one.on_error))
-        rule = one.rule(record.classes)
-        return told.again(learner, record, rule, one.reading, **record.known())
+        return told.again(learner, record, grow=True, one=one)
 
     audited = audit_model(learner, record, opened, tol=tol, max_passes=max_passes)
     if as_json:

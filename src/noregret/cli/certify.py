@@ -14,8 +14,8 @@ from noregret.cli.writing import fitted, to_json
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
 from noregret.rounding import down, down_each
+from noregret.runs.facts import metrics_line
 from noregret.runs.progress import Watched
-from noregret.runs.wording import metrics_line
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 

@@ -1,9 +1,18 @@
-"""The program: commands that click parses as the tables say, and how one of them is called."""
+"""The program: commands that click parses as the tables say, and how one of them is called.
+
+The tables also make the pages of help, in which words are never cut, and tell what a file of
+options may hold: `--config run.toml` reads one, `--print-config` writes one.
+"""
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
+import shutil
 import sys
+import textwrap
+import tomllib
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,8 +23,6 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from noregret import __version__
 from noregret.arguments import ArgumentError, meant
-from noregret.cli.config import config_text, read_config
-from noregret.cli.help import command_page, program_page
 from noregret.cli.options import CONFIG, options_of
 from noregret.cli.reading import READING
 from noregret.cli.table import COMMANDS, Option
@@ -24,6 +31,14 @@ from noregret.runs.progress import silenced
 #: The variable by which a shell asks for completions.
 _COMPLETE = "_NOREGRET_COMPLETE"
 _HELP = {"help_option_names": ["-h", "--help"]}
+_EXIT_CODES = (
+    "Exit codes: 0 done; 1 a statement is false; 2 usage, input or an output that cannot be "
+    "written; 3 a statement could not be checked; 128 + N ended by signal N (130 Ctrl-C, 141 "
+    "closed pipe)."
+)
+#: Columns of the terminal that are used, and those before an explanation.
+_WIDEST, _MARGIN = 100, 28
+_HELP_ROW = ("-h, --help", "Show this page.")
 
 
 def _completions(
@@ -53,8 +68,11 @@ def _parameter(one: Option) -> click.Parameter:
     if one.positional:
         many = -1 if one.several else 1
         return click.Argument([one.name], nargs=many, metavar=one.flags, **shared)
-    flags = {"multiple": one.several, "is_flag": one.kind is bool, "default": one.silent}
-    return click.Option([*one.spellings, one.name], **flags, **shared)
+    shared |= {"multiple": one.several, "is_flag": one.kind is bool}
+    if one.default is not ...:
+        # Where a value is required, click takes a default of None for one.
+        shared["default"] = one.silent
+    return click.Option([*one.spellings, one.name], **shared)
 
 
 class _Command(click.Command):
@@ -121,3 +139,97 @@ def call(arguments: list[str]) -> int:
             return program.invoke(context) or 0
     except click.exceptions.Exit as end:
         return end.exit_code if arguments else 2
+
+
+def command_page(name: str) -> str:
+    """Return the help of a command."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for one in options_of(name):
+        sections.setdefault(one.group, []).append((one.usage, one.about))
+    sections.setdefault("General", []).append(_HELP_ROW)
+    arguments = " ".join(one.usage for one in options_of(name) if one.positional)
+    usage = f"Usage: noregret {name} [OPTIONS] {arguments}"
+    return _page(usage.rstrip(), inspect.cleandoc(COMMANDS[name][1]), sections)
+
+
+def program_page() -> str:
+    """Return the help of the program."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for name, (group, about) in COMMANDS.items():
+        sections.setdefault(group, []).append((name, about.partition("\n")[0]))
+    sections["Options"] = [("--version", "Print the version."), _HELP_ROW]
+    about = "Online learning that proves how well it is doing."
+    return _page("Usage: noregret COMMAND [OPTIONS] ...", f"{about}\n\n{_EXIT_CODES}", sections)
+
+
+def _page(usage: str, about: str, sections: dict[str, list[tuple[str, str]]]) -> str:
+    parts = [usage, *map(_filled, about.split("\n\n"))]
+    for heading, rows in sections.items():
+        margin = min(_MARGIN, max(len(term) for term, _ in rows) + 4)
+        lines = [f"{heading}:"]
+        for term, explained in rows:
+            # Beside the term, or below it where the term is long.
+            text = _filled(explained, " " * margin)
+            beside = len(term) + 4 <= margin
+            lines.append(f"  {term}{text[len(term) + 2 :]}" if beside else f"  {term}\n{text}")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _filled(text: str, indent: str = "") -> str:
+    # At least 40 columns for a text, so that few words are longer than a line.
+    width = max(min(shutil.get_terminal_size().columns, _WIDEST), len(indent) + 40)
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def read_config(path: Path, options: list[Option]) -> dict[str, Any]:
+    """Return the values of a file by the names of their options.
+
+    Numbers are texts, so that they are converted and checked as on the command line.
+    """
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: is not TOML in UTF-8: {error}") from None
+    known = {one.key: one for one in options}
+    values = {}
+    for key, value in told.items():
+        one = known.get(key.replace("_", "-"))
+        if one is None:
+            raise ValueError(f"{path}: there is no option {key}{meant(key, known)}")
+        parts = value if one.several and isinstance(value, list) else [value]
+        kinds = (bool,) if one.kind is bool else (str, int, float)
+        for part in parts:
+            if type(part) not in kinds:
+                expected = "true or false" if one.kind is bool else "a text or a number"
+                raise ValueError(f"{path}, {key}: found {part!r}, expected {expected}")
+        texts = [part if one.kind is bool else str(part) for part in parts]
+        values[one.name] = texts if one.several else texts[0]
+    return values
+
+
+def config_text(options: list[Option], values: dict[str, Any]) -> str:
+    r"""Return the options that are not at their default as TOML.
+
+    >>> passes = Option("passes", "learn", "", int, default=1)
+    >>> config_text([passes], {"passes": 3})
+    'passes = 3\n'
+    """
+    told = [one for one in options if values[one.name] not in (None, (), one.silent)]
+    return "".join(f"{one.key} = {_toml(values[one.name])}\n" for one in told)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str | Path):
+        # The escapes of JSON are among those of TOML, which wants DEL escaped as well.
+        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower()

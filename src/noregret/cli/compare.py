@@ -16,8 +16,8 @@ from noregret.cli.given import Given
 from noregret.cli.writing import fitted, to_json
 from noregret.evaluate import Trial, metrics_for, watch
 from noregret.proof.wording import named
+from noregret.runs.facts import METRICS, left_out, metric, short
 from noregret.runs.progress import Watched
-from noregret.runs.wording import METRICS, left_out, metric, short
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
 from noregret.vocabulary.presets import make, parse_spec

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from noregret.cli.writing import fitted
 from noregret.evaluate import Point
-from noregret.runs.wording import short
+from noregret.runs.facts import short
 from noregret.visible import visible
 
 #: Bars are this long at most, and columns of the progress table this wide.

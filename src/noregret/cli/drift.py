@@ -12,8 +12,8 @@ from noregret.cli.given import Given
 from noregret.cli.telling import meanings
 from noregret.cli.writing import Output, fitted, require_place, to_json
 from noregret.runs.facts import label_pairs
+from noregret.runs.opening import whole
 from noregret.runs.progress import telling
-from noregret.runs.whole import whole
 from noregret.streams import Stream
 from noregret.streams.errors import StreamError
 from noregret.tracking.drift import DriftProof, drift_proof

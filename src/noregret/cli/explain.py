@@ -10,7 +10,7 @@ from noregret.arguments import ArgumentError
 from noregret.cli.console import plain_console, show_table
 from noregret.cli.given import Given
 from noregret.cli.writing import to_json
-from noregret.runs.explaining import explained
+from noregret.runs.predicting import explained
 from noregret.runs.record import load
 from noregret.visible import visible
 
@@ -31,9 +31,7 @@ def explain(
     wanted = _numbers(rows or "1-5")
     learner, record = load(model)
     hashed = {"remember": _NAMES} if "name_slots" in record.names else {}
-    more = {"unlabelled": "keep", **record.known(grow=False)}
-    again = given.saying(**hashed).again
-    stream = again(learner, record, record.rule(), record.reading, **more)
+    stream = given.saying(**hashed).again(learner, record)
     found = list(explained(learner, record, stream, wanted))
     if not found or (rows and found[-1]["row"] < wanted[-1]):
         raise ArgumentError("rows", f"{stream.name} has fewer rows", rows)

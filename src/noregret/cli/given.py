@@ -12,6 +12,7 @@ from typing import Any
 from noregret.arguments import refuse
 from noregret.cli.reading import READING_OPTIONS
 from noregret.cli.writing import require_place
+from noregret.runs.history import Input
 from noregret.runs.naming import require_same_columns
 from noregret.runs.opening import open_stream
 from noregret.runs.record import Record
@@ -87,19 +88,27 @@ class Given:
         return open_stream(self.files, labels, said, kept, width, **more)
 
     def again(
-        self, learner: choices.Learner, record: Record, rule: Any, kept: dict[str, Any], **more: Any
+        self,
+        learner: choices.Learner,
+        record: Record,
+        grow: bool = False,
+        *,
+        one: Input | None = None,
+        rule: Any = None,
     ) -> Stream:
         """Return the stream of a model, whose columns are those that it has learnt.
 
         Args:
             learner: the learner of the model.
             record: what it remembers.
-            rule: the rule for labels.
-            kept: how it read the input before.
-            more: as for `runs.opening.open_stream`.
+            grow: whether features that are new get a column; if not, rows need no label.
+            one: the input that is read again [default: the last].
+            rule: the rule for labels [default: that of the input].
         """
+        one = one or record.current
         width = learner.dimension if record.spec.needs_width else 0
-        stream = self.open(rule, kept, width, **more)
+        rule = rule or one.rule(record.classes)
+        stream = self.open(rule, one.reading, width, **record.known(grow))
         require_same_columns(learner, record, stream)
         return stream
 

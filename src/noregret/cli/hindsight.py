@@ -13,8 +13,8 @@ from noregret.cli.writing import Output, fitted, to_json
 from noregret.evaluate.effects import effects, largest, sizes_of
 from noregret.rounding import up, up_each
 from noregret.runs.naming import KnownNames, Names, NumberedNames, find_names, top_weights
+from noregret.runs.opening import whole
 from noregret.runs.progress import solving
-from noregret.runs.whole import whole
 from noregret.streams import Stream, resolve
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.visible import visible
@@ -108,16 +108,13 @@ def hindsight(
 def _names(given: Given, stream: Stream, rule: Any, columns: list[int], bias: bool) -> Names:
     """Return what columns are called; names that hashing lost are read once more from files."""
     names = stream.names
-    if isinstance(names, HashedNames):
-        again = not names.limit and "-" not in given.files
-        if again and "remember" in resolve(given.files, given.said.get("format")).fields:
-            remembering = given.saying(remember=1, on_error="skip")
-            constant = not bias and given.said.get("constant") != 0.0
-            return find_names(remembering.open(rule), columns, constant)
-        return names
-    if isinstance(names, FeatureNames):
+    lost = isinstance(names, HashedNames) and not names.limit and "-" not in given.files
+    if lost and "remember" in resolve(given.files, given.said.get("format")).fields:
+        remembering = given.saying(remember=1, on_error="skip")
+        constant = not bias and given.said.get("constant") != 0.0
+        return find_names(remembering.open(rule), columns, constant)
+    if isinstance(names, FeatureNames | HashedNames):
         return names
     if names is None:
         return KnownNames({}, "column")
-    reading = given.reading()
-    return NumberedNames({"constant": names.name(0) == "intercept"} | reading)
+    return NumberedNames({"constant": names.name(0) == "intercept"} | given.reading())

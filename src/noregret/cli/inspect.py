@@ -54,9 +54,8 @@ def names_for(
         return naming.names_of(learner, record)
     if "name_slots" not in record.names:
         raise ValueError(f"{files[0]}: the model knows all names, nothing is to be looked for")
-    reading = {name: value for name, value in record.reading.items() if name != "remember"}
     given = Given(files, {"remember": 1, "on_error": "skip"})
-    stream = given.again(learner, record, record.rule(), reading, unlabelled="keep")
+    stream = given.again(learner, record)
     constant = bool(record.reading.get("constant"))
     weights, _ = effects(learner)
     wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from noregret.arguments import refuse
 from noregret.cli.given import Given, require_outputs
 from noregret.cli.options import flag_of
-from noregret.cli.output import MENDABLE, OutputLost
+from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, fitted, require_file
 from noregret.runs.history import Input
@@ -131,7 +131,7 @@ def learn(
             gap = "\n" if table is not None and table.headed else ""
             print(gap + (text if as_json else fitted(text, place)), file=place, flush=True)
         except OutputLost as lost:
-            ending = ending or Ending.of_output(lost)
+            ending = ending or Ending.by(lost)
     if report is not None and learner.rounds:
         # Not for every run: pages need modules that take a tenth of a second to load.
         from noregret.cli.report import write_report
@@ -166,14 +166,12 @@ def _fresh(said: dict[str, Any], given: Given) -> tuple[choices.Learner, Record,
     spec = choices.Spec(**said)
     rule = given.label_rule(choices.any_loss(spec.loss).labels)
     reading = DEFAULTS | given.reading()
-    if spec.needs_width:
-        stream = given.open(rule, width=given.columns())
+    # Before the input is opened: report wrong options first.
+    learner = None if spec.needs_width else spec.fresh()
+    stream = given.open(rule, width=given.columns() if spec.needs_width else 0)
+    if learner is None:
         spec = replace(spec, features=stream.width or given.columns())
         learner = spec.fresh()
-    else:
-        # Before the input is opened: report wrong options first.
-        learner = spec.fresh()
-        stream = given.open(rule)
     first = Input(found(given.files), reading, rule, on_error=given.errors())
     return learner, Record(spec, [first]), stream
 
@@ -187,7 +185,7 @@ def _resumed(
         given = given.saying(on_error=given.said.get("on_error", record.current.on_error))
     named = "labels" in given.said
     rule = given.label_rule(learner.loss.labels) if named else record.rule()
-    stream = given.again(learner, record, rule, record.reading, **record.known())
+    stream = given.again(learner, record, grow=True, rule=rule)
     told = {"files": found(given.files), "on_error": given.errors()}
     if named:
         told["label_rule"] = list(rule)
@@ -258,28 +256,20 @@ def _run_and_save(
                     # Without a new example, predictions are no reason to replace a file either.
                     if position.total == begun:
                         raise
-                    ending = _ending(cut)
+                    ending = Ending.by(cut)
                 if session.learner.rounds == 0 and ending is None:
                     raise ValueError(f"{session.stream.name}: the file has no examples")
         except Interrupted as interrupted:
-            ending = _ending(interrupted)
+            ending = Ending.by(interrupted)
         except OutputLost as lost:
-            ending = ending or Ending.of_output(lost)
+            ending = ending or Ending.by(lost)
         if interruption.kept:
             # First, since a closed terminal sends a signal and fails every write as well.
-            ending = Ending.of_signal(128 + interruption.kept)
+            ending = Ending.by(Interrupted(interruption.kept))
             interruption.settle()
         if session.learner.rounds:
             session.finish()
-            if ending is None:
+            if ending is None or position.total > begun:
                 session.save()
-            elif position.total > begun:
-                session.save()
-                ending = replace(ending, saved=session.saves)
+                ending = ending and replace(ending, saved=session.saves)
     return ending
-
-
-def _ending(cut: Interrupted | CutShort) -> Ending:
-    if isinstance(cut, Interrupted):
-        return Ending.of_signal(cut.code)
-    return Ending(MENDABLE, str(cut))

@@ -13,10 +13,10 @@ import numpy as np
 from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output, to_json
 from noregret.evaluate import metrics_for
+from noregret.runs.facts import metrics_line
 from noregret.runs.predicting import Predictor
 from noregret.runs.progress import Watched
 from noregret.runs.record import load
-from noregret.runs.wording import metrics_line
 from noregret.visible import escaped
 
 
@@ -34,8 +34,7 @@ def predict(
     require_outputs([model, *given.files], ("--out", out))
     learner, record = load(model)
     predictor = Predictor(learner, record, kind, average)
-    more = {"unlabelled": "keep", **record.known(grow=False)}
-    watched = Watched(given.again(learner, record, record.rule(), record.reading, **more))
+    watched = Watched(given.again(learner, record))
     metrics = metrics_for(learner.loss)
     with Output(out) as output:
         several = bool(predictor.classes) and predictor.kind != "label"

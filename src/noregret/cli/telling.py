@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noregret.cli.output import CLOSED_PIPE, OutputLost
+from noregret.cli.output import CLOSED_PIPE, MENDABLE, OutputLost
 from noregret.cli.writing import to_json
 from noregret.rounding import exact
-from noregret.runs.facts import closing_lines, label_pairs, run_facts
+from noregret.runs.facts import (
+    closing_lines,
+    describe_learner,
+    label_pairs,
+    metrics_line,
+    run_facts,
+)
+from noregret.runs.interrupt import Interrupted
 from noregret.runs.record import class_names
 from noregret.runs.session import Session
-from noregret.runs.wording import describe_columns, describe_learner, metrics_line
 from noregret.streams import Stream
+from noregret.streams.errors import CutShort
 from noregret.visible import visible
 
 #: Number of class names shown before the first line.
@@ -39,18 +46,15 @@ class Ending:
     saved: bool = False
 
     @classmethod
-    def of_signal(cls, code: int) -> Ending:
-        """Return the ending of a run by a signal, given its exit code."""
-        if code == CLOSED_PIPE:
-            return cls(code, "the reader of a pipe has left", output_lost=True)
-        return cls(code, "interrupted")
-
-    @classmethod
-    def of_output(cls, lost: OutputLost) -> Ending:
-        """Return the ending of a run with an output that cannot be written."""
-        if lost.code == CLOSED_PIPE:
-            return cls.of_signal(lost.code)
-        return cls(lost.code, f"{lost.filename}: {lost.strerror}", output_lost=True)
+    def by(cls, cut: Interrupted | CutShort | OutputLost) -> Ending:
+        """Return the ending of a run by a signal, an input or an output that cannot go on."""
+        if isinstance(cut, CutShort):
+            return cls(MENDABLE, str(cut))
+        if cut.code == CLOSED_PIPE:
+            return cls(cut.code, "the reader of a pipe has left", output_lost=True)
+        if isinstance(cut, OutputLost):
+            return cls(cut.code, f"{cut.filename}: {cut.strerror}", output_lost=True)
+        return cls(cut.code, "interrupted")
 
 
 def heading(session: Session) -> Iterator[str]:
@@ -66,12 +70,13 @@ def heading(session: Session) -> Iterator[str]:
         yield f"classes {_listed(class_names(session.stream.label_map))}, and what else appears"
     elif meanings(session.stream):
         yield meanings(session.stream).removeprefix(", ")
-    if record.holdout.get("every"):
-        yield f"every {record.holdout['every']}-th example is held out"
-    if record.holdout.get("share"):
-        yield f"a random {exact(record.holdout['share'])} of the examples is held out"
-    if record.holdout.get("after"):
-        yield f"examples after the first {record.holdout['after']:,} are held out"
+    held = record.current.holdout
+    if held.get("every"):
+        yield f"every {held['every']}-th example is held out"
+    if held.get("share"):
+        yield f"a random {exact(held['share'])} of the examples is held out"
+    if held.get("after"):
+        yield f"examples after the first {held['after']:,} are held out"
     certificate = record.certificate(learner)
     mirror = certificate.mirror
     if certificate.penalised and certificate.rate.strong_convexity() > 0.0:
@@ -87,6 +92,31 @@ def heading(session: Session) -> Iterator[str]:
         own_words = scaled or several
         words = certificate.describe(fixed) if own_words else mirror.predictors().describe(fixed)
         yield f"floor over {words.rstrip(',')}{own}"
+
+
+def describe_columns(stream: Stream, reading: Mapping[str, Any]) -> str:
+    """Return which column is predicted and how many others are of each kind; '' without a target.
+
+    Formats whose records may have any keys, as JSON lines, tell the target alone.
+    """
+    shape: Any = getattr(stream, "format", stream)
+    target = getattr(shape, "target", None)
+    if target is None:
+        return ""
+    chosen = "" if "target" in reading else " (by default; --target names another)"
+    words = f"target {visible(target)}{chosen}"
+    if not hasattr(shape, "numeric"):
+        return words
+    # One column may be given by its name alone.
+    texts = reading.get("text", ())
+    kinds = {
+        "numbers": shape.numeric,
+        "categories": shape.categorical,
+        "dates": shape.dates,
+        "texts": (texts,) if isinstance(texts, str) else texts,
+    }
+    others = [f"{len(names)} {kind}" for kind, names in kinds.items() if names]
+    return f"{words}; columns: {', '.join(others) or 'none'}"
 
 
 def _listed(names: list[str]) -> str:

@@ -9,7 +9,6 @@ from noregret.extras import require_extra
 
 require_extra("noregret.river", "river", "river")
 
-from noregret.river.classifier import OnlineClassifier  # noqa: E402
-from noregret.river.regressor import OnlineRegressor  # noqa: E402
+from noregret.river.estimators import OnlineClassifier, OnlineRegressor  # noqa: E402
 
 __all__ = ["OnlineClassifier", "OnlineRegressor"]

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import functools
 import operator
-import pickle
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noregret.learners.base import Learner
 from noregret.rows.examples import Rows
 from noregret.rows.soundness import LARGEST_FEATURE
 from noregret.streams.records import FeatureRules, Unfit
-
-_Learner = TypeVar("_Learner", bound=Learner)
 
 Columns = npt.NDArray[np.uint32]
 Vector = npt.NDArray[np.float64]
@@ -134,20 +130,17 @@ class FeatureColumns:
         """
         count = len(self.names)
         try:
-            columns, values = self.row(x, grow=True)
-            if learner.learn_row(columns, values, y, weight) is None:
-                learner.learn_one(columns, values, y, weight)
-        except OverflowError:
-            self.forget(count)
-            raise
-        except ValueError:
-            self.forget(count)
             try:
+                columns, values = self.row(x, grow=True)
+                if learner.learn_row(columns, values, y, weight) is None:
+                    learner.learn_one(columns, values, y, weight)
+            except ValueError:
+                self.forget(count)
                 # Names what is missing or out of range, unless it stands in for it.
                 learner.learn_one(*self.by_rules(x, grow=True), y, weight)
-            except (OverflowError, ValueError):
-                self.forget(count)
-                raise
+        except (OverflowError, ValueError):
+            self.forget(count)
+            raise
 
     def ask(self, learner: Any, x: Mapping[Any, Any]) -> Any:
         """Return what a learner predicts for a dictionary."""
@@ -217,7 +210,9 @@ class FeatureColumns:
         indices, values = [np.zeros(0, np.uint32)], [np.zeros(0)]
         try:
             for record in records:
-                columns, features = self._sound_row(record, grow)
+                columns, features = self.row(record, grow)
+                if not _bounded(features):
+                    columns, features = self.by_rules(record, grow)
                 indices.append(columns)
                 values.append(features)
         except ValueError:
@@ -225,10 +220,6 @@ class FeatureColumns:
             raise
         ends = np.cumsum([len(columns) for columns in indices], dtype=np.uint64)
         return Rows(ends, np.concatenate(indices), np.concatenate(values), self.width)
-
-    def _sound_row(self, x: dict[Any, Any], grow: bool) -> tuple[Columns, Vector]:
-        columns, values = self.row(x, grow)
-        return (columns, values) if _bounded(values) else self.by_rules(x, grow)
 
     def _dense_rows(self, matrix: Vector, columns: list[int]) -> Rows:
         """Return the rows of a matrix of finite numbers."""
@@ -287,29 +278,3 @@ class FeatureColumns:
 
 def _bounded(values: Vector) -> bool:
     return bool((np.abs(values) <= LARGEST_FEATURE).all())
-
-
-class Measured:
-    """An estimator that tells its size by what it would be stored as.
-
-    River walks through all that an object refers to, and from compiled code one comes everywhere.
-    """
-
-    @property
-    def _raw_memory_usage(self) -> int:
-        """Return the memory usage in bytes."""
-        return len(pickle.dumps(self))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what was learnt, to which whose turn it is to learn does not belong."""
-        return {name: value for name, value in vars(self).items() if name != "_learning_turn"}
-
-
-def growing(learner: _Learner) -> _Learner:
-    """Return a learner, or refuse it because it cannot take features as they come."""
-    if not learner.growable:
-        raise ValueError(
-            f"{learner.mirror} must know its features in advance, and those of a dictionary come "
-            "as they please"
-        )
-    return learner

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from noregret.runs.history import Input
+from noregret.runs.record import Record
 from noregret.runs.replay import NotChecked, Replay
-from noregret.runs.verdicts import LinearStatements, Verdict
+from noregret.runs.verdicts import LinearStatements
 from noregret.runs.verdicts_matrix import MatrixStatements
-
-if TYPE_CHECKING:
-    from noregret.runs.history import Input
-    from noregret.runs.record import Record
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.runs.verdicts_members import Verdict
+from noregret.streams import Stream
+from noregret.vocabulary.learners import Learner
 
 _WORDS = {True: "PASS", False: "FAIL", None: "  – "}
 

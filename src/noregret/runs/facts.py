@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from noregret.evaluate import metrics_for
-from noregret.rounding import down, down_each
-from noregret.runs.wording import describe_learner, metrics_line
+from noregret.rounding import down, down_each, exact
 from noregret.streams.labels import class_name
 from noregret.visible import visible
+from noregret.vocabulary.learners import Learner
 
 if TYPE_CHECKING:
     from noregret.runs.record import Record
-    from noregret.vocabulary.learners import Learner
 
 
 def run_facts(learner: Learner, record: Record) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def run_facts(learner: Learner, record: Record) -> dict[str, Any]:
         "options": asdict(record.spec),
         "inputs": record.sources,
         "reading": record.reading,
-        "labels": [{"label": name, "value": y} for name, y in label_pairs(record.labels)],
+        "labels": [{"label": name, "value": y} for name, y in label_pairs(record.current.labels)],
         "features": int(learner.dimension),
         "nonzero_weights": int((learner.weights != 0.0).sum()),
         "examples": record.position.total,
@@ -47,7 +48,7 @@ def run_words(learner: Learner, record: Record) -> list[tuple[str, str]]:
     """Return the same in words, as far as it has one line."""
     reading = dict(record.reading)
     constant = reading.pop("constant", 0.0)
-    labels = ", ".join(f"{name} → {y:+g}" for name, y in label_pairs(record.labels))
+    labels = ", ".join(f"{name} → {y:+g}" for name, y in label_pairs(record.current.labels))
     facts: list[tuple[str, Any]] = [
         ("learner", describe_learner(learner)),
         ("input", record.sources or "unknown"),
@@ -116,3 +117,86 @@ def by_weight(record: Record, summary: Mapping[str, float]) -> dict[str, float] 
         return None
     point = record.points[-1]
     return {"weight": weight, "loss": point.loss / weight, "floor": down_each(point.floor, weight)}
+
+
+def short(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Return a number in four decimals, two of thousands, or four digits.
+
+    >>> short(0.25), short(51968.2526), short(123456.0), short(0.29999, "ROUND_FLOOR")
+    ('0.2500', '51968.25', '1.235e+5', '0.2999')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    decimal = Decimal(value)
+    if value == 0.0 or 5e-4 <= abs(value) < 1e5:
+        unit = Decimal("0.0001" if abs(value) < 1e3 else "0.01")
+        return str(decimal.quantize(unit, rounding=rounding))
+    return f"{Context(prec=4, rounding=rounding).create_decimal(decimal):.3e}"
+
+
+METRICS = {
+    "accuracy": "accuracy",
+    "auc": "AUC",
+    "f1": "F1",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+}
+
+
+def metrics_line(summary: Mapping[str, float]) -> str:
+    """Return the metrics of a summary in one line, the area with what is not known about it.
+
+    >>> metrics_line({"accuracy": 0.9, "auc": 0.95, "auc_error": 0.0002, "f1": 0.8})
+    'accuracy 90.00%   AUC 0.9500 ± 0.0003   F1 0.8000'
+    >>> metrics_line({"accuracy": 0.9, "weighted": True})
+    'accuracy 90.00%   (examples by weight)'
+    """
+    words = []
+    for name, title in METRICS.items():
+        if name not in summary:
+            continue
+        text = metric(name, summary[name])
+        if name == "auc" and summary["auc_error"] >= 0.00005:
+            # The half unit of the last digit shown belongs to what is not known.
+            text += f" ± {math.ceil(summary['auc_error'] * 1e4 + 0.5) / 1e4:.4f}"
+        if name == "log_loss" and left_out(summary):
+            text += f" ({left_out(summary)})"
+        words.append(f"{title} {text}")
+    if words and summary.get("weighted"):
+        words.append("(examples by weight)")
+    return "   ".join(words)
+
+
+def left_out(summary: Mapping[str, float]) -> str:
+    """Return which rows the log loss of a summary is without, '' if without none.
+
+    >>> left_out({"log_loss_without": 3.0, "weight": 9.0, "examples": 9})
+    'without 3 rows whose class was new'
+    """
+    if "log_loss_without" not in summary:
+        return ""
+    plain = summary.get("weight") == summary.get("examples")
+    unit = "rows" if plain else "of the weight, rows"
+    return f"without {summary['log_loss_without']:,.6g} {unit} whose class was new"
+
+
+def metric(name: str, value: float) -> str:
+    """Return the value of a metric as people write it."""
+    return f"{value:.2%}" if name == "accuracy" else short(value)
+
+
+def describe_learner(learner: Learner) -> str:
+    """Return loss, map and rate or update in one line."""
+    from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
+
+    if isinstance(learner, MirrorDescent | MatrixDescent):
+        return f"{learner.loss}, {learner.mirror}, {learner.rate}"
+    if isinstance(learner, DualAscent):
+        parts = f"{learner.loss}, {learner.mirror}"
+        return f"{parts}, update {learner.update}, C = {exact(learner.C)}"
+    first, last = (learner.learners[k].rate for k in (0, -1))
+    mirror = learner.certificate().mirror
+    return f"{learner.loss}, {mirror}, {len(learner.learners)} rates mixed, {first} to {last}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import threading
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -15,14 +14,13 @@ import numpy as np
 from noregret.evaluate import Holdout, metrics_for
 from noregret.files.replacing import replaced
 from noregret.runs.auditing import Audit, audit_model
-from noregret.runs.explaining import explained
-from noregret.runs.export import as_json, coefficients
+from noregret.runs.export import as_json, coefficients, onnx_model
 from noregret.runs.facts import closing_lines
 from noregret.runs.history import MEMORY, Input
 from noregret.runs.interrupt import Interruption
 from noregret.runs.naming import Names, names_of
 from noregret.runs.opening import DEFAULTS, found, open_again, open_stream, rows_without_labels
-from noregret.runs.predicting import Predictor
+from noregret.runs.predicting import Predictor, explained
 from noregret.runs.record import Record, load
 from noregret.runs.replay import NotChecked, places
 from noregret.runs.session import Session
@@ -133,17 +131,16 @@ class Model(Readable):
     @property
     def metrics(self) -> dict[str, float]:
         """Progressive measures of the first pass: every example predicted before it was learnt."""
-        return self._measured(self.record.metrics)
+        return metrics_for(self.learner.loss, self.record.metrics).summary()
 
     @property
     def held_metrics(self) -> dict[str, float]:
         """Measures of the examples that were held out."""
-        return self._measured(self.record.held_metrics)
+        return metrics_for(self.learner.loss, self.record.held_metrics).summary()
 
     def certificate(self) -> Certificate:
         """Return what the rounds so far prove."""
-        learner, record = self._begun()
-        return record.certificate(learner)
+        return self.record.certificate(self.learner)
 
     def learn(
         self,
@@ -260,8 +257,6 @@ class Model(Readable):
         It has an input for each column, or `features` where a file numbers them, and the outputs
         `scores` and `probabilities`. It needs the extra `onnx`; hashed features are refused.
         """
-        from noregret.runs.onnx_graph import onnx_model
-
         made = onnx_model(self.to_json())
         with replaced(path) as file:
             file.write(made)
@@ -297,8 +292,7 @@ class Model(Readable):
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, whole or not at all."""
-        learner, record = self._begun()
-        record.save(learner, Path(path))
+        self.record.save(self.learner, Path(path))
 
     def _made(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self._spec.as_dict().items())
@@ -315,9 +309,6 @@ class Model(Readable):
         if self._learner is None or self._record is None:
             raise ValueError("the model has learnt nothing yet: call learn first")
         return self._learner, self._record
-
-    def _measured(self, kept: Mapping[str, Any]) -> dict[str, float]:
-        return metrics_for(self.learner.loss, dict(kept)).summary()
 
     def _fresh(
         self, inputs: Any, said: dict[str, Any], on_error: str

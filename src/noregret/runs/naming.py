@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+import numpy.typing as npt
 
-    import numpy.typing as npt
-
-    from noregret.runs.record import Record
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.arguments import ArgumentError
+from noregret.runs.progress import Watched
+from noregret.runs.record import Record
+from noregret.streams import Stream
+from noregret.streams.hashing import CONSTANT
+from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames, split_names
+from noregret.vocabulary.learners import Learner
 
 #: Number of hashed names that are collected before they are looked up.
 _MANY = 1 << 16
@@ -77,9 +78,6 @@ def find_names(stream: Stream, columns: Iterable[int], constant: bool) -> KnownN
 
     In between all others are forgotten, so that memory does not grow with the stream.
     """
-    from noregret.runs.progress import Watched
-    from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames
-
     names = stream.names
     assert isinstance(names, HashedNames)
     if hasattr(stream, "threads"):
@@ -108,8 +106,6 @@ def find_names(stream: Stream, columns: Iterable[int], constant: bool) -> KnownN
 
 def _constant(width: int) -> int:
     """Return the slot that hashing gives the constant feature."""
-    from noregret.streams.hashing import CONSTANT
-
     return CONSTANT & (width - 1)
 
 
@@ -117,20 +113,17 @@ def _by_column(
     arrays: Mapping[str, npt.NDArray[Any]], wanted: set[int] | None = None
 ) -> dict[int, list[str]]:
     """Return the names that a dictionary or a model file keeps in arrays, by column."""
-    text, ends = arrays["name_text"].tobytes(), arrays["name_offsets"].tolist()
-    columns = arrays["name_slots"].tolist() if "name_slots" in arrays else range(len(ends) - 1)
+    names = split_names(arrays["name_text"], arrays["name_offsets"])
+    columns = arrays["name_slots"].tolist() if "name_slots" in arrays else range(len(names))
     known: dict[int, list[str]] = {}
-    for column, (begin, end) in zip(columns, pairwise(ends), strict=True):
+    for column, name in zip(columns, names, strict=True):
         if wanted is None or column in wanted:
-            name = text[begin:end].decode("utf-8", "backslashreplace")
             known.setdefault(column, []).append(name)
     return known
 
 
 def require_same_columns(learner: Learner, record: Record, stream: Stream) -> None:
     """Refuse a stream whose features cannot be those of the model."""
-    from noregret.streams.names import FeatureNames, HashedNames
-
     found = (
         "named"
         if isinstance(stream.names, FeatureNames)
@@ -149,11 +142,13 @@ def require_same_columns(learner: Learner, record: Record, stream: Stream) -> No
             f"{stream.name}: its columns were settled in another order than those of the model"
         )
     # Not the width of the stream, which some formats know only when they have read a row.
-    slots = 1 << stream.names.bits if isinstance(stream.names, HashedNames) else learner.dimension
-    if slots != learner.dimension:
-        raise ValueError(
-            f"{stream.name}: its features are hashed into {slots:,} slots, and those of "
-            f"the model into {learner.dimension:,}: say --bits {learner.dimension.bit_length() - 1}"
+    if isinstance(stream.names, HashedNames) and 1 << stream.names.bits != learner.dimension:
+        raise ArgumentError(
+            "bits",
+            f"the features of {stream.name} are hashed into {1 << stream.names.bits:,} slots, and "
+            f"those of the model into {learner.dimension:,}: expected "
+            f"{learner.dimension.bit_length() - 1}",
+            stream.names.bits,
         )
 
 

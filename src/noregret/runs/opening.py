@@ -1,17 +1,20 @@
-"""The stream of a model's input: read as the model has read its examples before."""
+"""The stream of a model's input, read as before; and streams in memory at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from noregret.runs.history import MEMORY
+import numpy as np
+import numpy.typing as npt
+
+from noregret.runs.history import MEMORY, STANDARD_INPUT
 from noregret.runs.naming import require_same_columns
-
-if TYPE_CHECKING:
-    from noregret.runs.record import Record
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.runs.progress import Watched
+from noregret.runs.record import Record
+from noregret.streams import Block, Reading, Stream, resolve
+from noregret.streams.inputs import find
+from noregret.vocabulary.learners import Learner
 
 #: The value of a feature that every example has.
 INTERCEPT = 1.0
@@ -40,8 +43,6 @@ def open_stream(
         more: further fields that count as far as the format knows them; `names` and `grow`, the
             dictionary of names and whether it may grow, where features have names.
     """
-    from noregret.streams import Reading, resolve
-
     found = resolve(inputs, said.get("format", (kept or {}).get("format")))
     known = found.fields
     silent = {"constant": INTERCEPT, **(kept or {}), **more}
@@ -68,11 +69,10 @@ def open_again(
     and rows need no label.
     """
     width = learner.dimension if record.spec.needs_width else 0
-    more = record.known(grow) | ({} if grow else {"unlabelled": "keep"})
     kept = record.reading
     if not isinstance(_first(inputs), str | bytes) and not hasattr(_first(inputs), "__fspath__"):
         kept = {name: value for name, value in kept.items() if name != "format"}
-    stream = open_stream(inputs, record.rule(), said, kept, width, **more)
+    stream = open_stream(inputs, record.rule(), said, kept, width, **record.known(grow))
     require_same_columns(learner, record, stream)
     return stream
 
@@ -84,8 +84,6 @@ def _first(inputs: Any) -> Any:
 
 def found(inputs: Any) -> list[str]:
     """Return the names of the files, patterns expanded, or one name for objects in memory."""
-    from noregret.streams.inputs import STANDARD_INPUT, find
-
     if not isinstance(_first(inputs), str) and not hasattr(_first(inputs), "__fspath__"):
         return [MEMORY]
     return [STANDARD_INPUT if one.standard else one.name for one in find(inputs)]
@@ -98,3 +96,38 @@ def rows_without_labels(inputs: Any) -> Any:
     if isinstance(inputs, list | tuple) and inputs and isinstance(inputs[0], Mapping):
         return [(row, None) for row in inputs]
     return inputs
+
+
+def whole(stream: Stream) -> Block:
+    """Return all rows of a stream as one block."""
+    return joined(Watched(stream))
+
+
+def margins(block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return <w, x> for every row; features without a weight count nothing."""
+    first, last = int(block.indptr[0]), int(block.indptr[-1])
+    columns, values = block.indices[first:last], block.values[first:last]
+    known = np.pad(weights, (0, max(0, block.width - len(weights))))
+    of_row = np.repeat(np.arange(len(block)), np.diff(block.indptr).astype(np.intp))
+    totals = np.bincount(of_row, values * known[columns], len(block))
+    return np.asarray(totals, np.float64)
+
+
+def joined(blocks: Iterable[Block]) -> Block:
+    """Return the rows of several blocks, one after the other."""
+    parts = list(blocks)
+    spans = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in parts]
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    weighted = any(part.weight is not None for part in parts)
+    return Block(
+        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
+        indices=np.concatenate([part.indices[s] for part, s in zip(parts, spans, strict=True)]),
+        values=np.concatenate([part.values[s] for part, s in zip(parts, spans, strict=True)]),
+        y=np.concatenate([part.y for part in parts]),
+        width=max(part.width for part in parts),
+        weight=np.concatenate(
+            [np.ones(len(part)) if part.weight is None else part.weight for part in parts]
+        )
+        if weighted
+        else None,
+    )

@@ -1,21 +1,24 @@
-"""What a model says about rows: margins, probabilities or labels."""
+"""What a model says about rows: margins, probabilities or labels, and what each feature adds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret.arguments import ArgumentError
+from noregret.evaluate.holdout import select
 from noregret.losses.links import link_of, logistic
-from noregret.runs.whole import margins
+from noregret.runs.naming import names_of
+from noregret.runs.opening import margins
+from noregret.runs.record import Record
 from noregret.scoring.growing import predicted, widened
-
-if TYPE_CHECKING:
-    from noregret.runs.record import Record
-    from noregret.streams import Block
-    from noregret.vocabulary.learners import Learner
+from noregret.streams import Block, Stream
+from noregret.streams.names import HashedNames
+from noregret.vocabulary.learners import Learner
 
 Vector = npt.NDArray[np.float64]
 
@@ -59,7 +62,7 @@ class Predictor:
         self.classes = record.classes
         self._learner = learner
         self._weights: Any = learner.average if average else None  # type: ignore[union-attr]
-        self._written = {y: written for written, y in record.labels}
+        self._written = {y: written for written, y in record.current.labels}
         self._link = link_of(learner.loss) if labels == "class" else None
         if self.kind == "probability" and labels == "class" and self._link is None:
             reason = f"the scores of {learner.loss} mean none"
@@ -90,3 +93,57 @@ class Predictor:
 def _labels(written: list[Any]) -> npt.NDArray[Any]:
     """Return labels as an array of text or of numbers, as they were written."""
     return np.array(written, dtype=object if len({*map(type, written)}) > 1 else None)
+
+
+def explained(
+    learner: Learner, record: Record, stream: Stream, rows: Sequence[int] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yield for each row what its features add, the largest first, and what that makes.
+
+    The `margin` is the sum of what features add and of the `offset`; the `prediction` is it, kept
+    within the range that the learner allows. Of several classes both are the score of `class`,
+    the one that is predicted.
+
+    Args:
+        learner: what predicts.
+        record: its record.
+        stream: the examples, read as the model reads.
+        rows: numbers of rows, counted from 1, ascending; those that there are not are left out
+            [default: all].
+    """
+    weights, offset = learner.weights, float(getattr(learner, "offset", 0.0))
+    seen = 0
+    for block in stream:
+        numbers = np.arange(seen + 1, seen + len(block) + 1)
+        chosen = np.isin(numbers, rows) if rows else numbers > 0
+        seen += len(block)
+        part = select(block, chosen)
+        if isinstance(stream.names, HashedNames) and stream.names.limit:
+            # Hashed names are those that these rows have; those of the model stay as they are.
+            record = replace(record, names=stream.names.arrays())
+        names = names_of(learner, record)
+        scores = learner.predict(part)
+        for place, row in enumerate(np.flatnonzero(chosen).tolist()):
+            best = int(np.argmax(scores[place]))
+            known = weights if scores.ndim == 1 else weights[:, best]
+            span = slice(int(part.indptr[place]), int(part.indptr[place + 1]))
+            features: list[dict[str, Any]] = [
+                {
+                    "name": names.name(j),
+                    "value": float(x),
+                    "added": float(known[j]) * float(x) if j < len(known) else 0.0,
+                }
+                for j, x in zip(part.indices[span].tolist(), part.values[span], strict=True)
+            ]
+            features.sort(key=lambda entry: -abs(entry["added"]))
+            yield {
+                "row": int(numbers[row]),
+                "id": None if block.ids is None else str(block.ids[row]),
+                "class": record.classes[best] if scores.ndim == 2 else None,
+                "offset": offset,
+                "margin": offset + sum(entry["added"] for entry in features),
+                "prediction": float(np.ravel(scores[place])[best]),
+                "features": features,
+            }
+        if rows and seen >= rows[-1]:
+            return

@@ -178,11 +178,18 @@ class Watched:
 
 
 @contextmanager
-def telling() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a text in the place of the last, once work has become long."""
-    line = PassingLine(f"at work{_FIRST_RUN}")
+def telling(
+    first: str = "at work", words: Callable[[Any], str] = str
+) -> Iterator[Callable[[Any], None]]:
+    """Yield a function that shows a text in the place of the last, once work has become long.
+
+    Args:
+        first: shown if nothing else is within `_PATIENCE` seconds.
+        words: what is shown for an argument of the function [default: the argument itself].
+    """
+    line = PassingLine(f"{first}{_FIRST_RUN}")
     try:
-        yield lambda text: line.tell(lambda: text)
+        yield lambda value: line.tell(lambda: words(value))
     finally:
         line.clear()
 
@@ -193,7 +200,6 @@ def solving(tol: float) -> Iterator[Callable[[Progress], None]]:
 
     Within, Ctrl-C is an exception, upon which the solver returns what it has.
     """
-    line = PassingLine(f"solving{_FIRST_RUN}")
 
     def words(now: Progress) -> str:
         gap = now.gap / max(1.0, abs(now.primal))
@@ -202,8 +208,5 @@ def solving(tol: float) -> Iterator[Callable[[Progress], None]]:
             "what there is"
         )
 
-    with unwinding(signal.SIGINT):
-        try:
-            yield lambda now: line.tell(lambda: words(now))
-        finally:
-            line.clear()
+    with unwinding(signal.SIGINT), telling("solving", words) as tell:
+        yield tell

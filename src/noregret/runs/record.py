@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy.typing as npt
+
 from noregret.runs.history import CLASSES, NAMELESS, Input, Position, require, restored_inputs
-from noregret.vocabulary.learners import Spec
+from noregret.streams import Stream
+from noregret.streams.names import FeatureNames
+from noregret.visible import shown
+from noregret.vocabulary.learners import Learner, Spec
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy.typing as npt
-
+    # Not for commands that only read, as `convert`, nor before wrong options are refused.
     from noregret.evaluate import Point
     from noregret.proof.certificate import Certificate
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
 
 #: Raised when an older program could not make sense of what is kept.
 VERSION = 2
@@ -70,21 +71,6 @@ class Record:
         return self.current.reading
 
     @property
-    def holdout(self) -> dict[str, Any]:
-        """What is held out of the current input, as arguments of `Holdout`."""
-        return self.current.holdout
-
-    @property
-    def labels(self) -> list[list[Any]]:
-        """Pairs of a label as written and as learnt, of the current input."""
-        return self.current.labels
-
-    @property
-    def label_rule(self) -> Any:
-        """The rule for labels of the current input, as `read` takes it."""
-        return self.current.label_rule
-
-    @property
     def sources(self) -> list[str]:
         """The names of all files that were learnt, each once, in the order of their first use."""
         return list(dict.fromkeys(name for one in self.inputs for name in one.files))
@@ -132,7 +118,7 @@ class Record:
         """Take over what the stream has found out by now."""
         current = self.current
         current.labels = [[written, y] for written, y in sorted(stream.label_map.items(), key=str)]
-        if self.label_rule == CLASSES:
+        if current.label_rule == CLASSES:
             # A stream knows more classes than were met, by what it has read ahead.
             names = class_names(stream.label_map)[: self.position.classes]
             current.labels = [[name, float(k)] for k, name in enumerate(names)]
@@ -148,17 +134,19 @@ class Record:
                 self.reading[role] = found
 
     def known(self, grow: bool = True) -> dict[str, Any]:
-        """Return as options the dictionary of names, and whether others may join it."""
-        if not self.names or "name_slots" in self.names:
-            return {}
-        from noregret.streams.names import FeatureNames
+        """Return as options the dictionary of names, and whether others may join it.
 
-        return {"names": FeatureNames.from_arrays(self.names), "grow": grow}
+        Where none may, rows need no label.
+        """
+        unlabelled = {} if grow else {"unlabelled": "keep"}
+        if not self.names or "name_slots" in self.names:
+            return unlabelled
+        return {"names": FeatureNames.from_arrays(self.names), "grow": grow, **unlabelled}
 
     @property
     def label_names(self) -> list[Any]:
         """Labels as they are written: negative and positive, or every class; [] for numbers."""
-        return self.classes or [a for a, _ in sorted(self.labels, key=lambda pair: pair[1])]
+        return self.classes or [a for a, _ in sorted(self.current.labels, key=lambda pair: pair[1])]
 
     def rule(self) -> Any:
         """Return the rule for labels: those that were met, of two kinds once both were."""
@@ -167,7 +155,11 @@ class Record:
     @property
     def classes(self) -> list[str]:
         """The names of the classes that were met, in the order of their numbers."""
-        return [written for written, _ in self.labels] if self.label_rule == CLASSES else []
+        return (
+            [written for written, _ in self.current.labels]
+            if self.current.label_rule == CLASSES
+            else []
+        )
 
     def save(self, learner: Learner, path: Path) -> None:
         """Write the learner and this record, atomically."""
@@ -191,7 +183,6 @@ class Record:
 def load(path: Path) -> tuple[Learner, Record]:
     """Return the learner of a model file and what it remembers of its stream."""
     from noregret.learners import load_with_extra
-    from noregret.visible import shown
 
     learner, extra = load_with_extra(path)
     header = extra.header.get("stream")
@@ -236,9 +227,9 @@ def _restored(
     require(bool(record.points) or not record.ended, "ended")
     require(all(_is_radius(entry) for entry in record.floor_radii), "floor_radii")
     outputs = getattr(learner, "outputs", None)
-    require((outputs is not None) == (record.label_rule == CLASSES), "label_rule")
+    require((outputs is not None) == (record.current.label_rule == CLASSES), "label_rule")
     if outputs is not None:
-        numbers = [y for _, y in record.labels]
+        numbers = [y for _, y in record.current.labels]
         texts = {name for name in record.classes if isinstance(name, str)}
         sound = numbers == [*range(record.position.classes)] and len(texts) == len(numbers)
         require(sound and outputs <= max(len(numbers), record.spec.classes), "labels")

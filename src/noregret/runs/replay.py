@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from noregret.evaluate import Holdout
+from noregret.evaluate.holdout import select
 from noregret.runs.history import MEMORY, STANDARD_INPUT, Input, Position
+from noregret.runs.interrupt import Interruption
+from noregret.runs.opening import joined
+from noregret.runs.progress import Clock
+from noregret.runs.record import Record
+from noregret.runs.session import Session
+from noregret.streams import Block, Stream
 from noregret.streams.errors import StreamError
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from noregret.runs.record import Record
-    from noregret.runs.session import Session
-    from noregret.streams import Block, Stream
 
 
 class NotChecked(Exception):
@@ -64,46 +67,33 @@ class Part:
     @property
     def multiplicity(self) -> npt.NDArray[np.float64]:
         """How often each row was learnt."""
-        import numpy as np
-
         often = np.zeros(len(self.rows))
         for length in self.lengths:
             often[:length] += 1.0
         return often
 
 
+@dataclass
 class Replay:
     """A fresh learner that learns every input of a record as the record says.
 
     Attributes:
+        record: what is replayed.
+        open_input: opens the stream of an input.
+        on_learnt: called with rows as they are learnt, and the predictions made before.
         session: the last session, at the end of all inputs.
         parts: what was learnt from each input.
     """
 
-    def __init__(
-        self,
-        record: Record,
-        open_input: Callable[[Input], Stream],
-        on_learnt: Callable[[Block, npt.NDArray[np.float64]], None],
-    ) -> None:
-        """Prepare a replay.
-
-        Args:
-            record: what is replayed.
-            open_input: opens the stream of an input.
-            on_learnt: called with rows as they are learnt, and the predictions made before.
-        """
-        self._record = record
-        self._open = open_input
-        self._on_learnt = on_learnt
-        self.parts: list[Part] = []
-        self.session: Session
+    record: Record
+    open_input: Callable[[Input], Stream]
+    on_learnt: Callable[[Block, npt.NDArray[np.float64]], None]
+    session: Session = field(init=False)
+    parts: list[Part] = field(default_factory=list)
 
     def run(self) -> None:
         """Learn all inputs; raise `NotChecked` where one is not what was learnt."""
-        from noregret.runs.record import Record
-
-        record = self._record
+        record = self.record
         learner = record.spec.make()
         again = Record(record.spec, [], record.floor_radii)
         reached = Position()
@@ -114,12 +104,8 @@ class Replay:
         self.session.finish()
 
     def _learn(self, learner: Any, one: Input, again: Record) -> None:
-        from noregret.runs.interrupt import Interruption
-        from noregret.runs.progress import Clock
-        from noregret.runs.session import Session
-
-        stream = self._open(one)
-        rows = _Rows(stream, one, self._on_learnt)
+        stream = self.open_input(one)
+        rows = _Rows(stream, one, self.on_learnt)
         self.session = session = Session(
             learner,
             rows,  # type: ignore[arg-type]
@@ -128,7 +114,7 @@ class Replay:
         )
         begun, passes = again.position.total, one.position.passes
         clock = Clock(stream, passes)
-        session.on_part = lambda: clock.tell(again.position.total - begun, rows.passed - 1)
+        session.on_part = lambda: clock.tell(again.position.total - begun, len(rows.lengths) - 1)
         try:
             for _ in session.run(Interruption(), passes):
                 pass
@@ -153,26 +139,23 @@ class _Rows:
     """A stream of which every pass ends where it ended when it was learnt."""
 
     def __init__(self, stream: Stream, one: Input, on_learnt: Any) -> None:
-        from noregret.evaluate import Holdout
-
         self._stream = stream
         self._course = one.position.course
         self._holdout = Holdout(**one.holdout)
         self._on_learnt = on_learnt
         self._blocks: list[Block] = []
-        self._lengths: list[int] = []
+        #: Rows learnt in each pass that was begun.
+        self.lengths: list[int] = []
         #: Rows of the pass so far, and the most of any pass: a file may have grown in between.
         self._seen = self._most = 0
-        self.passed = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def __iter__(self) -> Iterator[Block]:
-        wanted, _ = self._course[self.passed]
-        self.passed += 1
+        wanted, _ = self._course[len(self.lengths)]
+        self.lengths.append(0)
         self._seen = 0
-        self._lengths.append(0)
         left = wanted
         if left == 0:
             return
@@ -189,14 +172,12 @@ class _Rows:
 
     def take(self, block: Block, made: npt.NDArray[np.float64]) -> None:
         """Keep the rows that were learnt, each once, and pass them on with the predictions."""
-        from noregret.evaluate.holdout import select
-
         begin, end = self._seen, self._seen + len(block)
         learnt = ~self._holdout.held(begin, end)
         self._seen = end
         if learnt.any():
             rows = select(block, learnt)
-            self._lengths[-1] += len(rows)
+            self.lengths[-1] += len(rows)
             self._on_learnt(rows, made[learnt])
         if end > self._most:
             new = max(self._most - begin, 0)
@@ -205,6 +186,4 @@ class _Rows:
 
     def part(self) -> Part:
         """Return what was learnt."""
-        from noregret.runs.whole import joined
-
-        return Part(joined(self._blocks), self._lengths)
+        return Part(joined(self._blocks), self.lengths)

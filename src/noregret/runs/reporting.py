@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from noregret.evaluate import metrics_for
 from noregret.experts import Aggregate
 from noregret.report import Card, Picture, page, pictures
-from noregret.runs.facts import run_words
-from noregret.runs.wording import METRICS, describe_learner, metric, short
+from noregret.runs.facts import METRICS, describe_learner, metric, run_words, short
+from noregret.runs.naming import Names
+from noregret.runs.record import Record
 from noregret.visible import visible
-
-if TYPE_CHECKING:
-    from noregret.runs.naming import Names
-    from noregret.runs.record import Record
-    from noregret.vocabulary.learners import Learner
+from noregret.vocabulary.learners import Learner
 
 
 def report_page(learner: Learner, record: Record, names: Names) -> tuple[str, list[Picture]]:

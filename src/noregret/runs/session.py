@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from itertools import count
+from functools import partial
+from itertools import count, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from noregret.evaluate import Holdout, Metrics, Point, Trial, marks, metrics_for
 from noregret.evaluate.holdout import in_turn
 from noregret.evaluate.row_sample import RowSample, is_much_worse
 from noregret.evaluate.trial import parts
 from noregret.runs.interrupt import Interruption
-from noregret.runs.record import class_names
-from noregret.runs.whole import margins
+from noregret.runs.opening import margins
+from noregret.runs.record import Record, class_names
 from noregret.scoring.growing import learn_block, predicted
+from noregret.streams import Block, Stream
 from noregret.streams.fingerprint import fingerprint
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from noregret.runs.record import Record
-    from noregret.streams import Block, Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.vocabulary.learners import Learner
 
 #: Number of features up to which every progress point is shown, and up to which every power of
 #: two is: computing a certificate costs time in proportion to the features.
@@ -84,7 +82,7 @@ class Session:
             # Where an earlier run ended is no mark: an unbroken one would not have looked there.
             record.points.pop()
             record.ended = False
-        self._holdout = Holdout(**record.holdout)
+        self._holdout = Holdout(**record.current.holdout)
         self.metrics = metrics_for(learner.loss, record.metrics)
         self.trial = Trial(learner, metrics=self.metrics)
         self.trial.points = record.points
@@ -96,9 +94,9 @@ class Session:
         """Learn what is left of the input, `skip` of its examples already seen."""
         position = self.record.position
         saves = count(self._save_every, self._save_every) if self._save_every else iter(())
-        cuts = heapq.merge(marks(4), saves)
+        cuts = (cut for cut, _ in groupby(heapq.merge(marks(4), saves)))
         blocks = self._blocks(interruption, passes, skip)
-        for part in parts(blocks, _distinct(cuts), position.total):
+        for part in parts(blocks, cuts, position.total):
             if not isinstance(part, int):
                 self._learn(part)
                 self.on_part()
@@ -167,7 +165,7 @@ class Session:
             # The same examples are measured again, by a learner that knows more.
             self.held = metrics_for(self.learner.loss)
         held = self._holdout.held(position.examples, position.examples + len(block))
-        learn = self.trial.learn if first_pass else self._learn_again
+        learn = self.trial.learn if first_pass else partial(learn_block, self.learner)
         made = in_turn(block, held, learn, self._measure) if held.any() else learn(block)
         if self._on_made is not None:
             self._on_made(block, made)
@@ -188,9 +186,6 @@ class Session:
             output.classes(predicted(made), class_names(self.stream.label_map))
         else:
             output.numbers(made)
-
-    def _learn_again(self, block: Block) -> npt.NDArray[np.float64]:
-        return learn_block(self.learner, block)
 
     def _measure(self, block: Block) -> npt.NDArray[np.float64]:
         predictions: npt.NDArray[np.float64] = self.learner.predict(block)
@@ -238,11 +233,3 @@ class Session:
         record.note(self.stream)
         record.metrics = self.metrics.arrays()
         record.held_metrics = self.held.arrays() if self._holdout else {}
-
-
-def _distinct(numbers: Iterator[int]) -> Iterator[int]:
-    last = 0
-    for number in numbers:
-        if number != last:
-            last = number
-            yield number

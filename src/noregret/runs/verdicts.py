@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,50 +14,26 @@ import numpy.typing as npt
 import noregret as nr
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
+from noregret.losses import Loss
 from noregret.proof.ledger import Entry
 from noregret.rounding import CLOSED_FORM, down, exact, up
+from noregret.runs.facts import metrics_line
+from noregret.runs.opening import joined, margins
 from noregret.runs.progress import solving
-from noregret.runs.verdicts_members import member_verdicts
-from noregret.runs.whole import joined, margins
-from noregret.runs.wording import metrics_line
+from noregret.runs.record import Record
+from noregret.runs.replay import Replay
+from noregret.runs.session import Session
+from noregret.runs.verdicts_members import Verdict, member_verdicts
+from noregret.streams import Block
+from noregret.vocabulary.learners import Learner
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
-    from noregret.losses import Loss
-    from noregret.runs.record import Record
-    from noregret.runs.replay import Replay
-    from noregret.runs.session import Session
-    from noregret.streams import Block
-    from noregret.vocabulary.learners import Learner
 
 Vector = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A statement in words, whether it holds (None: it was not checked), and the numbers."""
-
-    statement: str
-    holds: bool | None
-    detail: str
-    #: False for a theorem whose preconditions do not hold: the certificate does not state it.
-    applies: bool = True
-    #: The number that is stated, and the one found for it, where there is one.
-    stated: float | None = None
-    found: float | None = None
-
-    def __post_init__(self) -> None:
-        # Comparisons of numpy are no bool: `holds is False` would not see them.
-        if self.holds is not None:
-            object.__setattr__(self, "holds", bool(self.holds))
-
-    @property
-    def unchecked(self) -> bool:
-        """Whether something is stated that could not be checked."""
-        return self.applies and self.holds is None
-
-
-class Statements:
+class Statements(ABC):
     """All that a model states, beside the examples it was learnt from.
 
     `add` takes what the replay learns, `check` judges when it is over.
@@ -76,9 +53,9 @@ class Statements:
         #: The unit of each weight in the class; None where all have the same.
         self.sizes: Vector | None = None
 
+    @abstractmethod
     def add(self, rows: Block, predictions: Vector) -> None:
         """Take rows as they are learnt again, with the predictions made before."""
-        raise NotImplementedError
 
     def check(self, replayed: Replay) -> Iterator[Verdict]:
         """Yield a verdict on every statement, the replay first."""
@@ -100,20 +77,56 @@ class Statements:
         own = np.ones(len(rows)) if rows.weight is None else rows.weight
         self.weight = own * np.concatenate([part.multiplicity for part in replayed.parts])
 
-    def _loss(self) -> Verdict:
-        raise NotImplementedError
+    @abstractmethod
+    def _played_loss(self) -> tuple[float, float, int]:
+        """Return the loss of the predictions, its possible error, and the mistakes."""
 
+    def _loss(self) -> Verdict:
+        stated = self.certificate.plain_loss
+        found, error, mistakes = self._played_loss()
+        room = error + self.certificate.slack + 1e-12 * abs(stated)
+        holds = abs(found - stated) <= room and mistakes == self.certificate.mistakes
+        return Verdict(
+            "its loss is what its predictions lost",
+            holds,
+            f"stated {stated:.10g}, found {found:.10g}; "
+            f"mistakes {self.certificate.mistakes:,} and {mistakes:,}",
+            stated=stated,
+            found=found,
+        )
+
+    @abstractmethod
     def loss_of(self, u: Vector) -> float:
         """Return the loss of a fixed predictor on all rounds, not below the true one."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def _problem(self) -> tuple[Block, dict[str, Any]]:
+        """Return rows and options of the best in hindsight; ValueError where there is none."""
 
     def _solve(self) -> Solution | str:
         """Return the best in hindsight over the class, or with the map's own regulariser."""
-        raise NotImplementedError
+        try:
+            rows, options = self._problem()
+            with solving(self.tol) as solver:
+                return nr.hindsight(
+                    rows,
+                    rows.y,
+                    cast("Any", self.learner.loss),
+                    weight=self.weight,
+                    tol=self.tol,
+                    max_passes=self.max_passes,
+                    progress=solver,
+                    **options,
+                )
+        except (ValueError, ZeroDivisionError) as error:
+            return str(error)
 
-    def _tried(self, solution: Solution | str) -> dict[str, Vector]:
-        """Return comparators in the units of the class, to be fitted into it."""
-        raise NotImplementedError
+    @abstractmethod
+    def _tried(self, best: Vector | None) -> dict[str, Vector]:
+        """Return comparators in the units of the class, to be fitted into it.
+
+        `best` are the weights of the best in hindsight, None if it was not solved for.
+        """
 
     def _replay(self) -> Iterator[Verdict]:
         other = self.again.learner.certificate()
@@ -155,7 +168,8 @@ class Statements:
                 )
 
     def _gather(self, solution: Solution | str) -> None:
-        for name, u in self._tried(solution).items():
+        best = None if isinstance(solution, str) else solution.weights
+        for name, u in self._tried(best).items():
             fitted = self.certificate.mirror.predictors().fitted(u, self.radius)
             if fitted is not None:
                 fitted = fitted if self.sizes is None else fitted / self.sizes
@@ -202,9 +216,8 @@ class Statements:
             yield Verdict("the regularised floor", None, f"not stated: {error}", applies=False)
             return
         eta = float(certificate.ledger[Entry.LAST_ETA])
-        best = math.inf
-        for _, u, loss in self.comparators:
-            best = min(best, loss + self._penalty(u, eta))
+        tried = (loss + self._penalty(u, eta) for _, u, loss in self.comparators)
+        best = min(tried, default=math.inf)
         yield Verdict(
             f"every {certificate.predictor} has {self._regularised(eta)} of at least {down(floor)}",
             floor <= best,
@@ -282,20 +295,9 @@ class LinearStatements(Statements):
             sizes = np.pad(sizes, (0, self.width - len(sizes)))
             self.sizes = np.where(sizes > 0.0, sizes, 1.0)
 
-    def _loss(self) -> Verdict:
-        stated = self.certificate.plain_loss
-        text = "its loss is what its predictions lost"
+    def _played_loss(self) -> tuple[float, float, int]:
         found = self._played.certificate()
-        room = found.slack + self.certificate.slack + 1e-12 * abs(stated)
-        holds = abs(found.loss - stated) <= room and found.mistakes == self.certificate.mistakes
-        return Verdict(
-            text,
-            holds,
-            f"stated {stated:.10g}, found {found.loss:.10g}; "
-            f"mistakes {self.certificate.mistakes:,} and {found.mistakes:,}",
-            stated=stated,
-            found=found.loss,
-        )
+        return found.loss, found.slack, found.mistakes
 
     def loss_of(self, u: Vector) -> float:
         """Return the loss of a fixed predictor on all rounds, not below the true one."""
@@ -310,40 +312,23 @@ class LinearStatements(Statements):
         rounding = 1e-13 * (found.loss + curved + size)
         return found.loss + curved + found.slack + rounding
 
-    def _solve(self) -> Solution | str:
-        """Return the best in hindsight over the class, or with the map's own regulariser."""
-        certificate, mirror = self.certificate, self.certificate.mirror
-        options: dict[str, Any] = {
-            "weight": self.weight,
-            "tol": self.tol,
-            "max_passes": self.max_passes,
-        }
-        try:
-            if mirror.in_two_norm():
-                options["radius"] = self.radius
-                if certificate.curvature > 0.0:
-                    options["l2"] = certificate.curvature
-                if not self.radius > 0.0:
-                    return "the class holds nothing but zero"
-            else:
-                eta = float(certificate.ledger[Entry.LAST_ETA])
-                options |= {"mirror": mirror, "strength": 1.0 / eta}
-            rows = self.rows
-            if self.sizes is not None:
-                values = rows.values / self.sizes[rows.indices]
-                rows = replace(rows, values=values)
-            with solving(self.tol) as solver:
-                return nr.hindsight(rows, rows.y, self.loss, progress=solver, **options)
-        except (ValueError, ZeroDivisionError) as error:
-            return str(error)
+    def _problem(self) -> tuple[Block, dict[str, Any]]:
+        rows, mirror = self.rows, self.certificate.mirror
+        if self.sizes is not None:
+            rows = replace(rows, values=rows.values / self.sizes[rows.indices])
+        if not mirror.in_two_norm():
+            eta = float(self.certificate.ledger[Entry.LAST_ETA])
+            return rows, {"mirror": mirror, "strength": 1.0 / eta}
+        if not self.radius > 0.0:
+            raise ValueError("the class holds nothing but zero")
+        return rows, {"radius": self.radius, "l2": self.certificate.curvature or None}
 
-    def _tried(self, solution: Solution | str) -> dict[str, Vector]:
+    def _tried(self, best: Vector | None) -> dict[str, Vector]:
         units = np.ones(self.width) if self.sizes is None else self.sizes
         last = np.pad(self.learner.weights, (0, self.width - len(self.learner.weights)))
         tried = {"zero": np.zeros(self.width), "the learner's last weights": last * units}
-        if not isinstance(solution, str):
-            u = solution.weights
-            tried["the best in hindsight"] = np.pad(u, (0, self.width - len(u)))
+        if best is not None:
+            tried["the best in hindsight"] = np.pad(best, (0, self.width - len(best)))
         return tried
 
     def _is_exact(self) -> bool:

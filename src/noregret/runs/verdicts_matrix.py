@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-import noregret as nr
 from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
 from noregret.rounding import rounding_error
-from noregret.runs.progress import solving
-from noregret.runs.verdicts import Statements, Verdict
+from noregret.runs.record import Record
+from noregret.runs.replay import Replay
+from noregret.runs.verdicts import Statements
+from noregret.streams import Block
+from noregret.vocabulary.learners import Learner
 
 if TYPE_CHECKING:
-    from noregret.batch import Solution
     from noregret.learners import MatrixDescent
-    from noregret.runs.record import Record
-    from noregret.runs.replay import Replay
-    from noregret.streams import Block
-    from noregret.vocabulary.learners import Learner
 
 Vector = npt.NDArray[np.float64]
 
@@ -70,18 +67,8 @@ class MatrixStatements(Statements):
         if sizes is not None:
             self.sizes = np.where(sizes > 0.0, sizes, 1.0).T.ravel()
 
-    def _loss(self) -> Verdict:
-        stated = self.certificate.plain_loss
-        room = self.certificate.slack + 1e-12 * abs(stated)
-        holds = abs(self._played - stated) <= room
-        return Verdict(
-            "its loss is what its predictions lost",
-            holds and self._mistakes == self.certificate.mistakes,
-            f"stated {stated:.10g}, found {self._played:.10g}; "
-            f"mistakes {self.certificate.mistakes:,} and {self._mistakes:,}",
-            stated=stated,
-            found=self._played,
-        )
+    def _played_loss(self) -> tuple[float, float, int]:
+        return self._played, 0.0, self._mistakes
 
     def loss_of(self, u: Vector) -> float:
         """Return the loss of a fixed matrix on all rounds, not below the true one."""
@@ -112,25 +99,17 @@ class MatrixStatements(Statements):
         )
         return scores
 
-    def _solve(self) -> Solution | str:
+    def _problem(self) -> tuple[Block, dict[str, Any]]:
         eta = float(self.certificate.ledger[Entry.LAST_ETA])
         strength = 1.0 / eta if self.sizes is None and 0.0 < eta < np.inf else 1.0
-        try:
-            with solving(self.tol) as solver:
-                return nr.hindsight(
-                    self.rows, self.rows.y, self.matrix.loss, l2=strength, weight=self.weight,
-                    tol=self.tol, max_passes=self.max_passes, progress=solver,
-                )  # fmt: skip
-        except ValueError as error:
-            return str(error)
+        return self.rows, {"l2": strength}
 
-    def _tried(self, solution: Solution | str) -> dict[str, Vector]:
+    def _tried(self, best: Vector | None) -> dict[str, Vector]:
         shape = self.matrix.dimension, self.matrix.outputs
         tried = {"zero": np.zeros(shape), "the learner's last weights": self.matrix.weights}
-        if not isinstance(solution, str):
-            best = np.zeros(shape)
-            found = solution.weights[: shape[0], : shape[1]]
-            best[: found.shape[0], : found.shape[1]] = found
-            tried["the best in hindsight"] = best
+        if best is not None:
+            found = best[: shape[0], : shape[1]]
+            missing = [(0, size - have) for size, have in zip(shape, found.shape, strict=True)]
+            tried["the best in hindsight"] = np.pad(found, missing)
         units = 1.0 if self.sizes is None else self.sizes
         return {name: u.T.ravel() * units for name, u in tried.items()}

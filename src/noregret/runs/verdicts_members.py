@@ -1,17 +1,39 @@
-"""What an aggregate states about its members, judged against the members of the replay."""
+"""A verdict on a statement, and those on what an aggregate states about its members."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from noregret.experts import AggregateCertificate
 from noregret.rounding import down, up
 
-if TYPE_CHECKING:
-    from noregret.runs.verdicts import Verdict
+
+@dataclass(frozen=True)
+class Verdict:
+    """A statement in words, whether it holds (None: it was not checked), and the numbers."""
+
+    statement: str
+    holds: bool | None
+    detail: str
+    #: False for a theorem whose preconditions do not hold: the certificate does not state it.
+    applies: bool = True
+    #: The number that is stated, and the one found for it, where there is one.
+    stated: float | None = None
+    found: float | None = None
+
+    def __post_init__(self) -> None:
+        # Comparisons of numpy are no bool: `holds is False` would not see them.
+        if self.holds is not None:
+            object.__setattr__(self, "holds", bool(self.holds))
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether something is stated that could not be checked."""
+        return self.applies and self.holds is None
 
 
 def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
@@ -19,8 +41,6 @@ def member_verdicts(certificate: Any, learner: Any) -> Iterator[Verdict]:
 
     `learner` is the one that was learnt again: each of its members has summed its own losses.
     """
-    from noregret.runs.verdicts import Verdict
-
     if not isinstance(certificate, AggregateCertificate) or certificate.broken is not None:
         return
     stated, count = certificate.members, len(certificate.members.totals)

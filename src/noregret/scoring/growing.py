@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noregret.arrays import Vector
 from noregret.scoring.labels import Codes
-
-if TYPE_CHECKING:
-    from noregret.streams import Block
+from noregret.streams import Block
 
 
 def learn_block(learner: Any, block: Block) -> Vector:

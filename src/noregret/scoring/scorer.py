@@ -20,7 +20,25 @@ Vector = npt.NDArray[np.float64]
 _SIGNS = np.array([-1.0, 1.0])
 
 
-class Scorer:
+class Calibrated:
+    """Scores whose loss tells their probabilities, or else streaming Platt scaling.
+
+    `platt` is None where the loss tells.
+    """
+
+    def __init__(self, loss: Any, outputs: int) -> None:
+        self._link = link_of(loss)
+        self.platt = Platt(outputs) if self._link is None else None
+
+    def probabilities(self, scores: Vector) -> Vector:
+        """Return the probabilities that the scores stand for, a row a row."""
+        if self._link is not None:
+            return self._link.probabilities(scores)
+        assert self.platt is not None
+        return self.platt.probabilities(scores)
+
+
+class Scorer(Calibrated):
     """Learns the scores of classes 0 ... K - 1, and what they mean as probabilities.
 
     Two classes share one score, that of the second against the first.
@@ -28,8 +46,7 @@ class Scorer:
 
     def __init__(self, learner: MirrorDescent | MatrixDescent) -> None:
         self.learner: Any = learner
-        self._link = link_of(learner.loss)
-        self.platt = Platt(self.outputs) if self._link is None else None
+        super().__init__(learner.loss, self.outputs)
 
     @property
     def binary(self) -> bool:
@@ -122,13 +139,6 @@ class Scorer:
     def predict(self, rows: Any) -> Vector:
         """Return the scores: one a row for two classes, else one a row and class."""
         return self._shared(self.learner.predict(rows))
-
-    def probabilities(self, scores: Vector) -> Vector:
-        """Return the probabilities that the scores stand for, a row a row."""
-        if self._link is not None:
-            return self._link.probabilities(scores)
-        assert self.platt is not None
-        return self.platt.probabilities(self._shared(scores))
 
     def weights(self) -> Vector:
         """Return a row of weights a score."""

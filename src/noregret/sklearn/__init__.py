@@ -9,8 +9,7 @@ from noregret.extras import require_extra
 
 require_extra("noregret.sklearn", "sklearn", "sklearn")
 
-from noregret.sklearn.classifier import OnlineClassifier  # noqa: E402
 from noregret.sklearn.dual import DualClassifier, DualRegressor  # noqa: E402
-from noregret.sklearn.regressor import OnlineRegressor  # noqa: E402
+from noregret.sklearn.online import OnlineClassifier, OnlineRegressor  # noqa: E402
 
 __all__ = ["DualClassifier", "DualRegressor", "OnlineClassifier", "OnlineRegressor"]

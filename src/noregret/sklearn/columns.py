@@ -1,27 +1,36 @@
-"""One learner of labels -1 and +1 a class, each against the rest."""
+"""The scorer that an estimator's words stand for: one learner of all classes, or one a class."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arguments import ArgumentError
 from noregret.experts import Aggregate, rate_grid
-from noregret.learners import MirrorDescent
+from noregret.learners import DualAscent, MatrixDescent, MirrorDescent
 from noregret.learners.base import learn_together
-from noregret.losses import Hinge, Logistic, Loss, SquaredHinge
-from noregret.losses.links import link_of
+from noregret.losses import (
+    Hinge,
+    Logistic,
+    Loss,
+    MulticlassHinge,
+    OneAgainstRest,
+    ScoreLoss,
+    Softmax,
+    SquaredHinge,
+)
 from noregret.mirrors import Mirror
-from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
 from noregret.rows.examples import as_rows
-from noregret.scoring.calibration import Platt
 from noregret.scoring.labels import Codes
+from noregret.scoring.scorer import Calibrated, Scorer
 from noregret.sklearn.several import ClassCertificates
+from noregret.vocabulary.words import spec
 
 Vector = npt.NDArray[np.float64]
 
@@ -38,39 +47,13 @@ def new_learner(
     return MirrorDescent(loss, mirror, rate, dimension=dimension, averaging=False)
 
 
-class Column(Protocol):
-    """A learner of one score."""
-
-    @property
-    def rounds(self) -> int:
-        """How many rows were learnt."""
-
-    def learn(self, rows: Any, y: Vector, weight: Vector | None) -> Vector:
-        """Learn the rows one after the other; return the predictions made before each."""
-
-    def predict(self, rows: Any) -> Vector:
-        """Return the score of each row."""
-
-    def weights(self) -> Vector:
-        """Return the weights of the score."""
-
-    def certificate(self) -> Any:
-        """Return what the rounds so far prove."""
-
-    def may_turn(self, begun: bool) -> bool:
-        """Tell whether `turned` can be made, after more rows if they have `begun` by then."""
-
-    def turned(self) -> Self:
-        """Return the learner of the opposite labels that has seen the same rows."""
-
-
 class Signed:
     """A core learner, or its mirror image: labels and scores with the sign turned."""
 
-    def __init__(
-        self, learner: MirrorDescent | Aggregate, mirror: Mirror, sign: float = 1.0
-    ) -> None:
-        self.learner, self.mirror, self.sign = learner, mirror, sign
+    def __init__(self, learner: MirrorDescent | Aggregate | DualAscent, mirror: Mirror) -> None:
+        self.learner, self.mirror = learner, mirror
+        #: -1 for a learner of the opposite labels.
+        self.sign = 1.0
 
     @property
     def rounds(self) -> int:
@@ -91,30 +74,38 @@ class Signed:
 
     def certificate(self) -> Any:
         """Return what the rounds so far prove about this score."""
-        return facing(self.learner.certificate(), self.sign)
+        found = self.learner.certificate()
+        # A predictor u of the opposite labels is -u: what changes is the gradient alone.
+        return found if self.sign > 0.0 else replace(found, gradient=-found.gradient)
 
     def may_turn(self, begun: bool) -> bool:
-        """Tell whether loss and map are the same with the sign turned, or nothing was seen."""
+        """Tell whether loss and map are the same with the sign turned, or nothing was seen.
+
+        `begun` says whether more rows will have been learnt by then.
+        """
         plain = self.mirror.euclidean() and type(self.learner.loss) in EVEN
-        return plain or not (begun or self.learner.rounds)
+        return plain or not (begun or self._has_begun())
 
-    def turned(self) -> Signed:
+    def _has_begun(self) -> bool:
+        return self.rounds > 0
+
+    def turned(self) -> Self:
         """Return the learner of the opposite labels that has seen the same rows."""
+        other = copy.deepcopy(self)
         # One that has seen nothing is that of any labels, whatever its map.
-        sign = -self.sign if self.learner.rounds else self.sign
-        return Signed(copy.deepcopy(self.learner), self.mirror, sign)
+        other.sign = -self.sign if self._has_begun() else self.sign
+        return other
 
 
-class Columns:
+class Columns(Calibrated):
     """Learns the scores of classes by one learner each; two classes share one.
 
     `blank` is a learner that has seen nothing, for classes that appear later.
     """
 
-    def __init__(self, columns: Sequence[Column], blank: Column, loss: Loss) -> None:
+    def __init__(self, columns: Sequence[Signed], blank: Signed, loss: Loss) -> None:
         self.columns, self.blank = list(columns), blank
-        self._link = link_of(loss)
-        self.platt = Platt(self.outputs) if self._link is None else None
+        super().__init__(loss, self.outputs)
 
     @property
     def rounds(self) -> int:
@@ -178,13 +169,6 @@ class Columns:
         """Return the scores: one a row for two classes, else one a row and class."""
         return joined([column.predict(rows) for column in self.columns])
 
-    def probabilities(self, scores: Vector) -> Vector:
-        """Return the probabilities that the scores stand for, a row a row."""
-        if self._link is not None:
-            return self._link.probabilities(scores)
-        assert self.platt is not None
-        return self.platt.probabilities(scores)
-
     def weights(self) -> Vector:
         """Return a row of weights a score."""
         return np.vstack([column.weights() for column in self.columns])
@@ -195,14 +179,50 @@ class Columns:
         return found[0] if len(found) == 1 else ClassCertificates(found, tuple(range(len(found))))
 
 
-def facing(certificate: Certificate, sign: float) -> Certificate:
-    """Return the certificate about scores of a sign, from that of a learner of its labels.
-
-    A predictor u of the opposite labels is -u: what changes is the gradient alone.
-    """
-    return certificate if sign > 0.0 else replace(certificate, gradient=-certificate.gradient)
-
-
 def joined(scores: Sequence[Vector]) -> Vector:
     """Return scores side by side, a single one as it is."""
     return scores[0] if len(scores) == 1 else np.column_stack(scores)
+
+
+def open_scorer(
+    loss: Loss, multiclass: str, mirror: Mirror, rate: Rate | None, dimension: int, outputs: int
+) -> Scorer | Columns:
+    """Return the scorer of `outputs` classes.
+
+    One against the rest is a learner a class. Where the learner of a matrix is the same to the
+    bit, it is the one: it is quicker and has one certificate for all.
+    """
+    joint = score_loss(loss, multiclass)
+    if not isinstance(joint, OneAgainstRest):
+        if rate is None:
+            raise ArgumentError("rate", f"goes with 'one_against_rest', not {multiclass!r}", "grid")
+        return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension))
+    blank = new_learner(loss, mirror, rate, dimension)
+    plain = mirror.euclidean() and type(loss) in EVEN
+    if rate is None or not (plain and rate.columnwise()):
+        count = 1 if outputs == 2 else outputs
+        columns = [Signed(copy.deepcopy(blank), mirror) for _ in range(count)]
+        return Columns(columns, Signed(blank, mirror), loss)
+    if outputs == 2 and isinstance(blank, MirrorDescent):
+        return Scorer(blank)
+    return Scorer(MatrixDescent(joint, mirror, rate, outputs, dimension))
+
+
+def score_loss(loss: Loss, multiclass: str) -> ScoreLoss:
+    """Return the loss of all scores that a word and a loss of one score stand for.
+
+    >>> score_loss(Hinge(2.0), "crammer_singer"), score_loss(Hinge(2.0), "ovr")
+    (MulticlassHinge(margin=2.0), OneAgainstRest(loss=Hinge(margin=2.0)))
+    """
+    joint = spec(multiclass, "loss", "multiclass")
+    if isinstance(joint, OneAgainstRest):
+        return OneAgainstRest(loss)
+    if isinstance(joint, Softmax) and type(loss) is Logistic:
+        return joint
+    if isinstance(joint, MulticlassHinge) and type(loss) is Hinge:
+        return MulticlassHinge(loss.margin)
+    wanted = {Softmax: "logistic", MulticlassHinge: "hinge"}.get(type(joint))
+    reason = "expected one_against_rest, softmax or multiclass_hinge"
+    if wanted is not None:
+        reason = f"goes with loss={wanted!r}, got {loss!r}"
+    raise ArgumentError("multiclass", reason, multiclass)

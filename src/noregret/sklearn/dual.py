@@ -26,11 +26,10 @@ from noregret.batch import Solution, hindsight
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
 from noregret.rounding import up
 from noregret.rows.examples import Rows
-from noregret.sklearn.columns import Columns
+from noregret.sklearn.columns import Columns, score_loss
 from noregret.sklearn.dual_scorer import Ascent, Optimum
 from noregret.sklearn.estimator import RowEstimator, Vector, require_count
 from noregret.sklearn.rows import Feeder, Order
-from noregret.sklearn.scorer import score_loss
 from noregret.sklearn.stream import StreamClassifier
 from noregret.sklearn.targets import StreamRegressor
 from noregret.turns import one_at_a_time
@@ -94,7 +93,6 @@ class DualEstimator(RowEstimator):
             for y in targets
         ]
         self._learner = Optimum(found, free)
-        self._feeder = Feeder(bool(self.fit_intercept))
         if not all(solution.converged for solution in found):
             warnings.warn(
                 f"the duality gap is {up(self.dual_gap_, 3)} of an objective of "
@@ -183,12 +181,12 @@ class DualClassifier(StreamClassifier, DualEstimator):
         if count < 2:
             raise ValueError("y has 1 class; a classifier needs at least 2 classes")
         joint = score_loss(self._chosen_loss(), self.multiclass)
-        if not isinstance(joint, OneAgainstRest):
+        if isinstance(joint, OneAgainstRest):
+            positives = [1] if count == 2 else range(count)
+            targets = [np.where(codes == k, 1.0, -1.0) for k in positives]
+            self._solve(rows, kept, joint.loss, targets, weight)
+        else:
             self._solve(rows, kept, joint, [codes], weight)
-            return self
-        positives = [1] if count == 2 else range(count)
-        targets = [np.where(codes == k, 1.0, -1.0) for k in positives]
-        self._solve(rows, kept, joint.loss, targets, weight)
         return self
 
     @one_at_a_time
@@ -207,9 +205,9 @@ class DualClassifier(StreamClassifier, DualEstimator):
                 self._begin(self._learner.weights())
             return self._learn(X, y, classes, sample_weight)
 
-    def _open(self, classes: int) -> None:
+    def _open(self) -> None:
+        classes = len(self.classes_)
         self._begin(np.zeros((classes if classes > 2 else 1, self._dimension())))
-        self._feeder = Feeder(bool(self.fit_intercept))
 
     def _begin(self, anchors: Vector) -> None:
         """Begin to ascend from these weights, a row a score."""
@@ -277,7 +275,6 @@ class DualRegressor(StreamRegressor, DualEstimator):
 
     def _open(self) -> None:
         self._learner = Ascent(self._chosen_loss(), self.C, np.zeros(self._dimension()))
-        self._feeder = Feeder(bool(self.fit_intercept))
 
     def _weights(self) -> Vector:
         return np.ravel(self._learner.weights())

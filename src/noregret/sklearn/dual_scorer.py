@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from noregret.mirrors import Euclidean
 from noregret.passes.checks import sound_rows
 from noregret.passes.sync import predict_rows
 from noregret.rows.examples import as_rows
-from noregret.sklearn.columns import EVEN, facing, joined
+from noregret.sklearn.columns import Signed, joined
 from noregret.sklearn.several import ClassSolutions
 
 Vector = npt.NDArray[np.float64]
@@ -89,7 +88,7 @@ class AnchoredCertificate(DualCertificate):
         return [*super()._lines(radius), "  u is the weights' difference from the optimum of fit"]
 
 
-class Ascent:
+class Ascent(Signed):
     """Online dual ascent by exact steps, from an anchor on: the optimum of `fit`, or 0.
 
     Each step is w <- argmin ||v - w||^2/2 + C f(y, <v, x>); all of them together raise a dual
@@ -97,16 +96,12 @@ class Ascent:
     Reference: Crammer et al., Online Passive-Aggressive Algorithms, 2006, section 3.
     """
 
-    def __init__(self, loss: Loss, C: float, anchor: Vector, sign: float = 1.0) -> None:
-        self.anchor = anchor
-        #: -1 for a learner of the opposite labels.
-        self.sign = sign
-        self.learner = DualAscent(loss, Euclidean(), C, dimension=len(anchor))
+    learner: DualAscent
 
-    @property
-    def rounds(self) -> int:
-        """How many rows were learnt."""
-        return self.learner.rounds
+    def __init__(self, loss: Loss, C: float, anchor: Vector) -> None:
+        mirror = Euclidean()
+        super().__init__(DualAscent(loss, mirror, C, dimension=len(anchor)), mirror)
+        self.anchor = anchor
 
     def _offset(self, rows: Any) -> Vector | None:
         return self.sign * _products(self.anchor, rows) if self.anchor.any() else None
@@ -125,24 +120,20 @@ class Ascent:
 
     def certificate(self) -> Any:
         """Return what the rounds so far prove about this score."""
-        found = facing(self.learner.certificate(), self.sign)
+        found = super().certificate()
         if not self.anchor.any():
             return found
         known = {one.name: getattr(found, one.name) for one in fields(found)}
         return AnchoredCertificate(**known, anchor=self.anchor.copy())
 
-    def may_turn(self, begun: bool) -> bool:
-        """Tell whether the loss is the same with the sign turned, or nothing was seen."""
-        return type(self.learner.loss) in EVEN or not (begun or self._has_begun())
-
     def _has_begun(self) -> bool:
-        return self.learner.rounds > 0 or bool(self.anchor.any())
+        return super()._has_begun() or bool(self.anchor.any())
 
-    def turned(self) -> Ascent:
+    def turned(self) -> Self:
         """Return the learner of the opposite labels that has seen the same rows."""
-        other = copy.deepcopy(self)
-        if self._has_begun():
-            other.anchor, other.sign = -self.anchor, -self.sign
+        other = super().turned()
+        if other.sign != self.sign:
+            other.anchor = -self.anchor
         return other
 
 

@@ -4,7 +4,7 @@
 # mypy: disable-error-code="misc, no-any-return, no-untyped-call"
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from noregret.arrays import refuse_kind, refuse_masked
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
 from noregret.rows.examples import CHUNK, Rows, as_rows, as_weights
-from noregret.sklearn.rows import Feeder
+from noregret.sklearn.rows import Feeder, Order
 from noregret.vocabulary.words import spec
 
 Vector = npt.NDArray[np.float64]
@@ -37,6 +37,12 @@ class RowEstimator(BaseEstimator):
     _feeder: Feeder
     fit_intercept: bool
     n_features_in_: int
+
+    #: Make a learner that has seen nothing; check all rows of `fit`; learn rows in an order. Those
+    #: of classes and of targets are in `stream` and `targets`.
+    _open: Callable[[], None]
+    _all_rows: Callable[[Any, Any, Any], tuple[Rows, Order, Any, Vector]]
+    _play: Callable[[Rows, Any, Vector | None, Order | None], None]
 
     def _dimension(self) -> int:
         return int(self.n_features_in_) + bool(self.fit_intercept)
@@ -88,6 +94,8 @@ class RowEstimator(BaseEstimator):
             order="C",
             **options,
         )
+        if options.get("reset", True):
+            self._feeder = Feeder(bool(self.fit_intercept))
         if isinstance(y, str):
             return sound_rows(as_rows(checked), 0)
         return sound_rows(as_rows(checked[0]), 0), checked[1]
@@ -129,7 +137,7 @@ class RowEstimator(BaseEstimator):
         if rows is None:
             rows = self._checked(X, reset=False)
         # A feeder of its own: several threads may predict at once.
-        feeder = self._feeder.fresh()
+        feeder = Feeder(self._feeder.constant)
         try:
             parts = [self._learner.predict(chunk) for _, chunk in feeder.chunks(rows)]
         except ValueError:
@@ -146,6 +154,16 @@ class RowEstimator(BaseEstimator):
         check_is_fitted(self)
         return self._learner.certificate()
 
+    def _weights(self) -> Vector:
+        """Return a row of weights a score, or the weights of the one score of a regressor."""
+        return self._learner.weights()
+
+    @property
+    def coef_(self) -> Vector:
+        """The weights of the features: of two classes one row, of more a row a class."""
+        check_is_fitted(self)
+        return self._weights()[..., : self.n_features_in_]
+
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         # The turn of a thread is not part of the model, nor is what is found again.
@@ -153,7 +171,7 @@ class RowEstimator(BaseEstimator):
             state.pop(name, None)
         if "_feeder" in state:
             # Buffers are room, not knowledge.
-            state["_feeder"] = state["_feeder"].fresh()
+            state["_feeder"] = Feeder(self._feeder.constant)
         return state
 
     def __sklearn_tags__(self) -> Any:

@@ -1,21 +1,27 @@
-"""What the two online estimators share: their parameters, and the orders of `fit`."""
+"""`OnlineClassifier` and `OnlineRegressor`: the core's mirror descent, row by row."""
 
 # scikit-learn is not typed.
-# mypy: disable-error-code="misc, no-untyped-call"
+# mypy: disable-error-code="misc, no-any-return, no-untyped-call"
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 from sklearn.utils import check_random_state
 
+from noregret.losses import Loss
 from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
+from noregret.sklearn.columns import new_learner, open_scorer
 from noregret.sklearn.estimator import RowEstimator, require_count
 from noregret.sklearn.rows import Order
 from noregret.sklearn.several import ByClass
+from noregret.sklearn.stream import StreamClassifier
+from noregret.sklearn.targets import StreamRegressor
+from noregret.turns import one_at_a_time
 from noregret.vocabulary.learners import GRID
 from noregret.vocabulary.words import spec
 
@@ -44,6 +50,16 @@ class OnlineEstimator(RowEstimator):
     #: How often `fit` learnt each row, and how many rounds that made.
     _fitted: tuple[int, int] = (1, 0)
 
+    @one_at_a_time
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything and learn the rows, `passes` times."""
+        rows, kept, targets, weight = self._all_rows(X, y, sample_weight)
+        orders = self._orders(np.arange(len(kept)))
+        self._open()
+        for places in orders:
+            self._play(rows, targets[places], weight[places], kept[places])
+        return self
+
     @property
     def certificate_(self) -> Any:
         """What the rounds played so far prove; every pass over a row is a round, and named."""
@@ -57,16 +73,11 @@ class OnlineEstimator(RowEstimator):
 
         return found.mapped(named) if isinstance(found, ByClass) else named(found)
 
-    def _chosen_mirror(self) -> Mirror:
-        mirror: Mirror = spec(self.mirror, "mirror")
-        return mirror
-
     def _chosen_rate(self) -> Rate | None:
         """Return the rate; None is a grid of them."""
         if isinstance(self.rate, str) and self.rate.lower() == GRID:
             return None
-        rate: Rate = spec(self.rate, "rate")
-        return rate
+        return spec(self.rate, "rate")
 
     def _orders(self, order: Order) -> Iterator[Order]:
         """Return the order of each pass of `fit`, or refuse their number at once."""
@@ -74,3 +85,100 @@ class OnlineEstimator(RowEstimator):
         random = check_random_state(self.random_state) if self.shuffle else None
         self._fitted = passes, passes * len(order)
         return (order if random is None else random.permutation(order) for _ in range(passes))
+
+
+class OnlineClassifier(StreamClassifier, OnlineEstimator):
+    """Linear classifier learnt one row after the other, with a certificate of its own loss.
+
+    `partial_fit` takes rows as they come: row by row or all at once gives the same model to the
+    bit, classes may appear at any row, `fit` plays the rows `passes` times in random orders.
+
+    Parameters: `loss`, `rate` and `mirror` are words of `nr.words`, or objects of noregret.
+    `loss` is one of two classes, as "logistic", "hinge:0.5" or "squared_hinge" (which carries a
+    half). `multiclass` is "one_against_rest" ("ovr": the sum of the losses of every class against
+    the rest), "softmax" ("multinomial", logistic loss only) or "multiclass_hinge"
+    ("crammer_singer", hinge loss only; the rival with the best score counts). `rate` may also be
+    "grid" (an aggregate of rates), which like "coin_betting" goes with "one_against_rest" only.
+    `class_weight` is None, a dict or "balanced":
+    n / (K n_k), counted over all rows in `fit` and over the rows so far in `partial_fit`.
+    `shuffle` and `random_state` order the rows of `fit`.
+    Attributes: `classes_` (sorted by `fit` or where they are declared, else as they came),
+    `coef_`, `intercept_` (one row, or a row a class), `n_features_in_`, `certificate_`.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OnlineClassifier(random_state=0).fit(X, y)
+    >>> model.coef_.shape, bool(model.score(X, y) > 0.9)
+    ((3, 4), True)
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "logistic",
+        *,
+        multiclass: str = "one_against_rest",
+        rate: str | Rate = "scale_free",
+        mirror: str | Mirror = "euclidean",
+        class_weight: Any = None,
+        fit_intercept: bool = True,
+        passes: int = 10,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(loss, rate, mirror, fit_intercept, passes, shuffle, random_state)
+        self.multiclass = multiclass
+        self.class_weight = class_weight
+
+    def _open(self) -> None:
+        self._learner = open_scorer(
+            self._chosen_loss(),
+            self.multiclass,
+            spec(self.mirror, "mirror"),
+            self._chosen_rate(),
+            self._dimension(),
+            max(2, len(self.classes_)),
+        )
+
+
+class OnlineRegressor(StreamRegressor, OnlineEstimator):
+    """Linear regression learnt one row after the other, with a certificate of its own loss.
+
+    Parameters: `loss` is a word of `nr.words("loss")` for real targets, as "squared" ((p - y)^2,
+    without a half), "absolute", "quantile:0.9" or "huber:1", or a loss of noregret; the others
+    are those of `OnlineClassifier`.
+    Attributes: `coef_`, `intercept_`, `n_features_in_`, `certificate_`. With the rate
+    "scale_free" predictions are made around the mean of the targets, which is part of
+    `intercept_`, and stay within the range of the targets seen.
+
+    >>> import numpy as np
+    >>> X = np.arange(20.0).reshape(-1, 1)
+    >>> model = OnlineRegressor(random_state=0).fit(X, 3.0 * X[:, 0] + 2.0)
+    >>> bool(abs(model.predict([[10.0]])[0] - 32.0) < 1.0), model.certificate_.rounds
+    (True, 200)
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        *,
+        rate: str | Rate = "scale_free",
+        mirror: str | Mirror = "euclidean",
+        fit_intercept: bool = True,
+        passes: int = 10,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(loss, rate, mirror, fit_intercept, passes, shuffle, random_state)
+
+    def _open(self) -> None:
+        self._learner = new_learner(
+            self._chosen_loss(),
+            spec(self.mirror, "mirror"),
+            self._chosen_rate(),
+            self._dimension(),
+        )
+
+    @property
+    def intercept_(self) -> float:
+        """What predictions have beside <coef_, x>: also the mean of the targets, if they do."""
+        return super().intercept_ + getattr(self._learner, "offset", 0.0)

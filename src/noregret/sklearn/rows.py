@@ -72,23 +72,16 @@ class Feeder:
         self._row = np.ones((1, 1))
         self._arrays = (np.zeros(0, np.uint64), np.zeros(0, np.uint32), np.zeros(0))
 
-    def fresh(self) -> Feeder:
-        """Return one that does the same and has no buffers yet."""
-        return Feeder(self.constant)
-
     def chunks(self, rows: Rows, order: Order | None = None) -> Iterator[tuple[slice, Any]]:
         """Yield (places in the order, rows as `learn` takes them); all rows by default.
 
         A chunk is good until the next one is asked for.
         """
         count = len(rows) if order is None else len(order)
+        feed = self._dense if rows.dense else self._sparse
         for start, stop in _cuts(rows, order, count):
             part = slice(start, stop)
-            chosen = None if order is None else order[part]
-            if rows.dense:
-                yield part, self._dense(rows, part, chosen)
-            else:
-                yield part, self._sparse(rows, part, chosen)
+            yield part, feed(rows, part, None if order is None else order[part])
 
     def single(self, X: Any) -> Any:
         """Return a matrix of one row with the constant where one is wanted; good until the next."""

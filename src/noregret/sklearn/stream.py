@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,73 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from noregret.jit import kernel
 from noregret.losses import Loss
 from noregret.rows.examples import Rows, as_weights
 from noregret.scoring.growing import segments
 from noregret.scoring.labels import Codes, codes_of, new_classes, require_classes, with_more
 from noregret.scoring.scorer import Scorer
-from noregret.sklearn.balance import Balance, Weighed
 from noregret.sklearn.estimator import RowEstimator, Vector, chosen_loss
 from noregret.sklearn.rows import Order
 from noregret.sklearn.several import ByClass
 from noregret.turns import one_at_a_time
+
+
+@kernel
+def _balance(codes, weight, counts, totals, result):  # type: ignore[no-untyped-def]
+    for t in range(codes.shape[0]):
+        k = codes[t]
+        if counts[k] == 0.0:
+            totals[1] += 1.0
+        counts[k] += weight[t]
+        totals[0] += weight[t]
+        result[t] = weight[t] * (totals[0] / (totals[1] * counts[k]))
+
+
+class Balance:
+    """Balanced weights on the run: n / (K n_k) for a row of class k, itself counted.
+
+    n is the weight of all rows so far, n_k that of its class, K the number of classes among
+    them, as in scikit-learn's rule for all rows at once.
+
+    >>> Balance().learn(np.array([0, 0, 1, 0]), np.ones(4), 2).tolist()
+    [1.0, 1.0, 1.5, 0.6666666666666666]
+    """
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(0)
+        self.totals = np.zeros(2)
+
+    def learn(self, codes: Codes, weight: Vector, classes: int) -> Vector:
+        """Count the rows; return the weight of each."""
+        self.counts = np.concatenate([self.counts, np.zeros(classes - len(self.counts))])
+        result = np.empty(len(codes))
+        _balance(codes, weight, self.counts, self.totals, result)
+        return result
+
+    def copy(self) -> Balance:
+        """Return one that counts on from here."""
+        other = Balance()
+        other.counts, other.totals = self.counts.copy(), self.totals.copy()
+        return other
+
+
+class Weighed(NamedTuple):
+    """Rows with the weights of their classes, and all rows counted by class, these included."""
+
+    #: The weights that were given, None for 1 each.
+    given: Vector | None
+    #: Those multiplied by the weights of the classes, None for 1 each.
+    weight: Vector | None
+    balance: Balance
+
+    def place(self, learnt: int) -> int:
+        """Return the place of the row after `learnt` learnt ones, rows of weight 0 left out.
+
+        >>> Weighed(None, np.array([1.0, 0.0, 1.0]), Balance()).place(1)
+        2
+        """
+        return learnt if self.weight is None else int(np.flatnonzero(self.weight)[learnt])
 
 
 class StreamClassifier(ClassifierMixin, RowEstimator):
@@ -40,10 +97,6 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
 
     def _chosen_loss(self) -> Loss:
         return chosen_loss(self.loss, "sign")
-
-    def _open(self, classes: int) -> None:
-        """Make a scorer of that many classes that has learnt nothing."""
-        raise NotImplementedError
 
     def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Codes, Vector]:
         """Return all rows, those of them that weigh something, and their classes and weights.
@@ -76,23 +129,15 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         self._require_class_weight()
-        if classes is None and sample_weight is None and self._learnt_single(X, y):
-            return self
-        rows, known = None, False
-        if classes is None and sample_weight is None and type(y) is np.ndarray and y.ndim == 1:
-            rows = self._quick_rows(X)
-        if rows is not None and len(rows) == len(y):
-            codes, known = codes_of(y, self.classes_)
-        if rows is None or not known:
-            with self._as_it_was_if_refused():
-                return self._partial_fit_checked(X, y, classes, sample_weight)
-        try:
-            weighed = self._weighed(codes, None, self._balance, self.classes_)
-            self._play_all(rows, codes, weighed, None, len(self.classes_))
-        except ValueError:
-            self._checked(X, reset=False)
-            raise
-        return self
+        if classes is None and sample_weight is None:
+            try:
+                if self._learnt_single(X, y) or self._learnt_quickly(X, y):
+                    return self
+            except ValueError:
+                self._checked(X, reset=False)
+                raise
+        with self._as_it_was_if_refused():
+            return self._partial_fit_checked(X, y, classes, sample_weight)
 
     def _learnt_single(self, X: Any, y: Any) -> bool:
         """Learn a matrix of one row of a known class; False, with nothing changed, for others."""
@@ -105,12 +150,19 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         code = codes.get(y.item()) if y.dtype == self.classes_.dtype else None
         if code is None or code >= scorer.outputs or type(scorer) is not Scorer:
             return False
-        try:
-            scorer.learn(self._feeder.single(X), np.array([code]), None)
-        except ValueError:
-            self._checked(X, reset=False)
-            raise
+        scorer.learn(self._feeder.single(X), np.array([code]), None)
         return True
+
+    def _learnt_quickly(self, X: Any, y: Any) -> bool:
+        """Learn plain rows of known classes; False, with nothing changed, for others."""
+        rows = self._quick_rows(X) if type(y) is np.ndarray and y.ndim == 1 else None
+        if rows is None or len(rows) != len(y):
+            return False
+        codes, known = codes_of(y, self.classes_)
+        if known:
+            weighed = self._weighed(codes, None, self._balance, self.classes_)
+            self._play_all(rows, codes, weighed, None, len(self.classes_))
+        return known
 
     def _partial_fit_checked(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         opened = hasattr(self, "_learner")
@@ -129,8 +181,9 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         codes = codes_of(labels, everything)[0]
         weighed = self._weighed(codes, weight, self._balance if opened else Balance(), everything)
         if not opened:
-            self._open(len(known))
+            self.classes_ = known
             self._balance = Balance()
+            self._open()
         # All that can be refused comes before the learner changes.
         scorer = self._learner
         late = np.flatnonzero(codes >= max(scorer.outputs, len(known)))
@@ -263,16 +316,10 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
             return np.log(self.predict_proba(X))
 
     @property
-    def coef_(self) -> Vector:
-        """The weights of the features: one row for two classes, else a row a class."""
-        check_is_fitted(self)
-        return self._learner.weights()[:, : self.n_features_in_]
-
-    @property
     def intercept_(self) -> Vector:
         """The weights of the constant, zeros without it."""
         check_is_fitted(self)
-        weights = self._learner.weights()
+        weights = self._weights()
         return weights[:, -1] if self._feeder.constant else np.zeros(len(weights))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -25,10 +25,6 @@ class StreamRegressor(RegressorMixin, RowEstimator):
     def _chosen_loss(self) -> Loss:
         return chosen_loss(self.loss, "real")
 
-    def _open(self) -> None:
-        """Make a learner that has seen nothing."""
-        raise NotImplementedError
-
     def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Vector, Vector]:
         """Return all rows, and the places, targets and weights of those that weigh something."""
         # What was learnt before is forgotten, also if these rows cannot be learnt.
@@ -45,24 +41,20 @@ class StreamRegressor(RegressorMixin, RowEstimator):
         return self._learn(X, y, sample_weight)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        if sample_weight is None and self._is_single(X, y) and y.dtype == np.float64:
-            try:
-                self._learner.learn(self._feeder.single(X), y, None)
-            except ValueError:
-                self._checked(X, y, y_numeric=True, reset=False)
-                raise
-            return self
-        rows = self._quick_rows(X) if sample_weight is None else None
-        plain = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1
-        if rows is None or not plain or len(y) != len(rows):
-            with self._as_it_was_if_refused():
-                return self._partial_fit_checked(X, y, sample_weight)
         try:
-            self._play(rows, y, None, None)
+            if sample_weight is None and self._is_single(X, y) and y.dtype == np.float64:
+                self._learner.learn(self._feeder.single(X), y, None)
+                return self
+            rows = self._quick_rows(X) if sample_weight is None else None
+            plain = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1
+            if rows is not None and plain and len(y) == len(rows):
+                self._play(rows, y, None, None)
+                return self
         except ValueError:
             self._checked(X, y, y_numeric=True, reset=False)
             raise
-        return self
+        with self._as_it_was_if_refused():
+            return self._partial_fit_checked(X, y, sample_weight)
 
     def _partial_fit_checked(self, X: Any, y: Any, sample_weight: Any) -> Self:
         opened = hasattr(self, "_learner")
@@ -90,12 +82,6 @@ class StreamRegressor(RegressorMixin, RowEstimator):
 
     def _weights(self) -> Vector:
         return self._learner.weights
-
-    @property
-    def coef_(self) -> Vector:
-        """The weights of the features."""
-        check_is_fitted(self)
-        return self._weights()[: self.n_features_in_]
 
     @property
     def intercept_(self) -> float:

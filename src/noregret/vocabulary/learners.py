@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from noregret.mirrors import Mirror
     from noregret.rates import Rate
 
-    Learner: TypeAlias = MirrorDescent | MatrixDescent | DualAscent | Aggregate
+Learner: TypeAlias = "MirrorDescent | MatrixDescent | DualAscent | Aggregate"
 
 #: Of several classes: lost least on what was tried, and its floors say most.
 SOFTMAX = "softmax"
@@ -180,10 +180,7 @@ class Spec:
             known = DESCENTS + ASCENTS
             hint = meant(self.update, known)
             raise ArgumentError("update", f"expected one of {', '.join(known)}{hint}", self.update)
-        for name in ("C", "k"):
-            if getattr(self, name) is not None:
-                reason = f"belongs to the updates {', '.join(ASCENTS)}"
-                raise ArgumentError(name, reason, getattr(self, name))
+        self._refuse(f"belongs to the updates {', '.join(ASCENTS)}", "C", "k")
         if self.rate == GRID:
             return self._grid(loss)
         from noregret.learners import MirrorDescent
@@ -238,9 +235,7 @@ class Spec:
             if text.partition(":")[0] not in _OF_SEVERAL[name]:
                 known = ", ".join(_OF_SEVERAL[name])
                 raise ArgumentError(name, f"several classes take one of {known}", text)
-        for name, said in (("C", self.C), ("k", self.k), ("average", self.average or None)):
-            if said is not None:
-                raise ArgumentError(name, "belongs to learners of two classes or of numbers")
+        self._refuse("belongs to learners of two classes or of numbers", "C", "k", "average")
         if self.classes < 0:
             raise ArgumentError("classes", "expected a number above 0", self.classes)
         from noregret.learners import MatrixDescent
@@ -257,32 +252,32 @@ class Spec:
     def _grid(self, loss: Loss) -> Aggregate:
         if self.update != "descent":
             raise ArgumentError("update", f"the rate {GRID} belongs to descent", self.update)
-        if self.average:
-            raise ArgumentError("average", f"the rate {GRID} keeps none")
-        if self.eta is not None:
-            raise ArgumentError("eta", f"the rate {GRID} has nothing to tune by it", self.eta)
+        self._refuse(f"the rate {GRID} keeps none", "average")
+        self._refuse(f"the rate {GRID} has nothing to tune by it", "eta")
         from noregret.experts import rate_grid
 
         return rate_grid(loss, make_mirror(self.mirror, self.radius), dimension=self._dimension())
 
     def _ascent(self, loss: Loss) -> DualAscent:
-        if self.average:
-            raise ArgumentError("average", f"the update {self.update} keeps none of its weights")
-        for name in ("rate", "eta"):
-            if getattr(self, name) is not None:
-                reason = f"the update {self.update} has none: its steps follow from C"
-                raise ArgumentError(name, reason, getattr(self, name))
+        self._refuse(f"the update {self.update} keeps none of its weights", "average")
+        self._refuse(f"the update {self.update} has none: its steps follow from C", "rate", "eta")
         from noregret.learners import DualAscent
 
-        mirror = make_mirror(self.mirror, self.radius)
         return DualAscent(
             loss,
-            mirror,
+            make_mirror(self.mirror, self.radius),
             1.0 if self.C is None else self.C,
             self.update,
             1 if self.k is None else self.k,
             dimension=self._dimension(),
         )
+
+    def _refuse(self, reason: str, *names: str) -> None:
+        """Refuse the first of these fields that was chosen."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and value is not False:
+                raise ArgumentError(name, reason, None if value is True else value)
 
     def _dimension(self) -> int | None:
         if self.needs_width and not self.features:

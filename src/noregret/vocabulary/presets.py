@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from noregret.arguments import ArgumentError, meant
-from noregret.vocabulary.learners import GRID, Spec, of_several
+from noregret.vocabulary.learners import GRID, Learner, Spec, of_several
 from noregret.vocabulary.words import Word, listed
-
-if TYPE_CHECKING:
-    from noregret.vocabulary.learners import Learner
 
 #: Whose words are listed.
 KINDS = ("loss", "mirror", "rate", "learner")

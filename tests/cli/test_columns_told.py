@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import noregret as nr
-from noregret.runs.wording import describe_columns
+from noregret.cli.telling import describe_columns
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""A classifier for River: two classes, and more as they appear."""
+"""Estimators for River: a classifier of two classes, and more as they appear; a regressor."""
 
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,14 @@ import numpy as np
 from river import base
 
 from noregret.arguments import ArgumentError
-from noregret.learners import MirrorDescent
-from noregret.learners.matrix import MatrixDescent
+from noregret.learners import MatrixDescent, MirrorDescent
 from noregret.losses import Loss, ScoreLoss
 from noregret.losses.links import chances
 from noregret.mirrors import Mirror
+from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
-from noregret.river.features import FeatureColumns, Measured, growing
-from noregret.rows.examples import as_weights
+from noregret.river.features import FeatureColumns
+from noregret.rows.examples import as_labels, as_weights
 from noregret.scoring.growing import segments
 from noregret.scoring.labels import with_labels
 from noregret.scoring.scorer import Scorer
@@ -29,7 +30,44 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class OnlineClassifier(Measured, base.MiniBatchClassifier):
+class RiverEstimator:
+    """What the two estimators share: parameters, the columns of features, sizes and pickles."""
+
+    def __init__(
+        self, loss: Any, rate: Any, mirror: Any, fit_intercept: bool, missing: str
+    ) -> None:
+        self.loss = spec(loss, "loss")
+        self.rate: Rate = spec(rate, "rate")
+        self.mirror: Mirror = spec(mirror, "mirror")
+        self.fit_intercept = fit_intercept
+        self.missing = missing
+        self._features = FeatureColumns(fit_intercept, missing)
+
+    def _descent(self) -> MirrorDescent:
+        """Return a learner of one score; ValueError if it cannot take features as they come."""
+        learner = MirrorDescent(self.loss, self.mirror, self.rate)
+        if not learner.growable:
+            raise ValueError(
+                f"{learner.mirror} must know its features in advance, and those of a dictionary "
+                "come as they please"
+            )
+        return learner
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        """Return the memory usage in bytes: that of the estimator as it would be stored.
+
+        River walks through all that an object refers to, and from compiled code one comes
+        everywhere.
+        """
+        return len(pickle.dumps(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what was learnt, to which whose turn it is to learn does not belong."""
+        return {name: value for name, value in vars(self).items() if name != "_learning_turn"}
+
+
+class OnlineClassifier(RiverEstimator, base.MiniBatchClassifier):
     """Linear classification by mirror descent, with a certificate.
 
     By default nothing is to be tuned and no scaler needed: features count in units of their own
@@ -59,21 +97,16 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
         fit_intercept: bool = True,
         missing: str = "refuse",
     ) -> None:
-        self.loss = spec(loss, "loss")
-        self.rate: Rate = spec(rate, "rate")
-        self.mirror: Mirror = spec(mirror, "mirror")
-        self.fit_intercept = fit_intercept
-        self.missing = missing
-        self._features = FeatureColumns(fit_intercept, missing)
+        super().__init__(loss, rate, mirror, fit_intercept, missing)
         #: What the learner calls every label: -1 and +1, or 0, 1, 2, ... once there are scores.
         self._targets: dict[Any, float] = {}
         self._labels: tuple[Any, ...] = ()
         if isinstance(self.loss, ScoreLoss):
             self._scorer = Scorer(MatrixDescent(self.loss, self.mirror, self.rate))
+        elif self.loss.labels == "sign":
+            self._scorer = Scorer(self._descent())
         else:
-            if self.loss.labels != "sign":
-                raise ArgumentError("loss", "is for real targets, expected one of classes", loss)
-            self._scorer = Scorer(growing(MirrorDescent(self.loss, self.mirror, self.rate)))
+            raise ArgumentError("loss", "is for real targets, expected one of classes", loss)
 
     @property
     def _multiclass(self) -> bool:
@@ -194,3 +227,73 @@ class OnlineClassifier(Measured, base.MiniBatchClassifier):
             if self._scorer.rounds == scorer.rounds:
                 (self._targets, self._labels), self._scorer = before, scorer
             raise
+
+
+class OnlineRegressor(RiverEstimator, base.MiniBatchRegressor):
+    """Linear regression by mirror descent, with a certificate.
+
+    By default nothing is to be tuned and no scaler needed: features count in units of their own
+    sizes, targets in units of theirs.
+
+    Parameters: `loss` is a word or loss of real targets, as "huber:2"; the others are those of
+    `OnlineClassifier`.
+
+    >>> from river import datasets, metrics
+    >>> model, error = OnlineRegressor(), metrics.MAE()
+    >>> for x, y in datasets.TrumpApproval():
+    ...     error.update(y, model.predict_one(x))
+    ...     model.learn_one(x, y)
+    >>> print(error.get() < 1.0, model.certificate().rounds)
+    True 1001
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        rate: str | Rate = "scale-free",
+        mirror: str | Mirror = "euclidean",
+        fit_intercept: bool = True,
+        missing: str = "refuse",
+    ) -> None:
+        super().__init__(loss, rate, mirror, fit_intercept, missing)
+        if self.loss.labels != "real":
+            raise ArgumentError("loss", "is for classes, expected one of real targets", loss)
+        self._learner = self._descent()
+
+    def certificate(self) -> Certificate:
+        """Return what the examples so far prove, see `nr.Certificate`."""
+        return self._learner.certificate()
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights by the names of the features."""
+        return self._features.named(self._learner.weights)
+
+    @one_at_a_time
+    def learn_one(self, x: Mapping[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn one example of weight w."""
+        try:
+            target = float(y)
+        except (OverflowError, TypeError, ValueError):
+            raise ValueError(f"y is {y!r}, expected a number") from None
+        self._features.teach(self._learner, x, target, w)
+
+    def predict_one(self, x: Mapping[Any, Any]) -> float:
+        """Return the prediction."""
+        prediction: float = self._features.ask(self._learner, x)
+        return prediction
+
+    @one_at_a_time
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
+        """Learn the rows of a data frame one after the other; w is a number or one a row."""
+        targets = as_labels(y, len(X), self.loss)
+        weight = as_weights(w if np.ndim(w) else [w] * len(X), len(X))
+        with self._features.forgotten_if_refused(self._learner):
+            self._learner.learn(self._features.rows(X, grow=True), targets, weight)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """Return the predictions for the rows of a data frame."""
+        import pandas as pd
+
+        predictions = self._learner.predict(self._features.rows(X, grow=False))
+        return pd.Series(predictions, index=X.index)
