@@ -315,7 +315,7 @@ def test_learners_of_several_classes_are_compared(stream: Path, call: Call) -> N
         (("--rate", "grid"), "--rate grid: several classes take one of scale-free"),
         (("--mirror", "entropy"), "--mirror entropy: several classes take one of euclidean"),
         (("--average",), "--average: belongs to learners of two classes or of numbers"),
-        (("-C", "2"), "-C: belongs to learners of two classes or of numbers"),
+        (("-C", "2"), "-C 2: belongs to learners of two classes or of numbers"),
         (("--loss", "squared"), "--loss squared: is a loss of numbers, expected one of classes"),
         (
             ("--classes-as", "a,b"),
