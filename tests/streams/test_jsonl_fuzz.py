@@ -6,6 +6,7 @@ import json
 import math
 import random
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -248,8 +249,8 @@ def compare(rng: random.Random, texts: int) -> int:
         text = spoilt(rng, text) if rng.random() < 0.4 else text
         buffer, stop = padded(text)
         one, other = fast.parse(buffer, stop), exact(slow, buffer[:stop].tobytes())
-        for name in ("indptr", "indices", "values", "weight", "faults"):
-            a, b = getattr(one, name), getattr(other, name)
+        for name in ("rows.indptr", "rows.indices", "rows.values", "weight", "faults"):
+            a, b = attrgetter(name)(one), attrgetter(name)(other)
             assert a is b if b is None else a.tobytes() == b.tobytes(), (name, text)
             assert b is None or a.dtype == b.dtype
         assert (one.lines, one.width, one.ids) == (other.lines, other.width, other.ids), text
