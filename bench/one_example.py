@@ -38,6 +38,7 @@ SORTED, UNSORTED = "sparse rows, sorted, one call", "sparse rows, unsorted, one 
 BARS = {
     ("OnlineClassifier.predict_one", "LogisticRegression.predict_one"): 1.3,
     ("OnlineClassifier.predict_proba_one", "LogisticRegression.predict_proba_one"): 2.0,
+    ("OnlineRegressor.predict_one", "LinearRegression.predict_one"): 1.3,
     (UNSORTED, SORTED): 1.5,
 }
 
