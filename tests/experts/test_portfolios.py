@@ -86,6 +86,9 @@ def test_one_step_of_eg() -> None:
     wealth = portfolio_eg([[1.1, 0.9]], 0.05, project=keep)
     assert seen[0] == pytest.approx([0.502499979167, 0.497500020833], rel=1e-11)
     assert -math.log(wealth[0]) == pytest.approx(0.0, abs=1e-15)
+    # What both gain alike changes the wealth, not the weights.
+    assert portfolio_eg([[2.2, 1.8]], 0.05, project=keep)[0] == pytest.approx(2.0)
+    assert seen[1] == pytest.approx(seen[0], rel=1e-14)
 
 
 def test_constraints_by_projection() -> None:

@@ -14,6 +14,7 @@ from noregret import losses
 from noregret.files import store
 from noregret.jit import kernel
 from noregret.losses import ScoreLoss
+from noregret.losses.score_duals import entropy, softmax_slopes
 from noregret.losses.scores import excess
 
 CLASSES: list[ScoreLoss] = [
@@ -136,6 +137,24 @@ def test_softmax_to_the_last_digits(size: float) -> None:
             # What the ledger adds up beside the entropy itself; certificates allow twice that.
             scale = value + float(np.abs(slopes) @ np.abs(s)) + float(entropy)
             assert abs(intercept - float(entropy)) <= 16.0 * np.finfo(float).eps * scale + 1e-300
+
+
+@pytest.mark.parametrize("q", [1e-6, 0.3, 10.0, 1e4, 1e9])
+def test_the_best_slopes_of_softmax_solve_their_equation(q: float) -> None:
+    random = np.random.default_rng(8)
+    for _ in range(20):
+        z = random.normal(size=int(random.integers(2, 7))) * random.choice([0.1, 1.0, q])
+        slopes = np.empty(len(z))
+        softmax_slopes(1, z, q, slopes)
+        own = np.eye(len(z))[1]
+        p = slopes + own
+        # Where a probability underflows beside 1, its equation has no digits left.
+        clear = p > 1e-9
+        levels = (z + q * own - np.log(np.maximum(p, 1e-300)) - q * p)[clear]
+        size = 1.0 + q + float(np.abs(z).max())
+        assert np.ptp(levels) <= 1e-6 + 1e-12 * size and p.sum() == pytest.approx(1.0, rel=1e-12)
+        terms = [-x * math.log(x) for x in p if x > 0.0]
+        assert entropy(1, slopes) == pytest.approx(math.fsum(terms), rel=1e-9, abs=1e-12)
 
 
 def test_binary_softmax_is_the_logistic_loss() -> None:

@@ -41,6 +41,16 @@ def test_exponentiated_gradient_with_costs_above_zero() -> None:
     assert whole == pytest.approx(math.log(3.0) / eta + local, rel=1e-9)
 
 
+def test_exponentiated_gradient_on_a_simplex_of_another_scale() -> None:
+    eta, scale = 0.2, 3.0
+    game = oco.Game(3, mirrors.Entropy(scale), rates.Constant(eta))
+    played(game, [oco.Linear(z) for z in COSTS])
+    ranges = (COSTS.max(axis=1) - COSTS.min(axis=1)) ** 2
+    found = named(game.certificate().bounds, "exponentiated gradient, range of costs").value
+    expected = scale * (math.log(3.0) / eta + 0.125 * eta * float(ranges.sum()))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
 def test_the_regularised_leader_of_a_map_whose_conjugate_is_not_1_smooth() -> None:
     eta, p, radius = 0.3, 3.0, 2.0
     player = oco.FollowTheRegularizedLeader(3, mirrors.PNorm(p), eta)
