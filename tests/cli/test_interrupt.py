@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from noregret.cli.writing import Output, require_file, require_place, to_json
-from noregret.runs.history import Input
+from noregret.runs.record import Input
 from noregret.runs.interrupt import Interrupted, Interruption
 from noregret.runs.record import Record
 from noregret.runs.session import Session

@@ -11,7 +11,7 @@ import pytest
 import noregret as nr
 from noregret.evaluate import Point
 from noregret.files import store
-from noregret.runs.history import Input, Position
+from noregret.runs.record import Input, Position
 from noregret.runs.record import Record, load
 from noregret.vocabulary.learners import Spec
 

@@ -12,7 +12,7 @@ from typing import Any
 from noregret.arguments import refuse
 from noregret.cli.reading import READING_OPTIONS
 from noregret.cli.writing import require_place
-from noregret.runs.history import Input
+from noregret.runs.record import Input
 from noregret.runs.naming import require_same_columns
 from noregret.runs.opening import open_stream
 from noregret.runs.record import Record

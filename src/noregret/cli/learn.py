@@ -15,7 +15,7 @@ from noregret.cli.options import flag_of
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, fitted, require_file
-from noregret.runs.history import Input
+from noregret.runs.record import Input
 from noregret.runs.interrupt import Interrupted, Interruption
 from noregret.runs.naming import names_of
 from noregret.runs.opening import DEFAULTS, found

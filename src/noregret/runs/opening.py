@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.runs.history import MEMORY, STANDARD_INPUT
+from noregret.runs.record import MEMORY, STANDARD_INPUT
 from noregret.runs.naming import require_same_columns
 from noregret.runs.progress import Watched
 from noregret.runs.record import Record
@@ -115,19 +115,10 @@ def margins(block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 
 def joined(blocks: Iterable[Block]) -> Block:
     """Return the rows of several blocks, one after the other."""
+    # Import here: opening a stream should not wait for the compiler.
+    from noregret.streams.sparse import joined_rows
+
     parts = list(blocks)
-    spans = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in parts]
-    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    rows, y, weight = joined_rows(parts)
     weighted = any(part.weight is not None for part in parts)
-    return Block(
-        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
-        indices=np.concatenate([part.indices[s] for part, s in zip(parts, spans, strict=True)]),
-        values=np.concatenate([part.values[s] for part, s in zip(parts, spans, strict=True)]),
-        y=np.concatenate([part.y for part in parts]),
-        width=max(part.width for part in parts),
-        weight=np.concatenate(
-            [np.ones(len(part)) if part.weight is None else part.weight for part in parts]
-        )
-        if weighted
-        else None,
-    )
+    return Block(*rows, y, max(part.width for part in parts), weight if weighted else None)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noregret.evaluate import Holdout
 from noregret.evaluate.holdout import select
-from noregret.runs.history import MEMORY, STANDARD_INPUT, Input, Position
+from noregret.runs.record import MEMORY, STANDARD_INPUT, Input, Position
 from noregret.runs.interrupt import Interruption
 from noregret.runs.opening import joined
 from noregret.runs.progress import Clock

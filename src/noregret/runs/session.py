@@ -179,13 +179,10 @@ class Session:
             position.classes = max(position.classes, int(block.y.max()) + 1)
         # Last: an output that cannot be written leaves a learner and a record that agree.
         if self.predictions is not None and first_pass:
-            self._write(self.predictions, made)
-
-    def _write(self, output: PredictionWriter, made: npt.NDArray[np.float64]) -> None:
-        if self._several:
-            output.classes(predicted(made), class_names(self.stream.label_map))
-        else:
-            output.numbers(made)
+            if self._several:
+                self.predictions.classes(predicted(made), class_names(self.stream.label_map))
+            else:
+                self.predictions.numbers(made)
 
     def _measure(self, block: Block) -> npt.NDArray[np.float64]:
         predictions: npt.NDArray[np.float64] = self.learner.predict(block)

@@ -38,24 +38,6 @@ from noregret.turns import one_at_a_time
 class DualEstimator(RowEstimator):
     """What the two estimators share: parameters, the call of the solver, the linear map."""
 
-    def __init__(
-        self,
-        loss: str | Loss,
-        C: float,
-        fit_intercept: bool,
-        penalize_intercept: bool,
-        tol: float,
-        max_iter: int,
-        random_state: Any,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-
     def _check_parameters(self) -> None:
         """Refuse numbers that mean nothing, by the names they have here."""
         for name, above in (("C", True), ("tol", False)):
@@ -168,9 +150,17 @@ class DualClassifier(StreamClassifier, DualEstimator):
         max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
-        super().__init__(loss, C, fit_intercept, penalize_intercept, tol, max_iter, random_state)
-        self.multiclass = multiclass
-        self.class_weight = class_weight
+        super().__init__(
+            loss=loss,
+            multiclass=multiclass,
+            C=C,
+            fit_intercept=fit_intercept,
+            penalize_intercept=penalize_intercept,
+            class_weight=class_weight,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
 
     @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -254,7 +244,15 @@ class DualRegressor(StreamRegressor, DualEstimator):
         max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
-        super().__init__(loss, C, fit_intercept, penalize_intercept, tol, max_iter, random_state)
+        super().__init__(
+            loss=loss,
+            C=C,
+            fit_intercept=fit_intercept,
+            penalize_intercept=penalize_intercept,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
 
     @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -35,6 +35,8 @@ class RowEstimator(BaseEstimator):
     #: The core learner, once there is one; it knows a constant feature if one is wanted.
     _learner: Any
     _feeder: Feeder
+    #: The labels of the losses that it takes.
+    _labels: str
     fit_intercept: bool
     n_features_in_: int
 
@@ -43,6 +45,18 @@ class RowEstimator(BaseEstimator):
     _open: Callable[[], None]
     _all_rows: Callable[[Any, Any, Any], tuple[Rows, Order, Any, Vector]]
     _play: Callable[[Rows, Any, Vector | None, Order | None], None]
+
+    def __init__(self, **parameters: Any) -> None:
+        """Keep the parameters under their names, as scikit-learn asks for it."""
+        vars(self).update(parameters)
+
+    def _chosen_loss(self) -> Loss:
+        """Return the loss of a word, or the loss itself, for labels of the estimator's kind."""
+        loss: Loss = spec(self.loss, "loss")
+        if loss.labels != self._labels:
+            kind = "two classes" if self._labels == "sign" else "real targets"
+            raise ArgumentError("loss", f"expected one of {kind}", self.loss, "loss")
+        return loss
 
     def _dimension(self) -> int:
         return int(self.n_features_in_) + bool(self.fit_intercept)
@@ -178,19 +192,6 @@ class RowEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def chosen_loss(value: Any, labels: str) -> Loss:
-    """Return the loss of a word, or the loss itself, for labels of that kind.
-
-    >>> chosen_loss("log_loss", "sign"), chosen_loss("huber:2", "real")
-    (Logistic(), Huber(delta=2.0))
-    """
-    loss: Loss = spec(value, "loss")
-    if loss.labels != labels:
-        kind = "two classes" if labels == "sign" else "real targets"
-        raise ArgumentError("loss", f"expected one of {kind}", value, "loss")
-    return loss
 
 
 def require_count(name: str, value: Any) -> int:

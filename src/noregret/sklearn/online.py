@@ -29,24 +29,6 @@ from noregret.vocabulary.words import spec
 class OnlineEstimator(RowEstimator):
     """Mirror descent behind scikit-learn's names."""
 
-    def __init__(
-        self,
-        loss: Any,
-        rate: Any,
-        mirror: Any,
-        fit_intercept: bool,
-        passes: int,
-        shuffle: bool,
-        random_state: Any,
-    ) -> None:
-        self.loss = loss
-        self.rate = rate
-        self.mirror = mirror
-        self.fit_intercept = fit_intercept
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-
     #: How often `fit` learnt each row, and how many rounds that made.
     _fitted: tuple[int, int] = (1, 0)
 
@@ -125,9 +107,17 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
-        super().__init__(loss, rate, mirror, fit_intercept, passes, shuffle, random_state)
-        self.multiclass = multiclass
-        self.class_weight = class_weight
+        super().__init__(
+            loss=loss,
+            multiclass=multiclass,
+            rate=rate,
+            mirror=mirror,
+            class_weight=class_weight,
+            fit_intercept=fit_intercept,
+            passes=passes,
+            shuffle=shuffle,
+            random_state=random_state,
+        )
 
     def _open(self) -> None:
         self._learner = open_scorer(
@@ -168,7 +158,15 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
-        super().__init__(loss, rate, mirror, fit_intercept, passes, shuffle, random_state)
+        super().__init__(
+            loss=loss,
+            rate=rate,
+            mirror=mirror,
+            fit_intercept=fit_intercept,
+            passes=passes,
+            shuffle=shuffle,
+            random_state=random_state,
+        )
 
     def _open(self) -> None:
         self._learner = new_learner(

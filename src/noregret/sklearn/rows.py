@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from noregret.jit import kernel
 from noregret.rows.examples import CHUNK, Rows
-from noregret.rows.sealed import Seal, Sealed
 from noregret.rows.soundness import LARGEST_FEATURE, descents
-from noregret.streams import Block
+from noregret.streams.block import Block, Csr
 
 Order = npt.NDArray[np.intp]
 
@@ -161,6 +160,4 @@ def _cuts(rows: Rows, order: Order | None, count: int) -> Iterator[tuple[int, in
 def _block(indptr: Any, indices: Any, values: Any, width: int, sound: bool) -> Block:
     # The core takes the labels apart from the rows.
     labels = np.broadcast_to(np.zeros(1), (len(indptr) - 1,))
-    if sound:
-        return Block._of_sealed(Sealed(indptr, indices, values, width, Seal()), labels)
-    return Block.sound(indptr, indices, values, labels, width)
+    return Block._of_parser(Csr(indptr, indices, values), sound, labels, width)

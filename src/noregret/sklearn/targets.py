@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from noregret.losses import Loss
 from noregret.rows.examples import Rows, as_labels
-from noregret.sklearn.estimator import RowEstimator, Vector, chosen_loss
+from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.rows import Order
 from noregret.turns import one_at_a_time
 
@@ -20,10 +19,7 @@ from noregret.turns import one_at_a_time
 class StreamRegressor(RegressorMixin, RowEstimator):
     """Plays rows of real targets to a core learner."""
 
-    loss: Any
-
-    def _chosen_loss(self) -> Loss:
-        return chosen_loss(self.loss, "real")
+    _labels = "real"
 
     def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Vector, Vector]:
         """Return all rows, and the places, targets and weights of those that weigh something."""
@@ -54,21 +50,18 @@ class StreamRegressor(RegressorMixin, RowEstimator):
             self._checked(X, y, y_numeric=True, reset=False)
             raise
         with self._as_it_was_if_refused():
-            return self._partial_fit_checked(X, y, sample_weight)
-
-    def _partial_fit_checked(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        opened = hasattr(self, "_learner")
-        rows, targets = self._checked(X, y, y_numeric=True, reset=not opened)
-        # All of them before any chunk is learnt.
-        targets = as_labels(targets, len(rows), self._chosen_loss())
-        weight = self._checked_weight(sample_weight, rows, allow_all_zero_weights=True)
-        if not opened:
-            self._open()
-        order = None
-        if weight is not None and not weight.all():
-            order = np.flatnonzero(weight)
-            targets, weight = targets[order], weight[order]
-        self._play(rows, targets, weight, order)
+            opened = hasattr(self, "_learner")
+            rows, targets = self._checked(X, y, y_numeric=True, reset=not opened)
+            # All of them before any chunk is learnt.
+            targets = as_labels(targets, len(rows), self._chosen_loss())
+            weight = self._checked_weight(sample_weight, rows, allow_all_zero_weights=True)
+            if not opened:
+                self._open()
+            order = None
+            if weight is not None and not weight.all():
+                order = np.flatnonzero(weight)
+                targets, weight = targets[order], weight[order]
+            self._play(rows, targets, weight, order)
         return self
 
     def _play(self, rows: Rows, y: Vector, weight: Vector | None, order: Order | None) -> None:

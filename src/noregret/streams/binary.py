@@ -31,7 +31,7 @@ from noregret.streams.inputs import Inputs, find
 from noregret.streams.labels import are_classes, class_name
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.streams.reading import Reading
-from noregret.streams.sparse import in_order, joined
+from noregret.streams.sparse import in_order, joined_rows
 from noregret.streams.stream import Stream
 
 #: Largest numbers of nonzeros and rows of a batch: little memory, yet much more than its header.
@@ -252,7 +252,7 @@ def _parts(block: Block) -> Iterator[Block]:
 
 
 def _batch(schema: Any, blocks: list[Block], kind: np.dtype[Any], before: int, where: str) -> Any:
-    rows, y, weight = joined(blocks)
+    rows, y, weight = joined_rows(blocks)
     if int(rows.indptr[-1]) > _MOST_NONZEROS:
         raise StreamError(f"{where}, row {before + 1}: more than {_MOST_NONZEROS} nonzeros")
     with np.errstate(over="ignore"):

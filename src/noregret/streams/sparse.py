@@ -230,7 +230,7 @@ def settled(rows: Csr, column: int = 0, constant: float = 0.0) -> Csr:
     return rows.first(len(rows.indptr) - 1)
 
 
-def joined(
+def joined_rows(
     blocks: Sequence[Block],
 ) -> tuple[Csr, NDArray[np.float64], NDArray[np.float64]]:
     """Return the rows of one block or several as one, their labels and weights, 1 for none."""
@@ -257,7 +257,7 @@ def shuffled(blocks: Iterable[Block], seed: int, rows: int) -> Iterator[Block]:
         return
     ordered, width = all(block.ordered for block in held), held[-1].width
     weighted = any(block.weight is not None for block in held)
-    joint, y, weight = joined(held)
+    joint, y, weight = joined_rows(held)
     ids = [name for block in held for name in block.ids or ()]
     held.clear()
     order = np.random.default_rng(seed).permutation(len(y))
