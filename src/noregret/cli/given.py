@@ -12,10 +12,9 @@ from typing import Any
 from noregret.arguments import refuse
 from noregret.cli.reading import READING_OPTIONS
 from noregret.cli.writing import require_place
-from noregret.runs.record import Input
 from noregret.runs.naming import require_same_columns
 from noregret.runs.opening import open_stream
-from noregret.runs.record import Record
+from noregret.runs.record import Input, Record
 from noregret.streams import Stream, resolve
 from noregret.vocabulary import learners as choices
 

@@ -15,12 +15,11 @@ from noregret.cli.options import flag_of
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, fitted, require_file
-from noregret.runs.record import Input
 from noregret.runs.interrupt import Interrupted, Interruption
 from noregret.runs.naming import names_of
 from noregret.runs.opening import DEFAULTS, found
 from noregret.runs.progress import Clock
-from noregret.runs.record import Record, load
+from noregret.runs.record import Input, Record, load
 from noregret.runs.session import Session
 from noregret.streams import Stream
 from noregret.streams.errors import CutShort

@@ -154,9 +154,7 @@ def onnx_model(exported: str) -> bytes:
     return _written(graph, outputs, len(parts))
 
 
-def _columns(
-    graph: _Graph, kept: Mapping[str, Any], weights: dict[str, list[float]]
-) -> list[str]:
+def _columns(graph: _Graph, kept: Mapping[str, Any], weights: dict[str, list[float]]) -> list[str]:
     """Return the terms that columns of a table add to the scores."""
     terms = []
     for column in kept["numeric"]:
@@ -191,9 +189,7 @@ def _columns(
     return terms
 
 
-def _numbered(
-    graph: _Graph, kept: Mapping[str, Any], weights: dict[str, list[float]]
-) -> list[str]:
+def _numbered(graph: _Graph, kept: Mapping[str, Any], weights: dict[str, list[float]]) -> list[str]:
     """Return the one term of features that a file numbers."""
     first = kept["first_index"]
     table = np.zeros((max(map(int, weights), default=first) - first + 1, len(kept["scores"])))

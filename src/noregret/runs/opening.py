@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.runs.record import MEMORY, STANDARD_INPUT
 from noregret.runs.naming import require_same_columns
 from noregret.runs.progress import Watched
-from noregret.runs.record import Record
+from noregret.runs.record import MEMORY, STANDARD_INPUT, Record
 from noregret.streams import Block, Reading, Stream, resolve
 from noregret.streams.inputs import find
 from noregret.vocabulary.learners import Learner

@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from noregret.evaluate import Holdout
 from noregret.evaluate.holdout import select
-from noregret.runs.record import MEMORY, STANDARD_INPUT, Input, Position
 from noregret.runs.interrupt import Interruption
 from noregret.runs.opening import joined
 from noregret.runs.progress import Clock
-from noregret.runs.record import Record
+from noregret.runs.record import MEMORY, STANDARD_INPUT, Input, Position, Record
 from noregret.runs.session import Session
 from noregret.streams import Block, Stream
 from noregret.streams.errors import StreamError

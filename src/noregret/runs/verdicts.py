@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 import noregret as nr
+from noregret.arrays import Vector
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
 from noregret.losses import Loss
@@ -29,8 +29,6 @@ from noregret.vocabulary.learners import Learner
 
 if TYPE_CHECKING:
     from noregret.batch import Solution
-
-Vector = npt.NDArray[np.float64]
 
 
 class Statements(ABC):

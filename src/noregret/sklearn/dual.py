@@ -26,12 +26,10 @@ from noregret.batch import Solution, hindsight
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
 from noregret.rounding import up
 from noregret.rows.examples import Rows
-from noregret.sklearn.columns import Columns, score_loss
-from noregret.sklearn.dual_scorer import Ascent, Optimum
-from noregret.sklearn.estimator import RowEstimator, Vector, require_count
+from noregret.sklearn.columns import Ascent, Columns, Optimum, score_loss
+from noregret.sklearn.estimator import RowEstimator, StreamRegressor, Vector, require_count
 from noregret.sklearn.rows import Feeder, Order
 from noregret.sklearn.stream import StreamClassifier
-from noregret.sklearn.targets import StreamRegressor
 from noregret.turns import one_at_a_time
 
 

@@ -16,11 +16,10 @@ from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
 from noregret.sklearn.columns import new_learner, open_scorer
-from noregret.sklearn.estimator import RowEstimator, require_count
+from noregret.sklearn.estimator import RowEstimator, StreamRegressor, require_count
 from noregret.sklearn.rows import Order
 from noregret.sklearn.several import ByClass
 from noregret.sklearn.stream import StreamClassifier
-from noregret.sklearn.targets import StreamRegressor
 from noregret.turns import one_at_a_time
 from noregret.vocabulary.learners import GRID
 from noregret.vocabulary.words import spec

@@ -17,8 +17,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from noregret.jit import kernel
 from noregret.rows.examples import Rows, as_weights
-from noregret.scoring.growing import segments
-from noregret.scoring.labels import Codes, codes_of, new_classes, require_classes, with_more
+from noregret.scoring.growing import (
+    Codes,
+    codes_of,
+    new_classes,
+    require_classes,
+    segments,
+    with_more,
+)
 from noregret.scoring.scorer import Scorer
 from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.rows import Order

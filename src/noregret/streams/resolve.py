@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError
-from noregret.streams.inputs import COMPRESSIONS, STANDARD_INPUT, Inputs, find
+from noregret.streams.inputs import COMPRESSIONS, STANDARD_INPUT, Inputs, find, name_in
 from noregret.streams.reading import COMPACT, FIELDS, FORMATS, FRAME, PAIRS, Reading
-from noregret.streams.remote import name_in
 
 if TYPE_CHECKING:
     from noregret.streams.names import FeatureNames

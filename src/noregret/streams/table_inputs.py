@@ -11,9 +11,8 @@ from typing import Any
 
 from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.errors import StreamError
-from noregret.streams.inputs import COMPRESSIONS, Input
+from noregret.streams.inputs import COMPRESSIONS, Input, open_remote
 from noregret.streams.labels import LOOK
-from noregret.streams.remote import open_remote
 
 #: Rows that are made into a block at once.
 BATCH = 1 << 14
