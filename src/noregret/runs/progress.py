@@ -105,7 +105,7 @@ def silenced(silent: bool) -> Iterator[None]:
 class Clock:
     """Tells a person at a terminal how far a long run has come; silent otherwise."""
 
-    def __init__(self, stream: Stream | None = None, passes: int = 1) -> None:
+    def __init__(self, stream: Stream, passes: int = 1) -> None:
         self._stream = stream
         self._passes = passes
         self._line = PassingLine(f"waiting for the first examples{_FIRST_RUN}")
@@ -125,7 +125,7 @@ class Clock:
         begin, before, share_before = first
         elapsed = max(time.monotonic() - begin, 1e-9)
         text = f"{examples:,} examples, {(examples - before) / elapsed:,.0f} a second"
-        name = "" if self._stream is None else f" of {visible(self._stream.name)}"
+        name = f" of {visible(self._stream.name)}"
         share = self._share(passed)
         if share is None:
             return f"{text}, {self._line.seconds:.0f} s{name}"
@@ -135,7 +135,7 @@ class Clock:
 
     def _share(self, passed: int) -> float | None:
         """Return which share of all passes is done, None where nobody knows."""
-        if self._stream is None or not self._stream.size:
+        if not self._stream.size:
             return None
         return min(1.0, (passed + self._stream.bytes_read / self._stream.size) / self._passes)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arguments import refuse
 from noregret.evaluate import Holdout
 from noregret.evaluate.holdout import select
 from noregret.runs.interrupt import Interruption
@@ -40,18 +41,18 @@ def places(record: Record, given: list[str], model: Path) -> dict[str, str]:
         return dict(zip(names, given, strict=True))
     found = {}
     for name in names:
-        if name == STANDARD_INPUT and name not in given:
-            raise NotChecked(
-                "it was learnt from standard input, which cannot be read again: name a file with "
-                "the same examples"
-            )
-        if name == MEMORY:
-            raise NotChecked("it was learnt from objects in memory: give the same ones again")
         near = model.parent / name
         tried = [Path(name), near, near.with_name(Path(name).name)]
         there = name if name == STANDARD_INPUT else next((p for p in tried if p.exists()), None)
-        if there is None:
-            raise NotChecked(f"{name}: it was learnt and is gone; name the file where it is now")
+        refuse(
+            {
+                "it was learnt from standard input, which cannot be read again: name a file with "
+                "the same examples": name == STANDARD_INPUT and name not in given,
+                "it was learnt from objects in memory: give the same ones again": name == MEMORY,
+                f"{name}: it was learnt and is gone; name the file where it is now": there is None,
+            },
+            NotChecked,
+        )
         found[name] = str(there)
     return found
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
+from noregret.arguments import refuse
 from noregret.streams.errors import StreamError
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -102,6 +103,7 @@ Inputs: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A path, a pattern with wildcards, an address, "-" for standard input, or several of these."""
 
 STANDARD_INPUT = "-"
+NO_INPUT = "no input: expected a path, several paths, a pattern or '-'"
 _STDIN_NAME = "standard input"
 #: Magic bytes of compressed files, and the name of the compression.
 _MAGIC = {
@@ -167,18 +169,26 @@ def find(inputs: Inputs) -> list[Input]:
             if not matches:
                 raise StreamError(f"{text}: no file has such a name")
             found += map(_file, matches)
-    if not found:
-        raise StreamError("no input: expected a path, several paths, a pattern or '-'")
-    if sum(one.standard for one in found) > 1:
-        raise StreamError("standard input can be read once only, found '-' twice")
+    refuse(
+        {
+            NO_INPUT: not found,
+            "standard input can be read once only, found '-' twice": (
+                sum(one.standard for one in found) > 1
+            ),
+        },
+        StreamError,
+    )
     return found
 
 
 def _file(text: str) -> Input:
-    if os.path.isdir(text):
-        raise StreamError(f"{text}: a directory, expected a file")
-    if not os.path.exists(text):
-        raise StreamError(f"{text}: no such file")
+    refuse(
+        {
+            f"{text}: a directory, expected a file": os.path.isdir(text),
+            f"{text}: no such file": not os.path.exists(text),
+        },
+        StreamError,
+    )
     return Input(text, Path(text))
 
 
