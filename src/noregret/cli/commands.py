@@ -24,8 +24,7 @@ from click.shell_completion import CompletionItem, shell_complete
 from noregret import __version__
 from noregret.arguments import ArgumentError, meant
 from noregret.cli.options import CONFIG, options_of
-from noregret.cli.reading import READING
-from noregret.cli.table import COMMANDS, Option
+from noregret.cli.table import COMMANDS, READING, Option
 from noregret.runs.progress import silenced
 
 #: The variable by which a shell asks for completions.
@@ -46,9 +45,9 @@ def _completions(
 ) -> list[CompletionItem]:
     """Return the words that begin as what was typed, those of the vocabulary with a line each."""
     if isinstance(words, str):
-        from noregret.vocabulary import presets
+        from noregret.vocabulary import learners
 
-        found = [CompletionItem(word.name, help=word.about) for word in presets.words(words)]
+        found = [CompletionItem(word.name, help=word.about) for word in learners.words(words)]
     else:
         found = list(map(CompletionItem, words))
     return [item for item in found if item.value.startswith(incomplete)]

@@ -16,8 +16,8 @@ from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, fitted, require_file
 from noregret.runs.interrupt import Interrupted, Interruption
-from noregret.runs.naming import names_of
 from noregret.runs.opening import DEFAULTS, found
+from noregret.runs.predicting import names_of
 from noregret.runs.progress import Clock
 from noregret.runs.record import Input, Record, load
 from noregret.runs.session import Session

@@ -17,7 +17,7 @@ import numpy as np
 
 from noregret.experts import Aggregate
 from noregret.losses import Logistic, OneAgainstRest, Softmax
-from noregret.runs.naming import NumberedNames, names_of
+from noregret.runs.predicting import NumberedNames, names_of
 from noregret.runs.record import Record
 from noregret.vocabulary.learners import Learner
 

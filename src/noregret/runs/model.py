@@ -17,9 +17,8 @@ from noregret.runs.auditing import Audit, audit_model
 from noregret.runs.export import as_json, coefficients, onnx_model
 from noregret.runs.facts import closing_lines
 from noregret.runs.interrupt import Interruption
-from noregret.runs.naming import Names, names_of
 from noregret.runs.opening import DEFAULTS, found, open_again, open_stream, rows_without_labels
-from noregret.runs.predicting import Predictor, explained
+from noregret.runs.predicting import Names, Predictor, explained, names_of
 from noregret.runs.record import MEMORY, Input, Record, load
 from noregret.runs.replay import NotChecked, places
 from noregret.runs.session import Session

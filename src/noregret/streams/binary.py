@@ -22,7 +22,6 @@ import numpy as np
 from noregret.arguments import ArgumentError
 from noregret.files.replacing import replaced
 from noregret.streams.ahead import parts_ahead
-from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.binary_file import MARK, VERSION, BinaryFile, Facts
 from noregret.streams.block import Block, Csr
 from noregret.streams.errors import StreamError
@@ -33,6 +32,7 @@ from noregret.streams.names import FeatureNames, HashedNames
 from noregret.streams.reading import Reading
 from noregret.streams.sparse import in_order, joined_rows
 from noregret.streams.stream import Stream
+from noregret.streams.table_inputs import arrow, arrow_errors
 
 #: Largest numbers of nonzeros and rows of a batch: little memory, yet much more than its header.
 BATCH_NONZEROS = 1 << 20

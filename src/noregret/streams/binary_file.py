@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.format import Slabs
 from noregret.streams.labels import LabelMap
 from noregret.streams.names import FeatureNames, HashedNames, Names
+from noregret.streams.table_inputs import arrow, arrow_errors
 
 MARK = b"noregret"
 VERSION = 1
