@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noregret.cli.commands import command_page, program_page
-from noregret.cli.complaints import _ELSEWHERE
+from noregret.cli.commands import _ELSEWHERE, command_page, program_page
 from noregret.cli.options import CONFIG, OPTIONS, options_of
 from noregret.cli.table import COMMANDS, READERS, READING, READING_OPTIONS, Option
 from noregret.runs.predicting import KINDS

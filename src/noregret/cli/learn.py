@@ -206,7 +206,7 @@ def _follow(
 ) -> None:
     """Run the session; print a line at every power of two and at the end."""
     begun = session.record.position.total
-    session.on_part = lambda: clock.tell(
+    session.on_part = lambda: clock.reached(
         session.record.position.total - begun, session.record.position.passes - 1
     )
     printed = session.learner.rounds

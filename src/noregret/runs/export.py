@@ -43,13 +43,11 @@ def coefficients(learner: Learner, record: Record) -> list[dict[str, float]]:
         )
     names = names_of(learner, record)
     weights = learner.weights
-    numbered = isinstance(names, NumberedNames)
+    prefix = _PREFIX if isinstance(names, NumberedNames) else ""
     found = []
     for column in weights.T if weights.ndim == 2 else [weights]:
         chosen = np.flatnonzero(column)
-        called = [names.name(int(place)) for place in chosen]
-        if numbered:
-            called = [name.removeprefix(_PREFIX) for name in called]
+        called = [names.name(int(place)).removeprefix(prefix) for place in chosen]
         found.append(dict(zip(called, column[chosen].tolist(), strict=True)))
     return found
 

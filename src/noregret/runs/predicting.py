@@ -6,8 +6,8 @@ And what its columns are called, with its largest weights by name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,14 +30,7 @@ _MANY = 1 << 16
 _TOLD = 3
 
 
-class Names(Protocol):
-    """A source of column names."""
-
-    def name(self, column: int) -> str:
-        """Return the name of a column, or its number where none is known."""
-        ...
-
-
+@dataclass(frozen=True)
 class KnownNames:
     """Names by column; of names that share a slot the first few are shown.
 
@@ -46,13 +39,13 @@ class KnownNames:
     ('a^x or b^y', 'slot 4', 'a or b or c or others')
     """
 
-    def __init__(self, names: Mapping[int, list[str]], word: str) -> None:
-        self._names = names
-        self._word = word
+    names: Mapping[int, list[str]]
+    #: What a column without a name is called, before its number.
+    word: str
 
     def name(self, column: int) -> str:
         """Return the name of a column, or its number where none is known."""
-        known = self._names.get(column, [f"{self._word} {column}"])
+        known = self.names.get(column, [f"{self.word} {column}"])
         return " or ".join(known[:_TOLD] + ["others"] * (len(known) > _TOLD))
 
 
@@ -68,6 +61,10 @@ class NumberedNames:
         if self._constant and column == 0:
             return "intercept"
         return f"feature {column - self._constant + self._first}"
+
+
+#: What columns are called: `names.name(column)`.
+Names: TypeAlias = KnownNames | NumberedNames | FeatureNames | HashedNames
 
 
 def names_of(learner: Learner, record: Record) -> Names:

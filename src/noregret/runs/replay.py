@@ -114,7 +114,7 @@ class Replay:
         )
         begun, passes = again.position.total, one.position.passes
         clock = Clock(stream, passes)
-        session.on_part = lambda: clock.tell(again.position.total - begun, len(rows.lengths) - 1)
+        session.on_part = lambda: clock.reached(again.position.total - begun, len(rows.lengths) - 1)
         try:
             for _ in session.run(Interruption(), passes):
                 pass

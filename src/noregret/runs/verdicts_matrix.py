@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from noregret.learners import MatrixDescent
 from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
 from noregret.rounding import rounding_error
@@ -15,9 +16,6 @@ from noregret.runs.replay import Replay
 from noregret.runs.verdicts import Statements
 from noregret.streams import Block
 from noregret.vocabulary.learners import Learner
-
-if TYPE_CHECKING:
-    from noregret.learners import MatrixDescent
 
 Vector = npt.NDArray[np.float64]
 

@@ -50,10 +50,8 @@ def codes_of(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> tuple[Codes, boo
         known = classes[codes] == y
     else:
         codes, known = np.zeros(len(y), np.intp), np.zeros(len(y), bool)
-    if known.all():
-        return codes, True
     codes[~known] = -1
-    return codes, False
+    return codes, bool(known.all())
 
 
 def new_classes(y: npt.NDArray[Any], codes: Codes) -> npt.NDArray[Any]:

@@ -4,7 +4,6 @@
 # mypy: disable-error-code="misc, no-any-return, no-untyped-call"
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,7 +16,6 @@ from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
 from noregret.sklearn.columns import new_learner, open_scorer
 from noregret.sklearn.estimator import RowEstimator, StreamRegressor, require_count
-from noregret.sklearn.rows import Order
 from noregret.sklearn.several import ByClass
 from noregret.sklearn.stream import StreamClassifier
 from noregret.turns import one_at_a_time
@@ -35,9 +33,13 @@ class OnlineEstimator(RowEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and learn the rows, `passes` times."""
         rows, kept, targets, weight = self._all_rows(X, y, sample_weight)
-        orders = self._orders(np.arange(len(kept)))
+        passes = require_count("passes", self.passes)
+        random = check_random_state(self.random_state) if self.shuffle else None
+        self._fitted = passes, passes * len(kept)
         self._open()
-        for places in orders:
+        for _ in range(passes):
+            every = len(kept)
+            places = np.arange(every) if random is None else random.permutation(every)
             self._play(rows, targets[places], weight[places], kept[places])
         return self
 
@@ -59,13 +61,6 @@ class OnlineEstimator(RowEstimator):
         if isinstance(self.rate, str) and self.rate.lower() == GRID:
             return None
         return spec(self.rate, "rate")
-
-    def _orders(self, order: Order) -> Iterator[Order]:
-        """Return the order of each pass of `fit`, or refuse their number at once."""
-        passes = require_count("passes", self.passes)
-        random = check_random_state(self.random_state) if self.shuffle else None
-        self._fitted = passes, passes * len(order)
-        return (order if random is None else random.permutation(order) for _ in range(passes))
 
 
 class OnlineClassifier(StreamClassifier, OnlineEstimator):

@@ -59,16 +59,12 @@ class Balance:
 
     def learn(self, codes: Codes, weight: Vector, classes: int) -> Vector:
         """Count the rows; return the weight of each."""
+        # New arrays: a shallow copy of what was counted before stays as it is.
         self.counts = np.concatenate([self.counts, np.zeros(classes - len(self.counts))])
+        self.totals = self.totals.copy()
         result = np.empty(len(codes))
         _balance(codes, weight, self.counts, self.totals, result)
         return result
-
-    def copy(self) -> Balance:
-        """Return one that counts on from here."""
-        other = Balance()
-        other.counts, other.totals = self.counts.copy(), self.totals.copy()
-        return other
 
 
 class Weighed(NamedTuple):
@@ -210,7 +206,7 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         """Return the rows with the weights of their classes, and the rows counted."""
         given = weight
         if self.class_weight == "balanced":
-            balance = balance.copy()
+            balance = copy.copy(balance)
             masses = np.ones(len(codes)) if weight is None else weight
             weight = balance.learn(codes, masses, len(classes))
         elif self.class_weight is not None:

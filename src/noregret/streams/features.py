@@ -22,13 +22,15 @@ from numpy.typing import NDArray
 from noregret.arguments import ArgumentError
 from noregret.jit import kernel
 from noregret.streams.block import Csr
-from noregret.streams.hashing import CONSTANT, feature_hash, mask
-from noregret.streams.interactions import (
+from noregret.streams.hashing import (
+    CONSTANT,
     MOST_FACTORS,
     MOST_PRODUCTS,
     NO_PART,
     as_matrix,
     count_products,
+    feature_hash,
+    mask,
     multiplied,
 )
 from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames, laid_out

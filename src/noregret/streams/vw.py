@@ -18,8 +18,7 @@ from noregret.streams.block import Csr
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features, largest_of
 from noregret.streams.format import Parsed, Slabs, Written, padded
-from noregret.streams.inputs import Inputs
-from noregret.streams.interactions import (
+from noregret.streams.hashing import (
     MOST_PRODUCTS,
     NO_PART,
     Interactions,
@@ -28,6 +27,7 @@ from noregret.streams.interactions import (
     count_products,
     multiplied,
 )
+from noregret.streams.inputs import Inputs
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.streams.reading import Reading
 from noregret.streams.source import Source, most_lines
