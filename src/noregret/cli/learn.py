@@ -270,5 +270,5 @@ def _run_and_save(
             session.finish()
             if ending is None or position.total > begun:
                 session.save()
-                ending = ending and replace(ending, saved=session.saves)
+                ending = ending and replace(ending, saved=session.save_to is not None)
     return ending

@@ -132,7 +132,7 @@ class Replay:
                     "were learnt: it changed since"
                 )
         session.note()
-        self.parts.append(rows.part())
+        self.parts.append(Part(joined(rows.blocks), rows.lengths))
 
 
 class _Rows:
@@ -143,7 +143,8 @@ class _Rows:
         self._course = one.position.course
         self._holdout = Holdout(**one.holdout)
         self._on_learnt = on_learnt
-        self._blocks: list[Block] = []
+        #: The rows that were learnt, each once.
+        self.blocks: list[Block] = []
         #: Rows learnt in each pass that was begun.
         self.lengths: list[int] = []
         #: Rows of the pass so far, and the most of any pass: a file may have grown in between.
@@ -181,9 +182,5 @@ class _Rows:
             self._on_learnt(rows, made[learnt])
         if end > self._most:
             new = max(self._most - begin, 0)
-            self._blocks.append(select(block.rows(new, len(block)), learnt[new:]))
+            self.blocks.append(select(block.rows(new, len(block)), learnt[new:]))
             self._most = end
-
-    def part(self) -> Part:
-        """Return what was learnt."""
-        return Part(joined(self._blocks), self.lengths)

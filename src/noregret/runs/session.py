@@ -69,7 +69,7 @@ class Session:
         self.learner = learner
         self.stream = stream
         self.record = record
-        self._save_to = save
+        self.save_to = save
         #: Rows of the first pass, to measure the weights that are saved.
         self.sample = None if save is None else RowSample()
         self._save_every = save_every
@@ -197,16 +197,11 @@ class Session:
             self._look()
         return self.trial.points[-1]
 
-    @property
-    def saves(self) -> bool:
-        """Whether there is a place for the model."""
-        return self._save_to is not None
-
     def save(self) -> None:
         """Write the model, if a place was given."""
-        if self._save_to is not None:
+        if self.save_to is not None:
             self.note()
-            self.record.save(self.learner, self._save_to)
+            self.record.save(self.learner, self.save_to)
 
     def saved_scores(self) -> dict[str, Any] | None:
         """Return what the weights at the end say of a sample of the examples; None if not saved.

@@ -116,15 +116,13 @@ class Calibrated:
     """
 
     def __init__(self, loss: Any, outputs: int) -> None:
-        self._link = link_of(loss)
-        self.platt = Platt(outputs) if self._link is None else None
+        link = link_of(loss)
+        self.platt = Platt(outputs) if link is None else None
+        self._meaning: Any = link or self.platt
 
     def probabilities(self, scores: Vector) -> Vector:
         """Return the probabilities that the scores stand for, a row a row."""
-        if self._link is not None:
-            return self._link.probabilities(scores)
-        assert self.platt is not None
-        return self.platt.probabilities(scores)
+        return np.asarray(self._meaning.probabilities(scores))
 
 
 class Scorer(Calibrated):

@@ -90,9 +90,14 @@ class RowEstimator(BaseEstimator):
         else:
             plain = sparse.issparse(X) and X.format == "csr" and X.ndim == 2
             size = X.nnz if plain else 0
-        if not plain or X.dtype not in FLOATS or X.dtype.byteorder == ">":
-            return None
-        if X.shape[1] != self.n_features_in_ or not X.shape[0] or size > CHUNK:
+        if (
+            not plain
+            or X.dtype not in FLOATS
+            or X.dtype.byteorder == ">"
+            or X.shape[1] != self.n_features_in_
+            or not X.shape[0]
+            or size > CHUNK
+        ):
             return None
         return as_rows(X)
 

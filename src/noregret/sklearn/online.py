@@ -35,10 +35,10 @@ class OnlineEstimator(RowEstimator):
         rows, kept, targets, weight = self._all_rows(X, y, sample_weight)
         passes = require_count("passes", self.passes)
         random = check_random_state(self.random_state) if self.shuffle else None
-        self._fitted = passes, passes * len(kept)
+        every = len(kept)
+        self._fitted = passes, passes * every
         self._open()
         for _ in range(passes):
-            every = len(kept)
             places = np.arange(every) if random is None else random.permutation(every)
             self._play(rows, targets[places], weight[places], kept[places])
         return self

@@ -6,7 +6,7 @@ And the features that are made of columns of a table, the words of texts and pro
   The features of the column "text" are called "text=word" and "text=two words".
 - The features of the columns that a product names are multiplied, each with each, in its order; a
   column that is named twice gives each choice of its features once. Names are joined by stars,
-  "age*city=Bonn"; hashed, a product goes where `interactions` puts that of two namespaces.
+  "age*city=Bonn"; hashed, a product goes where `hashing` puts that of two namespaces.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ _OF_SEVERAL = {
     "rate": ("scale-free", "constant", "inverse-sqrt", "adaptive"),
     "update": ("descent", "mistakes"),
 }
-RATE = "scale-free"
 
 
 def is_several(text: str) -> bool:
@@ -228,7 +227,7 @@ class Spec:
     def _rate(self) -> str:
         """Return the rate of those who name none: the one that tunes itself, where it can."""
         plain = (self.mirror, self.update, self.eta, self.average)
-        return RATE if plain == ("euclidean", "descent", None, False) else "adaptive"
+        return "scale-free" if plain == ("euclidean", "descent", None, False) else "adaptive"
 
     def _matrix(self) -> MatrixDescent:
         """Return a learner of several classes, as many as will appear."""
