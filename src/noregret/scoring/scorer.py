@@ -26,6 +26,8 @@ from noregret.scoring.growing import Codes
 #: Slope and curvature before any row; slopes stay positive, so that larger scores are likelier,
 #: and finite, whatever a row weighs.
 START, PRIOR, LEAST, MOST = 1.0, 1.0, 1e-3, 1e100
+#: The labels of the first and of the second class.
+_SIGNS = np.array([-1.0, 1.0])
 
 
 @kernel
@@ -103,10 +105,6 @@ def _paired(scores: Vector) -> Vector:
     if scores.ndim == 2:
         return scores
     return np.column_stack([np.zeros(len(scores)), scores])
-
-
-#: The labels of the first and of the second class.
-_SIGNS = np.array([-1.0, 1.0])
 
 
 class Calibrated:

@@ -24,6 +24,22 @@ from urllib.parse import urlsplit
 from noregret.arguments import refuse
 from noregret.streams.errors import StreamError
 
+Inputs: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""A path, a pattern with wildcards, an address, "-" for standard input, or several of these."""
+
+STANDARD_INPUT = "-"
+NO_INPUT = "no input: expected a path, several paths, a pattern or '-'"
+_STDIN_NAME = "standard input"
+#: Magic bytes of compressed files, and the name of the compression.
+_MAGIC = {
+    ".gz": (b"\x1f\x8b", "gzip"),
+    ".xz": (b"\xfd7zXZ\x00", "xz"),
+    ".zst": (b"\x28\xb5\x2f\xfd", "zstd"),
+}
+COMPRESSIONS = tuple(_MAGIC)
+#: Bytes given to a decompressor at once. This alone bounds its output: from 8 KiB, gzip can make
+#: 8 MiB, xz some 60 MiB and zstd 256 MiB.
+_PIECE = 1 << 13
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -97,24 +113,6 @@ def open_remote(address: str) -> Any:
     system, path = _file_system(address)
     with remote_errors(address):
         return system.open(path, "rb")
-
-
-Inputs: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-"""A path, a pattern with wildcards, an address, "-" for standard input, or several of these."""
-
-STANDARD_INPUT = "-"
-NO_INPUT = "no input: expected a path, several paths, a pattern or '-'"
-_STDIN_NAME = "standard input"
-#: Magic bytes of compressed files, and the name of the compression.
-_MAGIC = {
-    ".gz": (b"\x1f\x8b", "gzip"),
-    ".xz": (b"\xfd7zXZ\x00", "xz"),
-    ".zst": (b"\x28\xb5\x2f\xfd", "zstd"),
-}
-COMPRESSIONS = tuple(_MAGIC)
-#: Bytes given to a decompressor at once. This alone bounds its output: from 8 KiB, gzip can make
-#: 8 MiB, xz some 60 MiB and zstd 256 MiB.
-_PIECE = 1 << 13
 
 
 @dataclass(frozen=True)
