@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from noregret.learners import MatrixDescent
+import noregret as nr
 from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
 from noregret.rounding import rounding_error
@@ -29,7 +29,7 @@ class MatrixStatements(Statements):
 
     def __init__(self, learner: Learner, record: Record, **options: Any) -> None:
         super().__init__(learner, record, **options)
-        self.matrix = cast("MatrixDescent", learner)
+        self.matrix = cast("nr.MatrixDescent", learner)
         self._known = record.spec.classes
         self._played = 0.0
         self._mistakes = 0

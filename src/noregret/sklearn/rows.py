@@ -16,8 +16,7 @@ import numpy.typing as npt
 from noregret.jit import kernel
 from noregret.rows.examples import CHUNK, Rows
 from noregret.rows.soundness import LARGEST_FEATURE, descents
-from noregret.streams.block import Block, Csr
-from noregret.streams.sparse import cut_rows
+from noregret.streams.block import Block, Csr, cut_rows
 
 Order = npt.NDArray[np.intp]
 

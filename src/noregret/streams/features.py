@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from noregret.arguments import ArgumentError
 from noregret.jit import kernel
-from noregret.streams.block import Csr
+from noregret.streams.block import Csr, summed
 from noregret.streams.hashing import (
     CONSTANT,
     MOST_FACTORS,
@@ -35,7 +35,6 @@ from noregret.streams.hashing import (
 )
 from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames, laid_out
 from noregret.streams.reading import Reading
-from noregret.streams.sparse import summed
 
 #: The name of the constant feature in a dictionary.
 INTERCEPT = "intercept"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noregret.jit import kernel
 from noregret.rows.soundness import bounded, descents
-from noregret.streams.block import Block, Csr, Floats
+from noregret.streams.block import Block, Csr, Floats, summed
 from noregret.streams.names import NO_ROOM
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -133,32 +133,6 @@ def order_rows(indptr: NDArray[np.uint64], indices: NDArray[np.uint32], values: 
     longest = int(np.diff(indptr).max(initial=0))
     keys, spare = np.empty((2, longest), np.uint64)
     _order(indptr, indices, values, keys, spare, np.empty(longest, values.dtype))
-
-
-def summed(lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return where runs of these lengths end, after a 0.
-
-    >>> summed(np.array([2, 0, 3], np.uint64)).tolist()
-    [0, 2, 2, 5]
-    """
-    return np.concatenate((np.zeros(1, np.uint64), np.cumsum(lengths, dtype=np.uint64)))
-
-
-def cut_rows(sizes: NDArray[np.uint64], most: int) -> list[int]:
-    """Return where to cut rows of these sizes so that no part is larger, or it is one row.
-
-    >>> cut_rows(np.array([3, 1, 1, 9, 2], np.uint64), 4)
-    [2, 3, 4, 5]
-    >>> cut_rows(np.empty(0, np.uint64), 4)
-    [0]
-    """
-    ends = summed(sizes)
-    stops = [0]
-    while stops[-1] < len(sizes):
-        begin = stops[-1]
-        reached = int(ends.searchsorted(int(ends[begin]) + most, side="right")) - 1
-        stops.append(max(reached, begin + 1))
-    return stops[1:] or stops
 
 
 def gathered(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noregret.arguments import ArgumentError
 from noregret.jit import kernel
-from noregret.streams.block import Csr
+from noregret.streams.block import Csr, cut_rows
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features, largest_of
 from noregret.streams.format import Parsed, Slabs, Written, padded
@@ -31,7 +31,7 @@ from noregret.streams.inputs import Inputs
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.streams.reading import Reading
 from noregret.streams.source import Source, most_lines
-from noregret.streams.sparse import cut_rows, gathered, order_rows, settled
+from noregret.streams.sparse import gathered, order_rows, settled
 from noregret.streams.stream import TextStream
 from noregret.streams.vw_grammar import refusal, tag_of
 from noregret.streams.vw_lines import SPANS, LineRules, read_lines
