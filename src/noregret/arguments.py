@@ -47,8 +47,8 @@ class ArgumentError(ValueError):
         return f"{place}: {self.reason}" + (f"; {listing} lists all" if self.kind else "")
 
 
-def refuse(reasons: Mapping[str, object]) -> None:
-    """Raise ValueError with the first reason that applies.
+def refuse(reasons: Mapping[str, object], error: type[Exception] = ValueError) -> None:
+    """Raise an error [default: ValueError] with the first reason that applies.
 
     >>> refuse({"a needs b": False, "c excludes d": True})
     Traceback (most recent call last):
@@ -56,7 +56,7 @@ def refuse(reasons: Mapping[str, object]) -> None:
     """
     for reason, applies in reasons.items():
         if applies:
-            raise ValueError(reason)
+            raise error(reason)
 
 
 def meant(word: str, known: Iterable[str]) -> str:

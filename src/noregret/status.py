@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 #: Seconds after which a person wants to know that something is happening.
@@ -36,12 +37,12 @@ class StatusLine:
         """Seconds since the line was made."""
         return time.monotonic() - self.begin
 
-    def tell(self, text: str) -> None:
-        """Show a text once the work has become long, twice a second at most."""
+    def tell(self, text: str | Callable[[], str]) -> None:
+        """Show a text, or what makes it, once the work has become long, twice a second at most."""
         now = time.monotonic()
         if self.seconds > PATIENCE and now - self._told >= _PAUSE:
             self._told = now
-            self._show(text)
+            self._show(text if isinstance(text, str) else text())
 
     def clear(self) -> None:
         """Remove the line."""

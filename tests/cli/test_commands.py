@@ -259,7 +259,7 @@ def test_names_that_hashing_lost_are_found_in_the_file(tmp_path: Path, call: Cal
 
 
 def test_names_are_found_however_many_come_between(tmp_path: Path) -> None:
-    from noregret.runs import naming
+    from noregret.runs import predicting
 
     path = tmp_path / "many.vw"
     rows = sized(600, 3000)
@@ -270,9 +270,9 @@ def test_names_are_found_however_many_come_between(tmp_path: Path) -> None:
     places = (0, rows // 2, rows - 1)
     wanted = [column for column in (whole.names.column(f"a^w{k}") for k in places)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(naming, "_MANY", 10)
+        patch.setattr(predicting, "_MANY", 10)
         stream = nr.read(path, bits=22, remember=1, rows=rows // 30)
-        names = naming.find_names(stream, [column for column in wanted if column], False)
+        names = predicting.find_names(stream, [column for column in wanted if column], False)
     assert [names.name(column) for column in wanted if column] == [f"a^w{k}" for k in places]
     assert stream.names is not None and len(stream.names) < 2 * rows
 

@@ -89,7 +89,7 @@ def test_other_losses(turning: Path, call: Call) -> None:
 def test_a_person_who_waits_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress.status, "PATIENCE", 0.0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     seconds = count()
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(seconds)))
@@ -107,7 +107,7 @@ def test_a_log_is_told_that_code_is_compiled(
 ) -> None:
     # Lines that other tests have left behind look every two seconds: they end first.
     monkeypatch.setattr(progress, "_compiles", lambda: False)
-    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    monkeypatch.setattr(progress.status, "PATIENCE", 0.01)
     time.sleep(2.5)
     capsys.readouterr()
     for compiles in (True, False):

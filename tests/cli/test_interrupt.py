@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from noregret.cli.writing import Output, require_file, require_place, to_json
-from noregret.runs.history import Input
 from noregret.runs.interrupt import Interrupted, Interruption
-from noregret.runs.record import Record
+from noregret.runs.record import Input, Record
 from noregret.runs.session import Session
 from noregret.streams import read
 from noregret.vocabulary.learners import Spec

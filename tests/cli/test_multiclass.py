@@ -136,9 +136,8 @@ def test_resuming_equals_the_unbroken_run_to_the_bit(
 
 def test_saving_on_the_way_keeps_only_the_classes_met(stream: Path, tmp_path: Path) -> None:
     """What the reader has seen ahead is no part of the model."""
-    from noregret.runs.history import Input
     from noregret.runs.interrupt import Interruption
-    from noregret.runs.record import Record
+    from noregret.runs.record import Input, Record
     from noregret.runs.session import Session
     from noregret.vocabulary.learners import Spec
 

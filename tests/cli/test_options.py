@@ -9,15 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from noregret.cli.commands import command_page, program_page
-from noregret.cli.complaints import _ELSEWHERE
+from noregret.cli.commands import _ELSEWHERE, command_page, program_page
 from noregret.cli.options import CONFIG, OPTIONS, options_of
-from noregret.cli.reading import READERS, READING, READING_OPTIONS
-from noregret.cli.table import COMMANDS, Option
+from noregret.cli.table import COMMANDS, READERS, READING, READING_OPTIONS, Option
 from noregret.runs.predicting import KINDS
 from noregret.streams import reading
-from noregret.vocabulary.learners import ASCENTS, DESCENTS
-from noregret.vocabulary.presets import words
+from noregret.vocabulary.learners import ASCENTS, DESCENTS, words
 from tests.cli.program import ENVIRONMENT, Call, noregret
 
 

@@ -11,8 +11,7 @@ import pytest
 import noregret as nr
 from noregret.evaluate import Point
 from noregret.files import store
-from noregret.runs.history import Input, Position
-from noregret.runs.record import Record, load
+from noregret.runs.record import Input, Position, Record, load
 from noregret.vocabulary.learners import Spec
 
 X = np.array([[1.0, 0.5], [-0.5, 1.0], [1.0, 1.0]])

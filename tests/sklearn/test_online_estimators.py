@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import noregret as nr
-from noregret.scoring.calibration import Platt
+from noregret.scoring.scorer import Platt
 from noregret.sklearn import OnlineClassifier, OnlineRegressor
 from tests.sizes import sized
 

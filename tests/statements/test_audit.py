@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret.runs.history import CLASSES
-from noregret.runs.record import load
+from noregret.runs.record import CLASSES, load
 from noregret.runs.verdicts import Verdict
 from tests.cli.program import ROOT, Call, svmlight
 from tests.sizes import sized

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from noregret.streams.errors import Malformed
-from noregret.streams.interactions import MOST_PRODUCTS
+from noregret.streams.hashing import MOST_PRODUCTS
 from noregret.streams.names import FeatureNames
 from noregret.streams.numbers import finite
 from noregret.streams.vw import VwFormat

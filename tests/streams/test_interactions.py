@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noregret.streams.block import Csr
-from noregret.streams.interactions import (
+from noregret.streams.hashing import (
     MOST_PRODUCTS,
     Interactions,
     as_matrix,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import noregret as nr
-from noregret.streams import StreamError, remote, resolve
+from noregret.streams import StreamError, inputs, resolve
 from noregret.streams.binary import write_binary
 from tests.sizes import sized
 from tests.streams.named_rows import examples_of
@@ -134,7 +134,7 @@ def test_a_connection_that_breaks_is_told(memory, monkeypatch):
         def close(self) -> None:
             self.file.close()
 
-    plain = remote.open_remote
+    plain = inputs.open_remote
     monkeypatch.setattr("noregret.streams.inputs.open_remote", lambda name: Broken(plain(name)))
     with pytest.raises(StreamError, match=r"^memory://a.csv: connection lost$"):
         list(nr.read("memory://a.csv"))

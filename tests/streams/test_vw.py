@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noregret.arguments import ArgumentError
-from noregret.streams import interactions, vw
+from noregret.streams import hashing, vw
 from noregret.streams.errors import StreamError
 from noregret.streams.format import padded
 from noregret.streams.hashing import CONSTANT, mask
@@ -246,7 +246,7 @@ def test_products_come_in_parts_that_are_not_too_large(
     many = b"1 |a " + b" ".join(b"%d" % k for k in range(200))
     lines[40], lines[41], lines[-1] = many, b"1 |a x:1e200", b"no example"
     monkeypatch.setattr(vw, "MOST_PRODUCTS", 10_000)
-    monkeypatch.setattr(interactions, "MOST_PRODUCTS", 10_000)
+    monkeypatch.setattr(hashing, "MOST_PRODUCTS", 10_000)
     path = tmp_path / "a.vw"
     path.write_bytes(b"\n".join(lines))
 

@@ -12,8 +12,15 @@ import noregret as nr
 from noregret.arguments import ArgumentError
 from noregret.component import POSITIVE
 from noregret.vocabulary import words as vocabulary
-from noregret.vocabulary.learners import Spec, make_mirror, make_rate
-from noregret.vocabulary.presets import KINDS, PRESETS, make, parse_spec
+from noregret.vocabulary.learners import (
+    KINDS,
+    PRESETS,
+    Spec,
+    make,
+    make_mirror,
+    make_rate,
+    parse_spec,
+)
 
 
 @pytest.mark.parametrize(

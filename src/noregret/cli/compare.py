@@ -20,7 +20,7 @@ from noregret.runs.facts import METRICS, left_out, metric, short
 from noregret.runs.progress import Watched
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-from noregret.vocabulary.presets import make, parse_spec
+from noregret.vocabulary.learners import make, parse_spec
 
 #: By the kind of labels: learners that are compared by default, and how they are measured.
 _USUAL = {

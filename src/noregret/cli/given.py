@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from noregret.arguments import refuse
-from noregret.cli.reading import READING_OPTIONS
+from noregret.cli.table import READING_OPTIONS
 from noregret.cli.writing import require_place
-from noregret.runs.history import Input
-from noregret.runs.naming import require_same_columns
-from noregret.runs.opening import open_stream
-from noregret.runs.record import Record
+from noregret.runs.opening import open_stream, require_same_columns
+from noregret.runs.record import Input, Record
 from noregret.streams import Stream, resolve
 from noregret.vocabulary import learners as choices
 

@@ -12,8 +12,8 @@ from noregret.cli.given import Given, require_outputs
 from noregret.cli.writing import Output, fitted, to_json
 from noregret.evaluate.effects import effects, largest, sizes_of
 from noregret.rounding import up, up_each
-from noregret.runs.naming import KnownNames, Names, NumberedNames, find_names, top_weights
 from noregret.runs.opening import whole
+from noregret.runs.predicting import KnownNames, Names, NumberedNames, find_names, top_weights
 from noregret.runs.progress import solving
 from noregret.streams import Stream, resolve
 from noregret.streams.names import FeatureNames, HashedNames

@@ -8,8 +8,8 @@ from noregret.cli.console import plain_console, show_table, show_weights
 from noregret.cli.given import Given
 from noregret.cli.writing import fitted, to_json
 from noregret.evaluate.effects import effects, largest
-from noregret.runs import naming
 from noregret.runs.facts import closing_lines, run_facts, run_words
+from noregret.runs.predicting import Names, find_names, names_of, top_weights
 from noregret.runs.record import Record, load
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
@@ -26,7 +26,7 @@ def inspect(
     learner, record = load(model)
     count = top if top is not None else 5 if learner.weights.ndim == 2 else 20
     names = names_for(learner, record, files, count)
-    tops = naming.top_weights(learner, names, count, record.classes)
+    tops = top_weights(learner, names, count, record.classes)
     if as_json:
         print(to_json({"model": str(model), **run_facts(learner, record), "top": tops}))
         return
@@ -48,10 +48,10 @@ def names_for(
     record: Record,
     files: list[str] | None,
     top: int,
-) -> naming.Names:
+) -> Names:
     """Return what the largest weights are called; `files` are read for names that hashing lost."""
     if not files:
-        return naming.names_of(learner, record)
+        return names_of(learner, record)
     if "name_slots" not in record.names:
         raise ValueError(f"{files[0]}: the model knows all names, nothing is to be looked for")
     given = Given(files, {"remember": 1, "on_error": "skip"})
@@ -60,4 +60,4 @@ def names_for(
     weights, _ = effects(learner)
     wanted = [largest(column, top) for column in (weights.T if weights.ndim == 2 else [weights])]
     columns = sorted({column for part in wanted for column in part.tolist()})
-    return naming.find_names(stream, columns, constant)
+    return find_names(stream, columns, constant)

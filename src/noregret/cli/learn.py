@@ -15,12 +15,11 @@ from noregret.cli.options import flag_of
 from noregret.cli.output import OutputLost
 from noregret.cli.telling import Ending, conclusion, heading, mention
 from noregret.cli.writing import Output, fitted, require_file
-from noregret.runs.history import Input
 from noregret.runs.interrupt import Interrupted, Interruption
-from noregret.runs.naming import names_of
 from noregret.runs.opening import DEFAULTS, found
+from noregret.runs.predicting import names_of
 from noregret.runs.progress import Clock
-from noregret.runs.record import Record, load
+from noregret.runs.record import Input, Record, load
 from noregret.runs.session import Session
 from noregret.streams import Stream
 from noregret.streams.errors import CutShort
@@ -207,7 +206,7 @@ def _follow(
 ) -> None:
     """Run the session; print a line at every power of two and at the end."""
     begun = session.record.position.total
-    session.on_part = lambda: clock.tell(
+    session.on_part = lambda: clock.reached(
         session.record.position.total - begun, session.record.position.passes - 1
     )
     printed = session.learner.rounds
@@ -271,5 +270,5 @@ def _run_and_save(
             session.finish()
             if ending is None or position.total > begun:
                 session.save()
-                ending = ending and replace(ending, saved=session.saves)
+                ending = ending and replace(ending, saved=session.save_to is not None)
     return ending

@@ -20,7 +20,7 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 100)
     import click
 
-    from noregret.cli import commands, complaints
+    from noregret.cli import commands
 
     try:
         sys.exit(commands.call(sys.argv[1:]))
@@ -30,7 +30,7 @@ def main() -> None:
     except KeyboardInterrupt as end:
         sys.exit(end.code if isinstance(end, Interrupted) else 130)
     except (click.UsageError, ValueError, OSError, OverflowError, MemoryError) as error:
-        _complain(complaints.one_line(error, sys.argv[1]))
+        _complain(commands.one_line(error, sys.argv[1]))
         sys.exit(MENDABLE)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from noregret.cli.reading import READERS, READING_OPTIONS
-from noregret.cli.table import COMMANDS, Option
+from noregret.cli.table import COMMANDS, READERS, READING_OPTIONS, Option
 
 _LEARNER, _RUN, _GENERAL = "Learner", "Running", "General"
 #: The heading of options that no command takes itself.

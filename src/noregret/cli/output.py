@@ -40,8 +40,10 @@ class OutputLost(OSError):
 class _Outlet(io.RawIOBase):
     """Bytes for an open file descriptor, or for one that was closed before the program began."""
 
-    def __init__(self, inner: Any, name: str) -> None:
+    def __init__(self, inner: Any, name: str, lossy: bool) -> None:
         self._inner, self._name = inner, name
+        #: Whether what cannot be written is dropped.
+        self._lossy = lossy
 
     def writable(self) -> bool:
         return True
@@ -63,15 +65,9 @@ class _Outlet(io.RawIOBase):
                 select.select([], [self._inner], [])
             return int(count)
         except OSError as error:
-            return self._fail(error, data)
-
-    def _fail(self, error: OSError, data: Any) -> int:
-        raise OutputLost(error.errno, error.strerror, self._name) from error
-
-
-class _Complaints(_Outlet):
-    def _fail(self, error: OSError, data: Any) -> int:
-        return len(data)
+            if self._lossy:
+                return len(data)
+            raise OutputLost(error.errno, error.strerror, self._name) from error
 
 
 def guard_streams() -> None:
@@ -82,15 +78,15 @@ def guard_streams() -> None:
         except OSError:
             # Else the next file opened would get descriptor 1 and receive what goes to stdout.
             os.open(os.devnull, os.O_RDWR)
-    sys.stdout = _rewrapped(sys.stdout, _Outlet, "standard output")
-    sys.stderr = _rewrapped(sys.stderr, _Complaints, "standard error")
+    sys.stdout = _rewrapped(sys.stdout, "standard output", lossy=False)
+    sys.stderr = _rewrapped(sys.stderr, "standard error", lossy=True)
 
 
-def _rewrapped(stream: Any, outlet: type[_Outlet], name: str) -> io.TextIOWrapper:
+def _rewrapped(stream: Any, name: str, lossy: bool) -> io.TextIOWrapper:
     if stream is None:
-        return io.TextIOWrapper(io.BufferedWriter(outlet(None, name)), "utf-8", "replace")
+        return io.TextIOWrapper(io.BufferedWriter(_Outlet(None, name, lossy)), "utf-8", "replace")
     # Unbuffered streams have no further layer.
-    raw = outlet(getattr(stream.buffer, "raw", stream.buffer), name)
+    raw = _Outlet(getattr(stream.buffer, "raw", stream.buffer), name, lossy)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         stream.encoding,

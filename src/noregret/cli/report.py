@@ -9,7 +9,7 @@ from noregret.cli.given import require_outputs
 from noregret.cli.inspect import names_for
 from noregret.cli.writing import Output, to_json
 from noregret.plot import require_matplotlib
-from noregret.runs.naming import Names
+from noregret.runs.predicting import Names
 from noregret.runs.record import Record, load
 from noregret.runs.reporting import report_page
 from noregret.visible import visible

@@ -23,7 +23,7 @@ from noregret.runs.interrupt import unwinding
 from noregret.streams import Block
 from noregret.visible import visible
 from noregret.vocabulary import learners as choices
-from noregret.vocabulary.presets import make, parse_spec
+from noregret.vocabulary.learners import make, parse_spec
 
 _COMMON = (
     "default",

@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, TextIO
@@ -90,19 +90,12 @@ class Output:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._ending = ExitStack()
+        self._opened = _opened(path)
         self._file: BinaryIO
 
     def __enter__(self) -> Self:
-        # A signal must not leave a temporary file behind.
-        self._ending.enter_context(unwinding())
         with self._lost():
-            if str(self._path) == "-":
-                self._file = self._ending.enter_context(_flushed(sys.stdout.buffer))
-            elif _is_special(self._path):
-                self._file = self._ending.enter_context(_as_it_is(self._path))
-            else:
-                self._file = self._ending.enter_context(replaced(self._path))
+            self._file = self._opened.__enter__()
         return self
 
     def write(self, text: str | bytes) -> None:
@@ -125,12 +118,9 @@ class Output:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None or isinstance(error, OutputLost):
-            with self._lost():
-                self._ending.__exit__(kind, error, trace)
-        else:
-            # What the body failed to read is no failure to write.
-            self._ending.__exit__(kind, error, trace)
+        # What the body failed to read is no failure to write, and goes on as it is.
+        with self._lost():
+            self._opened.__exit__(kind, error, trace)
 
     @contextmanager
     def _lost(self) -> Iterator[None]:
@@ -144,18 +134,12 @@ class Output:
 
 
 @contextmanager
-def _flushed(file: BinaryIO) -> Iterator[BinaryIO]:
-    yield file
-    file.flush()
-
-
-@contextmanager
-def _as_it_is(path: Path) -> Iterator[BinaryIO]:
-    """Open a device or a pipe; what it cannot take is an error that names it."""
-    try:
-        with path.open("wb") as file:
-            yield file
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    # A signal must not leave a temporary file behind.
+    with unwinding():
+        if str(path) == "-":
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with path.open("wb") if _is_special(path) else replaced(path) as file:
+                yield file

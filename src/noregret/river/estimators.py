@@ -20,8 +20,7 @@ from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
 from noregret.river.features import FeatureColumns
 from noregret.rows.examples import as_labels, as_weights
-from noregret.scoring.growing import segments
-from noregret.scoring.labels import with_labels
+from noregret.scoring.growing import segments, with_labels
 from noregret.scoring.scorer import Scorer
 from noregret.turns import one_at_a_time
 from noregret.vocabulary.words import spec

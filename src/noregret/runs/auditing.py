@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from noregret.runs.history import Input
-from noregret.runs.record import Record
+from noregret.runs.record import Input, Record
 from noregret.runs.replay import NotChecked, Replay
 from noregret.runs.verdicts import LinearStatements
 from noregret.runs.verdicts_matrix import MatrixStatements

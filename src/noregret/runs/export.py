@@ -17,7 +17,7 @@ import numpy as np
 
 from noregret.experts import Aggregate
 from noregret.losses import Logistic, OneAgainstRest, Softmax
-from noregret.runs.naming import NumberedNames, names_of
+from noregret.runs.predicting import NumberedNames, names_of
 from noregret.runs.record import Record
 from noregret.vocabulary.learners import Learner
 
@@ -43,13 +43,11 @@ def coefficients(learner: Learner, record: Record) -> list[dict[str, float]]:
         )
     names = names_of(learner, record)
     weights = learner.weights
-    numbered = isinstance(names, NumberedNames)
+    prefix = _PREFIX if isinstance(names, NumberedNames) else ""
     found = []
     for column in weights.T if weights.ndim == 2 else [weights]:
         chosen = np.flatnonzero(column)
-        called = [names.name(int(place)) for place in chosen]
-        if numbered:
-            called = [name.removeprefix(_PREFIX) for name in called]
+        called = [names.name(int(place)).removeprefix(prefix) for place in chosen]
         found.append(dict(zip(called, column[chosen].tolist(), strict=True)))
     return found
 
@@ -90,13 +88,9 @@ def as_json(learner: Learner, record: Record) -> str:
 
 def _link(loss: Any) -> str | None:
     """Return how scores become probabilities, None where they mean none."""
-    if type(loss) is Logistic:
-        return "logistic"
-    if type(loss) is Softmax:
-        return "softmax"
     if type(loss) is OneAgainstRest and type(loss.loss) is Logistic:
         return "normalised logistic"
-    return None
+    return {Logistic: "logistic", Softmax: "softmax"}.get(type(loss))
 
 
 def import_onnx() -> Any:
@@ -142,8 +136,12 @@ def onnx_model(exported: str) -> bytes:
     graph = _Graph(import_onnx())
     parts = kept["scores"]
     total = graph.constant([kept["offset"] + part["intercept"] for part in parts])
+    weights: dict[str, list[float]] = {}
+    for place, part in enumerate(parts):
+        for name, weight in part["coefficients"].items():
+            weights.setdefault(name, [0.0] * len(parts))[place] = weight
     named = kept["numeric"] or kept["categorical"]
-    for term in _columns(graph, kept) if named else [_numbered(graph, parts, kept["first_index"])]:
+    for term in (_columns if named else _numbered)(graph, kept, weights):
         total = graph.node("Add", total, term)
     low, high = kept["range"]
     if low is not None:
@@ -154,12 +152,8 @@ def onnx_model(exported: str) -> bytes:
     return _written(graph, outputs, len(parts))
 
 
-def _columns(graph: _Graph, kept: Mapping[str, Any]) -> list[str]:
+def _columns(graph: _Graph, kept: Mapping[str, Any], weights: dict[str, list[float]]) -> list[str]:
     """Return the terms that columns of a table add to the scores."""
-    weights: dict[str, list[float]] = {}
-    for place, part in enumerate(kept["scores"]):
-        for name, weight in part["coefficients"].items():
-            weights.setdefault(name, [0.0] * len(kept["scores"]))[place] = weight
     terms = []
     for column in kept["numeric"]:
         values, missing = graph.input(column, texts=False), f"{column}=missing"
@@ -193,15 +187,14 @@ def _columns(graph: _Graph, kept: Mapping[str, Any]) -> list[str]:
     return terms
 
 
-def _numbered(graph: _Graph, parts: list[Mapping[str, Any]], first: int) -> str:
-    """Return the term of features that a file numbers; the first column has the number `first`."""
-    numbers = [int(name) for part in parts for name in part["coefficients"]]
-    table = np.zeros((max(numbers, default=first) - first + 1, len(parts)))
-    for place, part in enumerate(parts):
-        for name, weight in part["coefficients"].items():
-            table[int(name) - first, place] = weight
+def _numbered(graph: _Graph, kept: Mapping[str, Any], weights: dict[str, list[float]]) -> list[str]:
+    """Return the one term of features that a file numbers."""
+    first = kept["first_index"]
+    table = np.zeros((max(map(int, weights), default=first) - first + 1, len(kept["scores"])))
+    for name, row in weights.items():
+        table[int(name) - first] = row
     features = graph.input("features", texts=False, width=len(table))
-    return graph.node("MatMul", features, graph.constant(table))
+    return [graph.node("MatMul", features, graph.constant(table))]
 
 
 def _probabilities(graph: _Graph, link: str | None, scores: str) -> dict[str, str]:

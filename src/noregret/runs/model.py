@@ -7,33 +7,26 @@ import threading
 from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from noregret.evaluate import Holdout, metrics_for
+from noregret.evaluate import Holdout, Point, metrics_for
 from noregret.files.replacing import replaced
+from noregret.proof.certificate import Certificate
 from noregret.runs.auditing import Audit, audit_model
 from noregret.runs.export import as_json, coefficients, onnx_model
 from noregret.runs.facts import closing_lines
-from noregret.runs.history import MEMORY, Input
 from noregret.runs.interrupt import Interruption
-from noregret.runs.naming import Names, names_of
 from noregret.runs.opening import DEFAULTS, found, open_again, open_stream, rows_without_labels
-from noregret.runs.predicting import Predictor, explained
-from noregret.runs.record import Record, load
+from noregret.runs.predicting import Names, Predictor, explained, names_of
+from noregret.runs.record import MEMORY, Input, Record, load
 from noregret.runs.replay import NotChecked, places
 from noregret.runs.session import Session
+from noregret.streams import Stream
 from noregret.visible import Readable
-from noregret.vocabulary.learners import Spec, any_loss, of_several
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from noregret.evaluate import Point
-    from noregret.proof.certificate import Certificate
-    from noregret.streams import Stream
-    from noregret.vocabulary.learners import Learner
+from noregret.vocabulary.learners import Learner, Spec, any_loss, of_several
 
 _NONE_HELD = asdict(Holdout())
 #: The rule for labels, by the labels that a loss takes.

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noregret.runs.history import MEMORY, STANDARD_INPUT
-from noregret.runs.naming import require_same_columns
+from noregret.arguments import ArgumentError
 from noregret.runs.progress import Watched
-from noregret.runs.record import Record
+from noregret.runs.record import MEMORY, STANDARD_INPUT, Record
 from noregret.streams import Block, Reading, Stream, resolve
 from noregret.streams.inputs import find
+from noregret.streams.names import FeatureNames, HashedNames
 from noregret.vocabulary.learners import Learner
 
 #: The value of a feature that every example has.
 INTERCEPT = 1.0
 #: What a new model keeps about its reading even if nobody names it.
 DEFAULTS = {"constant": INTERCEPT, "missing": "indicator"}
+_KINDS = {"numbered": "numbers", "named": "names", "hashed": "hashed names"}
 
 
 def open_stream(
@@ -77,6 +78,47 @@ def open_again(
     return stream
 
 
+def require_same_columns(learner: Learner, record: Record, stream: Stream) -> None:
+    """Refuse a stream whose features cannot be those of the model."""
+    found = (
+        "named"
+        if isinstance(stream.names, FeatureNames)
+        else "hashed" if isinstance(stream.names, HashedNames) else "numbered"
+    )  # fmt: skip
+    known = (
+        "numbered" if not record.names else "hashed" if "name_slots" in record.names else "named"
+    )
+    if found != known:
+        raise ValueError(
+            f"{stream.name}: its features have {_KINDS[found]}, and those of the model "
+            f"{_KINDS[known]}: they do not go together"
+        )
+    if isinstance(stream.names, FeatureNames) and not _agree(record.names, stream.names.arrays()):
+        raise ValueError(
+            f"{stream.name}: its columns were settled in another order than those of the model"
+        )
+    # Not the width of the stream, which some formats know only when they have read a row.
+    if isinstance(stream.names, HashedNames) and 1 << stream.names.bits != learner.dimension:
+        raise ArgumentError(
+            "bits",
+            f"the features of {stream.name} are hashed into {1 << stream.names.bits:,} slots, and "
+            f"those of the model into {learner.dimension:,}: expected "
+            f"{learner.dimension.bit_length() - 1}",
+            stream.names.bits,
+        )
+
+
+def _agree(one: Mapping[str, npt.NDArray[Any]], other: Mapping[str, npt.NDArray[Any]]) -> bool:
+    """Tell whether two dictionaries name the columns that both have alike."""
+    shared = min(len(one["name_offsets"]), len(other["name_offsets"]))
+    offsets = one["name_offsets"][:shared]
+    used = int(offsets[-1])
+    return bool(
+        (offsets == other["name_offsets"][:shared]).all()
+        and (one["name_text"][:used] == other["name_text"][:used]).all()
+    )
+
+
 def _first(inputs: Any) -> Any:
     """Return the first of several paths, or the inputs themselves."""
     return inputs[0] if isinstance(inputs, list | tuple) and inputs else inputs
@@ -115,19 +157,10 @@ def margins(block: Block, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 
 def joined(blocks: Iterable[Block]) -> Block:
     """Return the rows of several blocks, one after the other."""
+    # Import here: opening a stream should not wait for the compiler.
+    from noregret.streams.sparse import joined_rows
+
     parts = list(blocks)
-    spans = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in parts]
-    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    rows, y, weight = joined_rows(parts)
     weighted = any(part.weight is not None for part in parts)
-    return Block(
-        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint64),
-        indices=np.concatenate([part.indices[s] for part, s in zip(parts, spans, strict=True)]),
-        values=np.concatenate([part.values[s] for part, s in zip(parts, spans, strict=True)]),
-        y=np.concatenate([part.y for part in parts]),
-        width=max(part.width for part in parts),
-        weight=np.concatenate(
-            [np.ones(len(part)) if part.weight is None else part.weight for part in parts]
-        )
-        if weighted
-        else None,
-    )
+    return Block(*rows, y, max(part.width for part in parts), weight if weighted else None)

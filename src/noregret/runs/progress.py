@@ -5,7 +5,6 @@ Where nobody watches, a log gets one line if the run begins with compiling.
 
 from __future__ import annotations
 
-import shutil
 import signal
 import sys
 import threading
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from noregret import status
 from noregret.runs.interrupt import unwinding
 from noregret.visible import visible
 
@@ -21,25 +21,24 @@ if TYPE_CHECKING:
     from noregret.batch import Progress
     from noregret.streams import Block, Stream
 
-#: Seconds after which a user would like to know that something is happening.
-_PATIENCE = 2.0
 #: How often is looked after as many seconds whether code is compiled; later it is no first run.
 _TRIES = 15
 _FIRST_RUN = "; a first run compiles for this machine"
 _COMPILING = "compiling for this machine, once for each combination of loss, map and rate"
 
 
-class PassingLine:
+class PassingLine(status.StatusLine):
     """A status line on a terminal that is erased before anything else is printed."""
 
     #: Whether there are none at all, see `silenced`.
     silent = False
 
     def __init__(self, first: str) -> None:
-        """Show `first` if there is no update within `_PATIENCE` seconds."""
-        self.terminal = sys.stderr.isatty() and not self.silent
-        self._begin = self._told = time.monotonic()
-        self._shown = False
+        """Show `first` if there is no update within `PATIENCE` seconds."""
+        super().__init__()
+        # Not in notebooks: the programs that these lines are for print on a terminal.
+        self._handle = None
+        self._terminal = sys.stderr.isatty() and not self.silent
         self._moving = threading.Event()
         if not self.silent:
             threading.Thread(target=self._wait, args=(first,), daemon=True).start()
@@ -47,43 +46,23 @@ class PassingLine:
     def _wait(self, first: str) -> None:
         """Say why nothing moves: on a terminal `first`, in a log that code is compiled."""
         for _ in range(_TRIES):
-            if self._moving.wait(_PATIENCE):
+            if self._moving.wait(status.PATIENCE):
                 return
-            if self.terminal:
-                return self.show(first)
+            if self._terminal:
+                return self._show(first)
             if _compiles():
                 return print(_COMPILING, file=sys.stderr, flush=True)
 
-    @property
-    def seconds(self) -> float:
-        """Seconds since the line was made."""
-        return time.monotonic() - self._begin
-
-    @property
-    def long(self) -> bool:
-        """Whether a terminal is attached and `_PATIENCE` seconds have passed."""
-        return self.terminal and self.seconds > _PATIENCE
-
-    def tell(self, text: Callable[[], str]) -> None:
+    def tell(self, text: str | Callable[[], str]) -> None:
         """Show a text once the run has become long, twice a second at most."""
         self._moving.set()
-        if self.long and time.monotonic() - self._told >= 0.5:
-            self.show(text())
-
-    def show(self, text: str) -> None:
-        """Put a text in the place of the last, cut to the width of the terminal."""
-        self._shown, self._told = True, time.monotonic()
-        width = shutil.get_terminal_size().columns
-        sys.stderr.write(f"\r\x1b[2K{text[: width - 1]}")
-        sys.stderr.flush()
+        super().tell(text)
 
     def clear(self) -> None:
         """Remove the line before something else is printed."""
         self._moving.set()
-        if self._shown:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
-            self._shown = False
+        super().clear()
+        self._shown = False
 
 
 def _compiles() -> bool:
@@ -102,22 +81,22 @@ def silenced(silent: bool) -> Iterator[None]:
         PassingLine.silent = before
 
 
-class Clock:
+class Clock(PassingLine):
     """Tells a person at a terminal how far a long run has come; silent otherwise."""
 
-    def __init__(self, stream: Stream | None = None, passes: int = 1) -> None:
+    def __init__(self, stream: Stream, passes: int = 1) -> None:
         self._stream = stream
         self._passes = passes
-        self._line = PassingLine(f"waiting for the first examples{_FIRST_RUN}")
+        super().__init__(f"waiting for the first examples{_FIRST_RUN}")
         #: When the first examples were done, and how many and which share of all they were.
         self._first: tuple[float, int, float] | None = None
 
-    def tell(self, examples: int, passed: int = 0) -> None:
+    def reached(self, examples: int, passed: int = 0) -> None:
         """Show a passing line once the run has become long."""
         if self._first is None:
             self._first = time.monotonic(), examples, self._share(passed) or 0.0
         first = self._first
-        self._line.tell(lambda: self._text(examples, passed, first))
+        self.tell(lambda: self._text(examples, passed, first))
 
     def _text(self, examples: int, passed: int, first: tuple[float, int, float]) -> str:
         # What came before the first examples, the compiler above all, says nothing about the
@@ -125,29 +104,25 @@ class Clock:
         begin, before, share_before = first
         elapsed = max(time.monotonic() - begin, 1e-9)
         text = f"{examples:,} examples, {(examples - before) / elapsed:,.0f} a second"
-        name = "" if self._stream is None else f" of {visible(self._stream.name)}"
+        name = f" of {visible(self._stream.name)}"
         share = self._share(passed)
         if share is None:
-            return f"{text}, {self._line.seconds:.0f} s{name}"
+            return f"{text}, {self.seconds:.0f} s{name}"
         gained = share - share_before
         left = f", {elapsed * (1.0 - share) / gained:,.0f} s left" if gained > 0.01 else ""
         return f"{share:4.0%}, {text}{left}{name}"
 
     def _share(self, passed: int) -> float | None:
         """Return which share of all passes is done, None where nobody knows."""
-        if self._stream is None or not self._stream.size:
+        if not self._stream.size:
             return None
         return min(1.0, (passed + self._stream.bytes_read / self._stream.size) / self._passes)
-
-    def clear(self) -> None:
-        """Remove the passing line before something else is printed."""
-        self._line.clear()
 
     def close(self, examples: int) -> None:
         """Say how long a long run took."""
         self.clear()
-        if self._line.long:
-            seconds = self._line.seconds
+        if self._terminal and self.seconds > status.PATIENCE:
+            seconds = self.seconds
             sys.stderr.write(
                 f"{examples:,} examples in {seconds:.1f} s, {examples / seconds:,.0f} a second\n"
             )
@@ -168,7 +143,7 @@ class Watched:
         for block in self._stream:
             yield block
             self.count += len(block)
-            clock.tell(self.count)
+            clock.reached(self.count)
         clock.close(self.count)
         if not self.count:
             raise ValueError(f"{self._stream.name}: the file has no examples")
@@ -184,7 +159,7 @@ def telling(
     """Yield a function that shows a text in the place of the last, once work has become long.
 
     Args:
-        first: shown if nothing else is within `_PATIENCE` seconds.
+        first: shown if nothing else is within `PATIENCE` seconds.
         words: what is shown for an argument of the function [default: the argument itself].
     """
     line = PassingLine(f"{first}{_FIRST_RUN}")

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noregret.arguments import refuse
 from noregret.evaluate import Holdout
 from noregret.evaluate.holdout import select
-from noregret.runs.history import MEMORY, STANDARD_INPUT, Input, Position
 from noregret.runs.interrupt import Interruption
 from noregret.runs.opening import joined
 from noregret.runs.progress import Clock
-from noregret.runs.record import Record
+from noregret.runs.record import MEMORY, STANDARD_INPUT, Input, Position, Record
 from noregret.runs.session import Session
 from noregret.streams import Block, Stream
 from noregret.streams.errors import StreamError
@@ -41,18 +41,18 @@ def places(record: Record, given: list[str], model: Path) -> dict[str, str]:
         return dict(zip(names, given, strict=True))
     found = {}
     for name in names:
-        if name == STANDARD_INPUT and name not in given:
-            raise NotChecked(
-                "it was learnt from standard input, which cannot be read again: name a file with "
-                "the same examples"
-            )
-        if name == MEMORY:
-            raise NotChecked("it was learnt from objects in memory: give the same ones again")
         near = model.parent / name
         tried = [Path(name), near, near.with_name(Path(name).name)]
         there = name if name == STANDARD_INPUT else next((p for p in tried if p.exists()), None)
-        if there is None:
-            raise NotChecked(f"{name}: it was learnt and is gone; name the file where it is now")
+        refuse(
+            {
+                "it was learnt from standard input, which cannot be read again: name a file with "
+                "the same examples": name == STANDARD_INPUT and name not in given,
+                "it was learnt from objects in memory: give the same ones again": name == MEMORY,
+                f"{name}: it was learnt and is gone; name the file where it is now": there is None,
+            },
+            NotChecked,
+        )
         found[name] = str(there)
     return found
 
@@ -114,7 +114,7 @@ class Replay:
         )
         begun, passes = again.position.total, one.position.passes
         clock = Clock(stream, passes)
-        session.on_part = lambda: clock.tell(again.position.total - begun, len(rows.lengths) - 1)
+        session.on_part = lambda: clock.reached(again.position.total - begun, len(rows.lengths) - 1)
         try:
             for _ in session.run(Interruption(), passes):
                 pass
@@ -132,7 +132,7 @@ class Replay:
                     "were learnt: it changed since"
                 )
         session.note()
-        self.parts.append(rows.part())
+        self.parts.append(Part(joined(rows.blocks), rows.lengths))
 
 
 class _Rows:
@@ -143,7 +143,8 @@ class _Rows:
         self._course = one.position.course
         self._holdout = Holdout(**one.holdout)
         self._on_learnt = on_learnt
-        self._blocks: list[Block] = []
+        #: The rows that were learnt, each once.
+        self.blocks: list[Block] = []
         #: Rows learnt in each pass that was begun.
         self.lengths: list[int] = []
         #: Rows of the pass so far, and the most of any pass: a file may have grown in between.
@@ -181,9 +182,5 @@ class _Rows:
             self._on_learnt(rows, made[learnt])
         if end > self._most:
             new = max(self._most - begin, 0)
-            self._blocks.append(select(block.rows(new, len(block)), learnt[new:]))
+            self.blocks.append(select(block.rows(new, len(block)), learnt[new:]))
             self._most = end
-
-    def part(self) -> Part:
-        """Return what was learnt."""
-        return Part(joined(self._blocks), self.lengths)

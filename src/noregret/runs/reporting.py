@@ -10,7 +10,7 @@ from noregret.evaluate import metrics_for
 from noregret.experts import Aggregate
 from noregret.report import Card, Picture, page, pictures
 from noregret.runs.facts import METRICS, describe_learner, metric, run_words, short
-from noregret.runs.naming import Names
+from noregret.runs.predicting import Names
 from noregret.runs.record import Record
 from noregret.visible import visible
 from noregret.vocabulary.learners import Learner

@@ -69,7 +69,7 @@ class Session:
         self.learner = learner
         self.stream = stream
         self.record = record
-        self._save_to = save
+        self.save_to = save
         #: Rows of the first pass, to measure the weights that are saved.
         self.sample = None if save is None else RowSample()
         self._save_every = save_every
@@ -179,13 +179,10 @@ class Session:
             position.classes = max(position.classes, int(block.y.max()) + 1)
         # Last: an output that cannot be written leaves a learner and a record that agree.
         if self.predictions is not None and first_pass:
-            self._write(self.predictions, made)
-
-    def _write(self, output: PredictionWriter, made: npt.NDArray[np.float64]) -> None:
-        if self._several:
-            output.classes(predicted(made), class_names(self.stream.label_map))
-        else:
-            output.numbers(made)
+            if self._several:
+                self.predictions.classes(predicted(made), class_names(self.stream.label_map))
+            else:
+                self.predictions.numbers(made)
 
     def _measure(self, block: Block) -> npt.NDArray[np.float64]:
         predictions: npt.NDArray[np.float64] = self.learner.predict(block)
@@ -200,16 +197,11 @@ class Session:
             self._look()
         return self.trial.points[-1]
 
-    @property
-    def saves(self) -> bool:
-        """Whether there is a place for the model."""
-        return self._save_to is not None
-
     def save(self) -> None:
         """Write the model, if a place was given."""
-        if self._save_to is not None:
+        if self.save_to is not None:
             self.note()
-            self.record.save(self.learner, self._save_to)
+            self.record.save(self.learner, self.save_to)
 
     def saved_scores(self) -> dict[str, Any] | None:
         """Return what the weights at the end say of a sample of the examples; None if not saved.

@@ -6,12 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 import noregret as nr
+from noregret.arrays import Vector
 from noregret.evaluate import metrics_for
 from noregret.learners.foreign import Certifier
 from noregret.losses import Loss
@@ -26,11 +26,6 @@ from noregret.runs.session import Session
 from noregret.runs.verdicts_members import Verdict, member_verdicts
 from noregret.streams import Block
 from noregret.vocabulary.learners import Learner
-
-if TYPE_CHECKING:
-    from noregret.batch import Solution
-
-Vector = npt.NDArray[np.float64]
 
 
 class Statements(ABC):
@@ -103,7 +98,7 @@ class Statements(ABC):
     def _problem(self) -> tuple[Block, dict[str, Any]]:
         """Return rows and options of the best in hindsight; ValueError where there is none."""
 
-    def _solve(self) -> Solution | str:
+    def _solve(self) -> nr.Solution | str:
         """Return the best in hindsight over the class, or with the map's own regulariser."""
         try:
             rows, options = self._problem()
@@ -167,7 +162,7 @@ class Statements(ABC):
                     f"stated {metrics_line(stated)}; found {metrics_line(found)}",
                 )
 
-    def _gather(self, solution: Solution | str) -> None:
+    def _gather(self, solution: nr.Solution | str) -> None:
         best = None if isinstance(solution, str) else solution.weights
         for name, u in self._tried(best).items():
             fitted = self.certificate.mirror.predictors().fitted(u, self.radius)
@@ -179,7 +174,7 @@ class Statements(ABC):
         """Whether the solution is the minimum over the very class of the floor."""
         return False
 
-    def _floor(self, solution: Solution | str) -> Iterator[Verdict]:
+    def _floor(self, solution: nr.Solution | str) -> Iterator[Verdict]:
         floor = self.certificate.floor(self.radius)
         text = f"{self.certificate.describe(self.radius)} lost at least {down(floor)} "
         text += f"by {self.certificate.objective}"

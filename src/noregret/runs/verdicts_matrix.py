@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+import noregret as nr
 from noregret.passes.matrices.score_rounds import score_losses, score_rows
 from noregret.proof.ledger import Entry
 from noregret.rounding import rounding_error
@@ -15,9 +16,6 @@ from noregret.runs.replay import Replay
 from noregret.runs.verdicts import Statements
 from noregret.streams import Block
 from noregret.vocabulary.learners import Learner
-
-if TYPE_CHECKING:
-    from noregret.learners import MatrixDescent
 
 Vector = npt.NDArray[np.float64]
 
@@ -31,7 +29,7 @@ class MatrixStatements(Statements):
 
     def __init__(self, learner: Learner, record: Record, **options: Any) -> None:
         super().__init__(learner, record, **options)
-        self.matrix = cast("MatrixDescent", learner)
+        self.matrix = cast("nr.MatrixDescent", learner)
         self._known = record.spec.classes
         self._played = 0.0
         self._mistakes = 0

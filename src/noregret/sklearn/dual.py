@@ -26,35 +26,15 @@ from noregret.batch import Solution, hindsight
 from noregret.losses import Logistic, Loss, OneAgainstRest, ScoreLoss
 from noregret.rounding import up
 from noregret.rows.examples import Rows
-from noregret.sklearn.columns import Columns, score_loss
-from noregret.sklearn.dual_scorer import Ascent, Optimum
-from noregret.sklearn.estimator import RowEstimator, Vector, require_count
+from noregret.sklearn.columns import Ascent, Columns, Optimum, score_loss
+from noregret.sklearn.estimator import RowEstimator, StreamRegressor, Vector, require_count
 from noregret.sklearn.rows import Feeder, Order
 from noregret.sklearn.stream import StreamClassifier
-from noregret.sklearn.targets import StreamRegressor
 from noregret.turns import one_at_a_time
 
 
 class DualEstimator(RowEstimator):
     """What the two estimators share: parameters, the call of the solver, the linear map."""
-
-    def __init__(
-        self,
-        loss: str | Loss,
-        C: float,
-        fit_intercept: bool,
-        penalize_intercept: bool,
-        tol: float,
-        max_iter: int,
-        random_state: Any,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         """Refuse numbers that mean nothing, by the names they have here."""
@@ -168,9 +148,17 @@ class DualClassifier(StreamClassifier, DualEstimator):
         max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
-        super().__init__(loss, C, fit_intercept, penalize_intercept, tol, max_iter, random_state)
-        self.multiclass = multiclass
-        self.class_weight = class_weight
+        super().__init__(
+            loss=loss,
+            multiclass=multiclass,
+            C=C,
+            fit_intercept=fit_intercept,
+            penalize_intercept=penalize_intercept,
+            class_weight=class_weight,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
 
     @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -254,7 +242,15 @@ class DualRegressor(StreamRegressor, DualEstimator):
         max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
-        super().__init__(loss, C, fit_intercept, penalize_intercept, tol, max_iter, random_state)
+        super().__init__(
+            loss=loss,
+            C=C,
+            fit_intercept=fit_intercept,
+            penalize_intercept=penalize_intercept,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
 
     @one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -1,4 +1,7 @@
-"""What all estimators share: checks as scikit-learn asks for them, rows to the core, pickles."""
+"""What all estimators share: checks as scikit-learn asks for them, rows to the core, pickles.
+
+And regressors of streams: real targets, row by row or all at once.
+"""
 
 # scikit-learn is not typed.
 # mypy: disable-error-code="misc, no-any-return, no-untyped-call"
@@ -6,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from noregret.arguments import ArgumentError
 from noregret.arrays import refuse_kind, refuse_masked
 from noregret.losses import Loss
 from noregret.passes.checks import sound_rows
-from noregret.rows.examples import CHUNK, Rows, as_rows, as_weights
+from noregret.rows.examples import CHUNK, Rows, as_labels, as_rows, as_weights
 from noregret.sklearn.rows import Feeder, Order
+from noregret.turns import one_at_a_time
 from noregret.vocabulary.words import spec
 
 Vector = npt.NDArray[np.float64]
@@ -35,14 +39,28 @@ class RowEstimator(BaseEstimator):
     #: The core learner, once there is one; it knows a constant feature if one is wanted.
     _learner: Any
     _feeder: Feeder
+    #: The labels of the losses that it takes.
+    _labels: str
     fit_intercept: bool
     n_features_in_: int
 
     #: Make a learner that has seen nothing; check all rows of `fit`; learn rows in an order. Those
-    #: of classes and of targets are in `stream` and `targets`.
+    #: of classes are in `stream`, those of targets in `StreamRegressor`.
     _open: Callable[[], None]
     _all_rows: Callable[[Any, Any, Any], tuple[Rows, Order, Any, Vector]]
     _play: Callable[[Rows, Any, Vector | None, Order | None], None]
+
+    def __init__(self, **parameters: Any) -> None:
+        """Keep the parameters under their names, as scikit-learn asks for it."""
+        self.__dict__.update(parameters)
+
+    def _chosen_loss(self) -> Loss:
+        """Return the loss of a word, or the loss itself, for labels of the estimator's kind."""
+        loss: Loss = spec(self.loss, "loss")
+        if loss.labels != self._labels:
+            kind = "two classes" if self._labels == "sign" else "real targets"
+            raise ArgumentError("loss", f"expected one of {kind}", self.loss, "loss")
+        return loss
 
     def _dimension(self) -> int:
         return int(self.n_features_in_) + bool(self.fit_intercept)
@@ -72,9 +90,14 @@ class RowEstimator(BaseEstimator):
         else:
             plain = sparse.issparse(X) and X.format == "csr" and X.ndim == 2
             size = X.nnz if plain else 0
-        if not plain or X.dtype not in FLOATS or X.dtype.byteorder == ">":
-            return None
-        if X.shape[1] != self.n_features_in_ or not X.shape[0] or size > CHUNK:
+        if (
+            not plain
+            or X.dtype not in FLOATS
+            or X.dtype.byteorder == ">"
+            or X.shape[1] != self.n_features_in_
+            or not X.shape[0]
+            or size > CHUNK
+        ):
             return None
         return as_rows(X)
 
@@ -180,19 +203,6 @@ class RowEstimator(BaseEstimator):
         return tags
 
 
-def chosen_loss(value: Any, labels: str) -> Loss:
-    """Return the loss of a word, or the loss itself, for labels of that kind.
-
-    >>> chosen_loss("log_loss", "sign"), chosen_loss("huber:2", "real")
-    (Logistic(), Huber(delta=2.0))
-    """
-    loss: Loss = spec(value, "loss")
-    if loss.labels != labels:
-        kind = "two classes" if labels == "sign" else "real targets"
-        raise ArgumentError("loss", f"expected one of {kind}", value, "loss")
-    return loss
-
-
 def require_count(name: str, value: Any) -> int:
     """Return a whole number of at least 1, or refuse it by its name."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
@@ -211,3 +221,70 @@ def _is_narrow(X: Any) -> bool:
     if not isinstance(frame, nw.DataFrame):
         return False
     return all(dtype == nw.Float32 for dtype in frame.schema.values())
+
+
+class StreamRegressor(RegressorMixin, RowEstimator):
+    """Plays rows of real targets to a core learner."""
+
+    _labels = "real"
+
+    def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Vector, Vector]:
+        """Return all rows, and the places, targets and weights of those that weigh something."""
+        # What was learnt before is forgotten, also if these rows cannot be learnt.
+        self.__dict__.pop("_learner", None)
+        rows, targets = self._checked(X, y, y_numeric=True)
+        weight = self._checked_weight(sample_weight, rows)
+        kept = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
+        masses = np.ones(len(kept)) if weight is None else weight[kept]
+        return rows, kept, as_labels(targets, len(rows), self._chosen_loss())[kept], masses
+
+    @one_at_a_time
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rows one after the other; rows of weight 0 change nothing."""
+        return self._learn(X, y, sample_weight)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        try:
+            if sample_weight is None and self._is_single(X, y) and y.dtype == np.float64:
+                self._learner.learn(self._feeder.single(X), y, None)
+                return self
+            rows = self._quick_rows(X) if sample_weight is None else None
+            plain = type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1
+            if rows is not None and plain and len(y) == len(rows):
+                self._play(rows, y, None, None)
+                return self
+        except ValueError:
+            self._checked(X, y, y_numeric=True, reset=False)
+            raise
+        with self._as_it_was_if_refused():
+            opened = hasattr(self, "_learner")
+            rows, targets = self._checked(X, y, y_numeric=True, reset=not opened)
+            # All of them before any chunk is learnt.
+            targets = as_labels(targets, len(rows), self._chosen_loss())
+            weight = self._checked_weight(sample_weight, rows, allow_all_zero_weights=True)
+            if not opened:
+                self._open()
+            order = None
+            if weight is not None and not weight.all():
+                order = np.flatnonzero(weight)
+                targets, weight = targets[order], weight[order]
+            self._play(rows, targets, weight, order)
+        return self
+
+    def _play(self, rows: Rows, y: Vector, weight: Vector | None, order: Order | None) -> None:
+        """Learn the rows of the order; targets and weights are in that order already."""
+        for part, chunk in self._feeder.chunks(rows, order):
+            self._learner.learn(chunk, y[part], None if weight is None else weight[part])
+
+    def predict(self, X: Any) -> Vector:
+        """Return a prediction a row."""
+        return self._scores(X)
+
+    def _weights(self) -> Vector:
+        return self._learner.weights
+
+    @property
+    def intercept_(self) -> float:
+        """What predictions have beside <coef_, x>."""
+        check_is_fitted(self)
+        return float(self._weights()[-1]) if self._feeder.constant else 0.0

@@ -4,7 +4,6 @@
 # mypy: disable-error-code="misc, no-any-return, no-untyped-call"
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,11 +15,9 @@ from noregret.mirrors import Mirror
 from noregret.proof.certificate import Certificate
 from noregret.rates import Rate
 from noregret.sklearn.columns import new_learner, open_scorer
-from noregret.sklearn.estimator import RowEstimator, require_count
-from noregret.sklearn.rows import Order
+from noregret.sklearn.estimator import RowEstimator, StreamRegressor, require_count
 from noregret.sklearn.several import ByClass
 from noregret.sklearn.stream import StreamClassifier
-from noregret.sklearn.targets import StreamRegressor
 from noregret.turns import one_at_a_time
 from noregret.vocabulary.learners import GRID
 from noregret.vocabulary.words import spec
@@ -29,24 +26,6 @@ from noregret.vocabulary.words import spec
 class OnlineEstimator(RowEstimator):
     """Mirror descent behind scikit-learn's names."""
 
-    def __init__(
-        self,
-        loss: Any,
-        rate: Any,
-        mirror: Any,
-        fit_intercept: bool,
-        passes: int,
-        shuffle: bool,
-        random_state: Any,
-    ) -> None:
-        self.loss = loss
-        self.rate = rate
-        self.mirror = mirror
-        self.fit_intercept = fit_intercept
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-
     #: How often `fit` learnt each row, and how many rounds that made.
     _fitted: tuple[int, int] = (1, 0)
 
@@ -54,9 +33,13 @@ class OnlineEstimator(RowEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything and learn the rows, `passes` times."""
         rows, kept, targets, weight = self._all_rows(X, y, sample_weight)
-        orders = self._orders(np.arange(len(kept)))
+        passes = require_count("passes", self.passes)
+        random = check_random_state(self.random_state) if self.shuffle else None
+        every = len(kept)
+        self._fitted = passes, passes * every
         self._open()
-        for places in orders:
+        for _ in range(passes):
+            places = np.arange(every) if random is None else random.permutation(every)
             self._play(rows, targets[places], weight[places], kept[places])
         return self
 
@@ -78,13 +61,6 @@ class OnlineEstimator(RowEstimator):
         if isinstance(self.rate, str) and self.rate.lower() == GRID:
             return None
         return spec(self.rate, "rate")
-
-    def _orders(self, order: Order) -> Iterator[Order]:
-        """Return the order of each pass of `fit`, or refuse their number at once."""
-        passes = require_count("passes", self.passes)
-        random = check_random_state(self.random_state) if self.shuffle else None
-        self._fitted = passes, passes * len(order)
-        return (order if random is None else random.permutation(order) for _ in range(passes))
 
 
 class OnlineClassifier(StreamClassifier, OnlineEstimator):
@@ -125,9 +101,17 @@ class OnlineClassifier(StreamClassifier, OnlineEstimator):
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
-        super().__init__(loss, rate, mirror, fit_intercept, passes, shuffle, random_state)
-        self.multiclass = multiclass
-        self.class_weight = class_weight
+        super().__init__(
+            loss=loss,
+            multiclass=multiclass,
+            rate=rate,
+            mirror=mirror,
+            class_weight=class_weight,
+            fit_intercept=fit_intercept,
+            passes=passes,
+            shuffle=shuffle,
+            random_state=random_state,
+        )
 
     def _open(self) -> None:
         self._learner = open_scorer(
@@ -168,7 +152,15 @@ class OnlineRegressor(StreamRegressor, OnlineEstimator):
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
-        super().__init__(loss, rate, mirror, fit_intercept, passes, shuffle, random_state)
+        super().__init__(
+            loss=loss,
+            rate=rate,
+            mirror=mirror,
+            fit_intercept=fit_intercept,
+            passes=passes,
+            shuffle=shuffle,
+            random_state=random_state,
+        )
 
     def _open(self) -> None:
         self._learner = new_learner(

@@ -6,7 +6,8 @@ once, and float32 stays float32.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ import numpy.typing as npt
 
 from noregret.jit import kernel
 from noregret.rows.examples import CHUNK, Rows
-from noregret.rows.sealed import Seal, Sealed
 from noregret.rows.soundness import LARGEST_FEATURE, descents
-from noregret.streams import Block
+from noregret.streams.block import Block, Csr, cut_rows
 
 Order = npt.NDArray[np.intp]
 
@@ -137,30 +137,16 @@ class Feeder:
         return _block(indptr[: len(chosen) + 1], indices[:room], values[:room], width, sound)
 
 
-def _cuts(rows: Rows, order: Order | None, count: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of parts of the order with about CHUNK features each."""
-    if rows.values.size <= CHUNK and order is None:
-        yield 0, count
-        return
+def _cuts(rows: Rows, order: Order | None, count: int) -> Iterable[tuple[int, int]]:
+    """Return (start, stop) of parts of the order with about CHUNK features each."""
     if order is None:
-        yield from rows.chunks()
-        return
-    if rows.dense:
-        step = max(1, CHUNK // max(1, rows.width))
-        yield from ((start, min(start + step, count)) for start in range(0, count, step))
-        return
-    ends = np.cumsum(rows.indptr[order + 1] - rows.indptr[order])
-    start = 0
-    while start < count:
-        begun = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, begun + CHUNK, side="right")))
-        yield start, stop
-        start = stop
+        return [(0, count)] if rows.values.size <= CHUNK else rows.chunks()
+    starts = rows.indptr
+    sizes = np.full(count, rows.width) if rows.dense else starts[order + 1] - starts[order]
+    return pairwise([0, *cut_rows(sizes.astype(np.uint64), CHUNK)]) if count else ()
 
 
 def _block(indptr: Any, indices: Any, values: Any, width: int, sound: bool) -> Block:
     # The core takes the labels apart from the rows.
     labels = np.broadcast_to(np.zeros(1), (len(indptr) - 1,))
-    if sound:
-        return Block._of_sealed(Sealed(indptr, indices, values, width, Seal()), labels)
-    return Block.sound(indptr, indices, values, labels, width)
+    return Block._of_parser(Csr(indptr, indices, values), sound, labels, width)

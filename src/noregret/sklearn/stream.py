@@ -16,12 +16,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from noregret.jit import kernel
-from noregret.losses import Loss
 from noregret.rows.examples import Rows, as_weights
-from noregret.scoring.growing import segments
-from noregret.scoring.labels import Codes, codes_of, new_classes, require_classes, with_more
+from noregret.scoring.growing import (
+    Codes,
+    codes_of,
+    new_classes,
+    require_classes,
+    segments,
+    with_more,
+)
 from noregret.scoring.scorer import Scorer
-from noregret.sklearn.estimator import RowEstimator, Vector, chosen_loss
+from noregret.sklearn.estimator import RowEstimator, Vector
 from noregret.sklearn.rows import Order
 from noregret.sklearn.several import ByClass
 from noregret.turns import one_at_a_time
@@ -54,16 +59,12 @@ class Balance:
 
     def learn(self, codes: Codes, weight: Vector, classes: int) -> Vector:
         """Count the rows; return the weight of each."""
+        # New arrays: a shallow copy of what was counted before stays as it is.
         self.counts = np.concatenate([self.counts, np.zeros(classes - len(self.counts))])
+        self.totals = self.totals.copy()
         result = np.empty(len(codes))
         _balance(codes, weight, self.counts, self.totals, result)
         return result
-
-    def copy(self) -> Balance:
-        """Return one that counts on from here."""
-        other = Balance()
-        other.counts, other.totals = self.counts.copy(), self.totals.copy()
-        return other
 
 
 class Weighed(NamedTuple):
@@ -87,16 +88,12 @@ class Weighed(NamedTuple):
 class StreamClassifier(ClassifierMixin, RowEstimator):
     """Plays rows of classes to a scorer."""
 
+    _labels = "sign"
     class_weight: Any
     classes_: npt.NDArray[Any]
     _balance: Balance
     #: The classes, and the place of each label among them.
     _codes: tuple[Any, dict[Any, int]] = (None, {})
-
-    loss: Any
-
-    def _chosen_loss(self) -> Loss:
-        return chosen_loss(self.loss, "sign")
 
     def _all_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Order, Codes, Vector]:
         """Return all rows, those of them that weigh something, and their classes and weights.
@@ -209,7 +206,7 @@ class StreamClassifier(ClassifierMixin, RowEstimator):
         """Return the rows with the weights of their classes, and the rows counted."""
         given = weight
         if self.class_weight == "balanced":
-            balance = balance.copy()
+            balance = copy.copy(balance)
             masses = np.ones(len(codes)) if weight is None else weight
             weight = balance.learn(codes, masses, len(classes))
         elif self.class_weight is not None:

@@ -22,7 +22,6 @@ import numpy as np
 from noregret.arguments import ArgumentError
 from noregret.files.replacing import replaced
 from noregret.streams.ahead import parts_ahead
-from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.binary_file import MARK, VERSION, BinaryFile, Facts
 from noregret.streams.block import Block, Csr
 from noregret.streams.errors import StreamError
@@ -31,8 +30,9 @@ from noregret.streams.inputs import Inputs, find
 from noregret.streams.labels import are_classes, class_name
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.streams.reading import Reading
-from noregret.streams.sparse import in_order, joined
+from noregret.streams.sparse import in_order, joined_rows
 from noregret.streams.stream import Stream
+from noregret.streams.table_inputs import arrow, arrow_errors
 
 #: Largest numbers of nonzeros and rows of a batch: little memory, yet much more than its header.
 BATCH_NONZEROS = 1 << 20
@@ -252,7 +252,7 @@ def _parts(block: Block) -> Iterator[Block]:
 
 
 def _batch(schema: Any, blocks: list[Block], kind: np.dtype[Any], before: int, where: str) -> Any:
-    rows, y, weight = joined(blocks)
+    rows, y, weight = joined_rows(blocks)
     if int(rows.indptr[-1]) > _MOST_NONZEROS:
         raise StreamError(f"{where}, row {before + 1}: more than {_MOST_NONZEROS} nonzeros")
     with np.errstate(over="ignore"):

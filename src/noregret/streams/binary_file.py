@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.block import Block
 from noregret.streams.errors import StreamError
 from noregret.streams.format import Slabs
 from noregret.streams.labels import LabelMap
 from noregret.streams.names import FeatureNames, HashedNames, Names
+from noregret.streams.table_inputs import arrow, arrow_errors
 
 MARK = b"noregret"
 VERSION = 1
@@ -49,7 +49,7 @@ class PrivateFile(io.FileIO):
     def __init__(self, path: Path) -> None:
         #: The text that error messages begin with.
         self.where = str(path)
-        #: What was read since `forget`.
+        #: What was read since it was cleared; memory that nobody refers to is used again.
         self.held: list[NDArray[np.uint8]] = []
         self._slabs = Slabs()
         try:
@@ -65,10 +65,6 @@ class PrivateFile(io.FileIO):
 
     def close(self) -> None:
         """Do nothing: the file may be read again."""
-
-    def forget(self) -> None:
-        """Drop what was read; memory that nobody refers to is used again."""
-        self.held.clear()
 
     def require_whole(self) -> None:
         """Refuse a file that has become shorter."""
@@ -172,7 +168,7 @@ class BinaryFile:
         if last.num_rows or MARK not in self._told:
             raise StreamError(f"{where}: damaged, its last batch is not a description")
         self.facts = Facts.from_json(self._told[MARK], where)
-        self._file.forget()
+        self._file.held.clear()
         self.size = self._file.size
         self._weighted = self.facts.weighted and "weight" in schema.names
 
@@ -210,7 +206,7 @@ class BinaryFile:
                 try:
                     block, end = self._checked(number)
                 finally:
-                    self._file.forget()
+                    self._file.held.clear()
             rows += len(block)
             yield block, end
         if rows != self.facts.rows:

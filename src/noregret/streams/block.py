@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret.arguments import refuse
 from noregret.rows.sealed import Seal, Sealed, sealed_rows
 
 _ARRAYS = ("indptr", "indices", "values")
@@ -61,40 +62,40 @@ class Block:
 
     def __post_init__(self) -> None:
         """Refuse arrays that a compiled pass could not read safely."""
-        _require(self.indptr.dtype == np.uint64, f"indptr is {self.indptr.dtype}, not uint64")
-        _require(self.indices.dtype == np.uint32, f"indices are {self.indices.dtype}, not uint32")
-        _require(
-            self.values.dtype in (np.float32, np.float64),
-            f"values are {self.values.dtype}, not float32 or float64",
+        rows = len(self.y)
+        refuse(
+            {
+                f"Block: indptr is {self.indptr.dtype}, not uint64": self.indptr.dtype != np.uint64,
+                f"Block: indices are {self.indices.dtype}, not uint32": (
+                    self.indices.dtype != np.uint32
+                ),
+                f"Block: values are {self.values.dtype}, not float32 or float64": (
+                    self.values.dtype not in (np.float32, np.float64)
+                ),
+                f"Block: y is {self.y.dtype}, not float64": self.y.dtype != np.float64,
+                f"Block: indptr has shape {self.indptr.shape}, expected ({rows + 1},) for {rows} "
+                "labels": self.indptr.shape != (rows + 1,),
+                f"Block: indices and values have shapes {self.indices.shape} and "
+                f"{self.values.shape}, expected one and the same length": (
+                    self.indices.shape != self.values.shape or self.values.ndim != 1
+                ),
+                "Block: ids are not one a row": self.ids is not None and len(self.ids) != rows,
+            }
         )
-        _require(self.y.dtype == np.float64, f"y is {self.y.dtype}, not float64")
-        _require(
-            self.indptr.shape == (len(self.y) + 1,),
-            f"indptr has shape {self.indptr.shape}, expected ({len(self.y) + 1},) for "
-            f"{len(self.y)} labels",
-        )
-        _require(
-            self.indices.shape == self.values.shape and self.values.ndim == 1,
-            f"indices and values have shapes {self.indices.shape} and {self.values.shape}, "
-            "expected one and the same length",
-        )
-        _require(
-            bool(np.all(self.indptr[1:] >= self.indptr[:-1]))
-            and int(self.indptr[-1]) <= len(self.indices),
-            f"indptr must not fall and must end within the {len(self.indices)} nonzeros",
-        )
-        if self.weight is not None:
-            _require(
-                self.weight.dtype == np.float64 and self.weight.shape == self.y.shape,
-                f"weight is {self.weight.dtype} of shape {self.weight.shape}, expected float64 "
-                f"of shape {self.y.shape}",
-            )
-        _require(self.ids is None or len(self.ids) == len(self.y), "ids are not one a row")
-        used = self.indices[int(self.indptr[0]) : int(self.indptr[-1])]
-        widest = int(used.max()) + 1 if len(used) else 0
-        _require(
-            widest <= self.width,
-            f"width is {self.width} but column {widest - 1} occurs (columns count from 0)",
+        weight = self.y if self.weight is None else self.weight
+        first, last = int(self.indptr[0]), int(self.indptr[-1])
+        widest = int(self.indices[first:last].max(initial=0)) + (last > first)
+        refuse(
+            {
+                f"Block: indptr must not fall and must end within the {len(self.indices)} "
+                "nonzeros": np.any(self.indptr[1:] < self.indptr[:-1]) or last > len(self.indices),
+                f"Block: weight is {weight.dtype} of shape {weight.shape}, expected float64 of "
+                f"shape {self.y.shape}": (
+                    weight.dtype != np.float64 or weight.shape != self.y.shape
+                ),
+                f"Block: width is {self.width} but column {widest - 1} occurs (columns count "
+                "from 0)": widest > self.width,
+            }
         )
 
     @classmethod
@@ -113,8 +114,9 @@ class Block:
         What a parser has written is sound by construction, and so is a part of a sound block.
         Learners check its rows nevertheless.
         """
-        arrays = {"indptr": indptr, "indices": indices, "values": values}
-        return cls._unchecked(y=y, width=width, weight=weight, ids=ids, **arrays)
+        return cls._unchecked(
+            indptr=indptr, indices=indices, values=values, y=y, width=width, weight=weight, ids=ids
+        )
 
     @classmethod
     def _of_sealed(
@@ -134,8 +136,8 @@ class Block:
         ordered: bool,
         y: NDArray[np.float64],
         width: int,
-        weight: NDArray[np.float64] | None,
-        ids: Sequence[str] | None,
+        weight: NDArray[np.float64] | None = None,
+        ids: Sequence[str] | None = None,
     ) -> Block:
         """Return a block of rows that a parser wrote, sealed if it has found them in order."""
         if ordered:
@@ -211,6 +213,27 @@ class Block:
         return matrix
 
 
-def _require(condition: bool, complaint: str) -> None:
-    if not condition:
-        raise ValueError(f"Block: {complaint}")
+def summed(lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return where runs of these lengths end, after a 0.
+
+    >>> summed(np.array([2, 0, 3], np.uint64)).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate((np.zeros(1, np.uint64), np.cumsum(lengths, dtype=np.uint64)))
+
+
+def cut_rows(sizes: NDArray[np.uint64], most: int) -> list[int]:
+    """Return where to cut rows of these sizes so that no part is larger, or it is one row.
+
+    >>> cut_rows(np.array([3, 1, 1, 9, 2], np.uint64), 4)
+    [2, 3, 4, 5]
+    >>> cut_rows(np.empty(0, np.uint64), 4)
+    [0]
+    """
+    ends = summed(sizes)
+    stops = [0]
+    while stops[-1] < len(sizes):
+        begin = stops[-1]
+        reached = int(ends.searchsorted(int(ends[begin]) + most, side="right")) - 1
+        stops.append(max(reached, begin + 1))
+    return stops[1:] or stops

@@ -6,7 +6,7 @@ And the features that are made of columns of a table, the words of texts and pro
   The features of the column "text" are called "text=word" and "text=two words".
 - The features of the columns that a product names are multiplied, each with each, in its order; a
   column that is named twice gives each choice of its features once. Names are joined by stars,
-  "age*city=Bonn"; hashed, a product goes where `interactions` puts that of two namespaces.
+  "age*city=Bonn"; hashed, a product goes where `hashing` puts that of two namespaces.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from numpy.typing import NDArray
 
 from noregret.arguments import ArgumentError
 from noregret.jit import kernel
-from noregret.streams.block import Csr
-from noregret.streams.hashing import CONSTANT, feature_hash, mask
-from noregret.streams.interactions import (
+from noregret.streams.block import Csr, summed
+from noregret.streams.hashing import (
+    CONSTANT,
     MOST_FACTORS,
     MOST_PRODUCTS,
     NO_PART,
     as_matrix,
     count_products,
+    feature_hash,
+    mask,
     multiplied,
 )
 from noregret.streams.names import NO_ROOM, FeatureNames, HashedNames, laid_out
 from noregret.streams.reading import Reading
-from noregret.streams.sparse import summed
 
 #: The name of the constant feature in a dictionary.
 INTERCEPT = "intercept"

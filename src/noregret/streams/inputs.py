@@ -1,4 +1,7 @@
-"""Where bytes come from: files, patterns of names, standard input; plain or compressed."""
+"""Where bytes come from: files, patterns of names, standard input; plain or compressed.
+
+Files elsewhere have addresses: object stores, the web, whatever fsspec knows.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,26 @@ import codecs
 import glob
 import lzma
 import os
+import re
 import select
 import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
+from noregret.arguments import refuse
 from noregret.streams.errors import StreamError
-from noregret.streams.remote import find_remote, is_address, name_in, open_remote, remote_errors
 
 Inputs: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A path, a pattern with wildcards, an address, "-" for standard input, or several of these."""
 
 STANDARD_INPUT = "-"
+NO_INPUT = "no input: expected a path, several paths, a pattern or '-'"
 _STDIN_NAME = "standard input"
 #: Magic bytes of compressed files, and the name of the compression.
 _MAGIC = {
@@ -33,6 +40,79 @@ COMPRESSIONS = tuple(_MAGIC)
 #: Bytes given to a decompressor at once. This alone bounds its output: from 8 KiB, gzip can make
 #: 8 MiB, xz some 60 MiB and zstd 256 MiB.
 _PIECE = 1 << 13
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address, not the name of a file.
+
+    >>> is_address("s3://bucket/a.csv"), is_address("a.csv")
+    (True, False)
+    """
+    return _ADDRESS.match(text) is not None
+
+
+def name_in(text: str) -> str:
+    """Return the part of an address that tells the format; a name as it is.
+
+    >>> name_in("https://example.org/a.csv.gz?raw=1"), name_in("a.csv?")
+    ('/a.csv.gz', 'a.csv?')
+    """
+    return urlsplit(text).path if text.startswith(("http://", "https://")) else text
+
+
+@contextmanager
+def remote_errors(address: str) -> Iterator[None]:
+    """Turn whatever a file system raises into one line about the address."""
+    try:
+        yield
+    except StreamError:
+        raise
+    except ImportError as error:
+        # fsspec names the package that a protocol needs.
+        raise StreamError(f"{address}: {error} (pip install 'noregret[remote]')") from None
+    except FileNotFoundError:
+        raise StreamError(f"{address}: no such file") from None
+    except Exception as error:
+        # Each file system has exceptions of its own, with no base in common.
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise StreamError(f"{address}: {reason}") from error
+
+
+def _file_system(address: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError:
+        raise StreamError(
+            f"{address}: addresses need the package fsspec: pip install 'noregret[remote]'"
+        ) from None
+    with remote_errors(address):
+        found: tuple[Any, str] = fsspec.core.url_to_fs(address)
+        return found
+
+
+def find_remote(address: str) -> list[tuple[str, int | None]]:
+    """Return the addresses of files with their sizes, those of a pattern sorted by name."""
+    system, path = _file_system(address)
+    with remote_errors(address):
+        # A question mark in an address of the web begins a query.
+        pattern = glob.has_magic(path) and not address.startswith(("http://", "https://"))
+        if not pattern:
+            facts = system.info(path)
+            if facts.get("type") == "directory":
+                raise StreamError(f"{address}: a directory, expected a file")
+            return [(address, facts.get("size"))]
+        found = sorted(system.glob(path))
+        if not found:
+            raise StreamError(f"{address}: no file has such a name")
+        return [(system.unstrip_protocol(one), system.info(one).get("size")) for one in found]
+
+
+def open_remote(address: str) -> Any:
+    """Return a file for reading bytes."""
+    system, path = _file_system(address)
+    with remote_errors(address):
+        return system.open(path, "rb")
 
 
 @dataclass(frozen=True)
@@ -87,18 +167,26 @@ def find(inputs: Inputs) -> list[Input]:
             if not matches:
                 raise StreamError(f"{text}: no file has such a name")
             found += map(_file, matches)
-    if not found:
-        raise StreamError("no input: expected a path, several paths, a pattern or '-'")
-    if sum(one.standard for one in found) > 1:
-        raise StreamError("standard input can be read once only, found '-' twice")
+    refuse(
+        {
+            NO_INPUT: not found,
+            "standard input can be read once only, found '-' twice": (
+                sum(one.standard for one in found) > 1
+            ),
+        },
+        StreamError,
+    )
     return found
 
 
 def _file(text: str) -> Input:
-    if os.path.isdir(text):
-        raise StreamError(f"{text}: a directory, expected a file")
-    if not os.path.exists(text):
-        raise StreamError(f"{text}: no such file")
+    refuse(
+        {
+            f"{text}: a directory, expected a file": os.path.isdir(text),
+            f"{text}: no such file": not os.path.exists(text),
+        },
+        StreamError,
+    )
     return Input(text, Path(text))
 
 

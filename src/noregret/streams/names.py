@@ -347,6 +347,4 @@ def _power(least: int) -> int:
 
 
 def _enlarged(array: NDArray[_S], room: int, used: int) -> NDArray[_S]:
-    larger: NDArray[_S] = np.zeros(room, array.dtype)
-    larger[:used] = array[:used]
-    return larger
+    return np.pad(array[:used], (0, room - used))

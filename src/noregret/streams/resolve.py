@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from noregret.arguments import ArgumentError
 from noregret.streams.errors import StreamError
-from noregret.streams.inputs import COMPRESSIONS, STANDARD_INPUT, Inputs, find
+from noregret.streams.inputs import COMPRESSIONS, NO_INPUT, STANDARD_INPUT, Inputs, find, name_in
 from noregret.streams.reading import COMPACT, FIELDS, FORMATS, FRAME, PAIRS, Reading
-from noregret.streams.remote import name_in
 
 if TYPE_CHECKING:
     from noregret.streams.names import FeatureNames
@@ -176,5 +175,5 @@ def _format_of_names(inputs: list[str | os.PathLike[str]]) -> str:
             f"{told[first]} is {first} but {told[second]} is {second}: expected one format"
         )
     if not told:
-        raise StreamError("no input: expected a path, several paths, a pattern or '-'")
+        raise StreamError(NO_INPUT)
     return next(iter(told))

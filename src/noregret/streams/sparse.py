@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noregret.jit import kernel
 from noregret.rows.soundness import bounded, descents
-from noregret.streams.block import Block, Csr, Floats
+from noregret.streams.block import Block, Csr, Floats, summed
 from noregret.streams.names import NO_ROOM
 
 _0, _1, _2 = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -135,15 +135,6 @@ def order_rows(indptr: NDArray[np.uint64], indices: NDArray[np.uint32], values: 
     _order(indptr, indices, values, keys, spare, np.empty(longest, values.dtype))
 
 
-def summed(lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return where runs of these lengths end, after a 0.
-
-    >>> summed(np.array([2, 0, 3], np.uint64)).tolist()
-    [0, 2, 2, 5]
-    """
-    return np.concatenate((np.zeros(1, np.uint64), np.cumsum(lengths, dtype=np.uint64)))
-
-
 def gathered(
     ends: NDArray[np.uint64], chosen: NDArray[np.intp]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -230,7 +221,7 @@ def settled(rows: Csr, column: int = 0, constant: float = 0.0) -> Csr:
     return rows.first(len(rows.indptr) - 1)
 
 
-def joined(
+def joined_rows(
     blocks: Sequence[Block],
 ) -> tuple[Csr, NDArray[np.float64], NDArray[np.float64]]:
     """Return the rows of one block or several as one, their labels and weights, 1 for none."""
@@ -257,7 +248,7 @@ def shuffled(blocks: Iterable[Block], seed: int, rows: int) -> Iterator[Block]:
         return
     ordered, width = all(block.ordered for block in held), held[-1].width
     weighted = any(block.weight is not None for block in held)
-    joint, y, weight = joined(held)
+    joint, y, weight = joined_rows(held)
     ids = [name for block in held for name in block.ids or ()]
     held.clear()
     order = np.random.default_rng(seed).permutation(len(y))

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret.streams.arrow import arrow_errors
 from noregret.streams.block import Csr
 from noregret.streams.columns import (
     CATEGORY,
@@ -60,7 +59,7 @@ from noregret.streams.table_columns import (
     text_feature,
     texts_of,
 )
-from noregret.streams.table_inputs import Table, TableFile, TableObject
+from noregret.streams.table_inputs import Table, TableFile, TableObject, arrow_errors
 
 _Problem: TypeAlias = tuple[str, NDArray[np.bool_], str, str]
 

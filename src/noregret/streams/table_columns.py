@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from noregret.arguments import ArgumentError
 from noregret.jit import kernel
-from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.columns import (
     CATEGORY,
     CLASS,
@@ -34,6 +33,7 @@ from noregret.streams.labels import are_classes
 from noregret.streams.moments import HOURS, MONTHS, WEEKDAYS, part_names
 from noregret.streams.names import NO_ROOM
 from noregret.streams.reading import Reading
+from noregret.streams.table_inputs import arrow, arrow_errors
 
 types: Any = arrow.types
 # Loaded here: it takes as long as pyarrow itself, and the compact form does not use it.

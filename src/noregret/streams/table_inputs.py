@@ -1,4 +1,7 @@
-"""Where record batches come from: files of Arrow and Parquet, and objects that export them."""
+"""Where record batches come from: files of Arrow and Parquet, and objects that export them.
+
+pyarrow, an optional package, is imported here alone, and its errors become one line each.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,37 @@ import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
-from noregret.streams.arrow import arrow, arrow_errors
 from noregret.streams.errors import StreamError
-from noregret.streams.inputs import COMPRESSIONS, Input
+from noregret.streams.inputs import COMPRESSIONS, Input, open_remote
 from noregret.streams.labels import LOOK
-from noregret.streams.remote import open_remote
+
+try:
+    import pyarrow
+    import pyarrow.ipc
+except ImportError:
+    raise StreamError(
+        "tables of Arrow and Parquet need the package pyarrow: pip install 'noregret[arrow]'"
+    ) from None
+
+arrow: Any = pyarrow
+
+
+@contextmanager
+def arrow_errors(where: str) -> Iterator[None]:
+    """Turn what pyarrow raises about a file into one line about that file."""
+    try:
+        yield
+    except StreamError:
+        raise
+    except (arrow.ArrowException, OSError, MemoryError, ValueError, LookupError) as error:
+        # Names that are not text or occur twice, and columns that are not there, are no
+        # exceptions of its own.
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise StreamError(f"{where}: {reason}") from error
+
 
 #: Rows that are made into a block at once.
 BATCH = 1 << 14

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noregret.jit import byte_at, kernel
+from noregret.streams.block import summed
 from noregret.streams.names import Spelled, laid_out
-from noregret.streams.sparse import summed
 
 _0, _1, _2 = (np.uint64(k) for k in range(3))
 _QUOTE, _EQUALS = (np.uint8(ord(c)) for c in '"=')

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from noregret.arguments import ArgumentError
 from noregret.jit import kernel
-from noregret.streams.block import Csr
+from noregret.streams.block import Csr, cut_rows
 from noregret.streams.errors import Malformed
 from noregret.streams.features import INTERCEPT, Features, largest_of
 from noregret.streams.format import Parsed, Slabs, Written, padded
-from noregret.streams.inputs import Inputs
-from noregret.streams.interactions import (
+from noregret.streams.hashing import (
     MOST_PRODUCTS,
     NO_PART,
     Interactions,
@@ -28,10 +27,11 @@ from noregret.streams.interactions import (
     count_products,
     multiplied,
 )
+from noregret.streams.inputs import Inputs
 from noregret.streams.names import FeatureNames, HashedNames
 from noregret.streams.reading import Reading
 from noregret.streams.source import Source, most_lines
-from noregret.streams.sparse import gathered, order_rows, settled, summed
+from noregret.streams.sparse import gathered, order_rows, settled
 from noregret.streams.stream import TextStream
 from noregret.streams.vw_grammar import refusal, tag_of
 from noregret.streams.vw_lines import SPANS, LineRules, read_lines
@@ -290,23 +290,6 @@ class VwFormat:
         many = f"interactions of at most {MOST_PRODUCTS} products"
         finite = "interactions whose values are finite"
         return Malformed(0, line, many if number == MOST_PRODUCTS + 1 else finite)
-
-
-def cut_rows(sizes: NDArray[np.uint64], most: int) -> list[int]:
-    """Return where to cut rows of these sizes so that no part is larger, or it is one row.
-
-    >>> cut_rows(np.array([3, 1, 1, 9, 2], np.uint64), 4)
-    [2, 3, 4, 5]
-    >>> cut_rows(np.empty(0, np.uint64), 4)
-    [0]
-    """
-    ends = summed(sizes)
-    stops = [0]
-    while stops[-1] < len(sizes):
-        begin = stops[-1]
-        reached = int(ends.searchsorted(int(ends[begin]) + most, side="right")) - 1
-        stops.append(max(reached, begin + 1))
-    return stops[1:] or stops
 
 
 def open_vw(

@@ -75,8 +75,7 @@ nr.words('loss') lists all
         return _of_kind(text, kind, argument)
     word, cls = find(text, kind, argument)
     try:
-        given = _parameters(word, cls, text.partition(":")[2])
-        return cls(**given)
+        return cls(**_parameters(word, cls, text.partition(":")[2]))
     except ArgumentError as error:
         raise ArgumentError(argument, error.reason, text, error.kind) from None
     except (TypeError, ValueError) as error:
