@@ -55,6 +55,8 @@ MAPS: tuple[nr.mirrors.Mirror, ...] = (
 LAYOUTS = ("dense64", "sparse64", "dense32", "sparse32")
 #: The losses with which an online learner is run beside.
 ONLINE = (nr.losses.Hinge, nr.losses.Logistic, nr.losses.Absolute, nr.losses.Squared)
+#: Modes that are solved on shards.
+SHARED = ("l2", "ball", "radius")
 #: What a refusal may say; any other exception is a failure.
 REFUSALS = ("overflow", "falls forever", "beyond 1e+100")
 #: The tolerance of the last run of a problem, and its passes.
@@ -110,6 +112,8 @@ class Case:
         if combo.layout.endswith("32"):
             X = np.clip(X, -1e30, 1e30).astype(np.float32)
         self.X = sp.csr_array(X) if combo.layout.startswith("sparse") else X
+        #: Only the solvers of the 2-norm work on shards.
+        self.shards = int(random.choice([1, 2, 5])) if combo.mode in SHARED else 1
         self.duals: list[Any] = []
         self.primals: list[Any] = []
         self.solutions: list[tuple[Solution, Any]] = []
@@ -170,7 +174,7 @@ class Case:
         """Solve, with options beside those of the problem."""
         return hindsight(
             self.X, self.y, self.combo.loss, weight=self.weight, offset=self.offset,
-            seed=int(self.random.integers(1000)), **self.options, **more,
+            seed=int(self.random.integers(1000)), shards=self.shards, **self.options, **more,
         )  # fmt: skip
 
     def problem(self) -> Problem:
