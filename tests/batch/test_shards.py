@@ -11,13 +11,20 @@ import pytest
 import scipy.sparse as sp
 
 import noregret as nr
-from noregret.batch import Problem
+from noregret.batch import Problem, side_by_side
 from noregret.batch.ascent import Ascent, Guess
 from noregret.batch.shards import Shards
 from noregret.batch.side_by_side import SideBySide, ascent_of
 
 LOSSES = [nr.losses.Hinge(), nr.losses.Logistic(), nr.losses.Squared(), nr.losses.Absolute()]
 FORMS = [{"l2": 0.3}, {"l2": 0.3, "radius": 0.5}, {"radius": 2.0}]
+
+
+@pytest.fixture(autouse=True)
+def shares_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Share out what is too little to be worth it."""
+    monkeypatch.setattr(side_by_side, "LEAST_TURN", 64)
+    monkeypatch.setattr(side_by_side, "WORTH_JOINING", 2.0)
 
 
 def stream(seed: int, rows: int = 60, width: int = 8, twins: bool = False) -> Any:
@@ -98,13 +105,22 @@ def test_the_dual_never_falls_and_theta_belongs_to_the_slopes(
 
 def test_equal_shards_are_damped_and_orthogonal_ones_are_not() -> None:
     """Rows of one direction need sigma' = K, rows without a common feature none."""
-    for X, expected in ((np.ones((40, 1)), 4.0), (np.eye(40), 1.0)):
-        problem = Problem.of(X, np.ones(40), nr.losses.Squared(), strength=1.0)
+    for X, expected in ((np.ones((80, 1)), 4.0), (np.eye(80), 1.0)):
+        problem = Problem.of(X, np.ones(80), nr.losses.Squared(), strength=1.0)
         ascent = ascent_of(replace(problem, shards=Shards(4)), problem.start(), 0)
         assert isinstance(ascent, SideBySide) and ascent.spread == 4.0
         ascent.epoch(Guess(1e-9))
         assert ascent.spread == pytest.approx(expected)
     assert type(ascent_of(problem, problem.start(), 0)) is Ascent
+
+
+def test_few_features_are_visited_by_one_thread() -> None:
+    """The bits are then those of one shard."""
+    X, y = stream(10, rows=7)
+    one, many = (
+        nr.hindsight(X, y, nr.losses.Hinge(), l2=0.3, shards=shards).alpha for shards in (1, 4)
+    )
+    np.testing.assert_array_equal(one, many)
 
 
 def test_gaps_of_shards_are_those_of_all_rows() -> None:

@@ -14,13 +14,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import mpmath
 import numpy as np
 import scipy.sparse as sp
 
 import noregret as nr
-from noregret.batch import Problem, Progress, Solution, hindsight
+from noregret.batch import Problem, Progress, Solution, hindsight, side_by_side
 from tests.truth.claims import Tally
 from tests.truth.objectives import DIGITS, Objective
 
@@ -171,11 +172,12 @@ class Case:
         return {"l2": force, "bias": mode == "bias"}
 
     def solve(self, **more: Any) -> Solution:
-        """Solve, with options beside those of the problem."""
-        return hindsight(
-            self.X, self.y, self.combo.loss, weight=self.weight, offset=self.offset,
-            seed=int(self.random.integers(1000)), shards=self.shards, **self.options, **more,
-        )  # fmt: skip
+        """Solve, with options beside those of the problem; even few features are shared out."""
+        with patch.multiple(side_by_side, LEAST_TURN=1, WORTH_JOINING=0.0):
+            return hindsight(
+                self.X, self.y, self.combo.loss, weight=self.weight, offset=self.offset,
+                seed=int(self.random.integers(1000)), shards=self.shards, **self.options, **more,
+            )  # fmt: skip
 
     def problem(self) -> Problem:
         """Return the problem as the judge sees it."""

@@ -150,7 +150,7 @@ class Ascent:
         guess.see(share * apart, share * lost + half if before == self.counted else None)
         return float(largest)
 
-    def visit(self, course: dual.Course) -> tuple[Any, float, float, float]:
+    def visit(self, course: dual.Course) -> tuple[int, float, float, float]:
         """Visit the rows; return how many are still active, the movement and the sampled sums."""
         problem = self.problem
         found = dual.ascend(

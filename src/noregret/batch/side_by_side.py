@@ -27,8 +27,11 @@ from noregret.batch.ascent import Ascent
 from noregret.batch.problem import Problem, Vector
 from noregret.passes.dual import dual
 
-#: Turns of an epoch, at most, and visited features for each that is joined after a turn.
-MOST_TURNS, WORTH_JOINING = 16, 12.0
+#: Turns of an epoch, at most.
+MOST_TURNS = 16
+#: A turn visits at least this many features, and for each weight of each shard this many: threads
+#: must be called, and their weights joined after it. Fewer features are visited by one thread.
+LEAST_TURN, WORTH_JOINING = 1 << 19, 12.0
 
 
 class SideBySide(Ascent):
@@ -45,12 +48,16 @@ class SideBySide(Ascent):
         self.spread = float(count)
 
     def visit(self, course: dual.Course) -> tuple[int, float, float, float]:
-        """Visit the rows in turns of all shards."""
+        """Visit the rows in turns of all shards, or alone if they are few."""
         active, rows = int(course.active), self.problem.rows
         features = rows.values.size * active / len(rows)
-        joined = WORTH_JOINING * self.whole.size * self.problem.shards.count
-        turns = int(min(max(features / joined, 1.0), MOST_TURNS))
-        kept, aside, sums = [], [], np.zeros((turns, 3))
+        least = max(LEAST_TURN, WORTH_JOINING * self.locals.size)
+        if features < LEAST_TURN:
+            return super().visit(course)
+        turns = int(min(max(features / least, 1.0), MOST_TURNS))
+        kept: list[Any] = []
+        aside: list[Any] = []
+        sums = np.zeros((turns, 3))
         for turn in range(turns):
             begin, end = active * turn // turns, active * (turn + 1) // turns
             stay, settled, *sums[turn] = self._turn(course, self.order[begin:end])
