@@ -2,9 +2,9 @@
 
 Both solve sum of losses + (l2/2) ||w||^2 with l2 = n / 10,000 to a relative gap of 1e-3, on rows in
 memory: the generated sparse set, then every real set with two classes in the folder that
-NOREGRET_DATA names, its features in units of their largest size. One core with one shard, the solver
-as it is without threads, against `workers=2` with its default shards. Seconds are of the clock,
-conversion of the rows included.
+NOREGRET_DATA names, its features in units of their largest size. One core with one shard, the
+solver as it is without threads, against `workers=2` with its default shards. Seconds are of the
+clock, conversion of the rows included.
 """
 
 from __future__ import annotations

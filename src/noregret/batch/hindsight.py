@@ -10,7 +10,7 @@ from typing import Any
 from numba.core.errors import NumbaError
 
 from noregret import mirrors
-from noregret.arguments import refuse
+from noregret.arguments import ArgumentError, refuse
 from noregret.arrays import as_count, as_positive
 from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.problem import Problem, Solution
@@ -97,12 +97,13 @@ def hindsight(
                 not 0.0 < float(fraction) <= 1.0,
             "fraction is for l2= or strength= with one score, and not for bias or radius alone":
                 fraction != 1.0 and bool(bias or several or (radius and l2 is None)),
-            "shards is for l2= or radius= without bias and fraction, one score or OneAgainstRest":
-                shards not in (None, 1) and not sharing,
             f"{type(loss).__name__} takes neither bias nor offset: add a column of 1":
                 several and (bias or offset is not None),
         }
     )  # fmt: skip
+    if shards not in (None, 1) and not sharing:
+        reason = "only l2 and radius are solved on shards, without bias, mirror and fraction"
+        raise ArgumentError("shards", reason, shards)
     form = radius, l2, mirror, strength
     given = warm_start if isinstance(warm_start, Solution) else None
     slopes = given.alpha if given else warm_start
