@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import noregret as nr
 from noregret.batch import Problem, hindsight
-from noregret.batch.euclidean import SETTLED, Ascent, Guess, leap
+from noregret.batch.ascent import SETTLED, Ascent, Guess, leap
 from noregret.batch.problem import evaluate
 from noregret.batch.radius import RadiusSolver
 from noregret.passes.dual import dual

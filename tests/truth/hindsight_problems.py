@@ -14,13 +14,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import mpmath
 import numpy as np
 import scipy.sparse as sp
 
 import noregret as nr
-from noregret.batch import Problem, Progress, Solution, hindsight
+from noregret.batch import Problem, Progress, Solution, hindsight, side_by_side
 from tests.truth.claims import Tally
 from tests.truth.objectives import DIGITS, Objective
 
@@ -55,6 +56,8 @@ MAPS: tuple[nr.mirrors.Mirror, ...] = (
 LAYOUTS = ("dense64", "sparse64", "dense32", "sparse32")
 #: The losses with which an online learner is run beside.
 ONLINE = (nr.losses.Hinge, nr.losses.Logistic, nr.losses.Absolute, nr.losses.Squared)
+#: Modes that are solved on shards.
+SHARED = ("l2", "ball", "radius")
 #: What a refusal may say; any other exception is a failure.
 REFUSALS = ("overflow", "falls forever", "beyond 1e+100")
 #: The tolerance of the last run of a problem, and its passes.
@@ -110,6 +113,8 @@ class Case:
         if combo.layout.endswith("32"):
             X = np.clip(X, -1e30, 1e30).astype(np.float32)
         self.X = sp.csr_array(X) if combo.layout.startswith("sparse") else X
+        #: Only the solvers of the 2-norm work on shards.
+        self.shards = int(random.choice([1, 2, 5])) if combo.mode in SHARED else 1
         self.duals: list[Any] = []
         self.primals: list[Any] = []
         self.solutions: list[tuple[Solution, Any]] = []
@@ -167,11 +172,12 @@ class Case:
         return {"l2": force, "bias": mode == "bias"}
 
     def solve(self, **more: Any) -> Solution:
-        """Solve, with options beside those of the problem."""
-        return hindsight(
-            self.X, self.y, self.combo.loss, weight=self.weight, offset=self.offset,
-            seed=int(self.random.integers(1000)), **self.options, **more,
-        )  # fmt: skip
+        """Solve, with options beside those of the problem; even few features are shared out."""
+        with patch.multiple(side_by_side, LEAST_TURN=1, WORTH_JOINING=0.0):
+            return hindsight(
+                self.X, self.y, self.combo.loss, weight=self.weight, offset=self.offset,
+                seed=int(self.random.integers(1000)), shards=self.shards, **self.options, **more,
+            )  # fmt: skip
 
     def problem(self) -> Problem:
         """Return the problem as the judge sees it."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from noregret import mirrors
 from noregret.arrays import Vector, as_positive, real_array
-from noregret.batch.euclidean import curvatures, seed_state
+from noregret.batch.ascent import curvatures, seed_state
 from noregret.batch.problem import (
     LINK_ERRORS,
     Solution,

@@ -30,7 +30,7 @@ from scipy.optimize import linprog, minimize
 from noregret import mirrors
 from noregret.arguments import refuse
 from noregret.arrays import as_positive
-from noregret.batch.euclidean import FAR, Ascent, Guess
+from noregret.batch.ascent import FAR, Ascent, Guess
 from noregret.batch.problem import (
     WIDTHS,
     Problem,

@@ -10,19 +10,22 @@ from typing import Any
 from numba.core.errors import NumbaError
 
 from noregret import mirrors
-from noregret.arguments import refuse
-from noregret.arrays import as_positive
+from noregret.arguments import ArgumentError, refuse
+from noregret.arrays import as_count, as_positive
 from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
+from noregret.batch.shards import Shards
 from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.proof.convexity import uncompiled
-from noregret.rows.examples import as_rows
+from noregret.rows.examples import Rows, as_rows
 
 #: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
+#: Stored features from which on several threads are faster than one.
+WORTH_SHARING = 1 << 20
 #: The options that bound the predictor: radius, l2, mirror, strength.
 Form = tuple[float | None, float | None, Mirror | None, float | None]
 
@@ -44,6 +47,8 @@ def hindsight(
     progress: bool | Callable[[Progress], None] = False,
     bias: bool = False,
     fraction: float = 1.0,
+    workers: int = 1,
+    shards: int | None = None,
 ) -> Solution:
     """Return the best fixed linear predictor of all rows, with a certified duality gap.
 
@@ -64,6 +69,11 @@ def hindsight(
     step would gain, and it still converges; oscillation of rows with a small norm is damped.
     Below 1 it is plain coordinate ascent, for l2= or strength= without bias, and radius with l2=.
 
+    `workers` is the most threads that work at a time, at least 1 [default: 1]. `shards`, at least
+    1, is how many parts the rows are dealt to in each pass, for l2= and radius= without bias
+    [default: `workers` where there is work for them, else 1]. Given `shards` and `seed`, the
+    solution is the same to the bit for any number of workers.
+
     >>> import noregret as nr
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, -1, 1]
     >>> best = hindsight(X, y, nr.losses.Hinge(), l2=1.0)
@@ -76,7 +86,11 @@ def hindsight(
     for `fraction` its remark on step control.
     """
     require_options(tol, max_passes)
+    workers = as_count("workers", workers)
+    shards = None if shards is None else as_count("shards", shards)
     several = isinstance(loss, ScoreLoss)
+    sharing = not bias and strength is None and fraction == 1.0
+    sharing = sharing and (not several or type(loss) is OneAgainstRest)
     refuse(
         {
             f"fraction must be above 0 and at most 1, got {fraction}":
@@ -87,13 +101,18 @@ def hindsight(
                 several and (bias or offset is not None),
         }
     )  # fmt: skip
+    if shards not in (None, 1) and not sharing:
+        reason = "only l2 and radius are solved on shards, without bias, mirror and fraction"
+        raise ArgumentError("shards", reason, shards)
     form = radius, l2, mirror, strength
     given = warm_start if isinstance(warm_start, Solution) else None
     slopes = given.alpha if given else warm_start
     options = float(tol), max_passes, slopes, seed, progress
     if isinstance(loss, ScoreLoss):
-        return trusted(_several(X, y, loss, form, weight, options), loss)
+        return trusted(_several(X, y, loss, form, weight, options, (workers, shards)), loss)
     problem = _problem(X, y, loss, form, weight, offset, bias)
+    if sharing:
+        problem = replace(problem, shards=_shards(problem.rows, workers, shards))
     solver = _solver(problem, bias, float(fraction))
     if problem.radius is not None and given and given.weights.shape == (problem.rows.width,):
         solver = partial(solver, start=problem.inside(given.weights))
@@ -110,6 +129,7 @@ def _several(
     form: Form,
     weight: Any,
     options: tuple[float, int, Any, int, bool | Callable[[Progress], None]],
+    threads: tuple[int, int | None],
 ) -> Solution:
     """Return the best matrix of weights for a loss of several scores."""
     from noregret.batch.best_matrix import MatrixProblem, MatrixSolver, solve_against_rest
@@ -120,7 +140,8 @@ def _several(
         def solve_one(labels: Any, start: Any, share: float) -> Solution:
             return hindsight(
                 X, labels, loss.loss, *form, weight=weight, tol=share, max_passes=max_passes,
-                warm_start=start, seed=seed, progress=progress,
+                warm_start=start, seed=seed, progress=progress, workers=threads[0],
+                shards=threads[1],
             )  # fmt: skip
 
         return solve_against_rest(solve_one, y, len(as_rows(X)), tol, slopes)
@@ -198,6 +219,13 @@ def _problem(
         mirror, radius = mirrors.Ball(as_positive("radius", radius)), None
     force = l2 if l2 is not None else strength
     return Problem.of(X, y, loss, mirror, force or 0.0, weight, offset, radius)
+
+
+def _shards(rows: Rows, workers: int, count: int | None) -> Shards:
+    """Return the shards: as many as asked for, else one a worker if they pay."""
+    if count is None:
+        count = workers if rows.values.size >= WORTH_SHARING else 1
+    return Shards(min(count, len(rows)), workers)
 
 
 def _solver(problem: Problem, bias: bool, fraction: float = 1.0) -> Callable[..., Solver]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noregret.batch.euclidean import conjugate_gradients
+from noregret.batch.ascent import conjugate_gradients
 from noregret.batch.problem import Problem, Vector, dual_state, link
 from noregret.mirrors import Mirror
 from noregret.passes import sync

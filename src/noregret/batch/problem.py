@@ -22,6 +22,7 @@ import numpy.typing as npt
 from noregret import mirrors
 from noregret.arguments import refuse
 from noregret.arrays import as_positive, real_array
+from noregret.batch.shards import Shards
 from noregret.combinations import require_kind
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -77,6 +78,7 @@ class Problem:
     #: b, the factor of the regulariser; 0 if a radius takes its place.
     strength: float
     radius: float | None = None
+    shards: Shards = field(default=Shards(), repr=False)
 
     @classmethod
     def of(
@@ -124,6 +126,12 @@ class Problem:
     def terms(self) -> gap.Terms:
         """Labels, weights and offsets as the bundle that kernels take."""
         return gap.Terms(self.y, self.weight, self.offset)
+
+    def piece(self, begin: int, end: int) -> tuple[Block, gap.Terms]:
+        """Return rows begin to end - 1 and their terms, as bundles."""
+        part = slice(begin, end)
+        terms = gap.Terms(self.y[part], self.weight[part], self.offset[part])
+        return block(self.rows.part(begin, end)), terms
 
     def describe(self) -> str:
         """Return what is minimised, in words."""
@@ -173,12 +181,21 @@ class Problem:
 
         The error of g is one in the 1-norm.
         """
-        state = np.zeros((self.rows.width, 2))
-        total, magnitude, travel = gap.dual_sums(self.loss, self.block, self.terms, slopes, state)
-        count, g = len(self.rows), state[:, 0] + state[:, 1]
-        # A product, its factor and the last addition round.
-        delta = gradient_error(4.0, count, g.size, travel)
-        return g, delta, float(total), sum_error(2.0 * ROUND_ERRORS, count, magnitude)
+        count, shards = len(self.rows), self.shards
+        states = np.zeros((shards.count, self.rows.width, 2))
+
+        def summed(begin: int, end: int, state: Vector) -> Any:
+            rows, terms = self.piece(begin, end)
+            return gap.dual_sums(self.loss, rows, terms, slopes[begin:end], state)
+
+        totals, magnitudes, travels = zip(*shards.each(count, summed, states), strict=True)
+        shards.each(self.rows.width, lambda begin, end: gap.join(states, begin, end))
+        g = states[0, :, 0] + states[0, :, 1]
+        # A product, its factor and the last addition round; then the sums of the shards.
+        joins = shards.count - 1
+        delta = gradient_error(4.0, count + joins, g.size, sum(travels))
+        slack = sum_error(2.0 * ROUND_ERRORS + joins, count, sum(magnitudes))
+        return g, delta, float(sum(totals)), slack
 
     def dual_lower(self, slopes: Vector) -> float:
         """Return D(s), rounded down: no w has a smaller objective."""
@@ -195,8 +212,14 @@ class Problem:
     def primal_upper(self, weights: Vector, bias: float = 0.0) -> float:
         """Return P(w), rounded up; `bias` is added to every prediction."""
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = gap.primal_sums(self.loss, self.block, self.terms, bias, weights, LINK_ERRORS)
-            value = loss_upper(self.weight, 2.0 * ROUND_ERRORS, *sums)
+
+            def summed(begin: int, end: int) -> Any:
+                piece = self.piece(begin, end)
+                return gap.primal_sums(self.loss, *piece, bias, weights, LINK_ERRORS)
+
+            totals, magnitudes = zip(*self.shards.each(len(self.rows), summed), strict=True)
+            roundings = 2.0 * ROUND_ERRORS + self.shards.count - 1
+            value = loss_upper(self.weight, roundings, sum(totals), sum(magnitudes))
             if self.radius is None:
                 value += self.mirror.regularizer_upper(weights, self.strength)
         return certified_ceiling(float(value))

@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from noregret import mirrors
-from noregret.batch.euclidean import FIRST_DAMPING, Ascent, Guess
+from noregret.batch.ascent import FIRST_DAMPING, Guess
 from noregret.batch.problem import Problem, Solution, Vector
+from noregret.batch.side_by_side import ascent_of
 from noregret.batch.solver import Solver
 from noregret.passes.dual.dual import inner
 
@@ -68,7 +69,7 @@ class RadiusSolver(Solver):
         ball = mirrors.Ball(self.radius)
         around = replace(self.problem, mirror=ball, strength=self.strength, radius=None)
         self.seed += 1
-        self.ascent = Ascent(around, slopes, self.seed, self.centre)
+        self.ascent = ascent_of(around, slopes, self.seed, self.centre)
         self.ascent.damping = self.damping
         #: Passes around this centre.
         self.since = 0

@@ -32,6 +32,8 @@ def hindsight(
     bias: bool,
     tol: float,
     max_passes: int,
+    workers: int,
+    shards: int | None,
     top: int,
     weights: Path | None,
     as_json: bool,
@@ -65,6 +67,8 @@ def hindsight(
             weight=rows.weight,
             tol=tol,
             max_passes=max_passes,
+            workers=workers,
+            shards=shards,
             progress=solver,
             bias=bias,
         )

@@ -218,6 +218,23 @@ _PROOFS = (
         default=10_000,
     ),
     Option(
+        "workers",
+        "hindsight",
+        "Threads that work at a time, with --l2 or --class-radius.",
+        kind=int,
+        least=1,
+        default=1,
+    ),
+    Option(
+        "shards",
+        "hindsight",
+        "Parts of the rows for --workers; given these, the result is the same for any number of"
+        " threads.",
+        kind=int,
+        least=1,
+        shown="as many as workers",
+    ),
+    Option(
         "max_passes",
         "audit",
         "Stop the solver after N passes, however wide the gap.",

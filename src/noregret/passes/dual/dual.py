@@ -22,7 +22,7 @@ from noregret.jit import borrowed, fetch, kernel
 from noregret.passes.rows import Row, place, row_of
 
 #: The places of a row's record; together they fill one line of the cache.
-SLOPE, LABEL, CURVATURE, SCALE, OFFSET, BEGIN, END, SPARE = range(8)
+SLOPE, LABEL, CURVATURE, SCALE, OFFSET, BEGIN, END, BEFORE = range(8)
 PLACES = 8
 
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
@@ -152,6 +152,14 @@ def _fetch_later(memory, indices, values, k, active):  # type: ignore[no-untyped
                 fetch(values, first)
 
 
+class Course(NamedTuple):
+    """How an epoch goes: rows to visit, when one is settled, and one in how many is sampled."""
+
+    active: Any
+    far: Any
+    every: Any
+
+
 @kernel
 def inner(a, b):  # type: ignore[no-untyped-def]
     """Return <a, b> in this thread: BLAS would start others and wait for them."""
@@ -189,7 +197,7 @@ def _highest_kappa(mirror, square, product, norm, step):  # type: ignore[no-unty
 
 
 @kernel(inline=True)
-def _best_slope(loss, mirror, rows, memory, i, square):  # type: ignore[no-untyped-def]
+def _best_slope(loss, mirror, rows, memory, i, square, spread):  # type: ignore[no-untyped-def]
     """Return a slope that raises the dual, <theta, x> and the prediction.
 
     For the Euclidean map it is the best slope. Between t and t + step * x the curvature is at
@@ -201,6 +209,8 @@ def _best_slope(loss, mirror, rows, memory, i, square):  # type: ignore[no-untyp
     kappa = mirror.kappa(0.5 * square, 0.0, 1.0)
     s, y = records[i, SLOPE], records[i, LABEL]
     q, scale = records[i, CURVATURE], records[i, SCALE]
+    if spread is not None:
+        q *= spread
     p = kappa * product + records[i, OFFSET]
     share = min(MARGIN * kappa, 1.0)
     new = loss.proximal_slope(y, p + share * q * s, share * q, s)
@@ -216,42 +226,82 @@ def _best_slope(loss, mirror, rows, memory, i, square):  # type: ignore[no-untyp
 
 
 @kernel(counted=False)
-def ascend(loss, mirror, rows, memory, square, active, far, every):  # type: ignore[no-untyped-def]
+def ascend(loss, mirror, rows, memory, square, course, spread):  # type: ignore[no-untyped-def]
     """Visit the first `active` rows of `order` once; put aside those that are settled.
 
     `square` is ||theta||^2. A row is settled if its slope would stay the same within `far` of
     its prediction. Returns how many rows are still active, the largest movement q |s' - s|, and
     the sums over one visit in `every` (a power of two) of the losses and of the rows' parts of
-    the gap, both before the visit and in units of the strength.
+    the gap, both before the visit and in units of the strength; then the sum of c_i / b
+    q (s' - s)^2, the squared lengths of all steps.
+
+    `spread` is None where this is the only pass, or sigma' if others visit other rows meanwhile
+    from the same weights: steps count `spread` times here, as if the others took them too, and
+    the slope before the visit is kept in the record.
     """
     records, order = memory.records, memory.order
-    largest = lost = apart = 0.0
+    active, far, every = course
+    largest = lost = apart = length = 0.0
     k = visits = _0
     mask = every - _1
     while k < active:
         _fetch_later(memory, rows.indices, rows.values, k, active)
         i = np.uint64(order[k])
         s, y, scale = records[i, SLOPE], records[i, LABEL], records[i, SCALE]
-        new, product, p = _best_slope(loss, mirror, rows, memory, i, square)
+        new, product, p = _best_slope(loss, mirror, rows, memory, i, square, spread)
         if visits & mask == _0:
             value = loss.value(y, p)
             lost += scale * value
             apart += scale * max(value + loss.conjugate(y, s) - s * p, 0.0)
         visits += _1
         change = new - s
+        if spread is not None:
+            records[i, BEFORE] = s
         if change != 0.0:
             records[i, SLOPE] = new
             step = -scale * change
-            _add(memory.theta, step, _recorded(rows, records, i), rows.values)
             move = records[i, CURVATURE] * abs(change)
-            square = max(square + 2.0 * step * product + abs(step) * move, 0.0)
+            if spread is not None:
+                length += abs(step) * move
+                _add(memory.theta, spread * step, _recorded(rows, records, i), rows.values)
+            else:
+                _add(memory.theta, step, _recorded(rows, records, i), rows.values)
+                square = max(square + 2.0 * step * product + abs(step) * move, 0.0)
             largest = max(largest, move)
         elif loss.slope(y, p - far) == s and loss.slope(y, p + far) == s:
             active -= _1
             order[k], order[active] = order[active], order[k]
             continue
         k += _1
-    return active, largest, lost, apart
+    return active, largest, lost, apart, length
+
+
+@kernel(counted=False)
+def join(theta, kappa, locals, spread, whole, begin, end):  # type: ignore[no-untyped-def]
+    """Write the step of all shards, sum_k (u_k - kappa theta) / spread, for some columns.
+
+    Row k of `locals` is u_k. Returns the squared lengths of the shards' steps and of their sum.
+    """
+    parts = square = 0.0
+    for j in range(np.uint64(begin), np.uint64(end)):
+        start = kappa * theta[j]
+        total = 0.0
+        for k in range(np.uint64(locals.shape[0])):
+            step = (locals[k, j] - start) / spread
+            total += step
+            parts += step * step
+        whole[j] = total
+        square += total * total
+    return parts, square
+
+
+@kernel
+def retreat(records, order, gamma):  # type: ignore[no-untyped-def]
+    """Take back the part 1 - gamma of the last change of each row's slope."""
+    for k in range(np.uint64(order.shape[0])):
+        i = np.uint64(order[k])
+        before = records[i, BEFORE]
+        records[i, SLOPE] = before + gamma * (records[i, SLOPE] - before)
 
 
 @kernel(counted=False)
@@ -260,7 +310,7 @@ def revive(loss, mirror, rows, memory, square, active, count):  # type: ignore[n
     order = memory.order
     for k in range(active, count):
         i = np.uint64(order[k])
-        new, _, _ = _best_slope(loss, mirror, rows, memory, i, square)
+        new, _, _ = _best_slope(loss, mirror, rows, memory, i, square, None)
         if new != memory.records[i, SLOPE]:
             order[k], order[active] = order[active], order[k]
             active += _1

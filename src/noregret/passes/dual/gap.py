@@ -13,7 +13,9 @@ import numpy as np
 
 from noregret.jit import kernel
 from noregret.passes.rows import add_scaled, place, row_of
-from noregret.rounding import EPSILON, add_twofold
+from noregret.rounding import EPSILON, add_twofold, two_sum
+
+_0, _1 = np.uint64(0), np.uint64(1)
 
 
 class Terms(NamedTuple):
@@ -53,6 +55,16 @@ def dual_sums(loss, rows, terms, slopes, state):  # type: ignore[no-untyped-def]
         if s != 0.0:
             travel += c * size * add_scaled(state, c * s, row_of(rows, t))
     return total + low, magnitude, travel
+
+
+@kernel(counted=False)
+def join(states, begin, end):  # type: ignore[no-untyped-def]
+    """Add the gradients of all shards to that of the first, for some coordinates."""
+    for k in range(_1, np.uint64(states.shape[0])):
+        for j in range(np.uint64(begin), np.uint64(end)):
+            total, lost = two_sum(states[_0, j, _0], states[k, j, _0])
+            states[_0, j, _0] = total
+            states[_0, j, _1] += states[k, j, _1] + lost
 
 
 @kernel(fast=True, inline=True)

@@ -1,0 +1,311 @@
+"""Dual coordinate ascent for the maps of the 2-norm: epochs, Newton steps, a guess of the gap.
+
+An epoch visits the active rows in random order. The visits also estimate the gap at a sample of
+the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from noregret.batch.problem import Problem, Solution, Vector
+from noregret.passes.dual import dual
+from noregret.passes.dual.dual import inner
+
+#: Approximate number of visits of an epoch that are sampled to guess the gap.
+SAMPLE = 4096
+#: An epoch's gap at its end is guessed as this times its sampled gap, times the ratio of that to
+#: the sampled gap of the epoch before.
+AHEAD = 1.75
+#: After a guess that was too small the goal is multiplied by guess / gap, but at least by this.
+LEAST_TRUST = 0.1
+#: Rows put aside are visited again when the gap has fallen by this factor,
+REVIVAL = 0.1
+#: but not before this many passes.
+REVIVAL_PASSES = 10
+#: After CRAWL passes that each left more than the part SLOW of the gap, try a Newton step.
+CRAWL, SLOW = 3, 0.92
+#: Conjugate gradient iterations that a Newton step may take, per slow pass.
+GRADIENTS = 10
+#: Damping of the first Newton step, in units of the diagonal of its matrix.
+FIRST_DAMPING = 0.1
+#: Conjugate gradients stop when the residual has fallen by this factor.
+RESIDUAL = 1e-8
+#: Factors of the damping after a step taken whole, halved once, halved more often, or refused.
+DAMPING = (0.25, 1.0, 4.0, 16.0)
+LEAST_DAMPING = 1e-9
+#: Number of lengths tried, each half of the one before.
+HALVINGS = 6
+#: Put a row aside if moving it by this part of the epoch's largest movement keeps its slope.
+SETTLED = 0.5
+#: A distance within which no slope stays the same, so that no row is put aside.
+FAR = 1e300
+
+
+class Guess:
+    """An estimate of the gap after an epoch, from the samples of it and of the epoch before."""
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+        self.gap = self.primal = math.inf
+        self.goal = 0.0
+        self.apart = self.revived = math.nan
+        self.passes = self.crawled = 0
+
+    def see(self, apart: float, primal: float | None) -> None:
+        """Guess the gap after an epoch from `apart`, the gap sampled during it.
+
+        `primal` is the sampled objective, None if some rows were put aside.
+        """
+        if primal is not None:
+            self.primal = primal
+            self.goal = self.tol * max(1.0, self.primal)
+        decline = apart / self.apart if self.apart > 0.0 else 1.0
+        self.gap = apart * min(1.0, AHEAD * decline)
+        self.apart = apart
+        self.passes += 1
+        self.crawled = self.crawled + 1 if decline > SLOW else 0
+        if math.isnan(self.revived):
+            self.revived = self.apart
+
+    def stale(self) -> bool:
+        """Return whether to revive rows that were put aside, and start counting anew if so."""
+        if self.passes < REVIVAL_PASSES or self.apart > REVIVAL * self.revived:
+            return False
+        self.revived, self.passes = self.apart, 0
+        return True
+
+    def slow(self) -> int:
+        """Return the number of slow passes in a row if it calls for a Newton step, else 0."""
+        if self.crawled < CRAWL:
+            return 0
+        crawled, self.crawled = self.crawled, 0
+        self.apart = math.nan
+        return crawled
+
+    def correct(self, solution: Solution, guessed: float) -> None:
+        """Lower the goal after an exact evaluation with a larger gap than was guessed."""
+        self.primal = abs(solution.primal)
+        trust = min(max(guessed / solution.gap, LEAST_TRUST), 1.0)
+        self.goal = trust * self.tol * max(1.0, self.primal)
+
+
+class Ascent:
+    """The state of dual ascent for the maps of the 2-norm: slopes, theta, active rows.
+
+    The regulariser is (b/2) ||w - centre||^2, inside a ball if the map is one.
+    """
+
+    def __init__(
+        self, problem: Problem, slopes: Vector, seed: int, centre: Vector | None = None
+    ) -> None:
+        self.problem, rows = problem, problem.rows
+        scale, curvature = curvatures(problem, "strength")
+        ends = (0.0, 0.0) if rows.dense else (rows.indptr[:-1], rows.indptr[1:])
+        records = np.empty((len(rows), dual.PLACES))
+        places = slopes, problem.y, curvature, scale, problem.offset, *ends
+        for place, column in enumerate(places):
+            records[:, place] = column
+        order = np.flatnonzero(problem.weight).astype(np.uint32)
+        theta = np.zeros(rows.width) if centre is None else centre.copy()
+        dual.gather(problem.block, -scale * slopes, theta)
+        self.memory = dual.Memory(records, theta, order)
+        self.records, self.theta, self.order = self.memory
+        self.state = np.uint64(seed_state(seed))
+        self.active = self.counted = np.uint64(len(order))
+        self.far = FAR
+        #: Damping of the next Newton step, in units of the diagonal of its matrix.
+        self.damping = FIRST_DAMPING
+
+    @property
+    def slopes(self) -> Vector:
+        """The dual variables, one a row."""
+        return np.ascontiguousarray(self.records[:, dual.SLOPE])
+
+    @property
+    def square(self) -> float:
+        """The squared norm of theta, summed afresh."""
+        return float(inner(self.theta, self.theta))
+
+    def epoch(self, guess: Guess, penalised: bool = True) -> float:
+        """Visit every active row once; enter the gap in the guess; return the largest movement.
+
+        penalised: whether the regulariser is a part of the objective [default: True].
+        """
+        before = self.active
+        every = np.uint64(1 << (int(before) // SAMPLE).bit_length())
+        problem = self.problem
+        self.state = np.uint64(dual.shuffle(self.order, before, self.state))
+        active, largest, lost, apart = self.visit(dual.Course(before, self.far, every))
+        if not math.isfinite(largest):
+            raise OverflowError("the weights overflow: scale the rows or raise the strength")
+        self.active, self.far = np.uint64(active), SETTLED * largest
+        share = float(every) * problem.strength
+        half = 0.5 * problem.strength * self.square if penalised else 0.0
+        guess.see(share * apart, share * lost + half if before == self.counted else None)
+        return float(largest)
+
+    def visit(self, course: dual.Course) -> tuple[int, float, float, float]:
+        """Visit the rows; return how many are still active, the movement and the sampled sums."""
+        problem = self.problem
+        found = dual.ascend(
+            problem.loss, problem.mirror, problem.block, self.memory, self.square, course, None
+        )
+        return found[:4]  # type: ignore[no-any-return]
+
+    def hurry(self, guess: Guess) -> None:
+        """Look again at rows put aside if it is time; if visits are slow, try a Newton step.
+
+        The step may take as long as the slow visits took.
+        """
+        if guess.stale():
+            self.revive()
+        crawled = guess.slow()
+        if crawled and leap(self, GRADIENTS * crawled):
+            self.far = FAR
+
+    def revive(self) -> bool:
+        """Make rows active again that were put aside too early; return whether there were any."""
+        problem, before = self.problem, self.active
+        # Rows are read much faster in the order in which they are stored.
+        self.order[int(before) : int(self.counted)].sort()
+        self.active = np.uint64(
+            dual.revive(
+                problem.loss, problem.mirror, problem.block, self.memory, self.square, before,
+                self.counted,
+            )
+        )  # fmt: skip
+        return bool(self.active > before)
+
+
+def curvatures(problem: Any, strength: str) -> tuple[Vector, Vector]:
+    """Return c_i / b and c_i ||x_i||^2 / b of every row; `strength` names b in the error."""
+    squares = np.empty(len(problem.rows))
+    dual.squares(problem.block, squares)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = problem.weight / problem.strength
+        found = scale * squares
+    if not np.all(np.isfinite(found)):
+        raise ValueError(f"weight ||x||^2 / {strength} overflows: scale the rows or the weights")
+    return scale, found
+
+
+def seed_state(seed: int) -> int:
+    """Return a state of 64 bits, not 0, that depends on every bit of the seed."""
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) | 1
+
+
+def leap(ascent: Ascent, budget: int) -> bool:
+    """Try a Newton step of the dual over the free rows; return whether it was taken.
+
+    Once the rows at the ends of their intervals have been found, the dual is smooth in the
+    others, and close to quadratic: the step solves that quadratic model by conjugate gradients,
+    is bent back into the intervals, and is taken only if it raises the dual. It replaces many
+    visits where nearly parallel rows under a weak regulariser keep correcting one another.
+    Reference: Bertsekas, Projected Newton Methods for Optimization Problems with Simple
+    Constraints.
+
+    budget: conjugate gradient iterations, at most.
+    """
+    problem = ascent.problem
+    active = int(ascent.active)
+    plan = np.empty((active, dual.PLAN))
+    dual.plan(problem.loss, problem.mirror, problem.block, ascent.memory, ascent.square, plan)
+    free = np.flatnonzero(plan[:, dual.FREE])
+    if not len(free):
+        return False
+    chosen = ascent.order[:active][free].astype(np.int64)
+    bend, residual, low, high = (
+        plan[free, k] for k in (dual.BEND, dual.RESIDUAL, dual.LOWEST, dual.HIGHEST)
+    )
+    matrix = _part(problem, chosen)
+    scale = ascent.records[chosen, dual.SCALE]
+    diagonal = scale * (bend + ascent.records[chosen, dual.CURVATURE])
+    damping = ascent.damping * diagonal
+
+    def curve(d: Vector) -> Vector:
+        rows = matrix @ _projected(ascent, matrix.T @ (scale * d))
+        return np.asarray(scale * (bend * d + rows) + damping * d)
+
+    direction = conjugate_gradients(curve, scale * residual, diagonal, budget)
+    slopes = ascent.records[chosen, dual.SLOPE]
+    values = np.empty((2, len(chosen)))
+    labels, offsets = problem.y[chosen], problem.offset[chosen]
+    dual.conjugates(problem.loss, labels, slopes, values[0])
+    for halving in range(HALVINGS):
+        wanted = np.clip(slopes + 0.5**halving * direction, low, high)
+        change = wanted - slopes
+        shift = -(matrix.T @ (scale * change))
+        dual.conjugates(problem.loss, labels, wanted, values[1])
+        gain = float(inner(scale, values[0] - values[1] + change * offsets))
+        if gain - _rise(ascent, shift) > 0.0:
+            ascent.records[chosen, dual.SLOPE] = wanted
+            ascent.theta += shift
+            ascent.damping = max(ascent.damping * DAMPING[min(halving, 2)], LEAST_DAMPING)
+            return True
+    ascent.damping = min(ascent.damping * DAMPING[-1], 1.0 / LEAST_DAMPING)
+    return False
+
+
+def _part(problem: Problem, chosen: Any) -> Any:
+    """Return some rows as a matrix that can be multiplied from both sides."""
+    rows = problem.rows
+    if rows.dense:
+        return rows.values[chosen].astype(np.float64)
+    begin = rows.indptr[chosen].astype(np.int64)
+    lengths = rows.indptr[chosen + 1].astype(np.int64) - begin
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.arange(indptr[-1]) + np.repeat(begin - indptr[:-1], lengths)
+    values = rows.values[places].astype(np.float64)
+    indices = rows.indices[places].astype(np.int64)
+    return csr_array((values, indices, indptr), shape=(len(chosen), rows.width))
+
+
+def _projected(ascent: Ascent, v: Vector) -> Vector:
+    """Return the derivative of the weights along v: kappa (v - u <u, v>) where a ball binds."""
+    square = ascent.square
+    kappa = ascent.problem.mirror.kappa(0.5 * square, 0.0, 1.0)
+    if kappa >= 1.0:
+        return v
+    return np.asarray(kappa * (v - ascent.theta * (float(inner(ascent.theta, v)) / square)))
+
+
+def _rise(ascent: Ascent, shift: Vector) -> float:
+    """Return G(theta + shift) - G(theta)."""
+    square, mirror = ascent.square, ascent.problem.mirror
+    growth = 2.0 * float(inner(ascent.theta, shift)) + float(inner(shift, shift))
+    if mirror.kappa(0.5 * max(square, square + growth), 0.0, 1.0) >= 1.0:
+        # Avoid the difference of two large numbers.
+        return 0.5 * growth
+    return mirror.psi(0.5 * (square + growth), 0.0) - mirror.psi(0.5 * square, 0.0)
+
+
+def conjugate_gradients(
+    curve: Callable[[Vector], Vector], right: Vector, diagonal: Vector, budget: int
+) -> Vector:
+    """Return an approximate solution of curve(d) = right."""
+    found = np.zeros_like(right)
+    residual = right.copy()
+    scaled = residual / diagonal
+    direction = scaled.copy()
+    size = first = float(inner(residual, scaled))
+    for _ in range(budget):
+        if not size > RESIDUAL * RESIDUAL * first:
+            break
+        image = curve(direction)
+        along = float(inner(direction, image))
+        if not 0.0 < along < math.inf:
+            break
+        step = size / along
+        found += step * direction
+        residual -= step * image
+        scaled = residual / diagonal
+        new = float(inner(residual, scaled))
+        direction = scaled + (new / size) * direction
+        size = new
+    return found

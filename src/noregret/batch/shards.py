@@ -1,0 +1,55 @@
+"""Shards of the rows, worked on by several threads.
+
+What a shard finds does not depend on the thread that works on it, and shards are joined in their
+own order: results depend on the number of shards, never on that of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Shards:
+    """How many shards there are, and how many threads work on them.
+
+    >>> Shards(3, workers=2).each(10, lambda begin, end: end - begin)
+    [4, 3, 3]
+    """
+
+    count: int = 1
+    workers: int = 1
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(min(self.workers, self.count), "noregret")
+
+    def pieces(self, total: int) -> list[tuple[int, int]]:
+        """Return begin and end of each shard of `total` items, the longer ones first."""
+        short, longer = divmod(total, self.count)
+        ends = [short * k + min(k, longer) for k in range(self.count + 1)]
+        return list(pairwise(ends))
+
+    def each(self, total: int, work: Callable[..., T], *arguments: Any) -> list[T]:
+        """Return what `work(begin, end, *arguments)` returns for each shard, in order.
+
+        An argument is a list with an entry a shard. An error of a shard is raised when all have
+        ended, so that nothing is written afterwards.
+        """
+        tasks = [
+            (*piece, *rest) for piece, *rest in zip(self.pieces(total), *arguments, strict=True)
+        ]
+        if min(self.workers, self.count) == 1:
+            return [work(*task) for task in tasks]
+        futures = [self._pool.submit(work, *task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            wait(futures)
