@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import noregret as nr
+from noregret.batch import side_by_side
 from noregret.sklearn import DualClassifier, DualRegressor
 from tests.sizes import sized
 
@@ -87,6 +89,27 @@ def test_three_classes_in_a_pipeline_and_a_grid() -> None:
 
 
 @pytest.mark.compiled
+def test_threads_over_classes_change_nothing() -> None:
+    X, y = load_iris(return_X_y=True)
+    one, two = (
+        DualClassifier("logistic", random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    assert one.objective_ == two.objective_
+
+
+def test_threads_over_shards_reach_the_same_optimum(cancer, monkeypatch) -> None:
+    monkeypatch.setattr(sys.modules["noregret.batch.hindsight"], "WORTH_SHARING", 0)
+    monkeypatch.setattr(side_by_side, "LEAST_TURN", 64)
+    X, y = cancer
+    one, two = (
+        DualClassifier("logistic", tol=1e-6, random_state=0, n_jobs=jobs).fit(X, y)
+        for jobs in (None, 2)
+    )
+    assert one.objective_ == pytest.approx(two.objective_, rel=2e-6)
+    assert not np.array_equal(one.coef_, two.coef_)
+
+
 def test_a_weight_is_a_repetition_and_balance_counts(cancer) -> None:
     X, y = cancer
     weight = np.where(y == 0, 2.0, 1.0)

@@ -17,9 +17,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
 
 from noregret.arguments import ArgumentError
 from noregret.batch import Solution, hindsight
@@ -58,8 +60,11 @@ class DualEstimator(RowEstimator):
         free = self.fit_intercept and not self.penalize_intercept
         chosen = Feeder(bool(self.fit_intercept and self.penalize_intercept)).whole(rows, kept)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        found = [
-            hindsight(
+        # Several classes are solved side by side, each by one thread.
+        threads = 1 if len(targets) > 1 else effective_n_jobs(self.n_jobs)
+        solve = delayed(hindsight)
+        found = Parallel(self.n_jobs if len(targets) > 1 else 1, prefer="threads")(
+            solve(
                 chosen,
                 y,
                 loss,
@@ -69,9 +74,10 @@ class DualEstimator(RowEstimator):
                 max_passes=self.max_iter,
                 seed=seed,
                 bias=free,
+                workers=threads,
             )
             for y in targets
-        ]
+        )
         self._learner = Optimum(found, free)
         if not all(solution.converged for solution in found):
             warnings.warn(
@@ -120,7 +126,8 @@ class DualClassifier(StreamClassifier, DualEstimator):
     Parameters: `loss` and `multiclass` are those of `OnlineClassifier`; `C` weighs the
     losses against ||w||^2/2; `penalize_intercept=False` leaves the intercept out of ||w||^2
     (slower); `class_weight` as everywhere in scikit-learn, in `partial_fit` over the rows so far;
-    `random_state` orders the visits of the rows.
+    `random_state` orders the visits of the rows; `n_jobs` is how many threads `fit` uses, -1 all
+    cores: over the classes, or over as many shards of many rows of two classes.
     Attributes: `classes_`, `coef_` (1 or a row a class), `intercept_`, `certificate_`: after `fit`
     the solution of each score, with `dual <= minimum <= primal`, after `partial_fit` what the
     rounds of each score prove, about balls around the optimum of `fit` if they began there. Of
@@ -147,6 +154,7 @@ class DualClassifier(StreamClassifier, DualEstimator):
         tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             loss=loss,
@@ -158,6 +166,7 @@ class DualClassifier(StreamClassifier, DualEstimator):
             tol=tol,
             max_iter=max_iter,
             random_state=random_state,
+            n_jobs=n_jobs,
         )
 
     @one_at_a_time
@@ -241,6 +250,7 @@ class DualRegressor(StreamRegressor, DualEstimator):
         tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             loss=loss,
@@ -250,6 +260,7 @@ class DualRegressor(StreamRegressor, DualEstimator):
             tol=tol,
             max_iter=max_iter,
             random_state=random_state,
+            n_jobs=n_jobs,
         )
 
     @one_at_a_time
