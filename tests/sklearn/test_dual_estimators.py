@@ -88,7 +88,6 @@ def test_three_classes_in_a_pipeline_and_a_grid() -> None:
     assert grid.decision_function(X).shape == (150, 3)
 
 
-@pytest.mark.compiled
 def test_threads_over_classes_change_nothing() -> None:
     X, y = load_iris(return_X_y=True)
     one, two = (
@@ -110,6 +109,7 @@ def test_threads_over_shards_reach_the_same_optimum(cancer, monkeypatch) -> None
     assert not np.array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.compiled
 def test_a_weight_is_a_repetition_and_balance_counts(cancer) -> None:
     X, y = cancer
     weight = np.where(y == 0, 2.0, 1.0)
