@@ -15,17 +15,15 @@ from noregret.arrays import as_count, as_positive
 from noregret.batch.euclidean import EuclideanSolver
 from noregret.batch.problem import Problem, Solution
 from noregret.batch.radius import RadiusSolver
-from noregret.batch.shards import Shards
 from noregret.batch.solver import Progress, Solver, require_options, trusted
 from noregret.losses import Loss, OneAgainstRest, ScoreLoss
 from noregret.mirrors import Mirror
 from noregret.proof.convexity import uncompiled
 from noregret.rows.examples import Rows, as_rows
+from noregret.shards import WORTH_SHARING, Shards
 
 #: Passes after which a run stops without convergence.
 MAX_PASSES = 10_000
-#: Stored features from which on several threads are faster than one.
-WORTH_SHARING = 1 << 20
 #: The options that bound the predictor: radius, l2, mirror, strength.
 Form = tuple[float | None, float | None, Mirror | None, float | None]
 

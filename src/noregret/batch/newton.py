@@ -99,9 +99,7 @@ class Joint:
         problem, rows, mirror = self.problem, self.problem.rows, self.problem.mirror
         state, reference, total = dual_state(mirror, theta)
         weights = link(mirror, theta)
-        predictions = np.empty(len(rows))
-        sync.predict_rows(weights, rows.indptr, rows.indices, rows.values, predictions)
-        predictions += problem.offset + bias
+        predictions = sync.products(weights, rows) + (problem.offset + bias)
         slopes = np.empty(len(rows))
         value = float(
             joint.answer(problem.loss, problem.terms, predictions, self.given, self.delta, slopes)
@@ -210,8 +208,7 @@ class Image:
         if self.matrix is not None:
             return np.asarray(self.matrix @ v)
         rows = self.rows
-        predictions = np.empty(len(rows))
-        sync.predict_rows(v[:-1], rows.indptr, rows.indices, rows.values, predictions)
+        predictions = sync.products(v[:-1], rows)
         predictions = self.bends * (predictions + (v[-1] if self.free else 0.0))
         found = joint.pull(block(rows), predictions)
         return np.append(found, predictions.sum() if self.free else 0.0)

@@ -22,7 +22,6 @@ import numpy.typing as npt
 from noregret import mirrors
 from noregret.arguments import refuse
 from noregret.arrays import as_positive, real_array
-from noregret.batch.shards import Shards
 from noregret.combinations import require_kind
 from noregret.losses import Loss
 from noregret.mirrors import Mirror
@@ -49,6 +48,7 @@ from noregret.rounding import (
     up_minus,
 )
 from noregret.rows.examples import Rows, as_labels, as_offsets, as_rows, as_weights
+from noregret.shards import Shards
 
 Vector = npt.NDArray[np.float64]
 

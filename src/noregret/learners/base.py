@@ -17,7 +17,7 @@ from noregret.files.fields import Arrays, Field, Header, Saved, Setting
 from noregret.mirrors import Mirror
 from noregret.passes.checks import sound_rows
 from noregret.passes.slots import Stop
-from noregret.passes.sync import predict_rows
+from noregret.passes.sync import products
 from noregret.proof.convexity import uncompiled
 from noregret.proof.ledger import Entry, new_ledger, require_room
 from noregret.rows.examples import Rows, as_rows
@@ -138,10 +138,7 @@ class Learner(Saved):
         rows = as_rows(X)
         if self._engine is None and not self._growable:
             return self._fresh(rows.width)._products(X)
-        rows = self._readable(rows)
-        predictions = np.empty(len(rows))
-        predict_rows(self._current_weights(), rows.indptr, rows.indices, rows.values, predictions)
-        return predictions
+        return products(self._current_weights(), self._readable(rows))
 
     def _readable(self, rows: Rows) -> Rows:
         """Return rows that fit and hold finite numbers, or refuse them."""

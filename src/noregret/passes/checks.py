@@ -13,6 +13,7 @@ from noregret.jit import kernel
 from noregret.rows.examples import Rows, canonical
 from noregret.rows.soundness import LARGEST_FEATURE as LARGEST_FEATURE
 from noregret.rows.soundness import bounded, descents
+from noregret.shards import Shards
 
 #: Rows that are checked together.
 GROUP = np.uint64(32)
@@ -97,7 +98,14 @@ def sorted_or_refused(rows: Rows, offset: int) -> Rows:
 
     Sound rows are returned as trusted. Sorted rows are not: a later row may be unsound.
     """
-    row, fault = check_rows(rows.indptr, rows.indices, rows.values, rows.width)
+
+    def first_fault(begin: int, end: int) -> tuple[int, int]:
+        part = rows.part(begin, end)
+        row, fault = check_rows(part.indptr, part.indices, part.values, part.width)
+        return begin + int(row), fault
+
+    found = Shards.of(rows.values.size, len(rows)).each(len(rows), first_fault)
+    row, fault = next((one for one in found if one[1]), found[-1])
     if not fault:
         return Rows(rows.indptr, rows.indices, rows.values, rows.width, len(rows))
     if fault == NOT_CANONICAL:

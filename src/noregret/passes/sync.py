@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from noregret.jit import kernel
 from noregret.rounding import add_twofold
+from noregret.rows.examples import Rows
 from noregret.rows.soundness import bounded
+from noregret.shards import Shards
+
+Vector = npt.NDArray[np.float64]
 
 
 @kernel
@@ -66,6 +71,18 @@ def predict_rows(weights, indptr, indices, values, predictions):  # type: ignore
                 if i < known:
                     p += weights[i] * values[k]
         predictions[t] = p
+
+
+def products(weights: Vector, rows: Rows) -> Vector:
+    """Return <w, x> for each row, many of them by all cores: the bits are those of one."""
+    found = np.empty(len(rows))
+
+    def predicted(begin: int, end: int) -> None:
+        part = rows.part(begin, end)
+        predict_rows(weights, part.indptr, part.indices, part.values, found[begin:end])
+
+    Shards.of(rows.values.size, len(rows)).each(len(rows), predicted)
+    return found
 
 
 @kernel

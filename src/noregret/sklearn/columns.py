@@ -32,7 +32,7 @@ from noregret.losses import (
 from noregret.losses.links import logistic, multinomial
 from noregret.mirrors import Euclidean, Mirror
 from noregret.passes.checks import sound_rows
-from noregret.passes.sync import predict_rows
+from noregret.passes.sync import products
 from noregret.rates import Rate
 from noregret.rows.examples import as_rows
 from noregret.scoring.growing import Codes
@@ -348,7 +348,4 @@ class Ascent(Signed):
 
 
 def _products(weights: Vector, X: Any) -> Vector:
-    rows = sound_rows(as_rows(X), 0)
-    result = np.empty(len(rows))
-    predict_rows(weights, rows.indptr, rows.indices, rows.values, result)
-    return result
+    return products(weights, sound_rows(as_rows(X), 0))

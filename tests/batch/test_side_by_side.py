@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +12,8 @@ import scipy.sparse as sp
 import noregret as nr
 from noregret.batch import Problem, side_by_side
 from noregret.batch.ascent import Ascent, Guess
-from noregret.batch.shards import Shards
 from noregret.batch.side_by_side import SideBySide, ascent_of
+from noregret.shards import Shards
 
 LOSSES = [nr.losses.Hinge(), nr.losses.Logistic(), nr.losses.Squared(), nr.losses.Absolute()]
 FORMS = [{"l2": 0.3}, {"l2": 0.3, "radius": 0.5}, {"radius": 2.0}]
@@ -33,29 +32,6 @@ def stream(seed: int, rows: int = 60, width: int = 8, twins: bool = False) -> An
     if twins:
         X[:] = X[0]
     return X, np.sign(X @ random.normal(size=width) + 0.3 * random.normal(size=rows) + 1e-9)
-
-
-def test_pieces_cover_all_in_order() -> None:
-    for total in range(12):
-        for count in range(1, 6):
-            pieces = Shards(count).pieces(total)
-            assert [k for begin, end in pieces for k in range(begin, end)] == list(range(total))
-            lengths = [end - begin for begin, end in pieces]
-            assert len(pieces) == count and max(lengths) - min(lengths) <= 1
-
-
-def test_an_error_is_raised_when_all_shards_have_ended() -> None:
-    begun, ended = threading.Barrier(2), []
-
-    def work(begin: int, end: int) -> None:
-        begun.wait(10.0)
-        if begin == 0:
-            raise OverflowError("shard 0")
-        ended.append(begin)
-
-    with pytest.raises(OverflowError, match="shard 0"):
-        Shards(2, workers=2).each(4, work)
-    assert ended == [2]
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)

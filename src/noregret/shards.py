@@ -6,6 +6,7 @@ own order: results depend on the number of shards, never on that of threads.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -14,6 +15,15 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+#: Numbers below which a second thread costs more than it saves.
+WORTH_SHARING = 1 << 20
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +36,12 @@ class Shards:
 
     count: int = 1
     workers: int = 1
+
+    @classmethod
+    def of(cls, numbers: int, rows: int) -> Shards:
+        """Return one shard a core for rows that together hold so many numbers, or one."""
+        count = max(min(cores(), rows), 1) if numbers >= WORTH_SHARING else 1
+        return cls(count, count)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
